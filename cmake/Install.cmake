@@ -1,0 +1,4 @@
+# Documents; everything else is installed by the folder it is in. The unit, the bus and polkit look in /usr: install with
+# CMAKE_INSTALL_PREFIX=/usr, as the release preset does.
+file(GLOB documents CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+install(FILES README.md CHANGELOG.md LICENSE ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})

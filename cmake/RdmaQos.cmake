@@ -1,0 +1,64 @@
+# What every target of the project has in common.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+option(RDMAQOS_WERROR "Treat compiler warnings as errors" OFF)
+set(RDMAQOS_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(rdmaqos_options INTERFACE)
+target_compile_options(rdmaqos_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
+if(RDMAQOS_WERROR)
+    target_compile_options(rdmaqos_options INTERFACE -Werror)
+endif()
+if(RDMAQOS_SANITIZE)
+    # The sanitizers' own checks make gcc see uninitialised values where there are none.
+    target_compile_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE} -fno-sanitize-recover=all
+        -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+    target_link_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE})
+endif()
+target_include_directories(rdmaqos_options INTERFACE ${PROJECT_SOURCE_DIR})
+
+# The headers that nearly every source includes, compiled once. Not with ccache, which by default does not cache what
+# uses a precompiled header.
+option(RDMAQOS_PCH "Use a precompiled header for the libraries" OFF)
+function(rdmaqos_use_pch target)
+    if(NOT RDMAQOS_PCH OR CCACHE)
+        return()
+    endif()
+    if(NOT TARGET rdmaqos_pch)
+        file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pch.cpp CONTENT "")
+        add_library(rdmaqos_pch OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
+        target_link_libraries(rdmaqos_pch PRIVATE rdmaqos_options fmt::fmt tl::expected)
+        target_precompile_headers(rdmaqos_pch PRIVATE
+            <algorithm> <functional> <map> <memory> <optional> <string> <vector> <fmt/format.h> <tl/expected.hpp>)
+    endif()
+    target_precompile_headers(${target} REUSE_FROM rdmaqos_pch)
+endfunction()
+
+# rdmaqos_library(NAME SOURCES ... LINK PUBLIC|PRIVATE ...): the static library rdmaqos_NAME of one folder.
+function(rdmaqos_library name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+    add_library(rdmaqos_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(rdmaqos_${name} PUBLIC rdmaqos_options)
+    if(ARG_LINK)
+        target_link_libraries(rdmaqos_${name} ${ARG_LINK})
+    endif()
+    rdmaqos_use_pch(rdmaqos_${name})
+endfunction()
+
+# rdmaqos_executable(NAME SOURCES ... LINK ...)
+function(rdmaqos_executable name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE rdmaqos_options ${ARG_LINK})
+endfunction()

@@ -1,0 +1,53 @@
+// One method call that will be answered, now or later; copies answer the same call, once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "lib/base/result.h"
+#include "lib/bus/connection.h"
+#include "lib/bus/message.h"
+
+namespace rdmaqos {
+
+class Call {
+public:
+    Call(sd_bus_message* message, std::shared_ptr<bus::Connection> connection)
+        : message_(message), connection_(std::move(connection))
+    {
+    }
+
+    [[nodiscard]] sd_bus_message* message() const { return message_.get(); }
+
+    // `write(bus::Writer&)` writes the results. A connection that is gone swallows the answer.
+    template <typename Write>
+    void reply(Write&& write) const
+    {
+        bus::MessageRef answer = new_reply();
+        if (answer) {
+            bus::Writer writer(answer.get());
+            std::forward<Write>(write)(writer);
+            send(std::move(answer), writer.result());
+        }
+    }
+    void reply() const
+    {
+        reply([](bus::Writer&) {});
+    }
+    void reply_text(const std::string& text) const
+    {
+        reply([&](bus::Writer& writer) { writer.put(text); });
+    }
+    void refuse(const Error& error) const;
+
+private:
+    // Null: nobody waits for it.
+    [[nodiscard]] bus::MessageRef new_reply() const;
+    void send(bus::MessageRef answer, int written) const;
+
+    bus::MessageRef message_;
+    std::shared_ptr<bus::Connection> connection_;
+};
+
+}    // namespace rdmaqos

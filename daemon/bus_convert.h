@@ -1,0 +1,77 @@
+// Between D-Bus dictionaries and the service's types. The keys, their types and ranges are those of docs/dbus.md; each
+// mistake is an InvalidArgument with a sentence for the person who wrote the call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/types.h"
+#include "lib/bus/message.h"
+#include "lib/bus/value.h"
+
+namespace rdmaqos {
+
+// A request's message: room for as many queue pairs as a session may hold.
+constexpr bus::ReadLimits kRequestLimits{.depth = 10, .keys = 64, .values = 400'000};
+
+// What a request's words are looked up in.
+struct Names {
+    const Policy* policy = nullptr;    // for names of QoS classes; null: none is running
+    std::function<Result<DeviceNames>(const std::string&)> device;
+};
+
+// Queue pairs are taken each on its own: a mistake refuses that one alone. The key is its place in the call.
+using RefusedQueuePairs = std::map<std::size_t, QueuePairResult>;
+struct QueuePairArguments {
+    std::vector<QueuePairRequest> requests;
+    RefusedQueuePairs refused;
+};
+[[nodiscard]] QueuePairArguments to_queue_pairs(const std::vector<bus::Dict>& dicts, const Names& names);
+// The answers in the order of the call.
+[[nodiscard]] std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, RefusedQueuePairs refused);
+
+struct RegisterArguments {
+    RegisterRequest request;
+    RefusedQueuePairs refused;
+};
+[[nodiscard]] Result<RegisterArguments> to_register_arguments(const bus::Dict& dict, const Names& names);
+// One request per pair of source and destination.
+[[nodiscard]] Result<std::vector<Request>> to_path_requests(const bus::Dict& dict, const Names& names);
+
+enum class ExplainFormat : std::uint8_t { Text, Json };
+struct ExplainRequest {
+    Request request;
+    ExplainFormat format = ExplainFormat::Text;
+};
+[[nodiscard]] Result<ExplainRequest> to_explain_request(const bus::Dict& dict, const Names& names);
+
+// Empty: back to the class's own value.
+[[nodiscard]] Result<std::optional<RateLimit>> to_rate_limit(const bus::Dict& dict);
+
+void write(bus::Writer& writer, const Grant& grant);
+void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, with `queue-pairs` if there are any
+void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
+void write(bus::Writer& writer, const Identity& owner);
+void write(bus::DictWriter& dict, const Request& request, const PathResult& result);
+void write(bus::Writer& writer, const std::vector<DevicePlan>& plans);
+void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
+void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
+void write(bus::Writer& writer, const Capabilities& capabilities);
+// The tree as the device has it, with the queue pairs in each leaf.
+void write_tree(bus::Writer& writer, const DeviceStatus& status);
+
+struct LevelUse {
+    std::uint32_t sessions = 0;
+    std::uint32_t queue_pairs = 0;
+};
+void write(bus::DictWriter& dict, const Policy& policy, const QosLevel& level, const LevelUse& use);
+
+[[nodiscard]] std::string to_sentence(const ElementFailure& failure);
+[[nodiscard]] std::string_view to_string(DriftKind kind);
+[[nodiscard]] std::string_view to_string(SessionState state);
+
+}    // namespace rdmaqos

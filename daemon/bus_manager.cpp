@@ -1,0 +1,394 @@
+// org.rdmaqos1.Manager
+#include <map>
+
+#include "daemon/bus_objects.h"
+#include "daemon/version.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::Writer;
+
+// ---- calls of clients ----
+
+void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    if (!dict) {
+        call.refuse(dict.error());
+        return;
+    }
+    const auto policy = context.service.policy();
+    auto arguments = to_register_arguments(*dict, context.names(policy));
+    if (!arguments) {
+        call.refuse(arguments.error());
+        return;
+    }
+    context.service.register_session(
+        peer.id, peer.identity, std::move(arguments->request),
+        [call, refused = std::move(arguments->refused)](Result<RegisterReply> reply) {
+            if (!reply) {
+                call.refuse(reply.error());
+                return;
+            }
+            if (!refused.empty()) {
+                reply->queue_pairs = merge(std::move(reply->queue_pairs), refused);
+            }
+            call.reply([&](Writer& writer) {
+                writer.put(bus::ObjectPath{session_path(reply->session)});
+                write(writer, *reply);
+            });
+        });
+}
+
+void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    if (!dict) {
+        call.refuse(dict.error());
+        return;
+    }
+    const auto policy = context.service.policy();
+    const auto requests = to_path_requests(*dict, context.names(policy));
+    if (!requests) {
+        call.refuse(requests.error());
+        return;
+    }
+    // A pair without a path has no answer; if no pair has one, the first reason is the answer.
+    std::vector<std::pair<const Request*, PathResult>> answers;
+    std::optional<Error> refused;
+    for (const auto& request : *requests) {
+        auto answer = context.service.query_path(request, *peer.identity);
+        if (answer) {
+            answers.emplace_back(&request, std::move(*answer));
+        } else if (!refused) {
+            refused = std::move(answer).error();
+        }
+    }
+    if (answers.empty() && refused) {
+        call.refuse(*refused);
+        return;
+    }
+    call.reply([&](Writer& writer) {
+        writer.open('a', "a{sv}");
+        for (const auto& [request, answer] : answers) {
+            bus::DictWriter out(writer);
+            write(out, *request, answer);
+        }
+        writer.close();
+    });
+}
+
+void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    if (!dict) {
+        call.refuse(dict.error());
+        return;
+    }
+    const auto policy = context.service.policy();
+    const auto asked = to_explain_request(*dict, context.names(policy));
+    if (!asked) {
+        call.refuse(asked.error());
+        return;
+    }
+    const auto explanation = context.service.explain(asked->request, *peer.identity);
+    if (!explanation) {
+        call.refuse(explanation.error());
+        return;
+    }
+    call.reply_text(asked->format == ExplainFormat::Json ? explanation_to_json(*policy, *explanation)
+                                                         : render_explanation(*policy, *explanation));
+}
+
+void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    endpoint.subscribed = true;
+    call.reply();
+}
+
+void on_unsubscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    endpoint.subscribed = endpoint.is_system_bus();
+    call.reply();
+}
+
+// ---- policy ----
+
+Result<std::shared_ptr<UniqueFd>> take_descriptor(const bus::Value& value)
+{
+    const auto* descriptor = value.as<bus::FileDescriptor>();
+    if (descriptor == nullptr) {
+        return fail(ErrorCode::InvalidArgument, "a policy is passed as a file descriptor (h)");
+    }
+    return descriptor->fd;
+}
+
+// Reads the descriptor away from the loop, then goes on with the text; the caller gets the error of either.
+void with_policy(BusEndpoint& endpoint, const Call& call, const Peer& peer, const bus::Value& value,
+                 std::function<void(std::shared_ptr<const SourceFile>)> then)
+{
+    const auto fd = take_descriptor(value);
+    if (!fd) {
+        call.refuse(fd.error());
+        return;
+    }
+    endpoint.context.policy_files.read(peer.identity->uid, *fd,
+                                       [call, then](const Result<std::shared_ptr<const SourceFile>>& source) {
+                                           if (source) {
+                                               then(*source);
+                                           } else {
+                                               call.refuse(source.error());
+                                           }
+                                       });
+}
+
+void answer(const Call& call, const ReloadOutcome& outcome)
+{
+    const std::string text = outcome.to_string(Colour::Off);
+    if (outcome.accepted) {
+        call.reply_text(text);
+    } else {
+        call.refuse({ErrorCode::InvalidPolicy, 0, text});
+    }
+}
+
+void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto value = bus::read_value(call.message(), kRequestLimits);
+    if (!value) {
+        call.refuse(value.error());
+        return;
+    }
+    auto& service = endpoint.context.service;
+    with_policy(endpoint, call, peer, *value, [&service, call](std::shared_ptr<const SourceFile> source) {
+        service.check(std::move(source), [call](const ReloadOutcome& outcome) { answer(call, outcome); });
+    });
+}
+
+void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    if (!dict) {
+        call.refuse(dict.error());
+        return;
+    }
+    for (const auto& [key, value] : dict->entries()) {
+        if (key != "policy" && !key.starts_with("x-")) {
+            call.refuse({ErrorCode::InvalidArgument, 0, "Plan has the option `policy` and no other"});
+            return;
+        }
+    }
+    auto& service = endpoint.context.service;
+    const auto done = [call](const Result<std::vector<DevicePlan>>& plans) {
+        if (!plans) {
+            call.refuse(plans.error());
+            return;
+        }
+        call.reply([&](Writer& writer) { write(writer, *plans); });
+    };
+    const auto* value = dict->find("policy");
+    if (value == nullptr) {
+        service.plan(std::nullopt, done);
+        return;
+    }
+    with_policy(endpoint, call, peer, *value,
+                [&service, done](std::shared_ptr<const SourceFile> source) { service.plan(std::move(source), done); });
+}
+
+// ---- management ----
+
+void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
+                     std::function<void()> then)
+{
+    authorize(call, peer.identity->uid, endpoint.connection, endpoint.is_system_bus(), action,
+              [call, then = std::move(then)](const Result<void>& allowed) {
+                  if (allowed) {
+                      then();
+                  } else {
+                      call.refuse(allowed.error());
+                  }
+              });
+}
+
+void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    when_authorized(endpoint, call, peer, Action::Reload, [&context, call] {
+        ++context.counters.reloads;
+        context.service.reload([&context, call](const ReloadOutcome& outcome) {
+            answer(call, outcome);
+            context.manager_changed();
+        });
+    });
+}
+
+Result<std::string> read_text(const Call& call)
+{
+    const char* text = nullptr;
+    if (const int result = sd_bus_message_read_basic(call.message(), 's', &text); result <= 0) {
+        return fail(Error{ErrorCode::InvalidArgument, -result, "the message cannot be read"});
+    }
+    return std::string(text);
+}
+
+template <typename T>
+auto reply_with_list(const Call& call)
+{
+    return [call](const Result<std::vector<T>>& results) {
+        if (!results) {
+            call.refuse(results.error());
+            return;
+        }
+        call.reply([&](Writer& writer) { write(writer, *results); });
+    };
+}
+
+void on_reconcile(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto device = read_text(call);
+    if (!device) {
+        call.refuse(device.error());
+        return;
+    }
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Manage, [&service, call, name = *device] {
+        service.reconcile(name, reply_with_list<DeviceReconcile>(call));
+    });
+}
+
+void on_verify(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto device = read_text(call);
+    if (!device) {
+        call.refuse(device.error());
+        return;
+    }
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Manage, [&service, call, name = *device] {
+        service.verify(name, reply_with_list<DeviceDrift>(call));
+    });
+}
+
+// ---- properties ----
+
+void get_version(BusEndpoint& /*endpoint*/, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    writer.put(kVersion);
+}
+
+void get_features(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    writer.put(endpoint.context.service.features());
+}
+
+void get_mode(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    writer.put(endpoint.context.service.settings().mode == Mode::Monitor ? "monitor" : "enforce");
+}
+
+void get_revision(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    const auto policy = endpoint.context.service.policy();
+    writer.put(policy ? policy->revision : std::string());
+}
+
+void get_sources(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    std::vector<std::string> names;
+    if (const auto policy = endpoint.context.service.policy()) {
+        for (const auto& source : policy->sources) {
+            names.push_back(source->name);
+        }
+    }
+    writer.put(names);
+}
+
+void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    writer.put(endpoint.context.service.last_reload_error());
+}
+
+void get_levels(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    auto& service = endpoint.context.service;
+    std::map<std::string, LevelUse> uses;
+    for (const auto id : service.sessions()) {
+        if (const auto session = service.session(id)) {
+            ++uses[session->grant.level].sessions;
+            for (const auto& queue_pair : session->queue_pairs) {
+                ++uses[queue_pair.level].queue_pairs;
+            }
+        }
+    }
+    writer.open('a', "a{sv}");
+    if (const auto policy = service.policy()) {
+        for (const auto& level : policy->levels) {
+            bus::DictWriter dict(writer);
+            write(dict, *policy, level, uses[level.name]);
+        }
+    }
+    writer.close();
+}
+
+void get_statistics(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    const auto& context = endpoint.context;
+    const auto& counters = context.counters;
+    writer.put(bus::Counts{{"calls", counters.calls},
+                           {"calls-refused", counters.refused},
+                           {"connections", counters.connections},
+                           {"sessions", counters.sessions},
+                           {"sessions-now", context.session_ids.size()},
+                           {"reloads", counters.reloads}});
+}
+
+constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
+constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
+constexpr auto kOpen = SD_BUS_VTABLE_UNPRIVILEGED;    // who may what is decided here, not by the bus
+
+const sd_bus_vtable kVtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("Register", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("o", session, "a{sv}", grant),
+                            method<on_register>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("QueryPath", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("aa{sv}", answers),
+                            method<on_query_path>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("s", text), method<on_explain>,
+                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", report), method<on_reload>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("s", report), method<on_check>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("aa{sv}", plans), method<on_plan>,
+                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results),
+                            method<on_reconcile>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<on_verify>,
+                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_subscribe>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_unsubscribe>, kOpen),
+    SD_BUS_PROPERTY("Version", "s", property<get_version>, 0, kConst),
+    SD_BUS_PROPERTY("Features", "as", property<get_features>, 0, kChanges),
+    SD_BUS_PROPERTY("Mode", "s", property<get_mode>, 0, kChanges),
+    SD_BUS_PROPERTY("PolicyRevision", "s", property<get_revision>, 0, kChanges),
+    SD_BUS_PROPERTY("PolicySources", "as", property<get_sources>, 0, kChanges),
+    SD_BUS_PROPERTY("LastReloadError", "s", property<get_reload_error>, 0, kChanges),
+    SD_BUS_PROPERTY("Levels", "aa{sv}", property<get_levels>, 0, kInvalidates),
+    SD_BUS_PROPERTY("Statistics", "a{st}", property<get_statistics>, 0, 0),
+    SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("s", device, "u", elements), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("DeviceChanged", SD_BUS_ARGS("s", device, "s", state), 0),
+    SD_BUS_VTABLE_END,
+};
+
+}    // namespace
+
+const sd_bus_vtable* manager_vtable()
+{
+    return kVtable;
+}
+
+}    // namespace rdmaqos

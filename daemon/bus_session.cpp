@@ -1,0 +1,160 @@
+// org.rdmaqos1.Session
+#include "daemon/bus_objects.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::Writer;
+
+SessionId session_of(const Call& call)
+{
+    return session_of_path(sd_bus_message_get_path(call.message())).value_or(SessionId{});
+}
+
+// (s device, u number) of Detach and SetRate
+struct QueuePairName {
+    std::string device;
+    std::uint32_t number = 0;
+};
+
+Result<QueuePairName> read_name(const Call& call)
+{
+    const char* device = nullptr;
+    QueuePairName name;
+    if (const int result = sd_bus_message_read(call.message(), "su", &device, &name.number); result <= 0) {
+        return fail(Error{ErrorCode::InvalidArgument, -result, "the message cannot be read"});
+    }
+    name.device = device;
+    return name;
+}
+
+void answer(const Call& call, const Result<void>& result)
+{
+    if (result) {
+        call.reply();
+    } else {
+        call.refuse(result.error());
+    }
+}
+
+void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    const auto dicts = bus::read_dicts(call.message(), kRequestLimits);
+    if (!dicts) {
+        call.refuse(dicts.error());
+        return;
+    }
+    const auto policy = context.service.policy();
+    auto arguments = to_queue_pairs(*dicts, context.names(policy));
+    context.service.attach(
+        peer.id, session_of(call), std::move(arguments.requests),
+        [call, refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
+            if (!results) {
+                call.refuse(results.error());
+                return;
+            }
+            call.reply([&](Writer& writer) { write(writer, merge(std::move(*results), refused)); });
+        });
+}
+
+void on_detach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto name = read_name(call);
+    if (!name) {
+        call.refuse(name.error());
+        return;
+    }
+    endpoint.context.service.detach(peer.id, session_of(call), name->device, name->number,
+                                    [call](const Result<void>& result) { answer(call, result); });
+}
+
+void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto name = read_name(call);
+    if (!name) {
+        call.refuse(name.error());
+        return;
+    }
+    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    const auto rate = dict ? to_rate_limit(*dict) : Result<std::optional<RateLimit>>(fail(dict.error()));
+    if (!rate) {
+        call.refuse(rate.error());
+        return;
+    }
+    endpoint.context.service.set_rate(peer.id, session_of(call), name->device, name->number, *rate,
+                                      [call](const Result<void>& result) { answer(call, result); });
+}
+
+void on_release(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    endpoint.context.service.release(peer.id, session_of(call),
+                                     [call](const Result<void>& result) { answer(call, result); });
+}
+
+// What a getter writes when the session has just ended: an empty value of the property's type.
+const SessionInfo& session_at(BusEndpoint& endpoint, sd_bus* bus, const char* path)
+{
+    static const SessionInfo kEnded;
+    const auto id = session_of_path(path);
+    const auto* info = id ? endpoint.context.session(bus, *id) : nullptr;
+    return info == nullptr ? kEnded : *info;
+}
+
+void get_owner(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    write(writer, session_at(endpoint, bus, path).owner);
+}
+
+void get_state(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    writer.put(to_string(session_at(endpoint, bus, path).state));
+}
+
+void get_level(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    writer.put(session_at(endpoint, bus, path).grant.level);
+}
+
+void get_grant(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    write(writer, session_at(endpoint, bus, path).grant);
+}
+
+void get_queue_pairs(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    write(writer, session_at(endpoint, bus, path).queue_pairs);
+}
+
+constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
+// There may be thousands of queue pairs: a listener fetches them when it wants them.
+constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
+
+const sd_bus_vtable kVtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("Attach", SD_BUS_ARGS("aa{sv}", queue_pairs), SD_BUS_RESULT("aa{sv}", results),
+                            method<on_attach>, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Detach", SD_BUS_ARGS("s", device, "u", number), SD_BUS_NO_RESULT, method<on_detach>,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("SetRate", SD_BUS_ARGS("s", device, "u", number, "a{sv}", rate), SD_BUS_NO_RESULT,
+                            method<on_set_rate>, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_PROPERTY("Owner", "a{sv}", property<get_owner>, 0, kConst),
+    SD_BUS_PROPERTY("State", "s", property<get_state>, 0, kChanges),
+    SD_BUS_PROPERTY("Level", "s", property<get_level>, 0, kChanges),
+    SD_BUS_PROPERTY("Grant", "a{sv}", property<get_grant>, 0, kChanges),
+    SD_BUS_PROPERTY("QueuePairs", "aa{sv}", property<get_queue_pairs>, 0, kInvalidates),
+    SD_BUS_SIGNAL_WITH_ARGS("GrantChanged", SD_BUS_ARGS("a{sv}", grant), 0),
+    SD_BUS_VTABLE_END,
+};
+
+}    // namespace
+
+const sd_bus_vtable* session_vtable()
+{
+    return kVtable;
+}
+
+}    // namespace rdmaqos

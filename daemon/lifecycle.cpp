@@ -1,0 +1,101 @@
+#include "daemon/lifecycle.h"
+
+#include <csignal>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <systemd/sd-daemon.h>
+
+#include "lib/base/log.h"
+
+namespace rdmaqos {
+namespace {
+
+// A device that does not answer must not keep us from ending; below TimeoutStopSec= of rdma-qosd.service.
+constexpr auto kTimeToDrain = std::chrono::seconds(20);
+
+std::string status_of(const Service& service)
+{
+    const auto policy = service.policy();
+    const auto devices = service.devices().size();
+    return fmt::format("{}, {}", policy ? fmt::format("policy {}", policy->revision) : "no valid policy",
+                       devices == 0 ? "waiting for a device" : fmt::format("{} device port(s)", devices));
+}
+
+std::uint64_t monotonic_usec()
+{
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1000U;
+}
+
+}    // namespace
+
+void report(const ReloadOutcome& outcome)
+{
+    const std::string text = outcome.to_string(Colour::Off);
+    if (!outcome.accepted) {
+        log(LogLevel::Error, "the policy was refused:\n{}", text);
+    } else if (!outcome.diagnostics.empty() || !outcome.findings.empty()) {
+        log(LogLevel::Warning, {{"POLICY_REVISION", outcome.revision}}, "policy {} is running:\n{}", outcome.revision,
+            text);
+    } else {
+        log(LogLevel::Info, {{"POLICY_REVISION", outcome.revision}}, "policy {} is running", outcome.revision);
+    }
+}
+
+Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service, std::function<void()> reloaded)
+    : loop_(loop), service_(service), reloaded_(std::move(reloaded))
+{
+    const auto on = [this](int signal, std::function<void()> function) {
+        auto source = loop_.on_signal(signal, std::move(function));
+        if (!source) {
+            throw std::runtime_error(to_string(source.error()));
+        }
+        signals_.push_back(std::move(*source));
+    };
+    on(SIGHUP, [this] { reload(); });
+    on(SIGTERM, [this] { stop(); });
+    on(SIGINT, [this] { stop(); });
+}
+
+Lifecycle::~Lifecycle() = default;
+
+void Lifecycle::ready()
+{
+    const std::string status = status_of(service_);
+    log(LogLevel::Info, "ready: {}", status);
+    sd_notify(0, fmt::format("READY=1\nSTATUS={}", status).c_str());
+}
+
+void Lifecycle::reload()
+{
+    if (stopping_) {
+        return;
+    }
+    sd_notify(0, fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()).c_str());
+    service_.reload([this](const ReloadOutcome& /*outcome*/) {    // the service has logged it
+        reloaded_();
+        sd_notify(0, fmt::format("READY=1\nSTATUS={}", status_of(service_)).c_str());
+    });
+}
+
+void Lifecycle::stop()
+{
+    if (std::exchange(stopping_, true)) {
+        log(LogLevel::Warning, "asked again to end: devices are left as they are");
+        loop_.exit(1);
+        return;
+    }
+    log(LogLevel::Info, "ending: taking queue pairs and elements down");
+    sd_notify(0, "STOPPING=1\nSTATUS=draining devices");
+    patience_ = loop_.after(kTimeToDrain, [this] {
+        log(LogLevel::Error, "the devices were not drained in time");
+        loop_.exit(1);
+    });
+    service_.shutdown([this] { loop_.exit(0); });
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,39 @@
+// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "daemon/service.h"
+#include "lib/bus/event.h"
+
+namespace rdmaqos {
+
+class Lifecycle {
+public:
+    // All must outlive it. `reloaded` is called when a reload by signal is done.
+    Lifecycle(bus::EventLoop& loop, Service& service, std::function<void()> reloaded);
+    ~Lifecycle();
+    Lifecycle(const Lifecycle&) = delete;
+    Lifecycle& operator=(const Lifecycle&) = delete;
+
+    // Everything is open: tells systemd.
+    void ready();
+
+private:
+    void reload();
+    void stop();
+
+    bus::EventLoop& loop_;
+    Service& service_;
+    std::function<void()> reloaded_;
+    std::vector<std::unique_ptr<bus::EventSource>> signals_;
+    std::unique_ptr<Timer> patience_;
+    bool stopping_ = false;
+};
+
+// Logs how reading the files went.
+void report(const ReloadOutcome& outcome);
+
+}    // namespace rdmaqos

@@ -1,0 +1,49 @@
+// What one user may use: sessions, queue pairs and requests. Counts live here so that no walk over all sessions is
+// needed to answer a request; memory is one small entry per uid that holds something or asked lately.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "lib/base/clock.h"
+#include "lib/base/result.h"
+#include "policy/settings.h"
+
+namespace rdmaqos {
+
+class UidLimits {
+public:
+    explicit UidLimits(const Clock& clock) : clock_(clock) {}
+
+    void set_limits(const Limits& limits) { limits_ = limits; }
+
+    // One request: a token bucket of one second's worth. LimitReached names the limit and the setting.
+    [[nodiscard]] Result<void> take_request(std::uint32_t uid);
+
+    [[nodiscard]] Result<void> add_session(std::uint32_t uid);
+    void remove_session(std::uint32_t uid);
+
+    // All or nothing.
+    [[nodiscard]] Result<void> add_queue_pairs(std::uint32_t uid, std::uint32_t in_session, std::uint32_t count);
+    void remove_queue_pairs(std::uint32_t uid, std::uint32_t count);
+
+    // Entries kept; for the test that memory is bounded.
+    [[nodiscard]] std::size_t entries() const { return uses_.size(); }
+
+private:
+    struct Use {
+        std::uint32_t sessions = 0;
+        std::uint32_t queue_pairs = 0;
+        double tokens = 0;
+        TimePoint refilled;
+    };
+
+    void forget_idle();
+
+    const Clock& clock_;
+    Limits limits_;
+    std::unordered_map<std::uint32_t, Use> uses_;
+    TimePoint last_sweep_{};
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,98 @@
+// rdma-qosd: wires loop, service, devices and doors together, and ends them in order.
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "daemon/bus_door.h"
+#include "daemon/lifecycle.h"
+#include "daemon/log_sink.h"
+#include "daemon/simulation.h"
+#include "daemon/version.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos {
+namespace {
+
+struct Options {
+    std::filesystem::path root;
+    std::filesystem::path simulate;
+    std::filesystem::path socket;
+    std::optional<bool> system_bus;
+    LogLevel log_level = LogLevel::Info;
+};
+
+// Empty: everything was said, end with `status`.
+std::optional<Options> parse(int argc, char** argv, int& status)
+{
+    Options options;
+    std::string level = "info";
+    CLI::App app{"Keeps the transmit-scheduling trees of RDMA devices equal to a policy."};
+    app.set_version_flag("--version", std::string("rdma-qosd ") + kVersion);
+    app.add_option("--root", options.root, "Prefix of every path; without --system-bus only the socket below it is served");
+    app.add_option("--simulate", options.simulate, "Serve the simulated devices of this file");
+    app.add_option("--direct-socket", options.socket, "Where to listen, instead of /run/rdma-qos/bus below the root");
+    app.add_flag_callback("--system-bus", [&] { options.system_bus = true; }, "Serve the system bus");
+    app.add_flag_callback("--no-system-bus", [&] { options.system_bus = false; }, "Serve the socket alone");
+    app.add_option("--log-level", level, "debug, info, notice, warning or error")
+        ->check(CLI::IsMember({"debug", "info", "notice", "warning", "error"}));
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        status = app.exit(error);
+        return std::nullopt;
+    }
+    options.log_level = *parse_log_level(level);
+    return options;
+}
+
+int run(const Options& options, const Clock& clock)
+{
+    bus::block_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
+    bus::EventLoop loop;
+    Service service({options.root, NameService::host(), !options.simulate.empty()}, loop, clock);
+    const bool on_host = options.root.empty() || options.root == "/";
+    BusDoors doors(service, loop,
+                   {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
+                    options.system_bus.value_or(on_host)});
+    Lifecycle lifecycle(loop, service, [&doors] { doors.manager_changed(); });
+
+    report(service.start());
+    if (!options.simulate.empty()) {
+        auto devices = simulated_devices(options.simulate);
+        if (!devices) {
+            throw std::runtime_error(to_string(devices.error()));
+        }
+        for (auto& device : *devices) {
+            service.add_device(std::move(device));
+        }
+    }
+    if (auto opened = doors.open([&lifecycle] { lifecycle.ready(); }); !opened) {
+        throw std::runtime_error(to_string(opened.error()));
+    }
+    return loop.run();
+}
+
+}    // namespace
+}    // namespace rdmaqos
+
+int main(int argc, char** argv)
+{
+    int status = 0;
+    const rdmaqos::SteadyClock clock;
+    const auto options = rdmaqos::parse(argc, argv, status);
+    if (!options) {
+        return status;
+    }
+    rdmaqos::set_log_sink(rdmaqos::make_log_sink(options->log_level, clock));
+    try {
+        status = rdmaqos::run(*options, clock);
+    } catch (const std::exception& error) {
+        rdmaqos::log(rdmaqos::LogLevel::Error, "{}", error.what());
+        status = 1;
+    }
+    rdmaqos::set_log_sink(nullptr);
+    return status;
+}

@@ -1,0 +1,471 @@
+#include "daemon/managed_device.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+namespace {
+
+// Such an error means the queue pair was never ours to place; anything else is tried again later.
+bool is_refusal(const Error& error)
+{
+    switch (error.code) {
+    case ErrorCode::BadQueuePair:
+    case ErrorCode::BadState:
+    case ErrorCode::NotOwner:
+    case ErrorCode::NotUverbs:
+    case ErrorCode::WrongDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
+}    // namespace
+
+// Lives as long as the worker has tasks; touched on the worker thread only, but for its construction.
+struct ManagedDevice::Core {
+    Core(std::unique_ptr<Backend> nic, const Clock& clock, ReconcilerOptions options)
+        : backend(std::move(nic)), reconciler(*backend, clock, options)
+    {
+    }
+
+    std::unique_ptr<Backend> backend;
+    Reconciler reconciler;
+};
+
+ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
+                             const Clock& clock, DeviceListener& listener, Worker& reaper)
+    : info_(backend->info()), capabilities_(backend->capabilities()), attach_mode_(backend->attach_mode()),
+      settings_(settings), executor_(executor), listener_(listener), book_(capabilities_, info_.link_speed),
+      alive_(std::make_shared<int>(0)), reaper_(reaper),
+      worker_(std::make_shared<Worker>(fmt::format("nic-{}", info_.name), settings.limits.device_queue))
+{
+    key_ = info_.key();
+    backend->set_event_handler([this, &executor, alive = std::weak_ptr<int>(alive_)](DeviceEvent event) {
+        executor.post([this, alive, event] {
+            if (!alive.expired()) {
+                handle_event(event);
+            }
+        });
+    });
+    ReconcilerOptions options;
+    options.write = settings.mode == Mode::Enforce;
+    core_ = std::make_shared<Core>(std::move(backend), clock, options);
+    schedule_drift_check();
+}
+
+ManagedDevice::~ManagedDevice()
+{
+    reaper_.submit_always([worker = std::move(worker_), core = std::move(core_)]() mutable {
+        worker.reset();    // runs what is queued, then joins
+        core.reset();
+    });
+}
+
+// Runs `work(reconciler)` on the worker thread, then `done(its result)` on the main loop if this object still lives.
+template <typename Work, typename Done>
+void ManagedDevice::on_worker(Work work, Done done)
+{
+    worker_->submit_always([core = core_, work = std::move(work), done = std::move(done), this,
+                           alive = std::weak_ptr<int>(alive_), &executor = executor_]() mutable {
+        auto result = std::make_shared<decltype(work(*core))>(work(*core));
+        executor.post([this, alive, result, done = std::move(done)] {
+            if (!alive.expired()) {
+                done(*result);
+            }
+        });
+    });
+}
+
+Result<void> ManagedDevice::has_room() const
+{
+    if (gone_ || lost_) {
+        return fail(ErrorCode::DeviceGone, fmt::format("{} {}", key_, gone_ ? "went away" : "is being reset"));
+    }
+    if (draining_) {
+        return fail(ErrorCode::Busy, fmt::format("{} is being released", key_));
+    }
+    if (worker_->queued() >= settings_.limits.device_queue) {
+        return fail(ErrorCode::Busy, fmt::format("{} has {} operations waiting (`limits: device-queue`); try again later",
+                                                 key_, worker_->queued()));
+    }
+    return {};
+}
+
+PlacementBook ManagedDevice::new_book() const
+{
+    return PlacementBook(capabilities_, info_.link_speed);
+}
+
+void ManagedDevice::adopt(PlacementBook book, std::function<void()> done)
+{
+    book_ = std::move(book);
+    static_cast<void>(book_.update());
+    on_worker([desired = book_.desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
+              [this, done = std::move(done)](const Report& report) {
+                  take_report(report);
+                  done();
+              });
+}
+
+void ManagedDevice::set_settings(const Settings& settings)
+{
+    const bool write_changed = settings.mode != settings_.mode;
+    settings_ = settings;
+    schedule_drift_check();
+    if (write_changed) {
+        on_worker(
+            [write = settings.mode == Mode::Enforce](Core& core) {
+                core.reconciler.set_write(write);
+                return core.reconciler.retry();
+            },
+            [this](const Report& report) { take_report(report); });
+    }
+}
+
+void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done)
+{
+    auto changes = book_.update();
+    std::optional<Tree> tree;
+    if (changes.tree) {
+        tree = book_.compiled().tree;
+    }
+    for (auto& update : updates) {
+        const QueuePairId id{update.ref.number};
+        if (update.placement) {
+            update.placement = book_.placement(update.ref.number);
+        }
+        changes.placements.erase(id);
+    }
+    on_worker(
+        [tree = std::move(tree), updates = std::move(updates), moves = std::move(changes.placements)](Core& core) mutable {
+            return core.reconciler.update(std::move(tree), std::move(updates), std::move(moves));
+        },
+        [this, done = std::move(done)](const Report& report) {
+            take_report(report);
+            done();
+        });
+}
+
+void ManagedDevice::add(std::vector<Member> members, std::function<void(std::vector<QueuePairResult>)> done)
+{
+    std::vector<QueuePairUpdate> updates;
+    for (auto& member : members) {
+        updates.push_back({member.ref, Placement{}});
+        outcomes_[member.ref.number] = {};
+        book_.add(member);
+    }
+    send_update(std::move(updates), [this, members = std::move(members), done = std::move(done)] {
+        std::vector<QueuePairResult> results;
+        std::vector<std::uint32_t> to_forget;
+        for (const auto& member : members) {
+            const std::uint32_t number = member.ref.number;
+            const auto present = result(number);
+            if (!present) {
+                results.push_back(refused(member, {ErrorCode::UnknownSession, 0, "was released meanwhile"}));
+            } else if (const auto& error = outcomes_.at(number).last.error; error && is_refusal(*error)) {
+                results.push_back(refused(member, *error));
+                to_forget.push_back(number);
+            } else {
+                results.push_back(*present);
+            }
+        }
+        if (!to_forget.empty()) {
+            remove(to_forget, [] {});
+        }
+        done(std::move(results));
+    });
+}
+
+void ManagedDevice::remove(const std::vector<std::uint32_t>& numbers, std::function<void()> done)
+{
+    std::vector<QueuePairUpdate> updates;
+    for (const std::uint32_t number : numbers) {
+        if (const Member* member = book_.find(number)) {
+            updates.push_back({member->ref, std::nullopt});
+            book_.remove(number);
+            outcomes_.erase(number);
+        }
+    }
+    send_update(std::move(updates), std::move(done));
+}
+
+void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done)
+{
+    const Member* member = book_.find(number);
+    if (member == nullptr) {
+        done(fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, key_)));
+        return;
+    }
+    if (const auto possible = book_.can_set_rate(number); !possible) {
+        done(fail(possible.error()));
+        return;
+    }
+    book_.change(number, member->membership, rate);
+    send_update({}, [this, number, done = std::move(done)] {
+        const auto outcome = outcomes_.find(number);
+        if (outcome != outcomes_.end() && outcome->second.last.error) {
+            done(fail(*outcome->second.last.error));
+        } else {
+            done({});
+        }
+    });
+}
+
+void ManagedDevice::take_report(const Report& report)
+{
+    snapshot_ = report.snapshot;
+    lost_ = report.device_gone;
+    std::vector<std::uint32_t> changed;
+    for (const auto& outcome : report.queue_pairs) {
+        const auto known = outcomes_.find(outcome.queue_pair.number);
+        if (known != outcomes_.end() && (!known->second.known || known->second.last != outcome)) {
+            known->second = {outcome, true};
+            changed.push_back(outcome.queue_pair.number);
+        }
+    }
+    schedule_retry(report.retry_after);
+    if (!changed.empty()) {
+        listener_.queue_pairs_changed(key_, changed);
+    }
+    if (report.operations > 0 || status().state != last_state_) {
+        last_state_ = status().state;
+        listener_.device_status_changed(key_);
+    }
+}
+
+void ManagedDevice::schedule_retry(const std::optional<std::chrono::milliseconds>& after)
+{
+    retry_timer_.reset();
+    if (after && !gone_) {
+        retry_timer_ = executor_.after(*after, [this] {
+            on_worker([](Core& core) { return core.reconciler.retry(); },
+                      [this](const Report& report) { take_report(report); });
+        });
+    }
+}
+
+void ManagedDevice::schedule_drift_check()
+{
+    drift_timer_ = executor_.after(settings_.drift_interval, [this] {
+        verify(true, [](const DeviceDrift&) {});
+        schedule_drift_check();
+    });
+}
+
+void ManagedDevice::with_actual(std::function<void(ActualState)> done)
+{
+    on_worker([](Core& core) { return core.reconciler.actual(); }, std::move(done));
+}
+
+void ManagedDevice::reconcile_now(std::function<void(DeviceReconcile)> done)
+{
+    on_worker([](Core& core) { return core.reconciler.replace(core.reconciler.desired()); },
+              [this, done = std::move(done)](const Report& report) {
+                  take_report(report);
+                  done({key_, report.operations, report.snapshot ? report.snapshot->failures
+                                                                 : std::vector<ElementFailure>{}});
+              });
+}
+
+void ManagedDevice::verify(bool repair, std::function<void(DeviceDrift)> done)
+{
+    on_worker([repair](Core& core) { return core.reconciler.verify(repair); },
+              [this, done = std::move(done)](const DriftReport& found) {
+                  take_report(found.report);
+                  std::uint32_t repaired = 0;
+                  for (const auto& drift : found.drifts) {
+                      repaired += drift.repaired ? 1 : 0;
+                      log(LogLevel::Warning, {{"DEVICE", key_}, {"PATH", drift.path.text()}},
+                          "{}: {} drifted: expected {}, found {}{}", key_, drift.path.text(), drift.expected,
+                          drift.found, drift.repaired ? "; repaired" : "");
+                  }
+                  if (repaired > 0) {
+                      listener_.drift_repaired(key_, repaired);
+                  }
+                  done({key_, found.drifts});
+              });
+}
+
+void ManagedDevice::drain(std::function<void()> done)
+{
+    draining_ = true;
+    retry_timer_.reset();
+    drift_timer_.reset();
+    on_worker([](Core& core) { return core.reconciler.drain(); },
+              [this, done = std::move(done)](const Report& report) {
+                  snapshot_ = report.snapshot;
+                  done();
+              });
+}
+
+void ManagedDevice::handle_event(DeviceEvent event)
+{
+    switch (event.kind) {
+    case DeviceEventKind::LinkChanged:
+        refresh_info();
+        return;
+    case DeviceEventKind::Removed:
+        gone_ = true;
+        retry_timer_.reset();
+        listener_.device_removed_itself(key_);
+        return;
+    case DeviceEventKind::Reset: {
+        std::vector<SessionId> sessions;
+        for (const std::uint32_t number : book_.members_in_order()) {
+            sessions.push_back(book_.find(number)->session);
+        }
+        std::sort(sessions.begin(), sessions.end());
+        sessions.erase(std::unique(sessions.begin(), sessions.end()), sessions.end());
+        log(LogLevel::Warning, {{"DEVICE", key_}},
+            "{} was reset: its tree is built again, {} sessions have to register again", key_, sessions.size());
+        book_.clear();
+        outcomes_.clear();
+        static_cast<void>(book_.update());
+        lost_ = true;
+        start_again(true);
+        listener_.device_was_reset(key_, sessions);
+        return;
+    }
+    }
+}
+
+// The whole tree anew; `after_reset`: the device has nothing of what it had. If it is not back yet, this fails and its
+// return (LinkChanged) comes here again.
+void ManagedDevice::start_again(bool after_reset)
+{
+    on_worker(
+        [after_reset, desired = book_.desired()](Core& core) mutable {
+            if (after_reset) {
+                core.reconciler.device_was_reset();
+            }
+            return core.reconciler.replace(std::move(desired));
+        },
+        [this](const Report& report) { take_report(report); });
+}
+
+void ManagedDevice::refresh_info()
+{
+    on_worker([](Core& core) { return core.backend->info(); },
+              [this](const DeviceInfo& info) {
+                  info_ = info;
+                  log(LogLevel::Notice, {{"DEVICE", key_}}, "{}: link {}, {}", key_, info.link_up ? "up" : "down",
+                      to_string(info.link_speed));
+                  book_.set_link_speed(info.link_speed);
+                  static_cast<void>(book_.update());
+                  start_again(lost_);
+                  listener_.device_status_changed(key_);
+              });
+}
+
+QueuePairResult ManagedDevice::refused(const Member& member, const Error& error) const
+{
+    QueuePairResult result;
+    result.device = key_;
+    result.number = member.ref.number;
+    result.level = member.membership.level;
+    result.rule = member.membership.rule;
+    result.reason = error.message;
+    result.error = error;
+    return result;
+}
+
+std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
+{
+    const Member* found = book_.find(number);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const Member& member = *found;
+    const Outcome& outcome = outcomes_.at(number);
+    const Placement& desired = book_.placement(number);
+    QueuePairResult result;
+    result.device = key_;
+    result.number = number;
+    result.level = member.membership.level;
+    result.rule = member.membership.rule;
+    result.leaf = outcome.last.requester.text();
+    result.responder_leaf = outcome.last.responder.text();
+    result.rate = outcome.last.rate;
+    if (outcome.last.error) {
+        result.reason = outcome.last.error->message;
+    } else if (!outcome.known) {
+        result.reason = "is being attached";
+    } else if (settings_.mode == Mode::Monitor) {
+        result.reason = "the daemon only watches (`mode: monitor`)";
+    } else if (member.membership.class_path.empty() && !desired.rate) {
+        result.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", member.membership.level);
+    } else if (!member.membership.class_path.empty() && desired.requester.empty()) {
+        result.reason = fmt::format("{} has no leaf for {}", key_, member.membership.class_path.text());
+    } else if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
+        result.reason = "is being moved";
+    } else {
+        result.reason = book_.shortfall(number);
+        result.enforced = result.reason.empty();
+        if (result.enforced && desired.requester.name() == "others") {
+            result.reason = fmt::format("no leaf of its own is left: {} share {}",
+                                        book_.principals_in_others(member.membership.class_path), result.leaf);
+        }
+    }
+    return result;
+}
+
+DeviceStatus ManagedDevice::status() const
+{
+    DeviceStatus status;
+    status.info = info_;
+    status.attach_mode = attach_mode_;
+    status.capabilities = capabilities_;
+    status.snapshot = snapshot_;
+    status.findings = book_.compiled().findings;
+    status.queue_depth = worker_->queued();
+    if (snapshot_) {
+        for (const auto& [path, count] : snapshot_->queue_pairs_in) {
+            status.queue_pairs_inside += count;
+        }
+    }
+    const auto members = static_cast<std::uint32_t>(book_.size());
+    status.queue_pairs_outside = members - std::min(members, status.queue_pairs_inside);
+    status.reason = reason_of(status);
+    if (gone_ || lost_) {
+        status.state = DeviceState::Gone;
+    } else if (settings_.mode == Mode::Monitor) {
+        status.state = DeviceState::Monitor;
+    } else if (!status.reason.empty()) {
+        status.state = DeviceState::Degraded;
+    }
+    return status;
+}
+
+std::string ManagedDevice::reason_of(const DeviceStatus& status) const
+{
+    if (gone_) {
+        return "the device went away";
+    }
+    if (lost_) {
+        return "the device does not answer since a reset; its tree is built again when it comes back";
+    }
+    if (settings_.mode == Mode::Monitor) {
+        return "`mode: monitor` in rdma-qosd.yaml: nothing is written to the device";
+    }
+    if (snapshot_ && !snapshot_->failures.empty()) {
+        const ElementFailure& failure = snapshot_->failures.front();
+        return fmt::format("{} could not be written ({} {}: {}); it is tried again",
+                           counted(snapshot_->failures.size(), "element"), failure.operation, failure.path.text(),
+                           to_string(failure.error));
+    }
+    if (snapshot_ && !snapshot_->unreachable.empty()) {
+        const Unreachable& first = snapshot_->unreachable.front();
+        return fmt::format("{}: {}", first.path.text(), first.why);
+    }
+    const auto error = std::find_if(status.findings.begin(), status.findings.end(),
+                                    [](const Finding& finding) { return finding.is_error; });
+    return error == status.findings.end() ? std::string{} : to_string(*error);
+}
+
+}    // namespace rdmaqos

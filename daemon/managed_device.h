@@ -1,0 +1,117 @@
+// One device as the main loop sees it: its book of placements, and the worker thread where its reconciler runs.
+//
+//     main loop                                   worker thread
+//     PlacementBook ── tree, queue pairs ──▶      Reconciler ──▶ Backend
+//                   ◀── Report (posted) ──
+//
+// Thread: the main loop. Callbacks run on the main loop, never before the call returns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/placement.h"
+#include "daemon/types.h"
+#include "lib/base/executor.h"
+#include "lib/reconcile/worker.h"
+#include "policy/settings.h"
+
+namespace rdmaqos {
+
+// What a device tells its service.
+class DeviceListener {
+public:
+    virtual ~DeviceListener() = default;
+    // These queue pairs are elsewhere than before, or their error changed.
+    virtual void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) = 0;
+    // The device lost everything; its members are already forgotten. `sessions` had queue pairs on it.
+    virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& sessions) = 0;
+    virtual void device_removed_itself(const std::string& device) = 0;
+    virtual void device_status_changed(const std::string& device) = 0;
+    virtual void drift_repaired(const std::string& device, std::uint32_t count) = 0;
+};
+
+class ManagedDevice {
+public:
+    // `reaper` ends the worker thread when this object goes: waiting for firmware is not for the main loop.
+    ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor, const Clock& clock,
+                  DeviceListener& listener, Worker& reaper);
+    ~ManagedDevice();
+    ManagedDevice(const ManagedDevice&) = delete;
+    ManagedDevice& operator=(const ManagedDevice&) = delete;
+
+    [[nodiscard]] const std::string& key() const { return key_; }
+    [[nodiscard]] const DeviceInfo& info() const { return info_; }
+    [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
+    [[nodiscard]] const PlacementBook& book() const { return book_; }
+    [[nodiscard]] DeviceStatus status() const;
+    // Busy when the device's queue is full: asked before a client's work is taken on.
+    [[nodiscard]] Result<void> has_room() const;
+
+    // A book for a policy that may come to be, with this device's abilities.
+    [[nodiscard]] PlacementBook new_book() const;
+    // Replaces the book and makes the device equal to it.
+    void adopt(PlacementBook book, std::function<void()> done);
+    void set_settings(const Settings& settings);
+
+    // Adds members; the results are in the order given.
+    void add(std::vector<Member> members, std::function<void(std::vector<QueuePairResult>)> done);
+    void remove(const std::vector<std::uint32_t>& numbers, std::function<void()> done);
+    void change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
+
+    // Empty for a number that is not a member.
+    [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
+
+    void with_actual(std::function<void(ActualState)> done);
+    void reconcile_now(std::function<void(DeviceReconcile)> done);
+    void verify(bool repair, std::function<void(DeviceDrift)> done);
+    // Everything out of the tree and the tree down.
+    void drain(std::function<void()> done);
+
+private:
+    struct Core;    // what the worker thread owns
+    // Where a queue pair really is, as the last report said.
+    struct Outcome {
+        QueuePairOutcome last;
+        bool known = false;    // a report has come
+    };
+
+    template <typename Work, typename Done>
+    void on_worker(Work work, Done done);
+    void send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done);
+    void take_report(const Report& report);
+    void schedule_retry(const std::optional<std::chrono::milliseconds>& after);
+    void schedule_drift_check();
+    void handle_event(DeviceEvent event);
+    void refresh_info();
+    void start_again(bool after_reset);
+    [[nodiscard]] QueuePairResult refused(const Member& member, const Error& error) const;
+    [[nodiscard]] std::string reason_of(const DeviceStatus& status) const;
+
+    std::string key_;
+    DeviceInfo info_;
+    Capabilities capabilities_;
+    AttachMode attach_mode_;
+    Settings settings_;
+    Executor& executor_;
+    DeviceListener& listener_;
+    PlacementBook book_;
+    std::unordered_map<std::uint32_t, Outcome> outcomes_;
+    std::shared_ptr<const Snapshot> snapshot_;
+    std::unique_ptr<Timer> retry_timer_;
+    std::unique_ptr<Timer> drift_timer_;
+    DeviceState last_state_ = DeviceState::Ready;
+    bool gone_ = false;    // for ever
+    bool lost_ = false;    // until the next report says otherwise
+    bool draining_ = false;
+    std::shared_ptr<Core> core_;
+    std::shared_ptr<int> alive_;    // what a posted completion checks before it touches this object
+    Worker& reaper_;
+    std::shared_ptr<Worker> worker_;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,398 @@
+#include "daemon/placement.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "policy/lower.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr std::string_view kPacedSegment = "paced";
+
+std::string key_of(const Principal& principal)
+{
+    std::string key = principal.class_path.text();
+    for (const auto& segment : principal.segments) {
+        key += '/';
+        key += segment;
+    }
+    return key;
+}
+
+std::string queue_pair_segment(const QueuePairRef& ref)
+{
+    return fmt::format("qp:{}", ref.number);
+}
+
+}    // namespace
+
+ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
+{
+    ScheduleSpec spec{to_tree_spec(policy), {}, leaf_reserve};
+    for (const auto& level : policy.levels) {
+        if (level.schedule && level.per_queue_pair.max_rate) {
+            spec.capped_classes.insert(class_path(policy, level));
+        }
+    }
+    return spec;
+}
+
+Membership membership(const Policy& policy, const QosLevel& level, std::string rule)
+{
+    Membership result{level.name, std::move(rule), class_path(policy, level), FairBy::None, level.per_queue_pair};
+    if (level.schedule) {
+        result.fair_by = level.schedule->fair_by;
+    }
+    return result;
+}
+
+PlacementBook::PlacementBook(Capabilities capabilities, Bandwidth link_speed)
+    : capabilities_(std::move(capabilities)), link_speed_(link_speed)
+{
+}
+
+void PlacementBook::set_spec(ScheduleSpec spec)
+{
+    spec_ = std::move(spec);
+    // A class without leaves per principal needs them where its queue pairs are capped by leaves.
+    for (auto& element : spec_.tree.elements) {
+        if (element.is_class && element.fair_by == FairBy::None && leaf_capped(element.path)) {
+            element.fair_by = FairBy::QueuePair;
+        }
+    }
+    stale_ = all_dirty_ = true;
+}
+
+void PlacementBook::set_link_speed(Bandwidth link_speed)
+{
+    if (link_speed != link_speed_) {
+        link_speed_ = link_speed;
+        stale_ = true;
+    }
+}
+
+bool PlacementBook::leaf_capped(const ElementPath& class_path) const
+{
+    const auto& paceable = capabilities_.pacing.supported_types;
+    return capabilities_.rate_caps && spec_.capped_classes.contains(class_path) &&
+           !std::includes(paceable.begin(), paceable.end(), capabilities_.attachable.begin(),
+                          capabilities_.attachable.end());
+}
+
+bool PlacementBook::paced(const Member& member) const
+{
+    return capabilities_.pacing.supported_types.contains(member.ref.type);
+}
+
+std::optional<Bandwidth> PlacementBook::cap_of(const Member& member) const
+{
+    std::optional<Bandwidth> cap = member.membership.per_queue_pair.max_rate;
+    if (member.requested_rate && (!cap || member.requested_rate->rate < *cap)) {
+        cap = member.requested_rate->rate;
+    }
+    return cap;
+}
+
+std::optional<Principal> PlacementBook::principal_of(const Member& member) const
+{
+    const Membership& membership = member.membership;
+    if (membership.class_path.empty()) {
+        return std::nullopt;
+    }
+    Principal principal{membership.class_path, {}, {}};
+    const bool own_leaf = membership.fair_by == FairBy::QueuePair;
+    if (membership.fair_by != FairBy::None && !own_leaf) {
+        principal.segments.push_back(
+            principal_segment(membership.fair_by, *member.owner, QueuePairId{member.ref.number}));
+    }
+    if (own_leaf || leaf_capped(membership.class_path)) {
+        const bool shares_paced_leaf = !own_leaf && paced(member);
+        principal.segments.push_back(shares_paced_leaf ? std::string(kPacedSegment) : queue_pair_segment(member.ref));
+        if (!paced(member) && capabilities_.rate_caps) {
+            principal.max_rate = cap_of(member);
+        }
+    }
+    if (principal.segments.empty()) {
+        return std::nullopt;
+    }
+    return principal;
+}
+
+void PlacementBook::join_principal(MemberEntry& entry)
+{
+    auto principal = principal_of(entry.member);
+    if (!principal) {
+        return;
+    }
+    const auto [known, is_new] = principal_keys_.try_emplace(key_of(*principal), next_principal_);
+    if (is_new) {
+        ++next_principal_;
+    }
+    entry.principal = known->second;
+    PrincipalEntry& shared = principals_[known->second];
+    if (is_new || shared.principal != *principal) {
+        shared.principal = std::move(*principal);
+        stale_ = true;
+    }
+    shared.members.insert(entry.member.ref.number);
+}
+
+void PlacementBook::leave_principal(MemberEntry& entry)
+{
+    if (!entry.principal) {
+        return;
+    }
+    const auto found = principals_.find(*entry.principal);
+    entry.principal.reset();
+    found->second.members.erase(entry.member.ref.number);
+    if (found->second.members.empty()) {
+        principal_keys_.erase(key_of(found->second.principal));
+        principals_.erase(found);
+        stale_ = true;
+    }
+}
+
+void PlacementBook::add(Member member)
+{
+    if (member.order == 0) {
+        member.order = next_order_;
+    }
+    next_order_ = std::max(next_order_, member.order + 1);
+    const std::uint32_t number = member.ref.number;
+    MemberEntry& entry = members_[number];
+    entry.member = std::move(member);
+    join_principal(entry);
+    dirty_.insert(number);
+}
+
+void PlacementBook::remove(std::uint32_t number)
+{
+    const auto found = members_.find(number);
+    if (found != members_.end()) {
+        leave_principal(found->second);
+        members_.erase(found);
+        dirty_.erase(number);
+    }
+}
+
+void PlacementBook::change(std::uint32_t number, Membership membership, std::optional<RateLimit> requested_rate)
+{
+    MemberEntry& entry = members_.at(number);
+    entry.member.membership = std::move(membership);
+    entry.member.requested_rate = requested_rate;
+    const auto principal = principal_of(entry.member);
+    const bool stays = principal && entry.principal &&
+                       key_of(*principal) == key_of(principals_.at(*entry.principal).principal);
+    // Leaving and joining again would cost a principal its place in the order of arrival, and perhaps its leaf.
+    if (!stays) {
+        leave_principal(entry);
+    }
+    join_principal(entry);
+    dirty_.insert(number);
+}
+
+void PlacementBook::clear()
+{
+    members_.clear();
+    principals_.clear();
+    principal_keys_.clear();
+    dirty_.clear();
+    stale_ = true;
+}
+
+void PlacementBook::compile_now()
+{
+    CompileInput input{spec_.tree, {}, capabilities_, link_speed_, spec_.leaf_reserve};
+    input.principals.reserve(principals_.size());
+    for (const auto& [order, entry] : principals_) {
+        input.principals.push_back(entry.principal);
+    }
+    compiled_ = compile(input);
+    std::size_t index = 0;
+    for (auto& [order, entry] : principals_) {
+        const ElementPath& leaf = compiled_.principal_leaves.at(index++);
+        if (entry.leaf != leaf) {
+            entry.leaf = leaf;
+            dirty_.insert(entry.members.begin(), entry.members.end());
+        }
+    }
+    stale_ = false;
+}
+
+Placement PlacementBook::place(const MemberEntry& entry) const
+{
+    Placement placement;
+    const Member& member = entry.member;
+    const auto cap = cap_of(member);
+    if (cap && paced(member)) {
+        placement.rate = RateLimit{*cap, member.membership.per_queue_pair.max_burst,
+                                   member.membership.per_queue_pair.typical_packet};
+        if (member.requested_rate) {
+            placement.rate->max_burst = member.requested_rate->max_burst ? member.requested_rate->max_burst
+                                                                         : placement.rate->max_burst;
+            placement.rate->typical_packet = member.requested_rate->typical_packet
+                                                 ? member.requested_rate->typical_packet
+                                                 : placement.rate->typical_packet;
+        }
+    }
+    const auto leaves = compiled_.classes.find(member.membership.class_path);
+    if (member.membership.class_path.empty() || leaves == compiled_.classes.end()) {
+        return placement;
+    }
+    placement.requester = entry.principal ? principals_.at(*entry.principal).leaf : leaves->second.shared_leaf;
+    // Only reliable connections answer RDMA READ; their answers belong to the class too.
+    if (member.ref.type == QueuePairType::Rc && capabilities_.responder_leaf) {
+        placement.responder =
+            leaves->second.responder_leaf.empty() ? placement.requester : leaves->second.responder_leaf;
+    }
+    return placement;
+}
+
+PlacementBook::Changes PlacementBook::update()
+{
+    Changes changes;
+    if (stale_) {
+        const Tree before = std::move(compiled_.tree);
+        compile_now();
+        changes.tree = compiled_.tree != before;
+    }
+    if (all_dirty_) {
+        for (const auto& [number, entry] : members_) {
+            dirty_.insert(number);
+        }
+        all_dirty_ = false;
+    }
+    for (const std::uint32_t number : dirty_) {
+        MemberEntry& entry = members_.at(number);
+        Placement placement = place(entry);
+        if (placement != entry.placement) {
+            entry.placement = placement;
+            changes.placements.emplace(QueuePairId{number}, std::move(placement));
+        }
+    }
+    dirty_.clear();
+    return changes;
+}
+
+DesiredState PlacementBook::desired() const
+{
+    DesiredState state{compiled_.tree, {}};
+    for (const auto& [number, entry] : members_) {
+        state.queue_pairs.emplace(QueuePairId{number}, entry.placement);
+    }
+    return state;
+}
+
+const Member* PlacementBook::find(std::uint32_t number) const
+{
+    const auto found = members_.find(number);
+    return found == members_.end() ? nullptr : &found->second.member;
+}
+
+const Placement& PlacementBook::placement(std::uint32_t number) const
+{
+    return members_.at(number).placement;
+}
+
+std::vector<std::uint32_t> PlacementBook::members_in_order() const
+{
+    std::vector<std::uint32_t> numbers;
+    numbers.reserve(members_.size());
+    for (const auto& [number, entry] : members_) {
+        numbers.push_back(number);
+    }
+    std::sort(numbers.begin(), numbers.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return members_.at(a).member.order < members_.at(b).member.order;
+    });
+    return numbers;
+}
+
+ElementPath PlacementBook::expected_leaf(const Membership& membership, const Identity& owner) const
+{
+    const auto leaves = compiled_.classes.find(membership.class_path);
+    if (leaves == compiled_.classes.end()) {
+        return {};
+    }
+    if (membership.fair_by == FairBy::None || membership.fair_by == FairBy::QueuePair ||
+        leaf_capped(membership.class_path)) {
+        return leaves->second.shared_leaf;
+    }
+    const std::string segment = principal_segment(membership.fair_by, owner, QueuePairId{});
+    const auto known = principal_keys_.find(key_of(Principal{membership.class_path, {segment}, {}}));
+    if (known != principal_keys_.end()) {
+        return principals_.at(known->second).leaf;
+    }
+    return leaves->second.shared_leaf.parent().child(segment);
+}
+
+std::size_t PlacementBook::principals_in_others(const ElementPath& class_path) const
+{
+    const auto leaves = compiled_.classes.find(class_path);
+    if (leaves == compiled_.classes.end()) {
+        return 0;
+    }
+    return static_cast<std::size_t>(std::count_if(principals_.begin(), principals_.end(), [&](const auto& entry) {
+        return entry.second.principal.class_path == class_path && entry.second.leaf == leaves->second.shared_leaf;
+    }));
+}
+
+std::string PlacementBook::shortfall(std::uint32_t number) const
+{
+    const MemberEntry& entry = members_.at(number);
+    const Member& member = entry.member;
+    const auto cap = cap_of(member);
+    if (!cap || paced(member)) {
+        return {};
+    }
+    const bool capped = entry.principal && principals_.at(*entry.principal).principal.max_rate &&
+                        principals_.at(*entry.principal).leaf.name() == queue_pair_segment(member.ref);
+    if (capped) {
+        return {};
+    }
+    if (!capabilities_.rate_caps) {
+        return fmt::format("the limit of {} per queue pair is not enforced: the device can neither pace {} queue pairs "
+                           "nor cap elements",
+                           to_string(*cap), to_string(member.ref.type));
+    }
+    if (member.membership.class_path.empty()) {
+        return fmt::format("the limit of {} per queue pair is not enforced: the device cannot pace {} queue pairs, and "
+                           "level {} has no `schedule` that would give it a leaf",
+                           to_string(*cap), to_string(member.ref.type), member.membership.level);
+    }
+    return fmt::format("the limit of {} per queue pair is not enforced: the device cannot pace {} queue pairs and no "
+                       "leaf is left for this one",
+                       to_string(*cap), to_string(member.ref.type));
+}
+
+Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
+{
+    Bandwidth narrowest = link_speed_;
+    for (auto element = compiled_.tree.find(leaf); element != compiled_.tree.end();
+         element = compiled_.tree.find(element->second.parent)) {
+        if (element->second.attributes.max_rate) {
+            narrowest = std::min(narrowest, *element->second.attributes.max_rate);
+        }
+    }
+    return narrowest;
+}
+
+Result<void> PlacementBook::can_set_rate(std::uint32_t number) const
+{
+    const Member& member = members_.at(number).member;
+    if (paced(member)) {
+        return {};
+    }
+    const bool own_leaf = !member.membership.class_path.empty() && capabilities_.rate_caps &&
+                          (member.membership.fair_by == FairBy::QueuePair || leaf_capped(member.membership.class_path));
+    if (own_leaf) {
+        return {};
+    }
+    return fail(ErrorCode::Unsupported,
+                fmt::format("the device cannot pace {} queue pairs, and in level {} this one has no leaf of its own that "
+                            "could be capped; give the level `per-queue-pair: {{max-rate: ...}}` or `fair-by: queue-pair`",
+                            to_string(member.ref.type), member.membership.level));
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,355 @@
+// Service: construction, devices, and questions that change nothing.
+#include "daemon/service.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "daemon/service_state.h"
+#include "lib/base/log.h"
+
+namespace rdmaqos {
+namespace {
+
+bool has_name(const DeviceInfo& info, const std::string& name)
+{
+    return name == info.key() || name == info.name || (!info.netdev.empty() && name == info.netdev) ||
+           (!info.pci_address.empty() && name == info.pci_address);
+}
+
+bool has_endpoint(const DeviceInfo& info, const Endpoint& endpoint)
+{
+    if (const auto* guid = std::get_if<Guid>(&endpoint)) {
+        return *guid == info.port_guid;
+    }
+    return std::find(info.gids.begin(), info.gids.end(), std::get<Gid>(endpoint)) != info.gids.end();
+}
+
+}    // namespace
+
+Service::State::State(Service& owner, ServiceOptions given, Executor& loop, const Clock& time)
+    : service(owner), options(std::move(given)), executor(loop), clock(time), limits(time)
+{
+}
+
+Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)
+    : state_(std::make_unique<State>(*this, std::move(options), executor, clock))
+{
+}
+
+Service::~Service() = default;
+
+void Service::add_observer(ServiceObserver& observer)
+{
+    state_->observers.push_back(&observer);
+}
+
+void Service::remove_observer(ServiceObserver& observer)
+{
+    std::erase(state_->observers, &observer);
+}
+
+Result<std::vector<ManagedDevice*>> Service::State::devices_by_name(const std::string& name) const
+{
+    std::vector<ManagedDevice*> found;
+    std::string known;
+    for (const auto& [key, device] : devices) {
+        if (name.empty() || has_name(device->info(), name)) {
+            found.push_back(device.get());
+        }
+        known += known.empty() ? key : ", " + key;
+    }
+    if (found.empty() && !name.empty()) {
+        return fail(ErrorCode::UnknownDevice,
+                    known.empty() ? fmt::format("there is no device `{}`: no RDMA device is present", name)
+                                  : fmt::format("there is no device `{}`; present are {}", name, known));
+    }
+    return found;
+}
+
+Result<ManagedDevice*> Service::State::device_by_name(const std::string& name) const
+{
+    if (name.empty()) {
+        return fail(ErrorCode::InvalidArgument, "`device` is missing");
+    }
+    const auto found = devices_by_name(name);
+    if (!found) {
+        return fail(found.error());
+    }
+    if (found->size() > 1) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("`{}` has several ports; say which, as in `{}`", name, found->front()->key()));
+    }
+    return found->front();
+}
+
+Rules Service::State::make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric) const
+{
+    Rules made;
+    made.policy = std::move(policy);
+    made.fabric = fabric ? std::move(fabric) : std::make_shared<const Fabric>();
+    if (!made.policy) {
+        return made;
+    }
+    std::vector<LocalPort> local;
+    for (const auto& [key, device] : devices) {
+        const DeviceInfo& info = device->info();
+        local.push_back({info.port_guid, info.node_guid, info.port, info.gids, info.pkeys, info.node_description});
+    }
+    made.groups = resolve(*made.policy, *made.fabric, local);
+    made.by_device = std::any_of(made.policy->rules.begin(), made.policy->rules.end(),
+                                 [](const MatchRule& rule) { return !rule.devices.empty(); });
+    return made;
+}
+
+Result<void> Service::State::ready() const
+{
+    if (shutting_down) {
+        return fail(ErrorCode::Busy, "rdma-qosd is ending");
+    }
+    if (!rules.policy) {
+        return fail(ErrorCode::InvalidPolicy,
+                    "rdma-qosd has no valid policy; `rdma-qosctl check` says why, `rdma-qosctl reload` tries again");
+    }
+    return {};
+}
+
+void Service::add_device(std::unique_ptr<Backend> backend)
+{
+    State& state = *state_;
+    auto device = std::make_unique<ManagedDevice>(std::move(backend), state.settings, state.executor, state.clock,
+                                                  state, state.reaper);
+    const std::string key = device->key();
+    const DeviceInfo& info = device->info();
+    log(LogLevel::Notice, {{"DEVICE", key}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
+        to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach_mode));
+    ManagedDevice& added = *device;
+    state.devices.insert_or_assign(key, std::move(device));
+    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
+    if (state.rules.policy) {
+        PlacementBook book = added.new_book();
+        book.set_spec(schedule_spec(*state.rules.policy, state.settings.leaf_reserve));
+        added.adopt(std::move(book), [] {});
+        for (const auto& finding : added.book().compiled().findings) {
+            log(finding.is_error ? LogLevel::Error : LogLevel::Warning, {{"DEVICE", key}}, "{}: {}", key,
+                to_string(finding));
+        }
+    }
+    for (auto& [id, session] : state.sessions) {
+        state.refresh(session);
+    }
+    state.notify([&](ServiceObserver& observer) { observer.device_added(key); });
+}
+
+void Service::remove_device(const std::string& key)
+{
+    State& state = *state_;
+    const auto found = state.devices.find(key);
+    if (found == state.devices.end()) {
+        return;
+    }
+    std::set<SessionId> affected;
+    for (const std::uint32_t number : found->second->book().members_in_order()) {
+        affected.insert(found->second->book().find(number)->session);
+    }
+    log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
+    state.devices.erase(found);
+    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
+    state.device_was_reset(key, {affected.begin(), affected.end()});
+    state.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
+}
+
+void Service::State::device_removed_itself(const std::string& device)
+{
+    service.remove_device(device);
+}
+
+void Service::State::device_status_changed(const std::string& device)
+{
+    notify([&](ServiceObserver& observer) { observer.device_changed(device); });
+}
+
+void Service::State::drift_repaired(const std::string& device, std::uint32_t count)
+{
+    notify([&](ServiceObserver& observer) { observer.drift_repaired(device, count); });
+}
+
+void Service::reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    const auto devices = state_->devices_by_name(device);
+    if (!devices) {
+        done(fail(devices.error()));
+        return;
+    }
+    auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    const Completion answer = state_->completion([results, done = std::move(done)] { done(std::move(*results)); });
+    for (ManagedDevice* each : *devices) {
+        each->reconcile_now([results, answer](const DeviceReconcile& result) { results->push_back(result); });
+    }
+}
+
+void Service::verify(const std::string& device, Callback<std::vector<DeviceDrift>> done)
+{
+    const auto devices = state_->devices_by_name(device);
+    if (!devices) {
+        done(fail(devices.error()));
+        return;
+    }
+    auto results = std::make_shared<std::vector<DeviceDrift>>();
+    const Completion answer = state_->completion([results, done = std::move(done)] { done(std::move(*results)); });
+    for (ManagedDevice* each : *devices) {
+        each->verify(false, [results, answer](const DeviceDrift& result) { results->push_back(result); });
+    }
+}
+
+PathLimits Service::State::path_limits(const Request& request) const
+{
+    PathLimits path;
+    const DeviceInfo* source = nullptr;
+    for (const auto& [key, device] : devices) {
+        const bool named = request.device && request.device->device == device->info().name &&
+                           request.device->port == device->info().port;
+        const bool is_source = !request.device && request.source && has_endpoint(device->info(), *request.source);
+        if (named || is_source || source == nullptr) {
+            source = &device->info();
+        }
+        if (named || is_source) {
+            break;
+        }
+    }
+    constexpr Bandwidth kUnknownLink = Bandwidth::from_gbps(100);
+    path.rate = ib_rate_at_most(source != nullptr ? source->link_speed : kUnknownLink).value_or(IbRate{kLowestIbRate});
+    if (source == nullptr) {
+        return path;
+    }
+    path.mtu = ib_mtu_from_bytes(source->mtu).value_or(IbMtu::Mtu4096);
+    path.source_pkeys = source->pkeys;
+    path.loopback = request.destination && has_endpoint(*source, *request.destination);
+    const auto* guid = request.destination ? std::get_if<Guid>(&*request.destination) : nullptr;
+    const FabricPort* destination = guid != nullptr ? rules.fabric->find_port(*guid) : nullptr;
+    if (destination != nullptr && !path.source_pkeys.empty() && !destination->pkeys.empty()) {
+        path.destination_pkeys = destination->pkeys;
+        path.pkeys_known = true;
+    }
+    return path;
+}
+
+Result<PathResult> Service::query_path(const Request& request, const Identity& identity) const
+{
+    if (const auto ready = state_->ready(); !ready) {
+        return fail(ready.error());
+    }
+    const Rules& rules = state_->rules;
+    const auto found = match(*rules.policy, rules.groups, request, identity);
+    if (!found) {
+        return fail(found.error());
+    }
+    const auto answer = apply_level(*found->level, request, state_->path_limits(request));
+    if (!answer) {
+        return fail(answer.error());
+    }
+    return PathResult{found->level->name, found->why, *answer};
+}
+
+Result<Explanation> Service::explain(const Request& request, const Identity& identity) const
+{
+    if (const auto ready = state_->ready(); !ready) {
+        return fail(ready.error());
+    }
+    const Rules& rules = state_->rules;
+    return rdmaqos::explain(*rules.policy, rules.groups, request, identity, state_->path_limits(request));
+}
+
+Result<std::string> Service::find_device(const std::string& name) const
+{
+    const auto device = state_->device_by_name(name);
+    if (!device) {
+        return fail(device.error());
+    }
+    return (*device)->key();
+}
+
+Result<DeviceNames> Service::device_names(const std::string& name) const
+{
+    const auto device = state_->device_by_name(name);
+    if (!device) {
+        return fail(device.error());
+    }
+    const DeviceInfo& info = (*device)->info();
+    return DeviceNames{info.name, info.port, info.netdev, info.pci_address};
+}
+
+const Settings& Service::settings() const
+{
+    return state_->settings;
+}
+
+std::shared_ptr<const Policy> Service::policy() const
+{
+    return state_->rules.policy;
+}
+
+std::string Service::last_reload_error() const
+{
+    return state_->reload_error;
+}
+
+std::vector<std::string> Service::features() const
+{
+    std::vector<std::string> features{"qos-levels", "path-query", "explain", "plan", "verify"};
+    bool scheduling = false;
+    bool pacing = false;
+    for (const auto& [key, device] : state_->devices) {
+        scheduling |= device->capabilities().scheduling;
+        pacing |= !device->capabilities().pacing.supported_types.empty();
+    }
+    if (scheduling) {
+        features.emplace_back("scheduling");
+    }
+    if (pacing) {
+        features.emplace_back("pacing");
+    }
+    if (state_->options.simulated) {
+        features.emplace_back("simulated");
+    }
+    return features;
+}
+
+bool Service::simulated() const
+{
+    return state_->options.simulated;
+}
+
+std::vector<std::string> Service::devices() const
+{
+    std::vector<std::string> keys;
+    for (const auto& [key, device] : state_->devices) {
+        keys.push_back(key);
+    }
+    return keys;
+}
+
+std::optional<DeviceStatus> Service::device(const std::string& key) const
+{
+    const auto found = state_->devices.find(key);
+    if (found == state_->devices.end()) {
+        return std::nullopt;
+    }
+    return found->second->status();
+}
+
+Result<void> Service::admit(std::uint32_t uid)
+{
+    return state_->limits.take_request(uid);
+}
+
+void Service::shutdown(std::function<void()> done)
+{
+    state_->shutting_down = true;
+    const Completion answer = state_->completion(std::move(done));
+    for (const auto& [key, device] : state_->devices) {
+        device->drain([answer] {});
+    }
+}
+
+}    // namespace rdmaqos

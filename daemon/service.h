@@ -1,0 +1,116 @@
+// The daemon without its doors: policy, devices, sessions. It decides nothing about buses and nothing about firmware:
+//
+//     doors (daemon/bus_*.h) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
+//
+// Thread: the main loop, for every call and every callback. A callback may run before the call returns.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/types.h"
+#include "lib/base/executor.h"
+#include "policy/reader.h"
+
+namespace rdmaqos {
+
+// Told what changed, so that a door can emit signals. Called on the main loop; must not call back into the service
+// except for reading.
+class ServiceObserver {
+public:
+    virtual ~ServiceObserver() = default;
+    virtual void session_added(SessionId) {}
+    virtual void session_removed(SessionId) {}
+    virtual void session_changed(SessionId, bool /*grant_changed*/) {}
+    virtual void device_added(const std::string& /*key*/) {}
+    virtual void device_removed(const std::string& /*key*/) {}
+    virtual void device_changed(const std::string& /*key*/) {}
+    virtual void policy_changed() {}
+    virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
+};
+
+struct ServiceOptions {
+    std::filesystem::path root;    // prefix of every path; "" for the host
+    NameService names = NameService::host();
+    bool simulated = false;
+};
+
+class Service {
+public:
+    // All must outlive the service.
+    Service(ServiceOptions options, Executor& executor, const Clock& clock);
+    ~Service();
+    Service(const Service&) = delete;
+    Service& operator=(const Service&) = delete;
+
+    void add_observer(ServiceObserver& observer);
+    void remove_observer(ServiceObserver& observer);
+
+    // Reads settings, fabric and policy for the first time, on the calling thread. A broken policy is an error with
+    // its diagnostics; the daemon then runs without one (every request is answered with InvalidPolicy) and says so.
+    [[nodiscard]] ReloadOutcome start();
+
+    // A device appeared / went away.
+    void add_device(std::unique_ptr<Backend> backend);
+    void remove_device(const std::string& key);
+
+    // Reads all files again, off the main loop; accepted only if there is no error in them and every present device
+    // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are
+    // served one after another. `done` when every device has been told and has answered.
+    void reload(std::function<void(ReloadOutcome)> done);
+    // What reload() would do with the host's files, or with the given policy text, without doing it.
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<std::vector<DevicePlan>> done);
+    void check(std::shared_ptr<const SourceFile> policy, std::function<void(ReloadOutcome)> done);
+    // `device` empty: all.
+    void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
+
+    // Client calls. `peer` is whose connection it came by; a session belongs to the peer that registered it.
+    void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
+                          Callback<RegisterReply> done);
+    void attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
+                Callback<std::vector<QueuePairResult>> done);
+    void detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number, Callback<void> done);
+    // Empty rate: back to the class's own value.
+    void set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                  std::optional<RateLimit> rate, Callback<void> done);
+    void release(PeerId peer, SessionId session, Callback<void> done);
+    // The connection closed or its process ended: every session of it goes.
+    void peer_gone(PeerId peer);
+
+    // Token bucket per uid for all client calls; LimitReached with a sentence.
+    [[nodiscard]] Result<void> admit(std::uint32_t uid);
+
+    // One source and one destination; a door that is asked for several calls this for each pair.
+    [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
+    [[nodiscard]] Result<Explanation> explain(const Request& request, const Identity& identity) const;
+
+    // Looks a device up by "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
+    [[nodiscard]] Result<std::string> find_device(const std::string& name) const;
+    [[nodiscard]] Result<DeviceNames> device_names(const std::string& name) const;
+
+    [[nodiscard]] const Settings& settings() const;
+    // Null while no valid policy has been read.
+    [[nodiscard]] std::shared_ptr<const Policy> policy() const;
+    [[nodiscard]] std::string last_reload_error() const;    // empty: the last reload went well
+    [[nodiscard]] std::vector<std::string> features() const;
+    [[nodiscard]] bool simulated() const;
+
+    [[nodiscard]] std::vector<SessionId> sessions() const;
+    [[nodiscard]] std::optional<SessionInfo> session(SessionId id) const;
+    [[nodiscard]] std::vector<std::string> devices() const;    // keys
+    [[nodiscard]] std::optional<DeviceStatus> device(const std::string& key) const;
+
+    // Takes every queue pair out and every element down, then calls `done`. New requests are answered with Busy.
+    void shutdown(std::function<void()> done);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,524 @@
+// Service: sessions and their queue pairs.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "daemon/service_state.h"
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+namespace {
+
+// The queue pair's own path keys over those of its session; a level named by the session does not count then.
+Request merged(const Request& session, const Request& own)
+{
+    Request request = own;
+    const auto inherit = [](auto& value, const auto& from) {
+        if (!value) {
+            value = from;
+        }
+    };
+    inherit(request.qos_class, session.qos_class);
+    inherit(request.service_id, session.service_id);
+    inherit(request.pkey, session.pkey);
+    inherit(request.source, session.source);
+    inherit(request.destination, session.destination);
+    return request;
+}
+
+QueuePairResult failed(const QueuePairRequest& request, const Error& error)
+{
+    QueuePairResult result;
+    result.device = request.device;
+    result.number = request.ref.number;
+    result.reason = error.message;
+    result.error = error;
+    return result;
+}
+
+}    // namespace
+
+Choice choose(const Rules& rules, const Request& request, const Identity& owner)
+{
+    Choice choice;
+    auto found = match(*rules.policy, rules.groups, request, owner);
+    if (found) {
+        choice.level = found->level;
+        choice.verified = found->verified;
+        choice.membership = membership(*rules.policy, *found->level, std::move(found->why));
+    } else {
+        choice.refused = found.error();
+        choice.membership.rule = found.error().message;
+    }
+    return choice;
+}
+
+std::uint32_t Session::queue_pair_count() const
+{
+    std::size_t count = 0;
+    for (const auto& [key, numbers] : queue_pairs) {
+        count += numbers.size();
+    }
+    return static_cast<std::uint32_t>(count);
+}
+
+Grant Service::State::make_grant(const Session& session, const Choice& choice) const
+{
+    Grant grant;
+    grant.level = choice.membership.level;
+    grant.rule = choice.membership.rule;
+    grant.verified = choice.verified;
+    if (choice.level == nullptr) {
+        grant.reason = choice.refused ? choice.refused->message : "no level";
+        return grant;
+    }
+    const QosLevel& level = *choice.level;
+    grant.sl = level.sl;
+    if (level.mtu_limit) {
+        grant.mtu = bytes(*level.mtu_limit);
+    }
+    if (level.rate_limit) {
+        grant.rate = nominal(*level.rate_limit);
+    }
+    grant.packet_life = level.packet_life;
+    if (const auto lowest = level.pkeys.lowest()) {
+        grant.pkey = static_cast<std::uint16_t>(*lowest);
+    }
+    grant.traffic_class = level.traffic_class;
+    if (level.schedule) {
+        grant.share = level.schedule->rate.share;
+        grant.max_rate = level.schedule->rate.max_rate;
+    }
+    grant.per_queue_pair = level.per_queue_pair;
+    grant.message_model = level.message_model;
+    explain_enforcement(session, grant);
+    return grant;
+}
+
+void Service::State::explain_enforcement(const Session& session, Grant& grant) const
+{
+    const Membership& membership = session.choice.membership;
+    const auto named = devices.find(session.device);
+    const ManagedDevice* nic = nullptr;
+    if (!devices.empty()) {
+        nic = named != devices.end() ? named->second.get() : devices.begin()->second.get();
+    }
+    std::size_t unenforced = 0;
+    std::size_t in_level = 0;
+    std::string first_reason;
+    std::string note;
+    for (const auto& [key, numbers] : session.queue_pairs) {
+        const ManagedDevice* holder = devices.at(key).get();
+        for (const std::uint32_t number : numbers) {
+            const auto result = holder->result(number);
+            if (!result || result->level != grant.level) {
+                continue;
+            }
+            if (in_level++ == 0) {
+                nic = holder;
+                grant.leaf = result->leaf;
+            }
+            if (!result->enforced) {
+                ++unenforced;
+                first_reason = first_reason.empty() ? result->reason : first_reason;
+            } else if (!result->reason.empty()) {
+                note = result->reason;
+            }
+        }
+    }
+    if (nic == nullptr) {
+        grant.reason = "no RDMA device is present";
+        return;
+    }
+    const ElementPath expected = nic->book().expected_leaf(membership, *session.owner);
+    if (grant.leaf.empty()) {
+        grant.leaf = expected.text();
+    }
+    if (!grant.leaf.empty()) {
+        grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
+    }
+    if (unenforced > 0) {
+        grant.reason = fmt::format("{} of {} not enforced: {}", unenforced, counted(in_level, "queue pair"),
+                                   first_reason);
+    } else if (settings.mode == Mode::Monitor) {
+        grant.reason = "the daemon only watches (`mode: monitor`)";
+    } else if (membership.class_path.empty()) {
+        grant.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", grant.level);
+    } else if (expected.empty()) {
+        grant.reason = fmt::format("{} has no leaf for {}", nic->key(), membership.class_path.text());
+    } else {
+        grant.enforced = true;
+        grant.reason = note;
+    }
+}
+
+void Service::State::refresh(Session& session)
+{
+    Grant grant = make_grant(session, session.choice);
+    if (session.state == SessionState::Detached) {
+        grant.enforced = false;
+        grant.reason = "the device went away or was reset: register again";
+    }
+    const bool changed = !(grant == session.grant);
+    session.grant = std::move(grant);
+    if (changed) {
+        notify([&](ServiceObserver& observer) { observer.session_changed(session.id, true); });
+    }
+}
+
+void Service::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
+                               Callback<RegisterReply> done)
+{
+    State& state = *state_;
+    if (const auto ready = state.ready(); !ready) {
+        done(fail(ready.error()));
+        return;
+    }
+    Session session;
+    session.peer = peer;
+    session.owner = std::move(identity);
+    session.request = std::move(request.request);
+    if (!request.device.empty()) {
+        auto device = find_device(request.device);
+        if (!device) {
+            done(fail(device.error()));
+            return;
+        }
+        session.device = std::move(*device);
+        session.request.device = *device_names(session.device);
+    }
+    session.choice = choose(state.rules, session.request, *session.owner);
+    if (session.choice.refused) {
+        done(fail(*session.choice.refused));
+        return;
+    }
+    if (const auto room = state.limits.add_session(session.owner->uid); !room) {
+        done(fail(room.error()));
+        return;
+    }
+    session.id = SessionId{state.next_session++};
+    session.grant = state.make_grant(session, session.choice);
+    const SessionId id = session.id;
+    state.by_peer[static_cast<std::uint64_t>(peer)].insert(id);
+    Session& kept = state.sessions.emplace(id, std::move(session)).first->second;
+    state.notify([&](ServiceObserver& observer) { observer.session_added(id); });
+    if (request.queue_pairs.empty()) {
+        done(RegisterReply{id, kept.grant, {}});
+        return;
+    }
+    state.attach(kept, std::move(request.queue_pairs),
+                 [state = state_.get(), id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
+                     if (!results) {
+                         state->remove_session(id, [] {});
+                         done(fail(results.error()));
+                         return;
+                     }
+                     const auto found = state->sessions.find(id);
+                     if (found == state->sessions.end()) {
+                         done(fail(ErrorCode::UnknownSession, "the session ended while it was being made"));
+                         return;
+                     }
+                     done(RegisterReply{id, found->second.grant, std::move(*results)});
+                 });
+}
+
+Result<Session*> Service::State::owned_session(PeerId peer, SessionId id)
+{
+    if (const auto is_ready = ready(); !is_ready) {
+        return fail(is_ready.error());
+    }
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) {
+        return fail(ErrorCode::UnknownSession,
+                    fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
+    }
+    if (found->second.peer != peer) {
+        return fail(ErrorCode::NotOwner, fmt::format("session {} belongs to another connection",
+                                                     static_cast<std::uint64_t>(id)));
+    }
+    return &found->second;
+}
+
+Choice Service::State::choose_for(const Session& session, const Member& member, const Rules& with,
+                                  const Choice& of_session) const
+{
+    if (member.has_path || (with.by_device && session.device.empty() && !session.request.level)) {
+        return choose(with, member.request, *session.owner);
+    }
+    return of_session;
+}
+
+Result<Member> Service::State::make_member(const Session& session, const QueuePairRequest& request,
+                                           const ManagedDevice& device) const
+{
+    Member member;
+    member.session = session.id;
+    member.ref = request.ref;
+    member.owner = session.owner;
+    member.has_path = request.has_path;
+    member.request = merged(session.request, request.path);
+    const DeviceInfo& info = device.info();
+    member.request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
+    if (const Member* present = device.book().find(request.ref.number)) {
+        const bool own = present->session == session.id;
+        return fail(own ? ErrorCode::BadQueuePair : ErrorCode::NotOwner,
+                    fmt::format("queue pair {} of {} is attached already{}", request.ref.number, device.key(),
+                                own ? "; detach it first to attach it anew" : " by another session"));
+    }
+    if (device.capabilities().scheduling && !device.capabilities().attachable.contains(request.ref.type)) {
+        return fail(ErrorCode::Unsupported, fmt::format("{} cannot schedule queue pairs of type {}", device.key(),
+                                                        to_string(request.ref.type)));
+    }
+    Choice choice = choose_for(session, member, rules, session.choice);
+    if (choice.refused) {
+        return fail(*choice.refused);
+    }
+    member.membership = std::move(choice.membership);
+    return member;
+}
+
+void Service::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
+                     Callback<std::vector<QueuePairResult>> done)
+{
+    const auto found = state_->owned_session(peer, session);
+    if (!found) {
+        done(fail(found.error()));
+        return;
+    }
+    state_->attach(**found, std::move(queue_pairs), std::move(done));
+}
+
+void Service::State::attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
+                            Callback<std::vector<QueuePairResult>> done)
+{
+    const auto count = static_cast<std::uint32_t>(queue_pairs.size());
+    if (const auto room = limits.add_queue_pairs(session.owner->uid, session.queue_pair_count(), count); !room) {
+        done(fail(room.error()));
+        return;
+    }
+    struct Batch {
+        std::vector<Member> members;
+        std::vector<std::size_t> places;    // in the results
+    };
+    std::map<ManagedDevice*, Batch> batches;
+    auto results = std::make_shared<std::vector<QueuePairResult>>(queue_pairs.size());
+    std::uint32_t refused = 0;
+    for (std::size_t i = 0; i < queue_pairs.size(); ++i) {
+        const QueuePairRequest& request = queue_pairs[i];
+        const auto refuse = [&](const Error& error) {
+            (*results)[i] = failed(request, error);
+            ++refused;
+        };
+        const auto device = device_by_name(request.device);
+        if (!device) {
+            refuse(device.error());
+            continue;
+        }
+        if (const auto room = (*device)->has_room(); !room) {
+            refuse(room.error());
+            continue;
+        }
+        auto member = make_member(session, request, **device);
+        if (!member) {
+            refuse(member.error());
+            continue;
+        }
+        if (!session.queue_pairs[(*device)->key()].insert(request.ref.number).second) {
+            refuse({ErrorCode::BadQueuePair, 0,
+                    fmt::format("queue pair {} of {} is named twice", request.ref.number, (*device)->key())});
+            continue;
+        }
+        (*results)[i] = failed(request, {ErrorCode::DeviceGone, 0, fmt::format("{} went away", (*device)->key())});
+        Batch& batch = batches[*device];
+        batch.members.push_back(std::move(*member));
+        batch.places.push_back(i);
+    }
+    limits.remove_queue_pairs(session.owner->uid, refused);
+    const Completion answer = completion([this, id = session.id, results, done = std::move(done)] {
+        finish_attach(id, *results);
+        done(std::move(*results));
+    });
+    for (auto& [device, batch] : batches) {
+        device->add(std::move(batch.members),
+                    [results, answer, places = std::move(batch.places)](std::vector<QueuePairResult> answers) {
+                        for (std::size_t i = 0; i < answers.size(); ++i) {
+                            (*results)[places[i]] = std::move(answers[i]);
+                        }
+                    });
+    }
+}
+
+// Lets go of what the device refused.
+void Service::State::finish_attach(SessionId id, const std::vector<QueuePairResult>& results)
+{
+    const auto found = sessions.find(id);
+    if (found == sessions.end()) {
+        return;
+    }
+    Session& session = found->second;
+    for (const auto& result : results) {
+        const auto on_device = session.queue_pairs.find(result.device);
+        if (result.error && on_device != session.queue_pairs.end()) {
+            const auto device = devices.find(result.device);
+            const bool attached = device != devices.end() && device->second->book().find(result.number) != nullptr;
+            if (!attached && on_device->second.erase(result.number) > 0) {
+                limits.remove_queue_pairs(session.owner->uid, 1);
+            }
+        }
+    }
+    session.state = SessionState::Active;
+    refresh(session);
+    notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+}
+
+void Service::detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                     Callback<void> done)
+{
+    const auto found = state_->owned_session(peer, session);
+    const auto key = find_device(device);
+    if (!found || !key) {
+        done(fail(found ? key.error() : found.error()));
+        return;
+    }
+    Session& owned = **found;
+    if (owned.queue_pairs[*key].erase(number) == 0) {
+        done(fail(ErrorCode::BadQueuePair, fmt::format("this session has no queue pair {} on {}", number, *key)));
+        return;
+    }
+    state_->limits.remove_queue_pairs(owned.owner->uid, 1);
+    state_->devices.at(*key)->remove({number}, [state = state_.get(), session, done = std::move(done)] {
+        const auto still = state->sessions.find(session);
+        if (still != state->sessions.end()) {
+            state->refresh(still->second);
+            state->notify([&](ServiceObserver& observer) { observer.session_changed(session, false); });
+        }
+        done({});
+    });
+}
+
+void Service::set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                       std::optional<RateLimit> rate, Callback<void> done)
+{
+    const auto found = state_->owned_session(peer, session);
+    const auto key = find_device(device);
+    if (!found || !key) {
+        done(fail(found ? key.error() : found.error()));
+        return;
+    }
+    if (!(*found)->queue_pairs[*key].contains(number)) {
+        done(fail(ErrorCode::BadQueuePair, fmt::format("this session has no queue pair {} on {}", number, *key)));
+        return;
+    }
+    ManagedDevice& managed = *state_->devices.at(*key);
+    if (const auto room = managed.has_room(); !room) {
+        done(fail(room.error()));
+        return;
+    }
+    managed.change_rate(number, rate, std::move(done));
+}
+
+void Service::release(PeerId peer, SessionId session, Callback<void> done)
+{
+    const auto found = state_->owned_session(peer, session);
+    if (!found) {
+        done(fail(found.error()));
+        return;
+    }
+    state_->remove_session(session, [done = std::move(done)] { done({}); });
+}
+
+void Service::peer_gone(PeerId peer)
+{
+    const auto found = state_->by_peer.find(static_cast<std::uint64_t>(peer));
+    if (found == state_->by_peer.end()) {
+        return;
+    }
+    for (const SessionId id : std::set<SessionId>(found->second)) {
+        state_->remove_session(id, [] {});
+    }
+}
+
+void Service::State::remove_session(SessionId id, std::function<void()> done)
+{
+    const auto found = sessions.find(id);
+    const Completion answer = completion(std::move(done));
+    if (found == sessions.end()) {
+        return;
+    }
+    const Session session = std::move(found->second);
+    sessions.erase(found);
+    const auto peer = by_peer.find(static_cast<std::uint64_t>(session.peer));
+    peer->second.erase(id);
+    if (peer->second.empty()) {
+        by_peer.erase(peer);
+    }
+    limits.remove_queue_pairs(session.owner->uid, session.queue_pair_count());
+    limits.remove_session(session.owner->uid);
+    for (const auto& [key, numbers] : session.queue_pairs) {
+        const auto device = devices.find(key);
+        if (device != devices.end() && !numbers.empty()) {
+            device->second->remove({numbers.begin(), numbers.end()}, [answer] {});
+        }
+    }
+    notify([&](ServiceObserver& observer) { observer.session_removed(id); });
+}
+
+void Service::State::queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers)
+{
+    std::set<SessionId> affected;
+    for (const std::uint32_t number : numbers) {
+        if (const Member* member = devices.at(device)->book().find(number)) {
+            affected.insert(member->session);
+        }
+    }
+    for (const SessionId id : affected) {
+        refresh(sessions.at(id));
+        notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+    }
+}
+
+void Service::State::device_was_reset(const std::string& device, const std::vector<SessionId>& affected)
+{
+    for (const SessionId id : affected) {
+        Session& session = sessions.at(id);
+        const auto lost = session.queue_pairs.find(device);
+        if (lost != session.queue_pairs.end()) {
+            limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(lost->second.size()));
+            session.queue_pairs.erase(lost);
+        }
+        session.state = SessionState::Detached;
+        refresh(session);
+        notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+    }
+}
+
+std::vector<SessionId> Service::sessions() const
+{
+    std::vector<SessionId> ids;
+    ids.reserve(state_->sessions.size());
+    for (const auto& [id, session] : state_->sessions) {
+        ids.push_back(id);
+    }
+    return ids;
+}
+
+std::optional<SessionInfo> Service::session(SessionId id) const
+{
+    const auto found = state_->sessions.find(id);
+    if (found == state_->sessions.end()) {
+        return std::nullopt;
+    }
+    const Session& session = found->second;
+    SessionInfo info{id, session.peer, *session.owner, session.state, session.grant, {}};
+    for (const auto& [key, numbers] : session.queue_pairs) {
+        for (const std::uint32_t number : numbers) {
+            if (auto result = state_->devices.at(key)->result(number)) {
+                info.queue_pairs.push_back(std::move(*result));
+            }
+        }
+    }
+    return info;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,155 @@
+// The inside of Service, shared by its source files: sessions, policy, devices.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "daemon/limits.h"
+#include "daemon/managed_device.h"
+#include "daemon/placement.h"
+#include "daemon/service.h"
+
+namespace rdmaqos {
+
+// Everything a request is judged by; replaced as a whole.
+struct Rules {
+    std::shared_ptr<const Policy> policy;    // null: there is none
+    std::shared_ptr<const Fabric> fabric;
+    ResolvedGroups groups;
+    bool by_device = false;    // some rule has a `device:` criterion
+};
+
+// The level of a request under some rules.
+struct Choice {
+    const QosLevel* level = nullptr;    // points into the policy; null: none, `refused` says why
+    bool verified = false;
+    Membership membership;
+    std::optional<Error> refused;
+};
+[[nodiscard]] Choice choose(const Rules& rules, const Request& request, const Identity& owner);
+
+struct Session {
+    SessionId id{};
+    PeerId peer{};
+    std::shared_ptr<const Identity> owner;
+    Request request;
+    std::string device;    // key of the request's device; may be empty
+    SessionState state = SessionState::Active;
+    Choice choice;
+    Grant grant;
+    std::map<std::string, std::set<std::uint32_t>> queue_pairs;    // per device key
+
+    [[nodiscard]] std::uint32_t queue_pair_count() const;
+};
+
+// What reading all files gave.
+struct Loaded {
+    ReadResult<Settings> settings;
+    ReadResult<Fabric> fabric;
+    ReadResult<Policy> policy;
+
+    [[nodiscard]] Diagnostics diagnostics() const;
+    [[nodiscard]] bool ok() const { return settings.value && fabric.value && policy.value; }
+};
+[[nodiscard]] Loaded load_files(const std::filesystem::path& root, const NameService& names);
+
+// A policy tried on the present devices and sessions, not yet in force.
+struct Staged {
+    struct Device {
+        std::string key;
+        PlacementBook book;
+    };
+
+    Rules rules;
+    std::map<SessionId, Choice> sessions;
+    std::vector<Device> devices;
+    std::vector<std::pair<std::string, Finding>> findings;
+
+    [[nodiscard]] bool has_errors() const;
+};
+
+// Something that several parts have to finish: it runs when the last copy is gone, whether a part answered or was
+// dropped because its device went away. Copies are released on the main loop.
+using Completion = std::shared_ptr<void>;
+
+struct Service::State : DeviceListener {
+    State(Service& owner, ServiceOptions given, Executor& loop, const Clock& time);
+
+    // `done` runs when all copies are gone, unless the service itself is.
+    [[nodiscard]] Completion completion(std::function<void()> done) const;
+
+    // service.cpp
+    template <typename Function>
+    void notify(Function function);
+    [[nodiscard]] Result<ManagedDevice*> device_by_name(const std::string& name) const;
+    [[nodiscard]] Result<std::vector<ManagedDevice*>> devices_by_name(const std::string& name) const;
+    [[nodiscard]] Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric) const;
+    [[nodiscard]] PathLimits path_limits(const Request& request) const;
+    // InvalidPolicy while there is none, Busy while shutting down.
+    [[nodiscard]] Result<void> ready() const;
+
+    // service_policy.cpp
+    [[nodiscard]] Staged stage(Rules rules, const Settings& with) const;
+    void commit(Staged staged, const Settings& with, std::function<void()> done);
+    void next_reload();
+    void finish_reload(const Loaded& loaded);
+    // Reads the host's files, or the text with the running settings and fabric, off the main loop.
+    void load(std::optional<std::shared_ptr<const SourceFile>> text, std::function<void(Loaded)> done);
+
+    // service_sessions.cpp
+    [[nodiscard]] Grant make_grant(const Session& session, const Choice& choice) const;
+    void explain_enforcement(const Session& session, Grant& grant) const;
+    // Makes the grant anew and tells observers if it changed.
+    void refresh(Session& session);
+    [[nodiscard]] Result<Session*> owned_session(PeerId peer, SessionId id);
+    [[nodiscard]] Choice choose_for(const Session& session, const Member& member, const Rules& with,
+                                    const Choice& of_session) const;
+    [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
+                                             const ManagedDevice& device) const;
+    void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
+                Callback<std::vector<QueuePairResult>> done);
+    void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
+    void remove_session(SessionId id, std::function<void()> done);
+
+    // DeviceListener
+    void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) override;
+    void device_was_reset(const std::string& device, const std::vector<SessionId>& sessions) override;
+    void device_removed_itself(const std::string& device) override;
+    void device_status_changed(const std::string& device) override;
+    void drift_repaired(const std::string& device, std::uint32_t count) override;
+
+    Service& service;
+    ServiceOptions options;
+    Executor& executor;
+    const Clock& clock;
+    std::shared_ptr<int> alive = std::make_shared<int>(0);
+    std::vector<ServiceObserver*> observers;
+    Settings settings;
+    Rules rules;
+    std::string reload_error;
+    UidLimits limits;
+    std::map<SessionId, Session> sessions;
+    std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer;
+    std::uint64_t next_session = 1;
+    bool shutting_down = false;
+
+    struct PendingReload {
+        std::vector<std::function<void(ReloadOutcome)>> waiting;
+    };
+    std::deque<PendingReload> reloads;    // the first is being served
+    Worker reaper{"reaper", 64};
+    Worker loader{"loader", 64};
+    std::map<std::string, std::unique_ptr<ManagedDevice>> devices;    // by key
+};
+
+template <typename Function>
+void Service::State::notify(Function function)
+{
+    for (ServiceObserver* observer : std::vector<ServiceObserver*>(observers)) {
+        function(*observer);
+    }
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,48 @@
+#include "daemon/simulation.h"
+
+#include "lib/base/log.h"
+#include "lib/model/profile.h"
+#include "lib/nic_model/model_backend.h"
+#include "policy/reader.h"
+
+namespace rdmaqos {
+namespace {
+
+DeviceInfo to_info(const SimulatedDevice& device)
+{
+    DeviceInfo info;
+    info.name = device.name;
+    info.port = device.port;
+    info.node_guid = device.node_guid;
+    info.port_guid = device.port_guid;
+    info.netdev = device.netdev;
+    info.pci_address = device.pci_address;
+    info.driver = "model";
+    info.link_layer = device.infiniband ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
+    info.link_speed = device.link_speed;
+    info.mtu = device.mtu;
+    info.gids = device.gids;
+    info.pkeys = device.pkeys;
+    info.node_description = device.node_description;
+    return info;
+}
+
+}    // namespace
+
+Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file)
+{
+    const auto read = read_simulation(file, default_capabilities());
+    if (!read.value) {
+        return fail(ErrorCode::InvalidArgument, render(read.diagnostics, Colour::Off));
+    }
+    if (!read.diagnostics.empty()) {
+        log(LogLevel::Warning, "{}", render(read.diagnostics, Colour::Off));
+    }
+    std::vector<std::unique_ptr<Backend>> devices;
+    for (const auto& device : *read.value) {
+        devices.push_back(std::make_unique<ModelBackend>(to_info(device), device.capabilities));
+    }
+    return devices;
+}
+
+}    // namespace rdmaqos

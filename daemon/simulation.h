@@ -1,0 +1,15 @@
+// Simulated devices: model NICs as a file describes them (rdma-qosd --simulate).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "lib/nic/backend.h"
+
+namespace rdmaqos {
+
+// Error InvalidArgument: the diagnostics of the file.
+[[nodiscard]] Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file);
+
+}    // namespace rdmaqos

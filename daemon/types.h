@@ -1,0 +1,147 @@
+// What the daemon's service takes and gives, as values free of the bus. docs/dbus.md shows each as D-Bus sees it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "lib/base/result.h"
+#include "lib/nic/backend.h"
+#include "lib/reconcile/reconciler.h"
+#include "lib/tree/compile.h"
+#include "policy/explain.h"
+#include "policy/match.h"
+#include "policy/path.h"
+#include "policy/policy.h"
+
+namespace rdmaqos {
+
+template <typename T>
+using Callback = std::function<void(Result<T>)>;
+
+// One connection at one of the doors. Never reused.
+enum class PeerId : std::uint64_t {};
+// Never reused; the last part of the session's object path.
+enum class SessionId : std::uint64_t {};
+
+struct QueuePairRequest {
+    std::string device;       // "mlx5_0", "mlx5_0/1", netdev or PCI address
+    QueuePairRef ref;
+    Request path;             // the queue pair's own path keys ...
+    bool has_path = false;    // ... if it has any; else the session's level applies
+};
+
+struct RegisterRequest {
+    Request request;
+    std::string device;    // of the request: narrows `device:` rules and the link speed in the grant; may be empty
+    std::vector<QueuePairRequest> queue_pairs;
+};
+
+// What a session got. All rates are per class unless their name says otherwise.
+struct Grant {
+    std::string level;
+    std::string rule;    // Match::why
+    bool verified = false;
+    std::optional<std::uint8_t> sl;
+    std::optional<std::uint32_t> mtu;    // bytes, the level's limit
+    std::optional<Bandwidth> rate;       // the level's rate-limit
+    std::optional<std::uint8_t> packet_life;
+    std::optional<std::uint16_t> pkey;
+    std::optional<std::uint8_t> traffic_class;
+    std::optional<std::uint32_t> share;
+    std::optional<Bandwidth> max_rate;        // as the policy says
+    std::optional<Bandwidth> max_rate_now;    // the narrowest cap on the way to the root on the request's device
+    PerQueuePair per_queue_pair;
+    std::optional<MessageModel> message_model;
+    std::string leaf;    // path; for a class that is fair by something: of the principal, once it has queue pairs
+    bool enforced = false;
+    std::string reason;    // why not, or what to know ("shares the leaf `others` with 45 more")
+
+    friend bool operator==(const Grant& a, const Grant& b);
+};
+
+struct QueuePairResult {
+    std::string device;    // "mlx5_0/1"
+    std::uint32_t number = 0;
+    std::string level;
+    std::string rule;
+    std::string leaf;
+    std::string responder_leaf;
+    std::optional<RateLimit> rate;
+    bool enforced = false;
+    std::string reason;
+    std::optional<Error> error;    // this queue pair was refused; the others were not
+};
+
+// One answer of QueryPath.
+struct PathResult {
+    std::string level;
+    std::string rule;    // Match::why
+    PathAnswer answer;
+};
+
+struct RegisterReply {
+    SessionId session{};
+    Grant grant;
+    std::vector<QueuePairResult> queue_pairs;
+};
+
+enum class SessionState : std::uint8_t { Active, Detached };    // detached: its device went away; register again
+
+struct SessionInfo {
+    SessionId id{};
+    PeerId peer{};
+    Identity owner;
+    SessionState state = SessionState::Active;
+    Grant grant;
+    std::vector<QueuePairResult> queue_pairs;    // attached ones
+};
+
+enum class DeviceState : std::uint8_t { Ready, Degraded, Monitor, Gone };
+[[nodiscard]] std::string_view to_string(DeviceState state);
+
+struct DeviceStatus {
+    DeviceInfo info;
+    DeviceState state = DeviceState::Ready;
+    std::string reason;    // one sentence when not Ready: what is wrong and what to do
+    AttachMode attach_mode = AttachMode::None;
+    Capabilities capabilities;
+    std::shared_ptr<const Snapshot> snapshot;    // null until the first reconcile
+    std::vector<Finding> findings;
+    std::uint32_t queue_pairs_inside = 0;
+    std::uint32_t queue_pairs_outside = 0;    // of sessions, but in no leaf
+    std::size_t queue_depth = 0;
+};
+
+struct ReloadOutcome {
+    bool accepted = false;
+    std::string revision;         // of the running policy afterwards
+    Diagnostics diagnostics;      // of the files
+    std::vector<std::pair<std::string, Finding>> findings;    // per device
+    // One text for a terminal or an error message: diagnostics, then findings.
+    [[nodiscard]] std::string to_string(Colour colour) const;
+};
+
+struct DevicePlan {
+    std::string device;
+    ActualState before;
+    Plan plan;
+    std::vector<Finding> findings;
+};
+
+struct DeviceDrift {
+    std::string device;
+    std::vector<Drift> drifts;
+};
+
+struct DeviceReconcile {
+    std::string device;
+    std::uint64_t operations = 0;
+    std::vector<ElementFailure> failures;
+};
+
+}    // namespace rdmaqos

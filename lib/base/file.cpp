@@ -1,0 +1,155 @@
+#include "lib/base/file.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/units.h"
+
+namespace rdmaqos {
+namespace {
+
+std::string_view kind_of(mode_t mode)
+{
+    if (S_ISDIR(mode)) {
+        return "a directory";
+    }
+    if (S_ISFIFO(mode)) {
+        return "a FIFO";
+    }
+    if (S_ISSOCK(mode)) {
+        return "a socket";
+    }
+    return "a device";
+}
+
+// Reads from `offset` 0 on until the end or until `max_size` + 1 bytes are there.
+Result<std::string> read_up_to(int fd, std::size_t max_size, std::size_t expected_size)
+{
+    std::string text;
+    text.resize(std::min(expected_size, max_size) + 1);
+    std::size_t length = 0;
+    while (true) {
+        const ssize_t got = pread(fd, text.data() + length, text.size() - length, static_cast<off_t>(length));
+        if (got < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return fail(error_from_errno(ErrorCode::Io, errno, "cannot be read"));
+        }
+        if (got == 0) {
+            break;
+        }
+        length += static_cast<std::size_t>(got);
+        if (length > max_size) {
+            return fail(ErrorCode::Io,
+                        fmt::format("is larger than {}, the most that is read", bytes_to_string(max_size)));
+        }
+        if (length == text.size()) {
+            text.resize(std::min(text.size() * 2, max_size + 1));
+        }
+    }
+    text.resize(length);
+    return text;
+}
+
+}    // namespace
+
+UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept
+{
+    if (this != &other) {
+        reset();
+        fd_ = other.release();
+    }
+    return *this;
+}
+
+void UniqueFd::reset()
+{
+    if (fd_ >= 0) {
+        close(std::exchange(fd_, -1));
+    }
+}
+
+Result<std::string> read_regular_file(int fd, std::size_t max_size)
+{
+    struct stat status {};
+    if (fstat(fd, &status) < 0) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "cannot be read"));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return fail(ErrorCode::Io, fmt::format("is {}, not a regular file", kind_of(status.st_mode)));
+    }
+    if (static_cast<std::uint64_t>(status.st_size) > max_size) {
+        return fail(ErrorCode::Io,
+                    fmt::format("is {} bytes large; at most {} is read", status.st_size, bytes_to_string(max_size)));
+    }
+    return read_up_to(fd, max_size, static_cast<std::size_t>(status.st_size));
+}
+
+Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t max_size)
+{
+    // O_NONBLOCK: opening a FIFO must not wait for a writer.
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!fd) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "cannot be opened"));
+    }
+    return read_regular_file(fd.get(), max_size);
+}
+
+Result<std::string> read_kernel_file(const std::filesystem::path& path, std::size_t max_size)
+{
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!fd) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "cannot be opened").with_context(path.string()));
+    }
+    constexpr std::size_t kUsualSize = 4095;
+    auto text = read_up_to(fd.get(), max_size, kUsualSize);
+    if (!text) {
+        return fail(std::move(text).error().with_context(path.string()));
+    }
+    return text;
+}
+
+Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text)
+{
+    std::string temporary = path.string() + ".XXXXXX";
+    const UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
+    if (!fd) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "cannot be created").with_context(path.string()));
+    }
+    const auto give_up = [&](std::string_view what) {
+        const int err = errno;
+        unlink(temporary.c_str());
+        return fail(error_from_errno(ErrorCode::Io, err, fmt::format("{}: {}", path.string(), what)));
+    };
+    std::size_t written = 0;
+    while (written < text.size()) {
+        const ssize_t count = write(fd.get(), text.data() + written, text.size() - written);
+        if (count < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return give_up("cannot be written");
+        }
+        written += static_cast<std::size_t>(count);
+    }
+    if (fchmod(fd.get(), 0644) < 0 || fsync(fd.get()) < 0 || rename(temporary.c_str(), path.c_str()) < 0) {
+        return give_up("cannot be replaced");
+    }
+    return {};
+}
+
+std::filesystem::path below_root(const std::filesystem::path& root, const std::filesystem::path& path)
+{
+    if (root.empty() || root == "/") {
+        return path;
+    }
+    return root / path.relative_path();
+}
+
+}    // namespace rdmaqos

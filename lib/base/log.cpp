@@ -1,0 +1,26 @@
+#include "lib/base/log.h"
+
+namespace rdmaqos {
+namespace {
+
+std::unique_ptr<LogSink>& sink()
+{
+    static std::unique_ptr<LogSink> instance;
+    return instance;
+}
+
+}    // namespace
+
+void set_log_sink(std::unique_ptr<LogSink> replacement)
+{
+    sink() = std::move(replacement);
+}
+
+void write_log(LogLevel level, LogFields fields, std::string_view message)
+{
+    if (sink()) {
+        sink()->write(level, fields, message);
+    }
+}
+
+}    // namespace rdmaqos

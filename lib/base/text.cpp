@@ -1,0 +1,156 @@
+#include "lib/base/text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+namespace rdmaqos {
+namespace {
+
+constexpr std::size_t kLongestWordCompared = 64;
+
+char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Optimal string alignment: insert, delete, replace, and swap of neighbours each cost one.
+std::size_t edit_distance(std::string_view a, std::string_view b)
+{
+    std::vector<std::size_t> before_previous(b.size() + 1);
+    std::vector<std::size_t> previous(b.size() + 1);
+    std::vector<std::size_t> current(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+        previous[j] = j;
+    }
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        current[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replace = previous[j - 1] + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+            current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replace});
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1])) {
+                current[j] = std::min(current[j], before_previous[j - 2] + 1);
+            }
+        }
+        std::swap(before_previous, previous);
+        std::swap(previous, current);
+    }
+    return previous[b.size()];
+}
+
+// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
+std::size_t utf8_sequence(std::string_view text)
+{
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80) {
+        return 1;
+    }
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
+        return 0;
+    }
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xC0U) != 0x80) {
+            return 0;
+        }
+    }
+    // Overlong forms, surrogates, and code points above U+10FFFF.
+    if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F) || (lead == 0xF0 && byte(1) < 0x90) ||
+        (lead == 0xF4 && byte(1) > 0x8F)) {
+        return 0;
+    }
+    return length;
+}
+
+}    // namespace
+
+bool equals_ignoring_case(std::string_view a, std::string_view b)
+{
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::string to_lower(std::string_view text)
+{
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(), lower);
+    return result;
+}
+
+std::optional<std::string_view> did_you_mean(std::string_view word, std::span<const std::string_view> candidates)
+{
+    if (word.empty() || word.size() > kLongestWordCompared) {
+        return std::nullopt;
+    }
+    // At least one letter has to be right.
+    const std::size_t limit = std::min(std::max<std::size_t>(1, word.size() / 3), word.size() - 1);
+    std::optional<std::string_view> best;
+    std::size_t best_distance = limit + 1;
+    for (const auto candidate : candidates) {
+        if (candidate.size() > kLongestWordCompared) {
+            continue;
+        }
+        const std::size_t distance = edit_distance(word, candidate);
+        if (distance < best_distance) {
+            best = candidate;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+bool glob_matches(const std::string& pattern, const std::string& text)
+{
+    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+bool has_glob(std::string_view pattern)
+{
+    return pattern.find_first_of("*?[") != std::string_view::npos;
+}
+
+bool is_valid_utf8(std::string_view text)
+{
+    while (!text.empty()) {
+        const std::size_t length = utf8_sequence(text);
+        if (length == 0 || text[0] == '\0') {
+            return false;
+        }
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
+std::string printable(std::string_view text)
+{
+    std::string result;
+    result.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t length = utf8_sequence(text);
+        const auto byte = static_cast<unsigned char>(text[0]);
+        // C0, DEL, and C1 controls (U+0080..U+009F, encoded C2 80..9F).
+        const bool control = byte < 0x20 || byte == 0x7F ||
+                             (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
+        if (length == 0 || control) {
+            fmt::format_to(std::back_inserter(result), "\\x{:02x}", byte);
+            text.remove_prefix(1);
+            if (length == 2) {
+                fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(text[0]));
+                text.remove_prefix(1);
+            }
+            continue;
+        }
+        result.append(text.substr(0, length));
+        text.remove_prefix(length);
+    }
+    return result;
+}
+
+std::string counted(std::size_t count, std::string_view noun)
+{
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}    // namespace rdmaqos

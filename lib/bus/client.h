@@ -1,0 +1,60 @@
+// A blocking D-Bus client for tools: one connection to rdma-qosd by either door.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/bus/value.h"
+
+namespace rdmaqos::bus {
+
+// object path -> interface -> properties
+using ManagedObjects = std::map<std::string, std::map<std::string, Dict>>;
+
+struct Signal {
+    std::string path;
+    std::string interface;
+    std::string member;
+    std::vector<Value> arguments;
+};
+
+class Client {
+public:
+    // The direct socket below `root` if it is there and lets us in, else the system bus (only for the host itself).
+    // Error NoDaemon says where it looked and how to start the daemon.
+    [[nodiscard]] static Result<Client> connect(const std::filesystem::path& root);
+    [[nodiscard]] static Result<Client> connect_direct(const std::filesystem::path& socket);
+    [[nodiscard]] static Result<Client> connect_system_bus();
+
+    Client(Client&&) noexcept;
+    Client& operator=(Client&&) noexcept;
+    ~Client();
+
+    // Calls a method; arguments and results by their D-Bus types. An error reply becomes an Error with the code of its
+    // name; a lost connection is NoDaemon.
+    [[nodiscard]] Result<std::vector<Value>> call(const std::string& path, const std::string& interface,
+                                                  const std::string& method, const std::vector<Value>& arguments,
+                                                  std::chrono::milliseconds timeout = std::chrono::seconds(25));
+    [[nodiscard]] Result<Dict> properties(const std::string& path, const std::string& interface);
+    [[nodiscard]] Result<ManagedObjects> managed_objects();
+
+    // Subscribes, then calls `on_signal` until it returns false or the connection ends.
+    [[nodiscard]] Result<void> monitor(const std::function<bool(const Signal&)>& on_signal);
+
+    // Sends what is queued and serves the connection until `fd` becomes readable or the daemon goes away (NoDaemon);
+    // for `request`, which holds a session while a child runs.
+    [[nodiscard]] Result<void> wait_for(int fd);
+
+private:
+    struct State;
+    explicit Client(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}    // namespace rdmaqos::bus

@@ -1,0 +1,146 @@
+#include "lib/bus/connection.h"
+
+#include <chrono>
+#include <utility>
+
+#include <sys/epoll.h>
+
+#include "lib/base/log.h"
+
+namespace rdmaqos::bus {
+namespace {
+
+// What one connection may have before others get their turn.
+constexpr int kBurst = 32;
+constexpr auto kTurn = std::chrono::milliseconds(2);
+
+}    // namespace
+
+Connection::Connection(EventLoop& loop, BusPtr bus, std::function<void()> on_closed)
+    : loop_(loop), bus_(std::move(bus)), on_closed_(std::move(on_closed))
+{
+}
+
+Connection::~Connection() = default;
+
+Result<std::shared_ptr<Connection>> Connection::create(EventLoop& loop, BusPtr bus, std::function<void()> on_closed)
+{
+    std::shared_ptr<Connection> connection(new Connection(loop, std::move(bus), std::move(on_closed)));
+    connection->self_ = connection;
+    auto* raw = connection.get();
+    const int fd = sd_bus_get_fd(raw->bus());
+    if (fd < 0) {
+        return fail(error_from_errno(ErrorCode::Io, -fd, "the connection has no descriptor"));
+    }
+    raw->events_ = EPOLLIN;
+    auto io = loop.on_io(fd, raw->events_, [raw](std::uint32_t) { raw->serve(); });
+    if (!io) {
+        return fail(std::move(io).error());
+    }
+    raw->io_ = std::move(*io);
+    auto alarm = loop.on_alarm([raw] {
+        raw->alarm_at_ = Alarm::kNever;
+        raw->serve();
+    });
+    if (!alarm) {
+        return fail(std::move(alarm).error());
+    }
+    raw->alarm_ = std::move(*alarm);
+    raw->update();
+    return connection;
+}
+
+bool Connection::is_ready() const
+{
+    return open_ && sd_bus_is_ready(bus_.get()) > 0;
+}
+
+void Connection::serve()
+{
+    const auto alive = self_.lock();    // a handler may drop the last owner
+    serving_ = true;
+    int result = 1;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int count = 0; open_ && result > 0 && count < kBurst; ++count) {
+        result = sd_bus_process(bus_.get(), nullptr);
+        if (std::chrono::steady_clock::now() - begin > kTurn) {
+            break;
+        }
+    }
+    serving_ = false;
+    if (!open_) {
+        return;
+    }
+    if (result < 0 || sd_bus_is_open(bus_.get()) <= 0) {
+        lost();
+        return;
+    }
+    update();
+}
+
+void Connection::update()
+{
+    std::uint64_t queued = 0;
+    if (sd_bus_get_n_queued_write(bus_.get(), &queued) >= 0 && queued > queue_limit_) {
+        log(LogLevel::Warning, "a client does not read its messages ({} wait for it): its connection is closed",
+            queued);
+        lost();
+        return;
+    }
+    const int wanted = sd_bus_get_events(bus_.get());
+    std::uint64_t until = Alarm::kNever;
+    if (wanted < 0 || sd_bus_get_timeout(bus_.get(), &until) < 0) {
+        lost();
+        return;
+    }
+    // poll and epoll use the same bits for what sd-bus asks for.
+    if (static_cast<std::uint32_t>(wanted) != events_) {
+        events_ = static_cast<std::uint32_t>(wanted);
+        io_->set_events(events_);
+    }
+    if (until != alarm_at_) {
+        alarm_at_ = until;
+        alarm_->set(until);
+    }
+}
+
+void Connection::send(sd_bus_message* message)
+{
+    if (!open_) {
+        return;
+    }
+    // A failure means the connection is going down, which serve() finds out.
+    sd_bus_send(bus_.get(), message, nullptr);
+    flush();
+}
+
+void Connection::flush()
+{
+    if (open_ && !serving_) {
+        update();
+    }
+}
+
+void Connection::lost()
+{
+    if (!open_) {
+        return;
+    }
+    close();
+    loop_.post([weak = self_] {
+        if (const auto connection = weak.lock(); connection && connection->on_closed_) {
+            const auto on_closed = std::exchange(connection->on_closed_, nullptr);
+            on_closed();
+        }
+    });
+}
+
+void Connection::close()
+{
+    open_ = false;
+    io_.reset();
+    alarm_.reset();
+    sd_bus_close(bus_.get());
+}
+
+}    // namespace rdmaqos::bus

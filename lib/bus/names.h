@@ -1,0 +1,18 @@
+// Names of our D-Bus API (docs/dbus.md).
+#pragma once
+
+namespace rdmaqos::bus::names {
+
+constexpr const char* kService = "org.rdmaqos1";
+constexpr const char* kRoot = "/org/rdmaqos1";
+constexpr const char* kDevices = "/org/rdmaqos1/device";
+constexpr const char* kSessions = "/org/rdmaqos1/session";
+
+constexpr const char* kManager = "org.rdmaqos1.Manager";
+constexpr const char* kDevice = "org.rdmaqos1.Device";
+constexpr const char* kSession = "org.rdmaqos1.Session";
+
+// The direct door; below the daemon's root.
+constexpr const char* kSocket = "/run/rdma-qos/bus";
+
+}    // namespace rdmaqos::bus::names

@@ -1,0 +1,311 @@
+#include "lib/bus/server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-id128.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+
+namespace rdmaqos::bus {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kAcceptedAtOnce = 32;
+// Descriptors for everything that is not a client; a client costs its socket and its pidfd, and now and then one it
+// passes.
+constexpr std::size_t kReservedDescriptors = 256;
+constexpr std::size_t kDescriptorsPerClient = 3;
+
+tl::unexpected<Error> refused(const std::filesystem::path& path, int err, std::string_view what)
+{
+    return fail(error_from_errno(ErrorCode::Io, err, fmt::format("{}: {}", path.string(), what)));
+}
+
+Result<sockaddr_un> address_of(const std::filesystem::path& path)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string& text = path.native();
+    if (text.size() >= sizeof(address.sun_path)) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("{}: the path of a socket has at most {} bytes", text, sizeof(address.sun_path) - 1));
+    }
+    std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
+    return address;
+}
+
+const sockaddr* plain(const sockaddr_un& address)
+{
+    return reinterpret_cast<const sockaddr*>(&address);    // NOLINT(*-reinterpret-cast): how sockets are named
+}
+
+Result<UniqueFd> new_socket(const std::filesystem::path& path)
+{
+    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket) {
+        return refused(path, errno, "no socket can be made");
+    }
+    return socket;
+}
+
+Result<void> make_sure_nobody_listens(const std::filesystem::path& path)
+{
+    const auto address = address_of(path);
+    if (!address) {
+        return fail(address.error());
+    }
+    const auto probe = new_socket(path);
+    if (!probe) {
+        return fail(probe.error());
+    }
+    // EAGAIN: somebody does, and is busy.
+    if (connect(probe->get(), plain(*address), sizeof(*address)) == 0 || errno == EAGAIN) {
+        return fail(ErrorCode::Busy, fmt::format("{}: another rdma-qosd listens there", path.string()));
+    }
+    return {};
+}
+
+// Bound beside its place and moved there when it is ready, so that clients never meet half a socket.
+Result<UniqueFd> bind_and_listen(const std::filesystem::path& path)
+{
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error) {
+        return refused(path.parent_path(), error.value(), "the folder cannot be made");
+    }
+    if (auto free = make_sure_nobody_listens(path); !free) {
+        return fail(std::move(free).error());
+    }
+    auto socket = new_socket(path);
+    if (!socket) {
+        return socket;
+    }
+    std::filesystem::path beside = path;
+    beside += ".new";
+    const auto address = address_of(beside);
+    if (!address) {
+        return fail(address.error());
+    }
+    unlink(beside.c_str());
+    if (bind(socket->get(), plain(*address), sizeof(*address)) < 0) {
+        return refused(path, errno, "the socket cannot be made");
+    }
+    if (chmod(beside.c_str(), 0666) < 0 || ::listen(socket->get(), kBacklog) < 0 ||
+        rename(beside.c_str(), path.c_str()) < 0) {
+        const int err = errno;
+        unlink(beside.c_str());
+        return refused(path, err, "the socket cannot be put in its place");
+    }
+    return socket;
+}
+
+std::uint64_t inode_of(const std::filesystem::path& path)
+{
+    struct stat status {};
+    return lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+Result<BusPtr> server_bus(UniqueFd socket)
+{
+    sd_bus* raw = nullptr;
+    int result = sd_bus_new(&raw);
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "sd_bus_new"));
+    }
+    BusPtr bus(raw);
+    sd_id128_t id{};
+    result = sd_id128_randomize(&id);
+    if (result >= 0) {
+        result = sd_bus_set_fd(raw, socket.get(), socket.get());
+    }
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
+    }
+    [[maybe_unused]] const int owned = socket.release();    // by the bus from here on
+    result = sd_bus_set_server(raw, 1, id);
+    if (result >= 0) {
+        result = sd_bus_set_anonymous(raw, 0);
+    }
+    if (result >= 0) {
+        result = sd_bus_negotiate_fds(raw, 1);
+    }
+    if (result >= 0) {
+        result = sd_bus_start(raw);
+    }
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
+    }
+    return bus;
+}
+
+}    // namespace
+
+std::size_t raise_descriptor_limit()
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
+        return 1024;
+    }
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+Server::Server(EventLoop& loop, std::filesystem::path path, UniqueFd socket, ServerLimits limits,
+               ServerHandler& handler)
+    : loop_(loop), path_(std::move(path)), socket_(std::move(socket)), limits_(limits), handler_(handler),
+      inode_(inode_of(path_))
+{
+    const std::size_t descriptors = raise_descriptor_limit();
+    most_connections_ = descriptors > 2 * kReservedDescriptors
+                            ? (descriptors - kReservedDescriptors) / kDescriptorsPerClient
+                            : descriptors / (2 * kDescriptorsPerClient);
+}
+
+Server::~Server()
+{
+    if (inode_ != 0 && inode_of(path_) == inode_) {
+        unlink(path_.c_str());
+    }
+    for (auto& [id, accepted] : connections_) {
+        accepted.connection->close();
+    }
+}
+
+Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, const std::filesystem::path& path,
+                                               ServerLimits limits, ServerHandler& handler)
+{
+    auto socket = bind_and_listen(path);
+    if (!socket) {
+        return fail(std::move(socket).error());
+    }
+    std::unique_ptr<Server> server(new Server(loop, path, std::move(*socket), limits, handler));
+    if (auto started = server->start(); !started) {
+        return fail(std::move(started).error());
+    }
+    return server;
+}
+
+Result<void> Server::start()
+{
+    auto io = loop_.on_io(socket_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); });
+    if (!io) {
+        return fail(std::move(io).error());
+    }
+    io_ = std::move(*io);
+    return {};
+}
+
+void Server::accept_all()
+{
+    for (int count = 0; count < kAcceptedAtOnce; ++count) {
+        UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+                // Whoever waits stays in the backlog; without a pause the loop would spin.
+                log(LogLevel::Warning, "{}: no client can be accepted: {}", path_.string(), std::strerror(errno));
+                io_->set_events(0);
+                pause_timer_ = loop_.after(std::chrono::milliseconds(100), [this] { io_->set_events(EPOLLIN); });
+            }
+            return;
+        }
+        if (auto taken = take(std::move(socket)); !taken) {
+            log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
+        }
+    }
+}
+
+Result<void> Server::take(UniqueFd socket)
+{
+    auto process = peer_of_socket(socket.get());
+    if (!process) {
+        return fail(std::move(process).error());
+    }
+    const std::uint32_t uid = process->uid;
+    if (connections_.size() >= most_connections_) {
+        return fail(ErrorCode::LimitReached, fmt::format("all {} connections are in use; raise LimitNOFILE= of "
+                                                         "rdma-qosd.service", most_connections_));
+    }
+    if (const auto used = per_uid_.find(uid); used != per_uid_.end() && used->second >= limits_.connections_per_uid) {
+        return fail(ErrorCode::LimitReached, fmt::format("uid {} has {} connections, the most `connections-per-uid` "
+                                                         "of rdma-qosd.yaml allows", uid, used->second));
+    }
+    auto bus = server_bus(std::move(socket));
+    if (!bus) {
+        return fail(std::move(bus).error());
+    }
+    const std::uint64_t id = next_id_++;
+    auto connection = Connection::create(loop_, std::move(*bus), [this, id] {
+        forget(id);
+        handler_.closed(id);
+    });
+    if (!connection) {
+        return fail(std::move(connection).error());
+    }
+    (*connection)->set_queue_limit(limits_.queued_messages);
+    if (auto welcome = handler_.connected(id, std::move(*process), *connection); !welcome) {
+        (*connection)->close();
+        return welcome;
+    }
+    connections_.emplace(id, Accepted{uid, std::move(*connection)});
+    ++per_uid_[uid];
+    unauthenticated_.push_back({SteadyClock().now() + limits_.authentication_time, id});
+    if (!authentication_timer_) {
+        authentication_timer_ = loop_.after(limits_.authentication_time, [this] { drop_unauthenticated(); });
+    }
+    return {};
+}
+
+void Server::close(std::uint64_t id)
+{
+    if (const auto found = connections_.find(id); found != connections_.end()) {
+        found->second.connection->close();
+        forget(id);
+    }
+}
+
+void Server::forget(std::uint64_t id)
+{
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) {
+        return;
+    }
+    if (const auto used = per_uid_.find(found->second.uid); --used->second == 0) {
+        per_uid_.erase(used);
+    }
+    connections_.erase(found);
+}
+
+void Server::drop_unauthenticated()
+{
+    authentication_timer_.reset();
+    const auto now = SteadyClock().now();
+    while (!unauthenticated_.empty()) {
+        const Waiting first = unauthenticated_.front();
+        const auto found = connections_.find(first.id);
+        const bool done = found == connections_.end() || found->second.connection->is_ready();
+        if (!done && first.until > now) {
+            authentication_timer_ = loop_.after(first.until - now, [this] { drop_unauthenticated(); });
+            return;
+        }
+        unauthenticated_.pop_front();
+        if (!done) {
+            log(LogLevel::Info, "{}: a connection of uid {} did not authenticate in time", path_.string(),
+                found->second.uid);
+            close(first.id);
+            handler_.closed(first.id);
+        }
+    }
+}
+
+}    // namespace rdmaqos::bus

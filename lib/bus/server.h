@@ -1,0 +1,86 @@
+// The direct door: a unix socket that speaks D-Bus without a bus daemon. Accepts, limits and drops connections; what
+// is served on them is its handler's business.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+
+#include "lib/base/clock.h"
+#include "lib/bus/connection.h"
+#include "lib/bus/peer.h"
+
+namespace rdmaqos::bus {
+
+struct ServerLimits {
+    std::uint32_t connections_per_uid = 2048;
+    std::chrono::milliseconds authentication_time{10'000};    // who has not said who they are by then is dropped
+    std::size_t queued_messages = 4096;                       // per connection; who does not read is dropped
+};
+
+class ServerHandler {
+public:
+    virtual ~ServerHandler() = default;
+    // Before anything is read: the place to install objects. An error refuses the connection.
+    [[nodiscard]] virtual Result<void> connected(std::uint64_t id, PeerProcess process,
+                                                 const std::shared_ptr<Connection>& connection) = 0;
+    // Called for every connection that was accepted by connected(), not for those close() ended.
+    virtual void closed(std::uint64_t id) = 0;
+};
+
+class Server {
+public:
+    // Listens at `path`, mode 0666, making its folder where it is missing and replacing what a daemon that died left
+    // behind. Errors: Busy when somebody listens there.
+    [[nodiscard]] static Result<std::unique_ptr<Server>> listen(EventLoop& loop, const std::filesystem::path& path,
+                                                                ServerLimits limits, ServerHandler& handler);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    void set_limits(ServerLimits limits) { limits_ = limits; }
+    [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+    void close(std::uint64_t id);
+
+private:
+    struct Accepted {
+        std::uint32_t uid = 0;
+        std::shared_ptr<Connection> connection;
+    };
+    struct Waiting {
+        TimePoint until;
+        std::uint64_t id;
+    };
+
+    Server(EventLoop& loop, std::filesystem::path path, UniqueFd socket, ServerLimits limits, ServerHandler& handler);
+
+    [[nodiscard]] Result<void> start();
+    void accept_all();
+    [[nodiscard]] Result<void> take(UniqueFd socket);
+    void forget(std::uint64_t id);
+    void drop_unauthenticated();
+
+    EventLoop& loop_;
+    std::filesystem::path path_;
+    UniqueFd socket_;
+    ServerLimits limits_;
+    ServerHandler& handler_;
+    std::size_t most_connections_ = 0;
+    std::uint64_t inode_ = 0;    // of our socket file: another daemon's is not removed
+    std::uint64_t next_id_ = 1;
+    std::unordered_map<std::uint64_t, Accepted> connections_;
+    std::unordered_map<std::uint32_t, std::uint32_t> per_uid_;
+    std::deque<Waiting> unauthenticated_;
+    std::unique_ptr<IoSource> io_;
+    std::unique_ptr<Timer> authentication_timer_;
+    std::unique_ptr<Timer> pause_timer_;
+};
+
+// Raises the number of descriptors to what the kernel allows this process; returns it.
+std::size_t raise_descriptor_limit();
+
+}    // namespace rdmaqos::bus

@@ -1,0 +1,218 @@
+// The firmware of a model NIC: scheduling elements, queue pairs and their rules, in the terms of the device's own
+// commands. The rules are those of mlx5dv_sched_node_create(3), mlx5dv_modify_qp_sched_elem(3) and
+// ibv_modify_qp_rate_limit(3); what those leave open is an option below.
+//
+//     context              one open device file ("uid"): owns elements and queue pairs
+//     └── root TSAR        node without a parent: neither share nor rate
+//         ├── TSAR         node: children compete by share, together capped by max_rate
+//         │   └── queue group      leaf: holds queue pairs
+//         └── queue group
+//
+// Object ids count up and are not used again during the life of a Firmware, so a stale id is always noticed.
+//
+// Thread-safe. Delays of ordered faults pass in the calling thread, without a lock held.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/model/faults.h"
+#include "lib/model/pacing.h"
+#include "lib/model/refusal.h"
+#include "lib/tree/capabilities.h"
+#include "lib/tree/element.h"
+
+namespace rdmaqos {
+
+enum class ObjectId : std::uint32_t {};
+// In an attach command: no leaf.
+constexpr ObjectId kNoObject{0};
+
+enum class ContextId : std::uint32_t {};
+// The context that exists without being opened.
+constexpr ContextId kHostContext{0};
+// Never open.
+constexpr ContextId kNoContext{0xffffffffU};
+
+// Which fields of SchedulingFields count; the others are ignored.
+constexpr std::uint32_t kSchedulingShare = 1U << 0;
+constexpr std::uint32_t kSchedulingMaxRate = 1U << 1;
+
+struct SchedulingFields {
+    std::uint32_t flags = 0;
+    std::uint32_t share = 0;            // weight among siblings; 0: the device's default
+    std::uint32_t max_rate_mbps = 0;    // Mbit/s; 0: unlimited
+};
+
+struct CreateCommand {
+    ContextId context = kHostContext;
+    ElementKind kind = ElementKind::Node;
+    std::optional<ObjectId> parent;    // empty: a root
+    SchedulingFields fields;
+};
+
+// What a query answers, and more than a real device would tell (`level` and what it holds).
+struct ElementRecord {
+    ObjectId id{};
+    ContextId context = kHostContext;
+    ElementKind kind = ElementKind::Node;
+    std::optional<ObjectId> parent;
+    std::uint32_t share = 0;
+    std::uint32_t max_rate_mbps = 0;
+    std::uint32_t level = 1;    // the root is 1
+    std::uint32_t children = 0;
+    std::uint32_t queue_pairs = 0;    // attachments: a queue pair attached on both sides counts twice
+
+    friend bool operator==(const ElementRecord&, const ElementRecord&) = default;
+};
+
+// Both sides are stated whole; kNoObject takes the queue pair out on that side.
+struct AttachCommand {
+    ContextId context = kHostContext;    // of the queue pair's owner
+    std::uint32_t queue_pair = 0;
+    QueuePairType type = QueuePairType::Rc;
+    ObjectId requester = kNoObject;
+    ObjectId responder = kNoObject;
+};
+
+struct RateCommand {
+    ContextId context = kHostContext;
+    std::uint32_t queue_pair = 0;
+    QueuePairType type = QueuePairType::Rc;
+    std::optional<RateLimit> rate;    // empty: lift the limit
+};
+
+struct QueuePairRecord {
+    std::uint32_t number = 0;
+    ContextId context = kHostContext;
+    QueuePairType type = QueuePairType::Rc;
+    QueuePairState state = QueuePairState::Rts;
+    ObjectId requester = kNoObject;
+    ObjectId responder = kNoObject;
+    std::optional<RateLimit> rate;
+    bool implicit = false;    // never created by anybody: exists because a command named it
+
+    friend bool operator==(const QueuePairRecord&, const QueuePairRecord&) = default;
+};
+
+struct FirmwareOptions {
+    Capabilities capabilities;
+    // A command that names a queue pair nobody created finds one of the command's type in RTS, which vanishes when it
+    // has neither leaf nor rate: clients without hardware need only a number.
+    bool implicit_queue_pairs = true;
+    // No source says whether a queue pair may use a queue group of another context. True: it may not.
+    bool isolate_queue_groups = false;
+    // Not documented either: a leaf with queue pairs refuses to be destroyed (true), or lets go of them (false).
+    bool refuse_busy_leaf = true;
+    // A context has one tree; 0: any number.
+    std::uint32_t roots_per_context = 1;
+};
+
+struct FirmwareUsage {
+    std::uint32_t elements = 0;
+    std::uint32_t leaves = 0;
+    std::uint32_t queue_pairs = 0;    // attached, or with a rate
+    std::uint32_t pacing_entries = 0;
+
+    friend bool operator==(const FirmwareUsage&, const FirmwareUsage&) = default;
+};
+
+enum class DevicePresence : std::uint8_t { Present, InReset, Removed };
+
+class Firmware {
+public:
+    explicit Firmware(FirmwareOptions options);
+    explicit Firmware(const Capabilities& capabilities);
+
+    [[nodiscard]] const FirmwareOptions& options() const { return options_; }
+    [[nodiscard]] Faults& faults() { return faults_; }
+
+    // ---- commands on elements; the context must be the one that made them ----
+
+    [[nodiscard]] Answer<ObjectId> create(const CreateCommand& command);
+    [[nodiscard]] Answer<void> modify(ContextId context, ObjectId element, const SchedulingFields& fields);
+    [[nodiscard]] Answer<ElementRecord> query(ContextId context, ObjectId element);
+    [[nodiscard]] Answer<void> destroy(ContextId context, ObjectId element);
+
+    // ---- commands on queue pairs ----
+
+    [[nodiscard]] Answer<void> attach(const AttachCommand& command);
+    [[nodiscard]] Answer<void> set_rate(const RateCommand& command);
+    [[nodiscard]] Answer<QueuePairState> query_queue_pair(std::uint32_t number);
+
+    // ---- what programs on the host do; no faults apply ----
+
+    [[nodiscard]] Answer<ContextId> open_context();
+    // Destroys the context's queue pairs, then its elements bottom-up, as the kernel does at the last close. Returns
+    // how many elements could not go because others' queue pairs are in them: those are leaked until a reset.
+    std::size_t close_context(ContextId context);
+
+    void create_queue_pair(std::uint32_t number, QueuePairType type, QueuePairState state,
+                           ContextId context = kHostContext);
+    // RESET and ERR drop the rate; RESET also takes the queue pair out of its leaves.
+    void set_queue_pair_state(std::uint32_t number, QueuePairState state);
+    void destroy_queue_pair(std::uint32_t number);
+
+    // ---- what happens to devices ----
+
+    // Everything is lost and every command is refused until replug(). Contexts opened before stay dead for ever.
+    void reset();
+    void remove();
+    void replug();
+    [[nodiscard]] DevicePresence presence() const;
+
+    // Silent drift: changes an element, or loses it and all below it, behind everybody's back. Queue pairs in it are in
+    // no leaf afterwards. False: no such element.
+    bool drift(ObjectId element, std::uint32_t share, std::uint32_t max_rate_mbps);
+    bool lose(ObjectId element);
+
+    // ---- for tests and reports ----
+
+    [[nodiscard]] std::vector<ElementRecord> elements() const;    // by id
+    [[nodiscard]] std::vector<QueuePairRecord> queue_pairs() const;
+    [[nodiscard]] std::optional<QueuePairRecord> queue_pair(std::uint32_t number) const;
+    [[nodiscard]] FirmwareUsage usage() const;
+
+private:
+    [[nodiscard]] std::optional<Refusal> admit(CommandKind kind);
+    [[nodiscard]] std::optional<Refusal> gone() const;
+    [[nodiscard]] std::optional<Refusal> check_context(ContextId context) const;
+    [[nodiscard]] std::optional<Refusal> check_fields(const SchedulingFields& fields, bool root) const;
+    [[nodiscard]] std::optional<Refusal> check_create(const CreateCommand& command) const;
+    [[nodiscard]] std::optional<Refusal> check_limits(const CreateCommand& command, std::uint32_t level) const;
+    [[nodiscard]] std::optional<Refusal> check_element(ContextId context, ObjectId element) const;
+    [[nodiscard]] std::optional<Refusal> check_idle(ObjectId element) const;
+    [[nodiscard]] std::optional<Refusal> check_known(std::uint32_t number) const;
+    [[nodiscard]] std::optional<Refusal> check_queue_pair(std::uint32_t number, QueuePairType type) const;
+    [[nodiscard]] std::optional<Refusal> check_attach(const AttachCommand& command) const;
+    [[nodiscard]] std::optional<Refusal> check_group(const AttachCommand& command, ObjectId group) const;
+    [[nodiscard]] std::optional<Refusal> check_rate(const RateCommand& command) const;
+
+    [[nodiscard]] static bool is_used(const QueuePairRecord& queue_pair);
+    QueuePairRecord& queue_pair_for(ContextId context, std::uint32_t number, QueuePairType type);
+    void put_into(QueuePairRecord& queue_pair, ObjectId requester, ObjectId responder);
+    void drop_rate(QueuePairRecord& queue_pair);
+    void forget_if_idle(std::uint32_t number);
+    void erase_queue_pair(std::uint32_t number);
+    void erase_element(ObjectId element);
+    void lose_everything(DevicePresence presence);
+
+    const FirmwareOptions options_;
+    Faults faults_;
+
+    mutable std::mutex mutex_;
+    DevicePresence presence_ = DevicePresence::Present;
+    std::map<ObjectId, ElementRecord> elements_;
+    std::map<std::uint32_t, QueuePairRecord> queue_pairs_;
+    std::map<ContextId, std::uint32_t> contexts_;    // roots of each
+    PacingTable pacing_;
+    std::uint32_t leaves_ = 0;
+    std::uint32_t next_object_ = 1;
+    std::uint32_t next_context_ = 1;
+};
+
+}    // namespace rdmaqos

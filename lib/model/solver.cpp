@@ -1,0 +1,120 @@
+#include "lib/model/solver.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "lib/model/indexed_tree.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr double kTolerance = 1e-3;    // kbit/s
+
+// What every element asks for in kbit/s, bottom-up; infinite for an uncapped leaf that sends as much as it gets.
+std::vector<double> wishes(const std::vector<IndexedElement>& tree, const Demands& demands)
+{
+    std::vector<double> wanted(tree.size(), 0.0);
+    for (std::size_t at = tree.size(); at-- > 0;) {
+        const IndexedElement& element = tree[at];
+        if (element.kind == ElementKind::Leaf) {
+            if (const auto demand = demands.find(*element.path); demand != demands.end()) {
+                wanted[at] = demand->second ? static_cast<double>(demand->second->kbps())
+                                            : std::numeric_limits<double>::infinity();
+            }
+        }
+        if (element.cap_kbps) {
+            wanted[at] = std::min(wanted[at], *element.cap_kbps);
+        }
+        if (at != 0) {
+            wanted[element.parent] += wanted[at];
+        }
+    }
+    return wanted;
+}
+
+// Water-filling of one node's rate over its children: those that ask for least per share are served first, in full,
+// as long as the level of the others stays above them.
+void divide(const std::vector<IndexedElement>& tree, const std::vector<double>& wanted, std::size_t node,
+            std::vector<double>& rates)
+{
+    std::vector<std::size_t> order(tree[node].child_count);
+    std::iota(order.begin(), order.end(), tree[node].first_child);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const double first = wanted[a] / static_cast<double>(tree[a].weight);
+        const double second = wanted[b] / static_cast<double>(tree[b].weight);
+        return first != second ? first < second : a < b;
+    });
+    std::uint64_t weights = 0;
+    for (const std::size_t child : order) {
+        weights += tree[child].weight;
+    }
+    double left = rates[node];
+    for (const std::size_t child : order) {
+        const double part = left * static_cast<double>(tree[child].weight) / static_cast<double>(weights);
+        rates[child] = std::min(wanted[child], part);
+        left = std::max(left - rates[child], 0.0);
+        weights -= tree[child].weight;
+    }
+}
+
+// Why an element gets no more: it got what it asks for, bounded by its demand or its own cap, or it shares what
+// bounds its parent. Parents first.
+void explain(const std::vector<IndexedElement>& tree, const std::vector<double>& wanted, std::size_t at,
+             std::vector<Allocation>& allocations)
+{
+    Allocation& allocation = allocations[at];
+    if (allocation.kbps + kTolerance >= wanted[at]) {
+        if (tree[at].cap_kbps && wanted[at] >= *tree[at].cap_kbps) {
+            allocation.bottleneck = Bottleneck::Cap;
+            allocation.bottleneck_at = *tree[at].path;
+        }
+    } else if (at == 0) {
+        allocation.bottleneck = Bottleneck::Link;
+    } else {
+        allocation.bottleneck = allocations[tree[at].parent].bottleneck;
+        allocation.bottleneck_at = allocations[tree[at].parent].bottleneck_at;
+    }
+}
+
+}    // namespace
+
+Demands everybody_sends(const Tree& tree)
+{
+    Demands demands;
+    for (const auto& [path, element] : tree) {
+        if (element.kind == ElementKind::Leaf) {
+            demands.emplace_hint(demands.end(), path, std::nullopt);
+        }
+    }
+    return demands;
+}
+
+Bandwidth Allocation::rate() const
+{
+    return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps + kTolerance));
+}
+
+Allocations solve(const Tree& tree, Bandwidth link_speed, const Demands& demands)
+{
+    const std::vector<IndexedElement> elements = index_tree(tree);
+    const std::vector<double> wanted = wishes(elements, demands);
+    std::vector<double> rates(elements.size(), 0.0);
+    std::vector<Allocation> allocations(elements.size());
+    for (std::size_t at = 0; at < elements.size(); ++at) {
+        if (at == 0) {
+            rates[0] = std::min(wanted[0], static_cast<double>(link_speed.kbps()));
+        }
+        divide(elements, wanted, at, rates);
+        allocations[at].kbps = rates[at];
+        explain(elements, wanted, at, allocations);
+    }
+    Allocations result;
+    for (std::size_t at = 0; at < elements.size(); ++at) {
+        result.emplace(*elements[at].path, allocations[at]);
+    }
+    return result;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,135 @@
+// The seam between rdma-qosd and a NIC: capabilities, scheduling elements, queue pairs, events. Implementations: the
+// in-process model (lib/nic_model); mlx5 and software RDMA NICs will follow, so nothing here speaks their terms.
+//
+// Threads: a backend belongs to the worker thread of its device; every call may block on firmware. Only the event
+// callback is called on another thread, and the constructor's arguments may be read from anywhere.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/net.h"
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+#include "lib/tree/capabilities.h"
+#include "lib/tree/element.h"
+
+namespace rdmaqos {
+
+enum class LinkLayer : std::uint8_t { InfiniBand, Ethernet };
+[[nodiscard]] std::string_view to_string(LinkLayer layer);
+
+// How queue pairs of other processes can be brought into this device's tree (docs/architecture.md).
+enum class AttachMode : std::uint8_t { Shared, PerProcess, None };
+[[nodiscard]] std::string_view to_string(AttachMode mode);
+
+// One port of one device. The key is node GUID + port: names can change.
+struct DeviceInfo {
+    std::string name;      // "mlx5_0"
+    std::uint32_t port = 1;
+    Guid node_guid;
+    Guid port_guid;
+    std::string netdev;         // "ens1f0np0"; empty if none
+    std::string pci_address;    // "0000:3b:00.0"; empty if none
+    std::string driver;         // "mlx5", "model"
+    std::string firmware;
+    LinkLayer link_layer = LinkLayer::Ethernet;
+    bool link_up = true;
+    Bandwidth link_speed;
+    std::uint32_t mtu = 4096;                // active path MTU in bytes: 256, 512, 1024, 2048 or 4096
+    std::vector<Gid> gids;
+    std::vector<std::uint16_t> pkeys;        // with membership bit
+    std::string node_description;            // "host1 mlx5_0"
+
+    // "mlx5_0/1"
+    [[nodiscard]] std::string key() const;
+
+    friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
+};
+
+// The backend's own name for an element it made. Valid until the element is destroyed or the device is gone.
+enum class ElementHandle : std::uint64_t {};
+
+struct ElementRequest {
+    ElementKind kind = ElementKind::Node;
+    std::optional<ElementHandle> parent;    // empty: the root
+    ElementAttributes attributes;
+};
+
+// Only what is set is changed.
+struct ElementChange {
+    std::optional<std::uint32_t> share;
+    std::optional<std::optional<Bandwidth>> max_rate;    // the inner empty lifts the cap
+};
+
+// What a read-back says.
+struct ElementState {
+    ElementKind kind = ElementKind::Node;
+    std::optional<ElementHandle> parent;    // empty for the root, or when the device does not tell
+    ElementAttributes attributes;
+
+    friend bool operator==(const ElementState&, const ElementState&) = default;
+};
+
+// An owner's open device file, through which its queue pairs are reached; shared by the queue pairs of one session.
+// Backends downcast to their own type. The model needs none.
+class ClientFile {
+public:
+    virtual ~ClientFile() = default;
+};
+
+struct QueuePairRef {
+    std::uint32_t number = 0;
+    QueuePairType type = QueuePairType::Rc;
+    std::uint32_t handle = 0;       // in its owner's file
+    std::uint32_t sq_number = 0;    // raw packet only
+    std::shared_ptr<ClientFile> file;
+};
+
+enum class DeviceEventKind : std::uint8_t {
+    LinkChanged,    // speed or state: ask info() again
+    Reset,          // every element and every client file is dead; the device comes back as a new one
+    Removed,
+};
+
+struct DeviceEvent {
+    DeviceEventKind kind;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+
+    [[nodiscard]] virtual DeviceInfo info() const = 0;
+    [[nodiscard]] virtual Capabilities capabilities() const = 0;
+    [[nodiscard]] virtual AttachMode attach_mode() const = 0;
+
+    // Errors: Unsupported (names the missing capability), NoSpace (names the limit and its use), InvalidArgument (what
+    // the device refuses always), DeviceGone, DeviceFailed (anything else; carries errno). An element that is not on the
+    // device any longer: DeviceFailed with ENOENT, or InvalidArgument where the device does not tell them apart.
+    // An element the device does not know (any more: lost behind our back) is InvalidArgument with errno ENOENT.
+    [[nodiscard]] virtual Result<ElementHandle> create_element(const ElementRequest& request) = 0;
+    [[nodiscard]] virtual Result<void> modify_element(ElementHandle element, const ElementChange& change) = 0;
+    [[nodiscard]] virtual Result<ElementState> query_element(ElementHandle element) = 0;
+    // Busy: it still has children or queue pairs.
+    [[nodiscard]] virtual Result<void> destroy_element(ElementHandle element) = 0;
+
+    // Puts a queue pair into leaves; an empty side is taken out of any. Errors: BadQueuePair, BadState (says which
+    // state and what to do), Unsupported (type), Busy (the owner's call was in flight; try again).
+    [[nodiscard]] virtual Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
+                                             std::optional<ElementHandle> responder) = 0;
+    // Empty lifts the limit.
+    [[nodiscard]] virtual Result<void> set_rate(const QueuePairRef& queue_pair,
+                                                const std::optional<RateLimit>& rate) = 0;
+    [[nodiscard]] virtual Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) = 0;
+
+    // Called on any thread; must not call back into the backend. Set once, before the first other call.
+    using EventHandler = std::function<void(DeviceEvent)>;
+    virtual void set_event_handler(EventHandler handler) = 0;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,115 @@
+// The model NIC as a Backend: a thin translation to lib/model's firmware, which knows all the rules.
+//
+// Several backends may share one Firmware, as several programs share a device: each has a context of its own. For
+// tests the backend keeps a log of the operations that reached it, injects faults (`firmware().faults()`), and plays
+// what happens to real devices: a change of the link, reset, removal, return.
+//
+// Queue pairs are plain numbers. One that nobody created counts as existing, in RTS, of the type the caller states
+// (FirmwareOptions::implicit_queue_pairs), so that clients without hardware can use a simulated device.
+//
+// Thread-safe, unlike backends in general.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/model/firmware.h"
+#include "lib/nic/backend.h"
+
+namespace rdmaqos {
+
+// One operation as the backend was asked for it, and how it ended. Only the fields of its kind are set.
+struct ModelOperation {
+    CommandKind kind = CommandKind::Query;
+    std::optional<ElementHandle> element;    // of a create: the new one, if it worked
+    std::optional<ElementRequest> request;
+    std::optional<ElementChange> change;
+    std::uint32_t queue_pair = 0;
+    std::optional<ElementHandle> requester;
+    std::optional<ElementHandle> responder;
+    std::optional<RateLimit> rate;
+    std::optional<Error> error;
+
+    [[nodiscard]] bool is_write() const { return kind != CommandKind::Query && kind != CommandKind::QueryQueuePair; }
+};
+
+// "create leaf #3 below #1: share 7", "modify #3: share 60", "attach queue pair 17: requester #3, responder none",
+// with ": failed: ..." behind an operation that did not work.
+[[nodiscard]] std::string to_string(const ModelOperation& operation);
+
+class ModelBackend final : public Backend {
+public:
+    // Without a firmware of its own: makes one with these capabilities. With one, it must have the same capabilities.
+    ModelBackend(DeviceInfo info, const Capabilities& capabilities, std::shared_ptr<Firmware> firmware = nullptr,
+                 AttachMode attach_mode = AttachMode::Shared);
+    // Closes the context: what is left of it on the device is destroyed, as at the last close of a device file.
+    ~ModelBackend() override;
+    ModelBackend(const ModelBackend&) = delete;
+    ModelBackend& operator=(const ModelBackend&) = delete;
+
+    [[nodiscard]] DeviceInfo info() const override;
+    [[nodiscard]] Capabilities capabilities() const override;
+    [[nodiscard]] AttachMode attach_mode() const override { return attach_mode_; }
+
+    [[nodiscard]] Result<ElementHandle> create_element(const ElementRequest& request) override;
+    [[nodiscard]] Result<void> modify_element(ElementHandle element, const ElementChange& change) override;
+    [[nodiscard]] Result<ElementState> query_element(ElementHandle element) override;
+    [[nodiscard]] Result<void> destroy_element(ElementHandle element) override;
+    [[nodiscard]] Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
+                                     std::optional<ElementHandle> responder) override;
+    [[nodiscard]] Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
+    [[nodiscard]] Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
+    void set_event_handler(EventHandler handler) override;
+
+    // ---- what happens to the device ----
+
+    void set_link(Bandwidth speed, bool up = true);    // emits LinkChanged
+    void reset();                                      // everything is lost, emits Reset; gone until replug()
+    void remove();                                     // the same with Removed
+    void replug();                                     // back, empty; emits LinkChanged
+
+    [[nodiscard]] Firmware& firmware() { return *firmware_; }
+    [[nodiscard]] ContextId context() const { return context_.load(); }
+    // The firmware's id of an element, for Firmware::drift and lose.
+    [[nodiscard]] static ObjectId object_of(ElementHandle element);
+
+    // ---- what was asked ----
+
+    // The last operations in order, at most `log_limit`.
+    [[nodiscard]] std::vector<ModelOperation> log() const;
+    [[nodiscard]] std::vector<std::string> log_text() const;
+    void clear_log();
+    void set_log_limit(std::size_t limit);    // default 256: a simulated device in a daemon must not grow
+    // Since the start; not changed by clear_log().
+    [[nodiscard]] std::uint64_t operations() const;
+    [[nodiscard]] std::uint64_t writes() const;
+
+private:
+    [[nodiscard]] Error error_of(const Refusal& refusal) const;
+    [[nodiscard]] std::optional<Error> encode(const ElementAttributes& attributes, SchedulingFields& fields) const;
+    [[nodiscard]] std::optional<Error> encode(const ElementChange& change, SchedulingFields& fields) const;
+    [[nodiscard]] std::optional<Error> encode_rate(Bandwidth rate, SchedulingFields& fields) const;
+    void note(ModelOperation operation);
+    void emit(DeviceEventKind kind);
+
+    mutable std::mutex mutex_;
+    DeviceInfo info_;
+    const Capabilities capabilities_;
+    const AttachMode attach_mode_;
+    const std::shared_ptr<Firmware> firmware_;
+    std::atomic<ContextId> context_{kNoContext};
+    EventHandler handler_;
+    std::deque<ModelOperation> log_;
+    std::size_t log_limit_ = 256;
+    std::uint64_t operations_ = 0;
+    std::uint64_t writes_ = 0;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,161 @@
+#include "lib/reconcile/device_state.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace rdmaqos {
+namespace {
+
+void add_to(std::uint32_t& counter, int by)
+{
+    assert(by >= 0 || counter >= static_cast<std::uint32_t>(-by));
+    counter = by >= 0 ? counter + static_cast<std::uint32_t>(by) : counter - static_cast<std::uint32_t>(-by);
+}
+
+}    // namespace
+
+std::vector<ElementId> DeviceState::with_path(const ElementPath& path) const
+{
+    std::vector<ElementId> ids;
+    for (auto it = by_path_.lower_bound({path, ElementId{0}}); it != by_path_.end() && it->first == path; ++it) {
+        ids.push_back(it->second);
+    }
+    std::reverse(ids.begin(), ids.end());
+    return ids;
+}
+
+ElementPath DeviceState::path(std::optional<ElementId> id) const
+{
+    return id ? actual_.elements.at(*id).path : ElementPath();
+}
+
+std::map<ElementPath, std::uint32_t> DeviceState::queue_pairs_in() const
+{
+    std::map<ElementPath, std::uint32_t> counts;
+    for (const auto& [id, record] : records_) {
+        if (record.usage.requesters != 0) {
+            counts[actual_.elements.at(id).path] += record.usage.requesters;
+        }
+    }
+    return counts;
+}
+
+void DeviceState::add(ElementId id, ActualElement element, ElementHandle handle)
+{
+    if (element.parent) {
+        add_to(records_.at(*element.parent).usage.children, 1);
+    }
+    by_path_.emplace(element.path, id);
+    records_.emplace(id, Record{handle, {}});
+    actual_.elements.emplace(id, std::move(element));
+    actual_.next_id = std::max(actual_.next_id, static_cast<std::uint64_t>(id) + 1);
+    ++revision_;
+}
+
+void DeviceState::set_attributes(ElementId id, const ElementAttributes& attributes)
+{
+    actual_.elements.at(id).attributes = attributes;
+    ++revision_;
+}
+
+void DeviceState::remove(ElementId id)
+{
+    const auto element = actual_.elements.find(id);
+    assert(element != actual_.elements.end());
+    assert(usage(id).children == 0 && !usage(id).holds_queue_pairs());
+    if (element->second.parent) {
+        add_to(records_.at(*element->second.parent).usage.children, -1);
+    }
+    by_path_.erase({element->second.path, id});
+    records_.erase(id);
+    actual_.elements.erase(element);
+    ++revision_;
+}
+
+std::vector<RemovedElement> DeviceState::remove_subtree(ElementId id)
+{
+    std::vector<ElementId> doomed{id};
+    for (std::size_t i = 0; i < doomed.size(); ++i) {
+        const ElementId parent = doomed[i];
+        for (const auto& [candidate, element] : actual_.elements) {
+            if (element.parent == parent) {
+                doomed.push_back(candidate);
+            }
+        }
+    }
+    const auto goes = [&](std::optional<ElementId> leaf) {
+        return leaf && std::find(doomed.begin(), doomed.end(), *leaf) != doomed.end();
+    };
+    std::vector<std::pair<QueuePairId, ActualPlacement>> stranded;
+    for (const auto& [queue_pair, placement] : actual_.queue_pairs) {
+        if (goes(placement.requester) || goes(placement.responder)) {
+            stranded.emplace_back(queue_pair, placement);
+        }
+    }
+    for (const auto& [queue_pair, placement] : stranded) {
+        place(queue_pair, goes(placement.requester) ? std::nullopt : placement.requester,
+              goes(placement.responder) ? std::nullopt : placement.responder);
+    }
+    std::vector<RemovedElement> removed;
+    for (auto it = doomed.rbegin(); it != doomed.rend(); ++it) {
+        removed.push_back({*it, path(*it), handle(*it)});
+        remove(*it);
+    }
+    return removed;
+}
+
+void DeviceState::count(const ActualPlacement& placement, int by)
+{
+    if (placement.requester) {
+        add_to(records_.at(*placement.requester).usage.requesters, by);
+    }
+    if (placement.responder) {
+        add_to(records_.at(*placement.responder).usage.responders, by);
+    }
+    ++revision_;
+}
+
+void DeviceState::erase_if_idle(QueuePairId queue_pair)
+{
+    const auto it = actual_.queue_pairs.find(queue_pair);
+    if (it != actual_.queue_pairs.end() && it->second == ActualPlacement{}) {
+        actual_.queue_pairs.erase(it);
+    }
+}
+
+void DeviceState::place(QueuePairId queue_pair, std::optional<ElementId> requester, std::optional<ElementId> responder)
+{
+    auto& placement = actual_.queue_pairs[queue_pair];
+    count(placement, -1);
+    placement.requester = requester;
+    placement.responder = responder;
+    count(placement, 1);
+    erase_if_idle(queue_pair);
+}
+
+void DeviceState::set_rate(QueuePairId queue_pair, const std::optional<RateLimit>& rate)
+{
+    actual_.queue_pairs[queue_pair].rate = rate;
+    erase_if_idle(queue_pair);
+}
+
+void DeviceState::forget(QueuePairId queue_pair)
+{
+    const auto it = actual_.queue_pairs.find(queue_pair);
+    if (it != actual_.queue_pairs.end()) {
+        count(it->second, -1);
+        actual_.queue_pairs.erase(it);
+    }
+}
+
+void DeviceState::clear()
+{
+    const std::uint64_t next_id = actual_.next_id;
+    actual_ = {};
+    actual_.next_id = next_id;
+    records_.clear();
+    by_path_.clear();
+    ++revision_;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,332 @@
+#include "lib/reconcile/reconciler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/reconcile/reconciler_state.h"
+
+namespace rdmaqos {
+namespace {
+
+// Queue pair numbers are given again: the same number of another file or with another handle is another queue pair.
+bool is_same(const QueuePairRef& a, const QueuePairRef& b)
+{
+    return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number &&
+           a.file == b.file;
+}
+
+bool is_leaf(const Tree& tree, const ElementPath& path)
+{
+    const auto element = tree.find(path);
+    return element != tree.end() && element->second.kind == ElementKind::Leaf;
+}
+
+}    // namespace
+
+Reconciler::State::State(Backend& used_backend, const Clock& used_clock, ReconcilerOptions used_options)
+    : backend(used_backend), clock(used_clock), options(used_options),
+      writer(used_backend, device, counters, used_options.busy_retries), snapshot(std::make_shared<Snapshot>())
+{
+}
+
+Reconciler::State::Pass Reconciler::State::begin() const
+{
+    Pass pass;
+    pass.operations_before = counters.operations;
+    return pass;
+}
+
+bool Reconciler::State::open() const
+{
+    return !failures.empty() || !draining.empty() || !unreachable.empty() || !misplaced.empty() || !leaving.empty() ||
+           !writer.doubtful().empty() || !writer.abandoned().empty();
+}
+
+void Reconciler::State::schedule(bool fresh)
+{
+    if (!open() || !writing() || writer.gone()) {
+        due.reset();
+        delay = std::chrono::milliseconds(0);
+        return;
+    }
+    const bool first = fresh || delay.count() == 0;
+    delay = std::min(first ? options.first_retry : delay * 2, options.longest_retry);
+    due = clock.now() + delay;
+}
+
+// For queue pairs that failed on their own: what is open already keeps its time if that comes earlier.
+void Reconciler::State::schedule_soon()
+{
+    const auto before = due;
+    schedule(true);
+    if (before && due) {
+        due = std::min(*before, *due);
+    }
+}
+
+QueuePairOutcome Reconciler::State::outcome(QueuePairId queue_pair, const std::optional<Error>& error) const
+{
+    const ActualPlacement placement = placement_of(queue_pair);
+    QueuePairOutcome result;
+    result.queue_pair = queue_pair;
+    result.requester = device.path(placement.requester);
+    result.responder = device.path(placement.responder);
+    result.rate = placement.rate;
+    result.error = error;
+    if (result.error) {
+        return result;
+    }
+    if (const auto found = misplaced.find(queue_pair); found != misplaced.end()) {
+        result.error = found->second;
+    } else if (const Refusal* refused = refusal(queue_pair)) {
+        result.error = refused->error;
+    }
+    return result;
+}
+
+Report Reconciler::State::finish(const Pass& pass)
+{
+    Report report;
+    report.operations = counters.operations - pass.operations_before;
+    for (const auto& [queue_pair, error] : pass.touched) {
+        report.queue_pairs.push_back(outcome(queue_pair, error));
+    }
+    report.device_gone = writer.gone();
+    if (due) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - clock.now());
+        report.retry_after = std::max(left, std::chrono::milliseconds(0));
+    }
+    refresh_snapshot();
+    report.snapshot = snapshot;
+    return report;
+}
+
+void Reconciler::State::refresh_snapshot()
+{
+    std::vector<ElementFailure> current_failures;
+    for (const auto& [key, failure] : failures) {
+        current_failures.push_back(failure);
+    }
+    std::vector<ElementPath> current_draining(draining.begin(), draining.end());
+    if (snapshot_revision == device.revision() && snapshot->counters == counters &&
+        snapshot->failures == current_failures && snapshot->draining == current_draining &&
+        snapshot->unreachable == unreachable) {
+        return;
+    }
+    auto fresh = std::make_shared<Snapshot>();
+    fresh->actual.elements = device.actual().elements;
+    fresh->actual.next_id = device.actual().next_id;
+    fresh->queue_pairs_in = device.queue_pairs_in();
+    fresh->draining = std::move(current_draining);
+    fresh->failures = std::move(current_failures);
+    fresh->unreachable = unreachable;
+    fresh->counters = counters;
+    snapshot = std::move(fresh);
+    snapshot_revision = device.revision();
+}
+
+void Reconciler::State::let_leave(QueuePairId queue_pair)
+{
+    desired.queue_pairs.erase(queue_pair);
+    misplaced.erase(queue_pair);
+    refusals.erase(queue_pair);
+    if (!device.actual().queue_pairs.contains(queue_pair)) {
+        refs.erase(queue_pair);
+        return;
+    }
+    if (!writing()) {
+        // Its owner is going and takes it along; holding on to its file would prevent that.
+        drop(queue_pair);
+        return;
+    }
+    leaving.try_emplace(queue_pair, 0);
+}
+
+void Reconciler::State::check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass)
+{
+    for (ElementPath* side : {&placement.requester, &placement.responder}) {
+        if (!side->empty() && !is_leaf(desired.tree, *side)) {
+            pass.touched[queue_pair] = Error{ErrorCode::InvalidArgument, 0,
+                                             fmt::format("{} is not a leaf of the tree", side->text())};
+            *side = ElementPath();
+        }
+    }
+}
+
+void Reconciler::State::want_placement(QueuePairId queue_pair, Placement placement, Pass& pass)
+{
+    pass.touched.try_emplace(queue_pair, std::nullopt);
+    if (!refs.contains(queue_pair)) {
+        pass.touched[queue_pair] = Error{ErrorCode::BadQueuePair, 0, "the queue pair is not known here"};
+        return;
+    }
+    leaving.erase(queue_pair);
+    check_placement(queue_pair, placement, pass);
+    desired.queue_pairs.insert_or_assign(queue_pair, std::move(placement));
+}
+
+void Reconciler::State::want(const QueuePairUpdate& update, Pass& pass)
+{
+    const QueuePairId queue_pair{update.ref.number};
+    pass.touched.try_emplace(queue_pair, std::nullopt);
+    const auto known = refs.find(queue_pair);
+    if (known != refs.end() && !is_same(known->second, update.ref)) {
+        if (!update.placement) {
+            // Late news of a queue pair whose number has another owner by now.
+            return;
+        }
+        drop(queue_pair);
+    }
+    if (!update.placement) {
+        let_leave(queue_pair);
+        return;
+    }
+    refusals.erase(queue_pair);
+    refs.insert_or_assign(queue_pair, update.ref);
+    want_placement(queue_pair, *update.placement, pass);
+}
+
+void Reconciler::State::replace_desired(DesiredState replacement, Pass& pass)
+{
+    desired.tree = std::move(replacement.tree);
+    std::vector<QueuePairId> left_out;
+    for (const auto& [queue_pair, placement] : desired.queue_pairs) {
+        if (!replacement.queue_pairs.contains(queue_pair)) {
+            left_out.push_back(queue_pair);
+        }
+    }
+    for (const auto queue_pair : left_out) {
+        let_leave(queue_pair);
+    }
+    for (auto& [queue_pair, placement] : replacement.queue_pairs) {
+        const auto known = desired.queue_pairs.find(queue_pair);
+        if (known == desired.queue_pairs.end()) {
+            want_placement(queue_pair, std::move(placement), pass);
+            continue;
+        }
+        check_placement(queue_pair, placement, pass);
+        known->second = std::move(placement);
+    }
+}
+
+Reconciler::Reconciler(Backend& backend, const Clock& clock, ReconcilerOptions options)
+    : state_(std::make_unique<State>(backend, clock, options))
+{
+}
+
+Reconciler::~Reconciler() = default;
+
+Report Reconciler::replace(DesiredState desired)
+{
+    auto pass = state_->begin();
+    state_->draining_all = false;
+    state_->replace_desired(std::move(desired), pass);
+    state_->reconcile(pass);
+    state_->schedule(true);
+    return state_->finish(pass);
+}
+
+Report Reconciler::update(std::optional<Tree> tree, std::vector<QueuePairUpdate> queue_pairs,
+                          std::map<QueuePairId, Placement> moves)
+{
+    auto pass = state_->begin();
+    const bool whole = tree.has_value();
+    // Owners that go while everything is taken out do not end that.
+    const bool adds = std::any_of(queue_pairs.begin(), queue_pairs.end(),
+                                  [](const QueuePairUpdate& one) { return one.placement.has_value(); });
+    state_->draining_all = state_->draining_all && !whole && !adds && moves.empty();
+    if (whole) {
+        state_->desired.tree = std::move(*tree);
+    }
+    for (const auto& update : queue_pairs) {
+        state_->want(update, pass);
+    }
+    for (auto& [queue_pair, placement] : moves) {
+        state_->want_placement(queue_pair, std::move(placement), pass);
+    }
+    if (whole) {
+        for (auto& [queue_pair, placement] : state_->desired.queue_pairs) {
+            state_->check_placement(queue_pair, placement, pass);
+        }
+        state_->reconcile(pass);
+        state_->schedule(true);
+        return state_->finish(pass);
+    }
+    if (state_->may_write(pass)) {
+        state_->reconcile_named(pass);
+    }
+    if (!pass.clean || !state_->open()) {
+        state_->schedule_soon();
+    }
+    return state_->finish(pass);
+}
+
+Report Reconciler::retry()
+{
+    auto pass = state_->begin();
+    if (!state_->due || state_->clock.now() < *state_->due || state_->writer.gone()) {
+        return state_->finish(pass);
+    }
+    ++state_->counters.retries;
+    state_->reconcile(pass);
+    state_->schedule(false);
+    return state_->finish(pass);
+}
+
+Report Reconciler::drain()
+{
+    auto pass = state_->begin();
+    state_->draining_all = true;
+    state_->replace_desired({}, pass);
+    state_->reconcile(pass);
+    state_->schedule(true);
+    return state_->finish(pass);
+}
+
+void Reconciler::device_was_reset()
+{
+    state_->desired = {};
+    state_->device.clear();
+    state_->writer.forget_all();
+    state_->refs.clear();
+    state_->leaving.clear();
+    state_->misplaced.clear();
+    state_->refusals.clear();
+    state_->failures.clear();
+    state_->draining.clear();
+    state_->unreachable.clear();
+    state_->schedule(true);
+    state_->refresh_snapshot();
+}
+
+void Reconciler::set_write(bool write)
+{
+    if (write == state_->options.write) {
+        return;
+    }
+    state_->options.write = write;
+    state_->due.reset();
+    if (write) {
+        state_->delay = state_->options.first_retry;
+        state_->due = state_->clock.now();
+    }
+}
+
+const ActualState& Reconciler::actual() const
+{
+    return state_->device.actual();
+}
+
+const DesiredState& Reconciler::desired() const
+{
+    return state_->desired;
+}
+
+std::shared_ptr<const Snapshot> Reconciler::snapshot() const
+{
+    return state_->snapshot;
+}
+
+}    // namespace rdmaqos

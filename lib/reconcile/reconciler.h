@@ -1,0 +1,156 @@
+// Keeps one device equal to what is desired: diff, apply, read back, retry.
+//
+// The reconciler is the only one who knows both logical element ids (lib/tree/plan.h) and the backend's handles. It
+// keeps what worked, reports what did not, and never gives up: failures are retried with exponential backoff, leaves
+// that cannot go yet because they hold queue pairs are "draining" and tried again.
+//
+// Thread: everything here runs on the device's worker thread (worker.h). Results are values that can be handed
+// to another thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/nic/backend.h"
+#include "lib/tree/plan.h"
+
+namespace rdmaqos {
+
+struct ReconcilerOptions {
+    bool write = true;    // false: monitor mode, nothing is ever written to the device
+    std::chrono::milliseconds first_retry{100};
+    std::chrono::milliseconds longest_retry{30'000};
+    // EBUSY on a queue pair (the owner's own call in flight) is retried at once this often before it is a failure.
+    std::uint32_t busy_retries = 5;
+    // A queue pair that leaves but cannot be taken out of its leaf (its state does not allow it) is let go of after this
+    // many attempts: holding on to its owner's file would keep a dead process's queue pair alive.
+    std::uint32_t removal_attempts = 3;
+};
+
+// One queue pair to bring into the tree, to move, or (placement empty) to take out and forget.
+struct QueuePairUpdate {
+    QueuePairRef ref;
+    std::optional<Placement> placement;
+};
+
+// Where a queue pair now really is.
+struct QueuePairOutcome {
+    QueuePairId queue_pair;
+    ElementPath requester;    // empty: in no leaf
+    ElementPath responder;
+    std::optional<RateLimit> rate;
+    std::optional<Error> error;    // why it is not where it should be
+
+    friend bool operator==(const QueuePairOutcome&, const QueuePairOutcome&) = default;
+};
+
+struct ElementFailure {
+    ElementPath path;
+    std::string operation;    // "create", "modify", "destroy", or "query" when it could not be read back
+    Error error;
+    std::uint32_t attempts = 1;
+
+    friend bool operator==(const ElementFailure&, const ElementFailure&) = default;
+};
+
+struct Counters {
+    std::uint64_t operations = 0;    // writes sent to the device, failed ones included; queries are not counted
+    std::uint64_t failed = 0;        // those of them that failed
+    std::uint64_t retries = 0;       // runs of retry(), and repeats at once after Busy
+    std::uint64_t drift_found = 0;   // by every verify()
+    std::uint64_t drift_repaired = 0;
+
+    friend bool operator==(const Counters&, const Counters&) = default;
+};
+
+// What the main thread may know of the device; immutable, cheap to share.
+struct Snapshot {
+    ActualState actual;                       // without queue pairs (they may be many); see Reconciler::actual()
+    std::map<ElementPath, std::uint32_t> queue_pairs_in;    // per leaf, requester side
+    std::vector<ElementPath> draining;        // should go, but hold queue pairs or are otherwise in use
+    std::vector<ElementFailure> failures;     // not yet healed
+    std::vector<Unreachable> unreachable;
+    Counters counters;
+};
+
+struct Report {
+    std::uint64_t operations = 0;              // device operations of this call, as in Counters
+    std::vector<QueuePairOutcome> queue_pairs; // those asked for in this call, and those that moved
+    std::optional<std::chrono::milliseconds> retry_after;    // call retry() then; empty: nothing is open
+    bool device_gone = false;
+    std::shared_ptr<const Snapshot> snapshot;
+};
+
+enum class DriftKind : std::uint8_t { Missing, Share, MaxRate, Parent, Kind };
+
+struct Drift {
+    ElementPath path;
+    DriftKind kind;
+    std::string expected;    // "share 60"
+    std::string found;       // "share 10"; "nothing" for Missing
+    bool repaired = false;
+    std::optional<Error> error;    // of the repair
+
+    friend bool operator==(const Drift&, const Drift&) = default;
+};
+
+struct DriftReport {
+    std::vector<Drift> drifts;
+    Report report;    // of the repair; without operations when only looking
+};
+
+class Reconciler {
+public:
+    // Both must outlive the reconciler.
+    Reconciler(Backend& backend, const Clock& clock, ReconcilerOptions options);
+    ~Reconciler();
+    Reconciler(const Reconciler&) = delete;
+    Reconciler& operator=(const Reconciler&) = delete;
+
+    // Makes the device equal to `desired` as far as it lets itself. Queue pairs of `desired` must be known from an
+    // earlier update(); those that are known but not in `desired` are taken out. What a device refuses always (a type of
+    // queue pair it cannot attach, a rate out of its range) is not tried again until it is asked for anew.
+    [[nodiscard]] Report replace(DesiredState desired);
+
+    // A queue pair that the device says does not exist (any longer) is reported with BadQueuePair and forgotten; one
+    // whose leaf does not exist (yet) stays where it was, is reported, and is tried again.
+    //
+    // Adds, moves or removes some queue pairs; with `tree` also changes the tree (and placements of others that the
+    // new tree requires: `moves`). Without a tree this costs only the queue pairs named.
+    [[nodiscard]] Report update(std::optional<Tree> tree, std::vector<QueuePairUpdate> queue_pairs,
+                                std::map<QueuePairId, Placement> moves);
+
+    // Tries again what failed, is draining or was unreachable, if its time has come.
+    [[nodiscard]] Report retry();
+
+    // Reads every element back. `repair`: writes what differs. Queue pairs are never polled.
+    [[nodiscard]] DriftReport verify(bool repair);
+
+    // Every queue pair out of the tree, then the elements bottom-up. The desired state becomes empty. Also in monitor
+    // mode: it takes back what was written before. What cannot go yet is retried until something else is desired.
+    [[nodiscard]] Report drain();
+
+    // Forgets everything that was on the device (after a reset: it is all gone) and starts again from nothing. Queue
+    // pairs are forgotten too: their owners register again. Until then every call reports device_gone, once a call has
+    // been told so by the device.
+    void device_was_reset();
+
+    // Leaving monitor mode makes what was desired meanwhile due for retry().
+    void set_write(bool write);
+
+    [[nodiscard]] const ActualState& actual() const;
+    [[nodiscard]] const DesiredState& desired() const;
+    [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}    // namespace rdmaqos

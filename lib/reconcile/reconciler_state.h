@@ -1,0 +1,136 @@
+// Private to lib/reconcile: what a Reconciler consists of. Three files share it:
+//
+//     reconciler.cpp           the calls of the public interface; when to try again; snapshots and reports
+//     reconciler_pass.cpp      one run over a plan, or over some queue pairs
+//     reconciler_verify.cpp    drift
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/reconcile/device_state.h"
+#include "lib/reconcile/device_writer.h"
+#include "lib/reconcile/reconciler.h"
+
+namespace rdmaqos {
+
+struct Reconciler::State {
+    // One call of the public interface.
+    struct Pass {
+        std::uint64_t operations_before = 0;
+        bool clean = true;                         // no operation failed or was left out
+        std::map<ElementId, Error> not_created;    // by this pass, with what follows from it
+        // To be reported. An error here is one that State does not remember: of a queue pair that was let go of.
+        std::map<QueuePairId, std::optional<Error>> touched;
+        std::set<QueuePairId> explained;    // whose error in `misplaced` is of this pass
+        std::map<std::pair<ElementPath, std::string>, ElementFailure> failures_before;
+    };
+
+    // What the device refuses always; while the same is desired it is not asked for again.
+    struct Refusal {
+        Placement placement;
+        bool leaves = false;
+        bool rate = false;
+        Error error;
+    };
+
+    State(Backend& backend, const Clock& clock, ReconcilerOptions options);
+
+    // ---- reconciler.cpp ----
+
+    [[nodiscard]] Pass begin() const;
+    [[nodiscard]] Report finish(const Pass& pass);
+    [[nodiscard]] bool writing() const { return options.write || draining_all; }
+    [[nodiscard]] bool open() const;
+    // `fresh`: something new was asked for, so that waiting starts from the beginning.
+    void schedule(bool fresh);
+    void schedule_soon();
+    [[nodiscard]] QueuePairOutcome outcome(QueuePairId queue_pair, const std::optional<Error>& error) const;
+    void refresh_snapshot();
+    void replace_desired(DesiredState replacement, Pass& pass);
+    // Takes note of one update without touching the device.
+    void want(const QueuePairUpdate& update, Pass& pass);
+    void want_placement(QueuePairId queue_pair, Placement placement, Pass& pass);
+    // After this the placements of `desired` are in leaves of its tree.
+    void check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass);
+    // The queue pair is not desired any longer.
+    void let_leave(QueuePairId queue_pair);
+
+    // ---- reconciler_pass.cpp ----
+
+    // False in monitor mode and when the device is gone; what is not in its place is told so.
+    [[nodiscard]] bool may_write(Pass& pass);
+    // All of it: diff, apply.
+    void reconcile(Pass& pass);
+    // The queue pairs touched so far, one by one, without a diff.
+    void reconcile_named(Pass& pass);
+    void reconcile(QueuePairId queue_pair, Pass& pass);
+
+    void read_doubtful(Pass& pass);
+    [[nodiscard]] DesiredState attainable() const;
+    void run(const CreateElement& create, Pass& pass);
+    void run(const ModifyElement& modify, Pass& pass);
+    void run(const DestroyElement& destroy, Pass& pass);
+    void run(const MoveQueuePair& move, Pass& pass);
+    void run(const SetQueuePairRate& set, Pass& pass);
+    void note_element(const ElementPath& path, std::string_view operation, const Result<void>& result, Pass& pass);
+    void note_queue_pair_failure(QueuePairId queue_pair, bool is_rate, Error error, Pass& pass);
+    void drop(QueuePairId queue_pair);
+    void settle(QueuePairId queue_pair, Pass& pass);
+    void settle_all(Pass& pass);
+    void forget_departed();
+    // The element that serves a desired path; while a better one is not there, the newest of that path.
+    [[nodiscard]] std::optional<ElementId> current(const ElementPath& path) const;
+    // The leaf of a path, or why there is none. No path: no leaf.
+    [[nodiscard]] Result<std::optional<ElementId>> leaf(const ElementPath& path) const;
+    [[nodiscard]] Error why_no_leaf(const ElementPath& path) const;
+    [[nodiscard]] ActualPlacement placement_of(QueuePairId queue_pair) const;
+    [[nodiscard]] bool is_in_place(QueuePairId queue_pair, const Placement& placement) const;
+    [[nodiscard]] bool is_in_leaves(QueuePairId queue_pair, const Placement& placement) const;
+    [[nodiscard]] const Refusal* refusal(QueuePairId queue_pair) const;
+
+    // ---- reconciler_verify.cpp ----
+
+    struct Found {
+        ElementId id;
+        std::optional<ElementState> state;    // empty: it is missing
+    };
+    [[nodiscard]] std::vector<Found> query_all(Pass& pass);
+    [[nodiscard]] std::vector<Drift> drifts_in(const std::vector<Found>& found) const;
+    void record(const std::vector<Found>& found);
+    // Whether the element is now as desired; if not, why.
+    void note_repair(Drift& drift) const;
+
+    Backend& backend;
+    const Clock& clock;
+    ReconcilerOptions options;
+
+    DesiredState desired;
+    DeviceState device;
+    Counters counters;
+    DeviceWriter writer;
+    bool draining_all = false;    // drain() was the last that was asked for
+
+    std::map<QueuePairId, QueuePairRef> refs;        // of all that are desired or leaving
+    std::map<QueuePairId, std::uint32_t> leaving;    // with failed attempts
+    std::map<QueuePairId, Error> misplaced;          // why they are not where they should be; tried again
+    std::map<QueuePairId, Refusal> refusals;         // not tried again
+    std::map<std::pair<ElementPath, std::string>, ElementFailure> failures;
+    std::set<ElementPath> draining;
+    std::vector<Unreachable> unreachable;
+
+    std::optional<TimePoint> due;          // of the next retry; empty: nothing is open
+    std::chrono::milliseconds delay{0};    // the one that led to `due`
+
+    std::shared_ptr<const Snapshot> snapshot;
+    std::uint64_t snapshot_revision = 0;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,105 @@
+#include "lib/tree/compile.h"
+
+#include <fmt/format.h>
+
+#include "lib/tree/compile_draft.h"
+
+namespace rdmaqos {
+namespace {
+
+using compiling::Draft;
+using compiling::Index;
+using compiling::kNone;
+using compiling::kRoot;
+
+// A root, one leaf and a level for each is the least that schedules anything.
+bool can_schedule(const Capabilities& capabilities)
+{
+    return capabilities.scheduling && capabilities.max_depth >= 2 && capabilities.max_leaves >= 1 &&
+           capabilities.max_elements >= 2;
+}
+
+Compiled without_scheduling(const CompileInput& input)
+{
+    Compiled compiled;
+    compiled.principal_leaves.resize(input.principals.size());
+    for (const auto& element : input.spec.elements) {
+        if (element.is_class) {
+            compiled.classes.emplace(element.path, ClassLeaves{});
+            compiled.findings.push_back({FindingKind::NoScheduling, true, element.path, "scheduling of its queue pairs",
+                                         "none: the class is not enforced",
+                                         "the device has no scheduling elements for queue pairs"});
+        }
+    }
+    return compiled;
+}
+
+ElementPath path_of(const Draft& draft, Index index)
+{
+    return index == kNone ? ElementPath() : draft.elements[index].path;
+}
+
+void write_tree(const Draft& draft, bool link_known, Compiled& compiled)
+{
+    for (Index index = 0; index < draft.elements.size(); ++index) {
+        const auto& element = draft.elements[index];
+        if (element.folded) {
+            continue;
+        }
+        Element result{element.kind, path_of(draft, draft.kept_parent(index)), {}};
+        if (index != kRoot) {
+            result.attributes = {element.share, element.max_rate};
+        }
+        compiled.tree.emplace(element.path, std::move(result));
+        if (link_known) {
+            compiled.guaranteed.emplace(element.path, element.guaranteed);
+        }
+    }
+}
+
+}    // namespace
+
+std::string_view to_string(FairBy fair_by)
+{
+    switch (fair_by) {
+    case FairBy::None:
+        return "none";
+    case FairBy::QueuePair:
+        return "queue-pair";
+    case FairBy::Process:
+        return "process";
+    case FairBy::User:
+        return "user";
+    case FairBy::Unit:
+        return "unit";
+    }
+    return "none";
+}
+
+std::string to_string(const Finding& finding)
+{
+    return fmt::format("{}: asked {}, reached {}: {}", finding.path.text(), finding.asked, finding.reached,
+                       finding.why);
+}
+
+Compiled compile(const CompileInput& input)
+{
+    if (input.spec.elements.empty() || !can_schedule(input.capabilities)) {
+        return without_scheduling(input);
+    }
+    Compiled compiled;
+    Draft draft = compiling::lay_out_policy(input, compiled.findings);
+    compiling::fold(draft, input.capabilities.max_depth);
+    compiling::add_principals(draft, input, compiled.findings);
+    compiling::assign_rates(draft, input, compiled.findings);
+    compiling::report_folding(draft, input, compiled.findings);
+    write_tree(draft, !input.link_speed.is_zero(), compiled);
+    for (const auto& one : draft.classes) {
+        compiled.classes.emplace(one.spec->path,
+                                 ClassLeaves{path_of(draft, one.shared_leaf), path_of(draft, one.responder)});
+    }
+    compiled.principal_leaves = std::move(draft.principal_leaves);
+    return compiled;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,124 @@
+// From what a policy asks for to the tree one device shall have: compile(spec, principals, capabilities) -> Compiled.
+//
+// Vocabulary
+//   class        a QoS level with a `schedule`; its place in the tree is its path ("/tenants/rpc")
+//   principal    who gets a leaf of its own in a class that is fair by queue pair, process, user or unit
+//   others       the leaf of such a class for the principals beyond its budget
+//   folding      leaving out an inner node because the device is too shallow: its children hang from its parent and
+//                their shares are multiplied by its own; its cap is lost, and reported
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/tree/capabilities.h"
+#include "lib/tree/element.h"
+
+namespace rdmaqos {
+
+enum class FairBy : std::uint8_t { None, QueuePair, Process, User, Unit };
+
+// "none", "queue-pair", "process", "user", "unit"
+[[nodiscard]] std::string_view to_string(FairBy fair_by);
+
+struct RateSpec {
+    std::optional<std::uint32_t> share = 1;    // empty: the device's default (0 on the wire)
+    std::optional<Bandwidth> min_rate;         // guarantee among registered traffic
+    std::optional<Bandwidth> max_rate;
+
+    friend bool operator==(const RateSpec&, const RateSpec&) = default;
+};
+
+// One inner node or one class of a policy, as asked for. Siblings use either shares or min-rates; among siblings with
+// min-rates, those without one share the remainder by their share.
+struct SpecElement {
+    ElementPath path;    // its parent is path.parent()
+    RateSpec rate;
+    bool is_class = false;
+    // For a class:
+    FairBy fair_by = FairBy::None;
+    std::optional<std::uint32_t> leaf_budget;    // empty: as many as the device has
+    std::optional<RateSpec> responder;           // a leaf of its own beside the class, "<path>.responder"
+
+    friend bool operator==(const SpecElement&, const SpecElement&) = default;
+};
+
+// Parents before children. Empty: the policy schedules nothing, the tree is empty.
+struct TreeSpec {
+    std::vector<SpecElement> elements;
+
+    friend bool operator==(const TreeSpec&, const TreeSpec&) = default;
+};
+
+// Somebody who holds queue pairs in a class on this device. Listed in the order of arrival: the first get leaves.
+struct Principal {
+    ElementPath class_path;
+    // Below the class: {"pid:4711"}; {"pid:4711", "qp:17"} or {"qp:17"} where a queue pair needs a leaf of its own
+    // to be capped. Each segment is without '/'. A class that is one leaf becomes a node with `others` for such a
+    // queue pair, if the device has a level left; empty segments stand for the class's shared leaf.
+    std::vector<std::string> segments;
+    std::optional<Bandwidth> max_rate;    // of the last segment's leaf
+
+    friend bool operator==(const Principal&, const Principal&) = default;
+};
+
+enum class FindingKind : std::uint8_t {
+    NoScheduling,    // the device has no elements: the class is not enforced
+    Folded,          // a node was left out: caps lost or shares approximated
+    CapLost,
+    ShareError,        // shares could not be represented within 5 %
+    MinRateMissed,     // less than asked is guaranteed
+    BudgetExceeded,    // principals share `others`
+    NoLeaf,            // a class has no leaf at all: more classes than the device has leaves
+    CapAboveLink,      // max-rate above the port's speed: has no effect
+    NotSupported,      // shares, caps or a responder leaf are not supported
+};
+
+// Something asked that the device cannot give in full. Every text is a sentence for the administrator.
+struct Finding {
+    FindingKind kind;
+    bool is_error = false;    // without on-unsupported: degrade, an error refuses the policy for this device
+    ElementPath path;
+    std::string asked;      // "min-rate 10 Gbit/s"
+    std::string reached;    // "8.333 Gbit/s"
+    std::string why;
+
+    friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+struct CompileInput {
+    TreeSpec spec;
+    std::vector<Principal> principals;
+    Capabilities capabilities;
+    Bandwidth link_speed;
+    std::uint32_t leaf_reserve = 0;    // leaves left free for make-before-break and for others on the host
+};
+
+struct ClassLeaves {
+    ElementPath shared_leaf;       // the class's one leaf, or its `others`; empty: not schedulable
+    ElementPath responder_leaf;    // own leaf of responses; empty: responses use the requester's leaf
+
+    friend bool operator==(const ClassLeaves&, const ClassLeaves&) = default;
+};
+
+struct Compiled {
+    Tree tree;
+    std::map<ElementPath, ClassLeaves> classes;
+    // The leaf of each principal of the input, in its order; those in `others` carry that path.
+    std::vector<ElementPath> principal_leaves;
+    std::vector<Finding> findings;
+    // What each element gets when everything is busy: its guaranteed rate (for `explain` and the min-rate report).
+    std::map<ElementPath, Bandwidth> guaranteed;
+
+    friend bool operator==(const Compiled&, const Compiled&) = default;
+};
+
+[[nodiscard]] Compiled compile(const CompileInput& input);
+
+// "asked min-rate 10 Gbit/s, reached 8.333 Gbit/s: ..." on one line
+[[nodiscard]] std::string to_string(const Finding& finding);
+
+}    // namespace rdmaqos

@@ -1,0 +1,384 @@
+#include "lib/tree/compile_draft.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace rdmaqos::compiling {
+namespace {
+
+constexpr const char* kOthers = "others";
+constexpr RateSpec kOneShare{};
+
+class Layout {
+public:
+    Layout(const CompileInput& input, std::vector<Finding>& findings)
+        : capabilities_(input.capabilities), spec_(input.spec), findings_(findings)
+    {
+    }
+
+    Draft run()
+    {
+        for (const auto& element : spec_.elements) {
+            taken_.insert(element.path.text());
+        }
+        draft_.elements.reserve(1 + 2 * spec_.elements.size());
+        draft_.add(ElementPath::root(), ElementKind::Node, kNone, kOneShare);
+        for (const auto& element : spec_.elements) {
+            element.is_class ? add_class(element) : add_node(element);
+        }
+        // After the classes: where leaves are scarce every class has one before responses get theirs.
+        for (auto& one : draft_.classes) {
+            add_responder(one);
+        }
+        return std::move(draft_);
+    }
+
+private:
+    [[nodiscard]] bool has_room(std::uint32_t leaves, std::uint32_t elements) const
+    {
+        return draft_.leaves + leaves <= capabilities_.max_leaves &&
+               draft_.kept + elements <= capabilities_.max_elements;
+    }
+
+    [[nodiscard]] Index nearest_node(ElementPath path) const
+    {
+        for (path = path.parent(); !path.empty(); path = path.parent()) {
+            const auto found = draft_.by_path.find(path.text());
+            if (found != draft_.by_path.end()) {
+                return found->second;
+            }
+        }
+        return kRoot;
+    }
+
+    void add_node(const SpecElement& element)
+    {
+        if (!has_room(0, 1)) {
+            report_no_room(element.path, "a node");
+            return;
+        }
+        add_from_policy(element.path, ElementKind::Node, nearest_node(element.path), element.rate);
+    }
+
+    void add_class(const SpecElement& element)
+    {
+        draft_.class_by_path.emplace(element.path.text(), draft_.classes.size());
+        ClassDraft& one = draft_.classes.emplace_back();
+        one.spec = &element;
+        const bool is_fair = element.fair_by != FairBy::None;
+        if (!has_room(1, is_fair ? 2 : 1)) {
+            report_no_room(element.path, "a leaf for the class");
+            return;
+        }
+        const Index parent = nearest_node(element.path);
+        one.element = add_from_policy(element.path, is_fair ? ElementKind::Node : ElementKind::Leaf, parent,
+                                      element.rate);
+        one.shared_leaf = one.element;
+        if (is_fair) {
+            draft_.elements[one.element].has_principals = true;
+            one.shared_leaf = draft_.add(element.path.child(kOthers), ElementKind::Leaf, one.element, kOneShare);
+        }
+    }
+
+    void add_responder(ClassDraft& one)
+    {
+        if (!one.spec->responder || one.element == kNone) {
+            return;
+        }
+        const ElementPath path = responder_path(one.spec->path);
+        if (!capabilities_.responder_leaf || !has_room(1, 1)) {
+            report_no_responder(path);
+            return;
+        }
+        one.responder = add_from_policy(path, ElementKind::Leaf, draft_.elements[one.element].parent,
+                                        *one.spec->responder);
+    }
+
+    // Another class may be called as this one's responder would be.
+    [[nodiscard]] ElementPath responder_path(const ElementPath& path)
+    {
+        std::string text = path.text() + ".responder";
+        while (!taken_.insert(text).second) {
+            text += "'";
+        }
+        return ElementPath(std::move(text));
+    }
+
+    Index add_from_policy(const ElementPath& path, ElementKind kind, Index parent, const RateSpec& rate)
+    {
+        const Index index = draft_.add(path, kind, parent, rate);
+        draft_.elements[index].from_policy = true;
+        return index;
+    }
+
+    void report_no_room(const ElementPath& path, const char* asked)
+    {
+        findings_.push_back({FindingKind::NoLeaf, true, path, asked, "none: it is not enforced",
+                             fmt::format("the device has {} leaves and {} elements, and what comes before uses them",
+                                         capabilities_.max_leaves, capabilities_.max_elements)});
+    }
+
+    void report_no_responder(const ElementPath& path)
+    {
+        const auto kind = capabilities_.responder_leaf ? FindingKind::NoLeaf : FindingKind::NotSupported;
+        findings_.push_back({kind, true, path, "a leaf of their own for RDMA READ responses",
+                             "the leaf of the queue pair's requests",
+                             capabilities_.responder_leaf
+                                 ? fmt::format("the device's {} leaves are used by classes", capabilities_.max_leaves)
+                                 : std::string("the device schedules responses together with requests")});
+    }
+
+    const Capabilities& capabilities_;
+    const TreeSpec& spec_;
+    std::vector<Finding>& findings_;
+    Draft draft_;
+    std::unordered_set<std::string> taken_;
+};
+
+class Principals {
+public:
+    Principals(Draft& draft, const CompileInput& input) : draft_(draft), input_(input)
+    {
+        const auto& capabilities = input.capabilities;
+        leaf_limit_ = capabilities.max_leaves - std::min(capabilities.max_leaves, input.leaf_reserve);
+    }
+
+    void run()
+    {
+        find_inner_nodes();
+        draft_.principal_leaves.reserve(input_.principals.size());
+        for (const auto& principal : input_.principals) {
+            draft_.principal_leaves.push_back(place(principal));
+        }
+    }
+
+private:
+    // A process that has leaves of single queue pairs is a node; its other queue pairs share a leaf below it.
+    void find_inner_nodes()
+    {
+        for (const auto& principal : input_.principals) {
+            ElementPath path = principal.class_path;
+            for (std::size_t i = 0; i + 1 < principal.segments.size(); ++i) {
+                path = path.child(principal.segments[i]);
+                inner_nodes_.insert(path.text());
+            }
+        }
+    }
+
+    ElementPath place(const Principal& principal)
+    {
+        const auto found = draft_.class_by_path.find(principal.class_path.text());
+        if (found == draft_.class_by_path.end() || draft_.classes[found->second].element == kNone) {
+            return {};
+        }
+        ClassDraft& one = draft_.classes[found->second];
+        if (principal.segments.empty()) {
+            return draft_.elements[one.shared_leaf].path;
+        }
+        std::vector<ElementPath> chain;
+        for (const auto& segment : principal.segments) {
+            chain.push_back((chain.empty() ? principal.class_path : chain.back()).child(segment));
+        }
+        if (inner_nodes_.contains(chain.back().text())) {
+            chain.push_back(chain.back().child(kOthers));
+        }
+        if (const auto known = draft_.by_path.find(chain.back().text()); known != draft_.by_path.end()) {
+            tighten(draft_.elements[known->second].rate.max_rate, principal.max_rate);
+            return chain.back();
+        }
+        if (const char* limit = limit_reached(one, chain)) {
+            one.limit = one.limit == nullptr ? limit : one.limit;
+            one.beyond += beyond_.insert(chain.back()).second ? 1 : 0;
+            return draft_.elements[one.shared_leaf].path;
+        }
+        add_chain(one, chain, principal.max_rate);
+        return chain.back();
+    }
+
+    // What keeps a principal from a leaf of its own; null: nothing.
+    [[nodiscard]] const char* limit_reached(const ClassDraft& one, const std::vector<ElementPath>& chain) const
+    {
+        const bool splits_class = draft_.elements[one.element].kind == ElementKind::Leaf;
+        if (splits_class && draft_.level_of(one.element) + 1 > input_.capabilities.max_depth) {
+            return "the device has no level left below the class";
+        }
+        if (one.spec->leaf_budget && one.own_leaves >= *one.spec->leaf_budget) {
+            return "its leaf-budget is used up";
+        }
+        if (draft_.leaves + 1 > leaf_limit_) {
+            return "the device's leaves are used up";
+        }
+        std::uint32_t elements = splits_class ? 2 : 1;
+        for (std::size_t i = 0; i + 1 < chain.size() && i < inner_levels(one); ++i) {
+            elements += draft_.by_path.contains(chain[i].text()) ? 0 : 1;
+        }
+        if (draft_.kept + elements > input_.capabilities.max_elements) {
+            return "the device's elements are used up";
+        }
+        return nullptr;
+    }
+
+    // How many levels of nodes fit between the class and a principal's leaf.
+    [[nodiscard]] std::size_t inner_levels(const ClassDraft& one) const
+    {
+        const auto& element = draft_.elements[one.element];
+        const Index top = element.folded ? draft_.kept_parent(one.element) : one.element;
+        const std::uint32_t used = draft_.level_of(top) + 1;
+        return input_.capabilities.max_depth > used ? input_.capabilities.max_depth - used : 0;
+    }
+
+    void add_chain(ClassDraft& one, const std::vector<ElementPath>& chain, std::optional<Bandwidth> max_rate)
+    {
+        if (draft_.elements[one.element].kind == ElementKind::Leaf) {
+            split(one);
+        }
+        const std::size_t levels = inner_levels(one);
+        Index parent = one.element;
+        for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
+            const auto known = draft_.by_path.find(chain[i].text());
+            parent = known != draft_.by_path.end() ? known->second
+                                                   : draft_.add(chain[i], ElementKind::Node, parent, kOneShare);
+            if (i >= levels && !draft_.elements[parent].folded) {
+                draft_.elements[parent].folded = true;
+                --draft_.kept;
+            }
+        }
+        RateSpec rate;
+        rate.max_rate = max_rate;
+        draft_.add(chain.back(), ElementKind::Leaf, parent, rate);
+        ++one.own_leaves;
+    }
+
+    // The one leaf of a class becomes a node, because some of its queue pairs need leaves of their own.
+    void split(ClassDraft& one)
+    {
+        auto& element = draft_.elements[one.element];
+        element.kind = ElementKind::Node;
+        element.has_principals = true;
+        --draft_.leaves;
+        const ElementPath path = element.path.child(kOthers);
+        one.shared_leaf = draft_.add(path, ElementKind::Leaf, one.element, kOneShare);
+        // Principals before this one had no leaf to go to but the class itself.
+        for (auto& leaf : draft_.principal_leaves) {
+            leaf = leaf == one.spec->path ? path : leaf;
+        }
+    }
+
+    static void tighten(std::optional<Bandwidth>& cap, std::optional<Bandwidth> other)
+    {
+        if (other && (!cap || *other < *cap)) {
+            cap = other;
+        }
+    }
+
+    Draft& draft_;
+    const CompileInput& input_;
+    std::uint32_t leaf_limit_ = 0;
+    std::unordered_set<std::string> inner_nodes_;
+    std::set<ElementPath> beyond_;
+};
+
+std::string_view principal_noun(FairBy fair_by)
+{
+    switch (fair_by) {
+    case FairBy::Process:
+        return "process";
+    case FairBy::User:
+        return "user";
+    case FairBy::Unit:
+        return "unit";
+    case FairBy::None:
+    case FairBy::QueuePair:
+        break;
+    }
+    return "queue pair";
+}
+
+void report_budget(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
+{
+    for (const auto& one : draft.classes) {
+        if (one.beyond == 0) {
+            continue;
+        }
+        const auto noun = principal_noun(one.spec->fair_by);
+        const auto limit = one.spec->leaf_budget ? fmt::format(" (leaf-budget {})", *one.spec->leaf_budget)
+                                                 : std::string();
+        findings.push_back(
+            {FindingKind::BudgetExceeded, false, one.spec->path,
+             fmt::format("a leaf for each {}, {} in all", noun, one.own_leaves + one.beyond),
+             fmt::format("{} with their own, {} sharing {}", one.own_leaves, one.beyond,
+                         draft.elements[one.shared_leaf].path.text()),
+             fmt::format("{}{}; the device has {} leaves, {} kept in reserve", one.limit, limit,
+                         input.capabilities.max_leaves, std::min(input.leaf_reserve, input.capabilities.max_leaves))});
+    }
+}
+
+}    // namespace
+
+Index Draft::add(ElementPath path, ElementKind kind, Index parent, const RateSpec& rate)
+{
+    const Index index = elements.size();
+    by_path.emplace(path.text(), index);
+    DraftElement& element = elements.emplace_back();
+    element.path = std::move(path);
+    element.kind = kind;
+    element.parent = parent;
+    element.rate = rate;
+    if (parent != kNone) {
+        elements[parent].children.push_back(index);
+    }
+    ++kept;
+    leaves += kind == ElementKind::Leaf ? 1 : 0;
+    return index;
+}
+
+Index Draft::kept_parent(Index element) const
+{
+    Index parent = elements[element].parent;
+    while (parent != kNone && elements[parent].folded) {
+        parent = elements[parent].parent;
+    }
+    return parent;
+}
+
+std::uint32_t Draft::level_of(Index element) const
+{
+    std::uint32_t level = 0;
+    for (; element != kNone; element = elements[element].parent) {
+        level += elements[element].folded ? 0 : 1;
+    }
+    return level;
+}
+
+std::vector<Index> Draft::kept_children(Index node) const
+{
+    std::vector<Index> result;
+    std::vector<Index> open(elements[node].children.rbegin(), elements[node].children.rend());
+    while (!open.empty()) {
+        const Index child = open.back();
+        open.pop_back();
+        if (elements[child].folded) {
+            open.insert(open.end(), elements[child].children.rbegin(), elements[child].children.rend());
+        } else {
+            result.push_back(child);
+        }
+    }
+    return result;
+}
+
+Draft lay_out_policy(const CompileInput& input, std::vector<Finding>& findings)
+{
+    return Layout(input, findings).run();
+}
+
+void add_principals(Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
+{
+    Principals(draft, input).run();
+    report_budget(draft, input, findings);
+}
+
+}    // namespace rdmaqos::compiling

@@ -1,0 +1,78 @@
+// Inside compile(): the tree while it is being decided. Not for users of lib/tree.
+//
+//     lay_out_policy   the spec's nodes and classes, with the leaves every class has     (compile_draft.cpp)
+//     fold             which nodes are left out on a shallow device                      (compile_fold.cpp)
+//     add_principals   a leaf for each principal within the budgets                      (compile_draft.cpp)
+//     assign_rates     shares, caps and what each element is guaranteed                  (compile_rates.cpp)
+//
+// Principals come after folding, so that the shape above the classes never depends on who is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/tree/compile.h"
+
+namespace rdmaqos::compiling {
+
+using Index = std::size_t;
+constexpr Index kRoot = 0;
+constexpr Index kNone = std::numeric_limits<Index>::max();
+
+struct DraftElement {
+    ElementPath path;
+    ElementKind kind = ElementKind::Node;
+    Index parent = kNone;    // as the policy has it; always before its children
+    std::vector<Index> children;
+    RateSpec rate;
+    bool from_policy = false;       // a node, class or responder of the policy, as opposed to a principal or `others`
+    bool has_principals = false;    // a class whose children come and go
+    bool folded = false;            // left out: its children hang from its nearest ancestor that is not
+
+    // Decided by assign_rates.
+    std::optional<Bandwidth> max_rate;
+    std::uint32_t share = 0;
+    Bandwidth guaranteed;
+};
+
+struct ClassDraft {
+    Index element = kNone;    // kNone: the device has no room for the class
+    Index shared_leaf = kNone;
+    Index responder = kNone;
+    const SpecElement* spec = nullptr;
+    std::uint32_t own_leaves = 0;    // of principals
+    std::uint32_t beyond = 0;        // principals that share `others`
+    const char* limit = nullptr;     // why the first of them does
+};
+
+struct Draft {
+    std::vector<DraftElement> elements;    // [kRoot] is the root; empty: no tree at all
+    std::uint32_t leaves = 0;
+    std::uint32_t kept = 0;    // elements that are not folded, the root included
+    std::unordered_map<std::string, Index> by_path;
+    std::vector<ClassDraft> classes;    // in the order of the spec
+    std::unordered_map<std::string, std::size_t> class_by_path;
+    std::vector<ElementPath> principal_leaves;
+
+    Index add(ElementPath path, ElementKind kind, Index parent, const RateSpec& rate);
+    // The nearest ancestor that is in the tree.
+    [[nodiscard]] Index kept_parent(Index element) const;
+    // Levels from the root (1) to the element, folded ones not counted.
+    [[nodiscard]] std::uint32_t level_of(Index element) const;
+    // The elements that hang from a node in the tree: its children, and those of folded children.
+    [[nodiscard]] std::vector<Index> kept_children(Index node) const;
+};
+
+[[nodiscard]] Draft lay_out_policy(const CompileInput& input, std::vector<Finding>& findings);
+void fold(Draft& draft, std::uint32_t max_depth);
+void add_principals(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
+void assign_rates(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
+// What folding lost; after assign_rates.
+void report_folding(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
+
+}    // namespace rdmaqos::compiling

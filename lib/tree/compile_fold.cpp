@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "lib/tree/compile_draft.h"
+
+namespace rdmaqos::compiling {
+namespace {
+
+// Sum of what the children can send at most; empty: there is no limit.
+std::optional<Bandwidth> sum_of_caps(const Draft& draft, Index node)
+{
+    std::uint64_t kbps = 0;
+    for (const Index child : draft.elements[node].children) {
+        const auto& cap = draft.elements[child].rate.max_rate;
+        if (!cap) {
+            return std::nullopt;
+        }
+        kbps += cap->kbps();
+    }
+    return Bandwidth::from_kbps(kbps);
+}
+
+bool has_one_child(const DraftElement& element)
+{
+    return element.children.size() == 1 && !element.has_principals;
+}
+
+bool would_lose_cap(const Draft& draft, Index node)
+{
+    const auto& element = draft.elements[node];
+    if (!element.rate.max_rate || has_one_child(element)) {
+        return false;    // an only child inherits the cap
+    }
+    const auto below = sum_of_caps(draft, node);
+    return element.has_principals || !below || *below > *element.rate.max_rate;
+}
+
+// How much is lost by leaving a node out, the least first. A class with principals is kept where possible: its
+// children change all the time, and each change would rescale the shares of everybody beside it.
+auto loss(const Draft& draft, Index node)
+{
+    const auto& element = draft.elements[node];
+    return std::tuple(would_lose_cap(draft, node), element.has_principals, !has_one_child(element),
+                      element.rate.min_rate.has_value());
+}
+
+// The cheapest inner node above a leaf, the lowest of equals; kNone if there is none.
+Index cheapest_above(const Draft& draft, Index leaf)
+{
+    Index best = kNone;
+    for (Index node = draft.elements[leaf].parent; node != kRoot && node != kNone; node = draft.elements[node].parent) {
+        if (!draft.elements[node].folded && (best == kNone || loss(draft, node) < loss(draft, best))) {
+            best = node;
+        }
+    }
+    return best;
+}
+
+void report_lost_cap(const Draft& draft, const DraftElement& element, const std::vector<Index>& below,
+                     std::vector<Finding>& findings)
+{
+    std::uint64_t together = 0;
+    for (const Index child : below) {
+        // Every one of them has a cap: it inherited this one.
+        together += draft.elements[child].max_rate.value_or(*element.rate.max_rate).kbps();
+    }
+    if (together > element.rate.max_rate->kbps()) {
+        findings.push_back(
+            {FindingKind::CapLost, true, element.path,
+             fmt::format("max-rate {} for all below it", to_string(*element.rate.max_rate)),
+             fmt::format("at most {} for each of {} by itself, {} together", to_string(*element.rate.max_rate),
+                         counted(below.size(), "element"), to_string(Bandwidth::from_kbps(together))),
+             "the node that would hold the cap is left out on this device"});
+    }
+}
+
+}    // namespace
+
+void fold(Draft& draft, std::uint32_t max_depth)
+{
+    for (Index leaf = 0; leaf < draft.elements.size(); ++leaf) {
+        // A node without classes is as deep as a leaf: the device counts it.
+        if (!draft.elements[leaf].children.empty()) {
+            continue;
+        }
+        for (std::uint32_t level = draft.level_of(leaf); level > max_depth; --level) {
+            const Index node = cheapest_above(draft, leaf);
+            if (node == kNone) {
+                break;
+            }
+            draft.elements[node].folded = true;
+            --draft.kept;
+        }
+    }
+}
+
+void report_folding(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
+{
+    for (Index index = 0; index < draft.elements.size(); ++index) {
+        const auto& element = draft.elements[index];
+        if (!element.folded || !element.from_policy) {
+            continue;
+        }
+        const auto below = draft.kept_children(index);
+        const auto& parent = draft.elements[draft.kept_parent(index)].path;
+        findings.push_back({FindingKind::Folded, false, element.path, "a node of its own",
+                            fmt::format("left out; {} below it {} from {}", counted(below.size(), "element"),
+                                        below.size() == 1 ? "hangs" : "hang", parent.text()),
+                            fmt::format("the policy is deeper than the device's {} levels; shares are multiplied",
+                                        input.capabilities.max_depth)});
+        if (element.rate.max_rate && input.capabilities.rate_caps) {
+            report_lost_cap(draft, element, below, findings);
+        }
+    }
+    for (const auto& one : draft.classes) {
+        if (one.element == kNone) {
+            continue;
+        }
+        const auto& children = draft.elements[one.element].children;
+        const auto folded = std::count_if(children.begin(), children.end(),
+                                          [&draft](Index child) { return draft.elements[child].folded; });
+        if (folded != 0) {
+            findings.push_back(
+                {FindingKind::Folded, false, one.spec->path,
+                 fmt::format("a node for each of {}", counted(static_cast<std::size_t>(folded), "principal")),
+                 "none; the leaves of their queue pairs hang from the class",
+                 fmt::format("the device has {} levels; shares are multiplied", input.capabilities.max_depth)});
+        }
+    }
+}
+
+}    // namespace rdmaqos::compiling

@@ -1,0 +1,137 @@
+#include "lib/tree/drawing.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+
+namespace rdmaqos::drawing {
+namespace {
+
+constexpr std::size_t kGap = 3;    // between columns
+
+struct Line {
+    std::string text;
+    const Node* node = nullptr;
+};
+
+// Columns on a terminal; continuation bytes of UTF-8 take none.
+std::size_t width(std::string_view text)
+{
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+void pad(std::string& text, std::size_t columns)
+{
+    const std::size_t now = width(text);
+    text.append(columns > now ? columns - now : 0, ' ');
+}
+
+void add_lines(const std::vector<Node>& nodes, std::size_t index, const std::string& own_prefix,
+               const std::string& child_prefix, std::vector<Line>& lines)
+{
+    const Node& node = nodes[index];
+    lines.push_back({own_prefix + node.label, &node});
+    for (const std::size_t child : node.children) {
+        const bool is_last = child == node.children.back();
+        add_lines(nodes, child, child_prefix + (is_last ? "└── " : "├── "), child_prefix + (is_last ? "    " : "│   "),
+                  lines);
+    }
+}
+
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+std::string_view take_number(std::string_view& text)
+{
+    const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+    auto number = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    text.remove_prefix(number.size());
+    number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
+    return number;
+}
+
+}    // namespace
+
+std::string draw(const std::vector<Node>& nodes, std::size_t root)
+{
+    std::vector<Line> lines;
+    add_lines(nodes, root, "", "", lines);
+    std::vector<std::size_t> widths{0};
+    bool has_marks = false;
+    for (const auto& line : lines) {
+        has_marks = has_marks || !line.node->mark.empty();
+        widths[0] = std::max(widths[0], width(line.text));
+        widths.resize(std::max(widths.size(), line.node->cells.size() + 1), 0);
+        for (std::size_t i = 0; i < line.node->cells.size(); ++i) {
+            widths[i + 1] = std::max(widths[i + 1], width(line.node->cells[i]));
+        }
+    }
+    std::string result;
+    for (const auto& line : lines) {
+        std::string text;
+        if (has_marks) {
+            text = line.node->mark;
+            pad(text, 2);
+        }
+        std::size_t column = width(text) + widths[0] + kGap;
+        text += line.text;
+        for (std::size_t i = 0; i < line.node->cells.size(); ++i) {
+            if (widths[i + 1] == 0) {
+                continue;
+            }
+            pad(text, column);
+            text += line.node->cells[i];
+            column += widths[i + 1] + kGap;
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        result += text + "\n";
+    }
+    return result;
+}
+
+bool comes_before(std::string_view a, std::string_view b)
+{
+    const std::string_view whole_a = a;
+    const std::string_view whole_b = b;
+    if ((a == "others") != (b == "others")) {
+        return b == "others";
+    }
+    while (!a.empty() && !b.empty()) {
+        if (is_digit(a.front()) && is_digit(b.front())) {
+            const auto number_a = take_number(a);
+            const auto number_b = take_number(b);
+            if (number_a != number_b) {
+                return number_a.size() != number_b.size() ? number_a.size() < number_b.size() : number_a < number_b;
+            }
+        } else if (a.front() != b.front()) {
+            return a.front() < b.front();
+        } else {
+            a.remove_prefix(1);
+            b.remove_prefix(1);
+        }
+    }
+    return a.empty() && b.empty() ? whole_a < whole_b : a.empty();
+}
+
+std::string label_below(std::string_view parent, std::string_view path)
+{
+    const std::string prefix = parent == "/" ? "/" : std::string(parent) + "/";
+    return printable(path.size() > prefix.size() && path.starts_with(prefix) ? path.substr(prefix.size()) : path);
+}
+
+std::string share_text(std::uint32_t share)
+{
+    return share == 0 ? "default" : std::to_string(share);
+}
+
+std::string rate_text(const std::optional<Bandwidth>& rate)
+{
+    return rate ? to_string(*rate) : "unlimited";
+}
+
+}    // namespace rdmaqos::drawing

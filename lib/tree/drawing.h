@@ -1,0 +1,34 @@
+// Inside render: a tree with columns, as text. Not for users of lib/tree.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/units.h"
+
+namespace rdmaqos::drawing {
+
+struct Node {
+    std::string mark;    // before the tree; if any node has one, all lines leave room for it
+    std::string label;
+    std::vector<std::string> cells;
+    std::vector<std::size_t> children;    // indexes of nodes
+};
+
+// One line per node below and including `root`. Columns are as wide as their widest cell; those that are empty on
+// every line are left out.
+[[nodiscard]] std::string draw(const std::vector<Node>& nodes, std::size_t root);
+
+// The order of siblings: numbers by their value (pid:9 before pid:10), `others` last.
+[[nodiscard]] bool comes_before(std::string_view a, std::string_view b);
+
+// A path as it is shown below `parent`: "rpc", or "tenants/rpc" where the node between is left out.
+[[nodiscard]] std::string label_below(std::string_view parent, std::string_view path);
+
+[[nodiscard]] std::string share_text(std::uint32_t share);                    // "70", "default"
+[[nodiscard]] std::string rate_text(const std::optional<Bandwidth>& rate);    // "80 Gbit/s", "unlimited"
+
+}    // namespace rdmaqos::drawing

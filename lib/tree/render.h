@@ -1,0 +1,37 @@
+// Trees and plans as text for people. Plain text; the caller adds colour to nothing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "lib/tree/element.h"
+#include "lib/tree/plan.h"
+
+namespace rdmaqos {
+
+// An ASCII/Unicode drawing, one line per element:
+//
+//     /
+//     ├── tenants              share 70   max 80 Gbit/s
+//     │   └── rpc              share 1
+//     │       ├── pid:4711     share 1                     8 queue pairs
+//     │       └── others       share 1
+//     └── bulk                 share 30
+//
+// `note` adds a last column (for example the solver's answer); it may be empty.
+// `note` adds a last column (for example the solver's answer); it may be empty. Of more than `principals_shown` leaves
+// beside an `others`, the rest is one line "... 240 more"; 0 shows all.
+[[nodiscard]] std::string render_tree(const DesiredState& state,
+                                      const std::function<std::string(const ElementPath&)>& note = {},
+                                      std::size_t principals_shown = 0);
+
+// The same tree with what a plan does to it: "+" created, "-" destroyed, "~" changed ("share 60 -> 40"), " " unchanged,
+// and queue pairs that move. Ends with a summary line "3 operations: 1 created, 1 changed, 1 destroyed; 4 queue pairs
+// move".
+[[nodiscard]] std::string render_plan(const ActualState& before, const Plan& plan);
+
+// One line per operation, in order: "modify /tenants/rpc: share 60 -> 40".
+[[nodiscard]] std::string render_operations(const ActualState& before, const Plan& plan);
+
+}    // namespace rdmaqos

@@ -1,0 +1,90 @@
+#include "policy/host_files.h"
+
+#include <array>
+#include <map>
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "lib/base/file.h"
+#include "policy/reader.h"
+
+namespace rdmaqos::reader {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Later directories mask earlier ones.
+const std::array<fs::path, 2> kDirectories{"/usr/lib/rdma-qos", "/etc/rdma-qos"};
+
+// The name to sort by, then policy.yaml before a 50-policy.yaml of policy.d.
+using SortKey = std::pair<std::string, bool>;
+
+bool is_dev_null(const fs::path& path)
+{
+    struct stat status {};
+    constexpr unsigned kMemoryMajor = 1;
+    constexpr unsigned kNullMinor = 3;
+    if (stat(path.c_str(), &status) == 0) {
+        return S_ISCHR(status.st_mode) && status.st_rdev == makedev(kMemoryMajor, kNullMinor);
+    }
+    // Below a root without /dev.
+    std::error_code error;
+    return fs::read_symlink(path, error) == "/dev/null";
+}
+
+bool is_there(const fs::path& path)
+{
+    std::error_code error;
+    return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+}
+
+void scan(const fs::path& root, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
+{
+    std::error_code error;
+    fs::directory_iterator entries(below_root(root, directory), error);
+    if (error == std::errc::no_such_file_or_directory) {
+        return;
+    }
+    for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
+        const fs::path name = entries->path().filename();
+        if (name.extension() == ".yaml" && name.string().front() != '.') {
+            found[{name.string(), true}] = directory / name;
+        }
+    }
+    if (error) {
+        result.unreadable.emplace_back(directory, error_from_errno(ErrorCode::Io, error.value(), "cannot be listed"));
+    }
+}
+
+}    // namespace
+
+HostFiles find_host_files(const fs::path& root)
+{
+    HostFiles result;
+    std::map<SortKey, fs::path> found;
+    for (const auto& directory : kDirectories) {
+        const fs::path main = directory / "policy.yaml";
+        if (is_there(below_root(root, main))) {
+            found[{"50-policy.yaml", false}] = main;
+        }
+        scan(root, directory / "policy.d", found, result);
+    }
+    for (const auto& [key, path] : found) {
+        if (!is_dev_null(below_root(root, path))) {
+            result.paths.push_back(path);
+        }
+    }
+    return result;
+}
+
+}    // namespace rdmaqos::reader
+
+namespace rdmaqos {
+
+std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path& root)
+{
+    return reader::find_host_files(root).paths;
+}
+
+}    // namespace rdmaqos

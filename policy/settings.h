@@ -1,0 +1,38 @@
+// The daemon's settings, /etc/rdma-qos/rdma-qosd.yaml: how it works, as opposed to what it enforces (the policy).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace rdmaqos {
+
+enum class OnUnsupported : std::uint8_t { Error, Degrade };
+enum class Mode : std::uint8_t { Enforce, Monitor };
+// Automatic: as the backend finds out.
+enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, None };
+enum class CapMode : std::uint8_t { Whole, Divide };
+
+struct Limits {
+    std::uint32_t sessions_per_uid = 4096;
+    std::uint32_t queue_pairs_per_uid = 65536;
+    std::uint32_t queue_pairs_per_session = 16384;
+    std::uint32_t connections_per_uid = 2048;        // of the direct socket
+    std::uint32_t requests_per_second_per_uid = 50000;
+    std::uint32_t device_queue = 1024;               // operations waiting for one device
+
+    friend bool operator==(const Limits&, const Limits&) = default;
+};
+
+struct Settings {
+    Mode mode = Mode::Enforce;
+    OnUnsupported on_unsupported = OnUnsupported::Error;
+    AttachModeSetting attach_mode = AttachModeSetting::Automatic;
+    CapMode cap_mode = CapMode::Whole;
+    std::chrono::milliseconds drift_interval{60'000};
+    std::uint32_t leaf_reserve = 4;    // leaves never given to principals
+    Limits limits;
+
+    friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,135 @@
+// Every reader of text that people write: for any text it ends soon, with a value or with errors, each at a place of
+// the file; and what is accepted can be used.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "lib/base/net.h"
+#include "lib/base/units.h"
+#include "lib/model/profile.h"
+#include "lib/tree/compile.h"
+#include "policy/explain.h"
+#include "policy/lower.h"
+#include "policy/reader.h"
+#include "tests/fuzz/support/mutator.h"
+
+namespace rdmaqos {
+namespace {
+
+const NameService kNames{[](const std::string& name) -> std::optional<std::uint32_t> {
+                             return name.size() % 2 == 0 ? std::optional<std::uint32_t>(1000) : std::nullopt;
+                         },
+                         [](const std::string& name) -> std::optional<std::uint32_t> {
+                             return name.size() % 2 == 0 ? std::optional<std::uint32_t>(2000) : std::nullopt;
+                         }};
+
+std::shared_ptr<const SourceFile> source(const std::string& text)
+{
+    return std::make_shared<SourceFile>(SourceFile{"fuzz.yaml", text});
+}
+
+// A value or errors, never both or neither; every place is in the file; nothing unprintable reaches a terminal.
+template <typename T>
+void check_result(const ReadResult<T>& result)
+{
+    ASSERT_EQ(result.value == nullptr, result.diagnostics.has_errors());
+    for (const Diagnostic& diagnostic : result.diagnostics.all()) {
+        ASSERT_NE(diagnostic.location.file, nullptr) << diagnostic.message;
+        const auto& text = diagnostic.location.file->text;
+        const auto lines = 1 + static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n'));
+        ASSERT_LE(diagnostic.location.line, lines) << diagnostic.message;
+        ASSERT_FALSE(diagnostic.message.empty());
+    }
+    for (const char byte : render(result.diagnostics, Colour::Off)) {
+        ASSERT_TRUE(byte == '\n' || static_cast<unsigned char>(byte) >= 0x20) << "a control character in a diagnostic";
+    }
+}
+
+// What was accepted compiles for a device within its limits, and explains itself.
+void use(const Policy& policy)
+{
+    const CompileInput input{to_tree_spec(policy), {}, default_capabilities(), Bandwidth::from_gbps(100), 4};
+    const Compiled compiled = compile(input);
+    ASSERT_LE(leaf_count(compiled.tree), input.capabilities.max_leaves);
+    ASSERT_LE(depth(compiled.tree), input.capabilities.max_depth);
+
+    const ResolvedGroups groups = resolve(policy, Fabric{}, {});
+    Request request;
+    request.service_id = 0x10064;
+    request.pkey = 0x8001;
+    request.destination = parse_endpoint("fd00:10::7");
+    PathLimits limits;
+    limits.rate = *ib_rate_from_number(16);
+    const Explanation explanation = explain(policy, groups, request, Identity{}, limits);
+    ASSERT_NE(explanation.match.has_value(), explanation.error.has_value());
+    ASSERT_FALSE(render_explanation(policy, explanation).empty());
+    ASSERT_FALSE(explanation_to_json(policy, explanation).empty());
+}
+
+TEST(ReaderFuzz, Policy)
+{
+    test::fuzz("policy", test::corpus({"config", "tests/golden/diagnostics"}, ".yaml"), [](const std::string& text) {
+        const auto result = read_policy({source(text)}, kNames);
+        ASSERT_NO_FATAL_FAILURE(check_result(result));
+        if (result.value) {
+            use(*result.value);
+        }
+    });
+}
+
+TEST(ReaderFuzz, MergedPolicies)
+{
+    test::fuzz("merged", test::corpus({"config", "tests/golden/diagnostics"}, ".yaml"), [](const std::string& text) {
+        const auto middle = text.find('\n', text.size() / 2);
+        const auto first = source(text.substr(0, middle));
+        const auto second = source("version: 1" + (middle == std::string::npos ? "" : text.substr(middle)));
+        const auto result = read_policy({first, second}, kNames);
+        ASSERT_NO_FATAL_FAILURE(check_result(result));
+    });
+}
+
+TEST(ReaderFuzz, Fabric)
+{
+    test::fuzz("fabric", test::corpus({"config/examples", "tests/golden/diagnostics"}, ".yaml"),
+               [](const std::string& text) { check_result(read_fabric(source(text))); });
+}
+
+TEST(ReaderFuzz, Settings)
+{
+    test::fuzz("settings", test::corpus({"config", "tests/golden/diagnostics"}, ".yaml"),
+               [](const std::string& text) { check_result(read_settings(source(text))); });
+}
+
+TEST(ReaderFuzz, Simulation)
+{
+    test::fuzz("simulation", test::corpus({"config/examples", "tests/golden/diagnostics"}, ".yaml"),
+               [](const std::string& text) { check_result(read_simulation(source(text), default_capabilities())); });
+}
+
+// Scalars: what is printed is read back as the same value.
+TEST(ReaderFuzz, Scalars)
+{
+    const std::vector<std::string> seeds{
+        "40Gbps",   "2.5 Gbps",          "64KiB", "1500", "500ms", "0x10", "fd00:10::/32", "::ffff:10.1.0.0/112",
+        "10.1.0.7", "0x0002c90300a1b2c3"};
+    test::fuzz("scalars", seeds, [](const std::string& text) {
+        if (const auto parsed = parse_bandwidth(text); parsed.value) {
+            std::string printed = to_string(*parsed.value);    // "40 Gbit/s"
+            printed.replace(printed.find("it/s"), 4, "ps");
+            ASSERT_EQ(parse_bandwidth(printed).value, parsed.value) << printed;
+        }
+        if (const auto parsed = parse_gid_prefix(text)) {
+            ASSERT_EQ(parse_gid_prefix(to_string(*parsed)), parsed);
+        }
+        if (const auto parsed = parse_endpoint(text)) {
+            ASSERT_EQ(parse_endpoint(to_string(*parsed)), parsed);
+        }
+        static_cast<void>(parse_bytes(text));
+        static_cast<void>(parse_milliseconds(text));
+        static_cast<void>(parse_number(text));
+    });
+}
+
+}    // namespace
+}    // namespace rdmaqos

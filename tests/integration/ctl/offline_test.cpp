@@ -1,0 +1,222 @@
+// rdma-qosctl as a user runs it, where no daemon is: exit statuses, stdout and stderr.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/golden.h"
+
+namespace rdmaqos {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+    int status = -1;
+    std::string output;
+    std::string error;
+};
+
+class CtlOffline : public testing::Test {
+protected:
+    void SetUp() override
+    {
+        std::string pattern = testing::TempDir() + "ctl-XXXXXX";
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+        directory_ = pattern;
+    }
+    void TearDown() override { std::filesystem::remove_all(directory_); }
+
+    // Words are joined by the shell; a hang ends with status 124.
+    [[nodiscard]] Outcome run(const std::string& words) const
+    {
+        const std::string command = fmt::format("cd {0} && timeout 60 {1} --root {0} {2} >out 2>err </dev/null",
+                                                directory_.string(), RDMAQOS_CTL, words);
+        const int status = std::system(command.c_str());
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_text(directory_ / "out"),
+                test::read_text(directory_ / "err")};
+    }
+    std::string write(const std::string& name, const std::string& text) const
+    {
+        std::filesystem::create_directories((directory_ / name).parent_path());
+        std::ofstream(directory_ / name, std::ios::binary) << text;
+        return directory_ / name;
+    }
+
+    std::filesystem::path directory_;
+};
+
+std::vector<std::string> examples()
+{
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_dir() + "/config/examples")) {
+        const std::string name = entry.path().filename();
+        const bool is_policy = test::read_text(entry.path()).find("qos-levels:") != std::string::npos;
+        if (entry.path().extension() == ".yaml" && is_policy) {
+            files.push_back(entry.path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+constexpr const char* kGood =
+    "version: 1\nqos-levels:\n  - {name: DEFAULT}\n  - {name: bulk, sl: 2, schedule: {share: 3}}\n"
+    "qos-match-rules:\n  - {service-id: [7], qos-level-name: bulk}\n";
+
+TEST_F(CtlOffline, ExamplesAreGoodAndCanBePlanned)
+{
+    ASSERT_FALSE(examples().empty());
+    for (const auto& file : examples()) {
+        const Outcome checked = run("check " + file);
+        EXPECT_EQ(checked.status, 0) << file << "\n" << checked.output << checked.error;
+        EXPECT_THAT(checked.output, HasSubstr("ok: ")) << file;
+        const Outcome planned = run("plan --json " + file);
+        EXPECT_EQ(planned.status, 0) << file << planned.error;
+        const auto json = nlohmann::json::parse(planned.output);
+        EXPECT_EQ(json.at("mode"), "offline") << file;
+        const Outcome explained = run("explain --policy " + file);
+        EXPECT_EQ(explained.status, 0) << file << explained.error;
+    }
+}
+
+TEST_F(CtlOffline, PolicyOfTheHostWithDropIns)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    write("etc/rdma-qos/policy.d/60-more.yaml", "version: 1\nqos-levels:\n  - {name: extra, schedule: {share: 1}}\n");
+    const Outcome checked = run("check --json");
+    EXPECT_EQ(checked.status, 0) << checked.output << checked.error;
+    const auto json = nlohmann::json::parse(checked.output);
+    EXPECT_TRUE(json.at("ok").get<bool>());
+    EXPECT_EQ(json.at("levels"), 3);
+    EXPECT_EQ(json.at("sources").size(), 2U);
+    const Outcome answered = run("query-path --service-id 7 --json");
+    EXPECT_EQ(answered.status, 0) << answered.error;
+    EXPECT_EQ(nlohmann::json::parse(answered.output).at("paths").at(0).at("level"), "bulk");
+}
+
+TEST_F(CtlOffline, PlanSaysThatNoDaemonRuns)
+{
+    const Outcome planned = run("plan " + write("policy.yaml", kGood));
+    EXPECT_EQ(planned.status, 0) << planned.error;
+    EXPECT_THAT(planned.output, StartsWith("no daemon runs: what the policy would do to an empty device"));
+    EXPECT_THAT(planned.output, HasSubstr("bulk"));
+}
+
+TEST_F(CtlOffline, SimulatedDevicesInsteadOfTheProfile)
+{
+    const std::string policy = write("policy.yaml", kGood);
+    const std::string devices = write("devices.yaml", "version: 1\ndevices:\n  - {name: mlx5_3, link-speed: 10Gbps}\n");
+    const Outcome checked = run("check --simulate " + devices + " " + policy);
+    EXPECT_EQ(checked.status, 0) << checked.output << checked.error;
+    EXPECT_THAT(checked.output, HasSubstr("mlx5_3/1: "));
+    const Outcome broken = run("plan --simulate " + policy + " " + policy);
+    EXPECT_EQ(broken.status, 2);
+    EXPECT_THAT(broken.error, HasSubstr("the simulation file is refused"));
+}
+
+TEST_F(CtlOffline, ExplainAsSomebody)
+{
+    const std::string policy = write("policy.yaml", kGood);
+    const Outcome explained = run("explain --policy " + policy +
+                                  " --service-id 7 --as-user 4242 --as-unit job-7.scope");
+    EXPECT_EQ(explained.status, 0) << explained.error;
+    EXPECT_THAT(explained.output, StartsWith("offline: answered from " + policy + ", as uid 4242"));
+    EXPECT_THAT(explained.output, HasSubstr("bulk"));
+    const Outcome unknown = run("query-path --policy " + policy + " --level bukl");
+    EXPECT_EQ(unknown.status, 1);
+    EXPECT_THAT(unknown.error, HasSubstr("bulk"));
+}
+
+TEST_F(CtlOffline, EveryMistakeOfEveryFileIsPrinted)
+{
+    const std::string one = write("one.yaml", "version: 1\nqos-levels:\n  - {name: DEFAULT, sll: 0}\n");
+    const std::string two = write("two.yaml", "version: 1\nqos-levles: []\n");
+    const Outcome checked = run("check " + one + " " + two);
+    EXPECT_EQ(checked.status, 2);
+    EXPECT_THAT(checked.output, HasSubstr("one.yaml:3:"));
+    EXPECT_THAT(checked.output, HasSubstr("did you mean `sl`?"));
+    EXPECT_THAT(checked.output, HasSubstr("two.yaml:2:"));
+    EXPECT_THAT(checked.output, HasSubstr("refused: correct the errors above"));
+    EXPECT_EQ(checked.error, "");
+}
+
+TEST_F(CtlOffline, BadInputIsRefused)
+{
+    ASSERT_EQ(mkfifo((directory_ / "fifo").c_str(), 0600), 0);
+    ASSERT_EQ(mkdir((directory_ / "directory").c_str(), 0700), 0);
+    write("empty.yaml", "");
+    write("brackets.yaml", std::string(1U << 20U, '['));
+    write("nul.yaml", std::string("version: 1\n\0", 12));
+    write("utf8.yaml", "version: 1 # \xff\n");
+    write("alias.yaml", "version: 1\nqos-levels: &x [*x]\n");
+    write("bomb.yaml", "version: 1\na: &a [1,1,1]\nb: &b [*a,*a,*a]\nc: &c [*b,*b,*b]\n");
+    write("merge.yaml", "version: 1\nqos-levels:\n  - {<<: {name: DEFAULT}}\n");
+    write("twice.yaml", "version: 1\nversion: 1\nqos-levels:\n  - {name: DEFAULT}\n");
+    std::ofstream(directory_ / "huge.yaml").close();
+    std::filesystem::resize_file(directory_ / "huge.yaml", 1ULL << 30U);    // sparse
+    for (const char* name :
+         {"fifo", "directory", "missing.yaml", "/dev/null", "/dev/zero", "empty.yaml", "brackets.yaml", "nul.yaml",
+          "utf8.yaml", "alias.yaml", "bomb.yaml", "merge.yaml", "twice.yaml", "huge.yaml"}) {
+        const Outcome checked = run(fmt::format("check {}", name));
+        EXPECT_EQ(checked.status, 2) << name << "\n" << checked.output << checked.error;
+        EXPECT_THAT(checked.output, HasSubstr("error: ")) << name;
+        const Outcome planned = run(fmt::format("plan {}", name));
+        EXPECT_EQ(planned.status, 2) << name << "\n" << planned.error;
+        const Outcome explained = run(fmt::format("explain --policy {}", name));
+        EXPECT_EQ(explained.status, 2) << name << "\n" << explained.error;
+    }
+}
+
+TEST_F(CtlOffline, StandardInput)
+{
+    const std::string policy = write("policy.yaml", kGood);
+    const std::string command = fmt::format("{0} --root {1} check - <{2} >{1}/out 2>&1", RDMAQOS_CTL,
+                                            directory_.string(), policy);
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 0) << test::read_text(directory_ / "out");
+    EXPECT_THAT(test::read_text(directory_ / "out"), HasSubstr("<stdin>"));
+}
+
+TEST_F(CtlOffline, CommandsThatNeedTheDaemonSaySo)
+{
+    for (const char* command : {"status", "tree", "levels", "devices", "sessions", "reload", "reconcile", "verify",
+                                "request -- true", "monitor"}) {
+        const Outcome outcome = run(command);
+        EXPECT_EQ(outcome.status, 5) << command;
+        EXPECT_EQ(outcome.output, "") << command;
+        EXPECT_THAT(outcome.error, StartsWith("rdma-qosctl: error: ")) << command;
+        EXPECT_THAT(outcome.error, HasSubstr("start it with")) << command;
+    }
+    const Outcome json = run("status --json");
+    EXPECT_EQ(json.status, 5);
+    EXPECT_EQ(nlohmann::json::parse(json.output).at("error").at("name"), "org.rdmaqos1.Error.NoDaemon");
+}
+
+TEST_F(CtlOffline, ColoursOnlyWhenAskedFor)
+{
+    const std::string policy = write("policy.yaml", kGood);
+    EXPECT_EQ(run("check " + policy).output.find('\x1b'), std::string::npos);
+    EXPECT_NE(run("check --colour always " + policy).output.find('\x1b'), std::string::npos);
+}
+
+TEST_F(CtlOffline, OutputThatCannotBeWrittenIsAFailure)
+{
+    const std::string policy = write("policy.yaml", kGood);
+    const std::string command = fmt::format("{0} --root {1} check {2} >/dev/full 2>{1}/err", RDMAQOS_CTL,
+                                            directory_.string(), policy);
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+    EXPECT_THAT(test::read_text(directory_ / "err"), HasSubstr("could not be written"));
+}
+
+}    // namespace
+}    // namespace rdmaqos

@@ -1,0 +1,164 @@
+// Who may manage. Needs root to become somebody else.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "lib/bus/message.h"
+#include "tests/support/daemon_fixture.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace names = bus::names;
+
+constexpr uid_t kNobody = 65534;
+
+// What polkitd would be asked, answered: `reload` is allowed, `manage` needs a password.
+int on_check(sd_bus_message* message, void*, sd_bus_error*)
+{
+    const char* kind = nullptr;
+    const char* key = nullptr;
+    const char* name = nullptr;
+    const char* action = nullptr;
+    if (sd_bus_message_read(message, "(sa{sv})s", &kind, 1, &key, "s", &name, &action) <= 0) {
+        return -EINVAL;
+    }
+    const bool understood =
+        std::string_view(kind) == "system-bus-name" && std::string_view(key) == "name" && *name == ':';
+    const bool allowed = understood && std::string_view(action) == "org.rdmaqos1.reload";
+    return sd_bus_reply_method_return(message, "(bba{ss})", allowed ? 1 : 0, understood ? 1 : 0, 0);
+}
+
+const sd_bus_vtable kPolkit[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", on_check, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+// Serves until it is killed; closes `ready` when it has the name.
+void be_polkit(const std::string& address, UniqueFd& ready)
+{
+    sd_bus* bus = nullptr;
+    int result = sd_bus_new(&bus);
+    if (result >= 0) {
+        result = sd_bus_set_address(bus, address.c_str());
+    }
+    if (result >= 0) {
+        result = sd_bus_set_bus_client(bus, 1);
+    }
+    if (result >= 0) {
+        result = sd_bus_start(bus);
+    }
+    if (result >= 0) {
+        result = sd_bus_add_object_vtable(bus, nullptr, "/org/freedesktop/PolicyKit1/Authority",
+                                          "org.freedesktop.PolicyKit1.Authority", kPolkit, nullptr);
+    }
+    if (result >= 0) {
+        result = sd_bus_request_name(bus, "org.freedesktop.PolicyKit1", 0);
+    }
+    ready.reset();
+    while (result >= 0) {
+        result = sd_bus_process(bus, nullptr);
+        if (result == 0) {
+            result = sd_bus_wait(bus, UINT64_MAX);
+        }
+    }
+}
+
+class Authorize : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        if (geteuid() != 0) {
+            GTEST_SKIP() << "only root can become another user";
+        }
+        daemon = std::make_unique<Daemon>();
+    }
+
+    // The error's name and message of a call by somebody who is not root; "ok" if it went well.
+    std::string as_nobody(bool by_bus, const std::string& method, const std::vector<bus::Value>& arguments)
+    {
+        int ends[2];
+        if (pipe(ends) < 0) {
+            throw std::runtime_error("pipe");
+        }
+        const UniqueFd reader(ends[0]);
+        UniqueFd writer(ends[1]);
+        {
+            Child child([&] {
+                if (setgid(kNobody) < 0 || setuid(kNobody) < 0) {
+                    _exit(1);
+                }
+                auto client = daemon->by(by_bus);
+                const auto reply = client.call(names::kRoot, names::kManager, method, arguments);
+                const std::string text = reply ? "ok"
+                                               : std::string(dbus_name(reply.error().code)) + " " +
+                                                     reply.error().message;
+                [[maybe_unused]] const auto written = write(writer.get(), text.data(), text.size());
+            });
+            child.wait(20s);
+        }
+        writer.reset();
+        std::string text(4096, '\0');
+        const auto got = read(reader.get(), text.data(), text.size());
+        text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+        return text;
+    }
+
+    std::unique_ptr<Daemon> daemon;
+};
+
+TEST_F(Authorize, RootManagesByEitherDoor)
+{
+    for (const bool by_bus : {false, true}) {
+        auto client = daemon->by(by_bus);
+        EXPECT_TRUE(client.call(names::kRoot, names::kManager, "Reload", {}));
+        EXPECT_TRUE(client.call(names::kRoot, names::kManager, "Verify", {bus::Value("")}));
+    }
+}
+
+TEST_F(Authorize, OthersDoNotManageByTheDirectSocket)
+{
+    for (const auto& [method, arguments] : std::vector<std::pair<std::string, std::vector<bus::Value>>>{
+             {"Reload", {}}, {"Reconcile", {bus::Value("")}}, {"Verify", {bus::Value("")}}}) {
+        const auto answer = as_nobody(false, method, arguments);
+        EXPECT_TRUE(answer.starts_with("org.rdmaqos1.Error.AuthorizationRequired")) << method << ": " << answer;
+        EXPECT_NE(answer.find("on the system bus polkit decides"), std::string::npos) << answer;
+    }
+}
+
+TEST_F(Authorize, WithoutPolkitOnlyRootManages)
+{
+    const auto answer = as_nobody(true, "Reload", {});
+    EXPECT_TRUE(answer.starts_with("org.rdmaqos1.Error.AuthorizationRequired")) << answer;
+    EXPECT_NE(answer.find("only root"), std::string::npos) << answer;
+}
+
+TEST_F(Authorize, PolkitDecidesForOthersOnTheSystemBus)
+{
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
+    const Child polkit([&] { be_polkit(daemon->bus_address(), writer); });
+    writer.reset();
+    char byte = 0;
+    ASSERT_EQ(read(reader.get(), &byte, 1), 0) << "polkit is there";
+
+    EXPECT_EQ(as_nobody(true, "Reload", {}), "ok");
+    const auto refused = as_nobody(true, "Verify", {bus::Value("")});
+    EXPECT_TRUE(refused.starts_with("org.rdmaqos1.Error.AuthorizationRequired")) << refused;
+    EXPECT_NE(refused.find("needs authentication"), std::string::npos) << refused;
+    EXPECT_TRUE(as_nobody(false, "Reload", {}).starts_with("org.rdmaqos1.Error.AuthorizationRequired"));
+}
+
+TEST_F(Authorize, EverybodyMayRegisterAndAsk)
+{
+    for (const bool by_bus : {false, true}) {
+        EXPECT_EQ(as_nobody(by_bus, "Register", {bus::Value(bus::Dict())}), "ok");
+        EXPECT_EQ(as_nobody(by_bus, "Explain", {bus::Value(bus::Dict())}), "ok");
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,125 @@
+// Start, reload by signal, end; without devices, policy or bus.
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/daemon_fixture.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace names = bus::names;
+
+DaemonOptions direct_only()
+{
+    return {kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON};
+}
+
+std::string property_of(const Daemon& daemon, const std::string& name)
+{
+    auto client = daemon.direct();
+    const auto properties = client.properties(names::kRoot, names::kManager);
+    return properties ? text_of(*properties, name) : to_string(properties.error());
+}
+
+TEST(Lifecycle, TerminationDrainsAndEndsWell)
+{
+    Daemon daemon(direct_only());
+    auto client = daemon.direct();
+    bus::Dict request;
+    request.set("level", "rpc");
+    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_0", 1)});
+    ASSERT_TRUE(register_session(client, request));
+    const auto status = daemon.stop();
+    ASSERT_TRUE(status);
+    EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << daemon.log();
+    EXPECT_FALSE(std::filesystem::exists(daemon.socket()));
+    const auto lost = register_session(client, {});
+    ASSERT_FALSE(lost);
+    EXPECT_EQ(lost.error().code, ErrorCode::NoDaemon);
+}
+
+TEST(Lifecycle, HangupReloads)
+{
+    Daemon daemon(direct_only());
+    const auto before = property_of(daemon, "PolicyRevision");
+    daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 5}]\n");
+    daemon.process().signal(SIGHUP);
+    EXPECT_TRUE(eventually([&] { return property_of(daemon, "PolicyRevision") != before; }));
+
+    daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
+    daemon.process().signal(SIGHUP);
+    EXPECT_TRUE(eventually([&] { return !property_of(daemon, "LastReloadError").empty(); }));
+    EXPECT_NE(daemon.log().find("sl: 99"), std::string::npos) << "the journal shows the diagnostics";
+}
+
+TEST(Lifecycle, RunsWithoutDevices)
+{
+    auto options = direct_only();
+    options.devices.clear();
+    const Daemon daemon(options);
+    auto client = daemon.direct();
+    const auto session = register_session(client, {});
+    EXPECT_TRUE(session) << to_string(session.error());
+    EXPECT_NE(daemon.log().find("waiting for a device"), std::string::npos);
+}
+
+TEST(Lifecycle, RunsWithoutAValidPolicyAndSaysSo)
+{
+    auto options = direct_only();
+    options.policy = "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n";
+    const Daemon daemon(options);
+    auto client = daemon.direct();
+    const auto session = register_session(client, {});
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().code, ErrorCode::InvalidPolicy);
+    EXPECT_EQ(property_of(daemon, "PolicyRevision"), "");
+    EXPECT_NE(property_of(daemon, "LastReloadError").find("99"), std::string::npos);
+}
+
+TEST(Lifecycle, RefusesABrokenSimulationFile)
+{
+    const TempDir dir;
+    dir.write("devices.yaml", "version: 1\ndevices: [{nam: x}]\n");
+    dir.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
+    Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()},
+                {}, dir.path() / "log");
+    const auto status = child.wait(20s);
+    ASSERT_TRUE(status);
+    EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1);
+}
+
+TEST(Lifecycle, ASecondDaemonLeavesTheFirstAlone)
+{
+    const Daemon daemon(direct_only());
+    Child second({RDMAQOS_DAEMON, "--root", daemon.root().string()}, {}, daemon.root() / "second.log");
+    const auto status = second.wait(20s);
+    ASSERT_TRUE(status);
+    EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1);
+    auto client = daemon.direct();
+    EXPECT_TRUE(register_session(client, {}));
+}
+
+TEST(Lifecycle, ServesTheSocketWhenTheBusGoesAway)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may own org.rdmaqos1 on a bus with our policy";
+    }
+    Daemon daemon;
+    {
+        auto client = daemon.by_bus();
+        ASSERT_TRUE(register_session(client, {}));
+        ASSERT_EQ(daemon.sessions(), 1U);
+        daemon.bus()->stop();
+        EXPECT_TRUE(eventually([&] { return daemon.sessions() == 0; })) << "its clients are gone with it";
+    }
+    EXPECT_NE(daemon.log().find("not on the system bus"), std::string::npos);
+    auto client = daemon.direct();
+    EXPECT_TRUE(register_session(client, {}));
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,244 @@
+// The manager: policy, questions, devices.
+#include <algorithm>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/daemon_fixture.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using bus::Dict;
+using bus::Value;
+namespace names = bus::names;
+
+class Manager : public ::testing::Test {
+protected:
+    Result<std::vector<Value>> call(const std::string& method, const std::vector<Value>& arguments = {})
+    {
+        return client.call(names::kRoot, names::kManager, method, arguments);
+    }
+    Dict properties()
+    {
+        auto result = client.properties(names::kRoot, names::kManager);
+        EXPECT_TRUE(result);
+        return result ? *result : Dict();
+    }
+    void write_policy(const std::string& text) { daemon.dir().write("etc/rdma-qos/policy.yaml", text); }
+    Value descriptor(const std::string& text)
+    {
+        daemon.dir().write("candidate.yaml", text);
+        return bus::FileDescriptor{
+            std::make_shared<UniqueFd>(open((daemon.root() / "candidate.yaml").c_str(), O_RDONLY | O_CLOEXEC))};
+    }
+    static std::string replaced(std::string text, const std::string& from, const std::string& to)
+    {
+        return text.replace(text.find(from), from.size(), to);
+    }
+
+    Daemon daemon{{kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON}};
+    bus::Client client = daemon.direct();
+    const std::string broken = replaced(kTwoLevelPolicy, "max-rate: 40Gbps", "max-rat: 40Gbps");
+};
+
+TEST_F(Manager, ReloadTakesANewPolicy)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may reload by the direct socket";
+    }
+    const std::string before = text_of(properties(), "PolicyRevision");
+    write_policy(replaced(kTwoLevelPolicy, "share: 60", "share: 61"));
+    const auto report = call("Reload");
+    ASSERT_TRUE(report) << to_string(report.error());
+    const auto after = properties();
+    EXPECT_NE(text_of(after, "PolicyRevision"), before);
+    EXPECT_EQ(text_of(after, "LastReloadError"), "");
+}
+
+TEST_F(Manager, ABrokenPolicyIsRefusedWithItsDiagnosticsAndTheRunningOneStays)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may reload by the direct socket";
+    }
+    const auto session = register_session(client, {});
+    ASSERT_TRUE(session);
+    const std::string before = text_of(properties(), "PolicyRevision");
+    write_policy(broken);
+    const auto report = call("Reload");
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, ErrorCode::InvalidPolicy);
+    for (const auto* part : {"policy.yaml:9:27: error:", "max-rat", "did you mean `max-rate`?"}) {
+        EXPECT_NE(report.error().message.find(part), std::string::npos) << report.error().message;
+    }
+    const auto after = properties();
+    EXPECT_EQ(text_of(after, "PolicyRevision"), before);
+    EXPECT_NE(text_of(after, "LastReloadError").find("max-rat"), std::string::npos);
+    Dict request;
+    request.set("level", "rpc");
+    EXPECT_TRUE(register_session(client, request)) << "the old policy serves on";
+
+    write_policy(kTwoLevelPolicy);
+    ASSERT_TRUE(call("Reload"));
+    EXPECT_EQ(text_of(properties(), "LastReloadError"), "");
+}
+
+TEST_F(Manager, ChecksAPolicyThatIsPassed)
+{
+    const auto good = call("Check", {descriptor(kTwoLevelPolicy)});
+    EXPECT_TRUE(good) << to_string(good.error());
+    const auto bad = call("Check", {descriptor(broken)});
+    ASSERT_FALSE(bad);
+    EXPECT_EQ(bad.error().code, ErrorCode::InvalidPolicy);
+    EXPECT_NE(bad.error().message.find("candidate.yaml:9:27: error:"), std::string::npos) << bad.error().message;
+}
+
+TEST_F(Manager, ChecksOnlyRegularFilesOfASaneSize)
+{
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const UniqueFd writer(ends[1]);
+    const auto fifo = call("Check", {bus::FileDescriptor{std::make_shared<UniqueFd>(ends[0])}});
+    ASSERT_FALSE(fifo);
+    EXPECT_EQ(fifo.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(fifo.error().message.find("not a regular file"), std::string::npos) << fifo.error().message;
+
+    const auto folder = call(
+        "Check", {bus::FileDescriptor{std::make_shared<UniqueFd>(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC))}});
+    ASSERT_FALSE(folder);
+    EXPECT_NE(folder.error().message.find("directory"), std::string::npos) << folder.error().message;
+
+    const auto large = std::make_shared<UniqueFd>(
+        open((daemon.root() / "large").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_EQ(ftruncate(large->get(), 1LL << 30), 0);
+    const auto refused = call("Check", {bus::FileDescriptor{large}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+}
+
+TEST_F(Manager, PlansWithoutDoing)
+{
+    const auto same = call("Plan", {Value(Dict())});
+    ASSERT_TRUE(same) << to_string(same.error());
+    const auto* devices = same->front().as<std::vector<Dict>>();
+    ASSERT_NE(devices, nullptr);
+    ASSERT_EQ(devices->size(), 2U);
+    EXPECT_EQ(text_of(devices->front(), "device"), "mlx5_0/1");
+    EXPECT_EQ(text_of(devices->front(), "operations"), "0") << text_of(devices->front(), "text");
+
+    Dict options;
+    options.set("policy", descriptor(replaced(kTwoLevelPolicy, "share: 40", "share: 30")));
+    const auto changed = call("Plan", {Value(options)});
+    ASSERT_TRUE(changed) << to_string(changed.error());
+    const auto& plan = changed->front().as<std::vector<Dict>>()->front();
+    EXPECT_EQ(text_of(plan, "operations"), "1") << text_of(plan, "text");
+    const auto* operations = plan.find("operation-list")->as<std::vector<std::string>>();
+    ASSERT_EQ(operations->size(), 1U);
+    EXPECT_NE(operations->front().find("/bulk"), std::string::npos) << operations->front();
+
+    options.set("polcy", "x");
+    const auto refused = call("Plan", {Value(options)});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+}
+
+TEST_F(Manager, AnswersPathQueries)
+{
+    Dict request;
+    request.set("qos-class", "bulk-class");
+    request.set("source", std::vector<std::string>{"0x11", "0x21"});
+    request.set("destination", std::vector<std::string>{"0x1", "0x2", "0x3"});
+    const auto answers = call("QueryPath", {Value(request)});
+    ASSERT_TRUE(answers) << to_string(answers.error());
+    const auto* list = answers->front().as<std::vector<Dict>>();
+    ASSERT_NE(list, nullptr);
+    EXPECT_EQ(list->size(), 6U);
+    EXPECT_EQ(text_of(list->front(), "level"), "bulk");
+    EXPECT_EQ(text_of(list->front(), "sl"), "1");
+    EXPECT_EQ(text_of(list->front(), "source"), "0x0000000000000011");
+    EXPECT_EQ(text_of(list->back(), "destination"), "0x0000000000000003");
+
+    Dict impossible;
+    impossible.set("mtu", ">4096");
+    const auto none = call("QueryPath", {Value(impossible)});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, ErrorCode::NoMatchingPath) << to_string(none.error());
+    EXPECT_EQ(daemon.sessions(), 0U) << "asking registers nothing";
+}
+
+TEST_F(Manager, ExplainsAsTextAndAsJson)
+{
+    Dict request;
+    request.set("qos-class", std::uint32_t{7});
+    const auto text = call("Explain", {Value(request)});
+    ASSERT_TRUE(text) << to_string(text.error());
+    EXPECT_NE(text->front().as<std::string>()->find("bulk"), std::string::npos);
+    request.set("format", "json");
+    const auto json = call("Explain", {Value(request)});
+    ASSERT_TRUE(json);
+    EXPECT_TRUE(json->front().as<std::string>()->starts_with("{"));
+    request.set("format", "xml");
+    EXPECT_FALSE(call("Explain", {Value(request)}));
+}
+
+TEST_F(Manager, ListsLevelsWithTheirUse)
+{
+    Dict request;
+    request.set("level", "rpc");
+    request.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 1), queue_pair("mlx5_1", 1)});
+    ASSERT_TRUE(register_session(client, request));
+    const auto levels = properties();
+    for (const auto& level : *levels.find("Levels")->as<std::vector<Dict>>()) {
+        if (text_of(level, "name") == "rpc") {
+            EXPECT_EQ(text_of(level, "class"), "/rpc");
+            EXPECT_EQ(text_of(level, "fair-by"), "process");
+            EXPECT_EQ(text_of(level, "sessions"), "1");
+            EXPECT_EQ(text_of(level, "queue-pairs"), "2");
+            EXPECT_EQ(text_of(level, "restricted"), "false");
+            return;
+        }
+    }
+    FAIL() << "rpc is not listed";
+}
+
+TEST_F(Manager, VerifiesAndReconciles)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may manage by the direct socket";
+    }
+    const auto drift = call("Verify", {Value("")});
+    ASSERT_TRUE(drift) << to_string(drift.error());
+    EXPECT_TRUE(drift->front().as<std::vector<Dict>>()->empty());
+    const auto done = call("Reconcile", {Value("mlx5_1")});
+    ASSERT_TRUE(done) << to_string(done.error());
+    ASSERT_EQ(done->front().as<std::vector<Dict>>()->size(), 1U);
+    EXPECT_EQ(text_of(done->front().as<std::vector<Dict>>()->front(), "operations"), "0");
+    const auto unknown = call("Reconcile", {Value("mlx7")});
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, ErrorCode::UnknownDevice);
+}
+
+TEST_F(Manager, ShowsItsDevices)
+{
+    const auto objects = client.managed_objects();
+    ASSERT_TRUE(objects) << to_string(objects.error());
+    ASSERT_TRUE(objects->contains("/org/rdmaqos1/device/mlx5_5f0_2f1"));
+    ASSERT_TRUE(objects->contains("/org/rdmaqos1/device/mlx5_5f1_2f1"));
+    const auto& device = objects->at("/org/rdmaqos1/device/mlx5_5f0_2f1").at(names::kDevice);
+    EXPECT_EQ(text_of(device, "Name"), "mlx5_0");
+    EXPECT_EQ(text_of(device, "State"), "ready");
+    EXPECT_EQ(text_of(device, "LinkSpeed"), "100000000");
+    EXPECT_EQ(text_of(device, "AttachMode"), "shared");
+    EXPECT_EQ(text_of(*device.find("Capabilities")->as<Dict>(), "max-leaves"), "256");
+    std::vector<std::string> paths;
+    for (const auto& element : *device.find("Tree")->as<std::vector<Dict>>()) {
+        paths.push_back(text_of(element, "path"));
+    }
+    EXPECT_NE(std::ranges::find(paths, "/bulk"), paths.end());
+    EXPECT_NE(std::ranges::find(paths, "/rpc"), paths.end());
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,91 @@
+// Who hears what.
+#include <algorithm>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/support/daemon_fixture.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace names = bus::names;
+
+class SignalsOf : public ::testing::TestWithParam<bool> {
+protected:
+    void SetUp() override
+    {
+        if (geteuid() != 0) {
+            GTEST_SKIP() << "only root may own org.rdmaqos1 and reload";
+        }
+        daemon = std::make_unique<Daemon>(DaemonOptions{kTwoLevelPolicy, kTwoDevices, "", GetParam(), RDMAQOS_DAEMON});
+    }
+
+    // Runs `action` in a child once the listener listens, and gives what was heard up to `last`.
+    std::vector<std::string> hear(bus::Client& listener, const std::string& last, const std::function<void()>& action)
+    {
+        Child child([&] {
+            std::this_thread::sleep_for(300ms);
+            action();
+        });
+        std::vector<std::string> heard;
+        const auto done = listener.monitor([&](const bus::Signal& signal) {
+            std::string line = signal.path + " " + signal.member;
+            if (!signal.arguments.empty()) {
+                if (const auto* text = signal.arguments.front().as<std::string>()) {
+                    line += " " + *text;
+                } else if (const auto* path = signal.arguments.front().as<bus::ObjectPath>()) {
+                    line += " " + path->text;
+                }
+            }
+            heard.push_back(line);
+            return line.find(last) == std::string::npos;
+        });
+        EXPECT_TRUE(done) << to_string(done.error());
+        return heard;
+    }
+    static bool contains(const std::vector<std::string>& lines, const std::string& part)
+    {
+        return std::ranges::any_of(lines, [&](const auto& line) { return line.find(part) != std::string::npos; });
+    }
+
+    std::unique_ptr<Daemon> daemon;
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, SignalsOf, ::testing::Bool(),
+                         [](const auto& door) { return door.param ? "SystemBus" : "DirectSocket"; });
+
+TEST_P(SignalsOf, SessionsComeAndGo)
+{
+    auto listener = daemon->by(GetParam());
+    const auto heard = hear(listener, "InterfacesRemoved", [&] {
+        auto client = daemon->direct();
+        if (register_session(client, {})) {
+            std::this_thread::sleep_for(200ms);
+        }
+    });
+    EXPECT_TRUE(contains(heard, "/org/rdmaqos1 InterfacesAdded /org/rdmaqos1/session/1"));
+    EXPECT_TRUE(contains(heard, "/org/rdmaqos1 InterfacesRemoved /org/rdmaqos1/session/1"));
+}
+
+TEST_P(SignalsOf, AReloadTellsOfThePolicyAndOfGrants)
+{
+    auto listener = daemon->by(GetParam());
+    bus::Dict request;
+    request.set("level", "rpc");
+    ASSERT_TRUE(register_session(listener, request));
+    std::string changed = kTwoLevelPolicy;
+    changed.replace(changed.find("share: 60"), 9, "share: 50");
+    daemon->dir().write("etc/rdma-qos/policy.yaml", changed);
+    const auto heard = hear(listener, "PolicyChanged", [&] {
+        auto client = daemon->direct();
+        [[maybe_unused]] const auto reloaded = client.call(names::kRoot, names::kManager, "Reload", {});
+    });
+    EXPECT_TRUE(contains(heard, "/org/rdmaqos1/session/1 GrantChanged")) << "the session's own connection always hears";
+    EXPECT_TRUE(contains(heard, "/org/rdmaqos1 PropertiesChanged org.rdmaqos1.Manager"));
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,97 @@
+#!/bin/bash
+# install_test.sh CMAKE BUILD PREFIX: installs into a staging directory and looks at what is there.
+set -euo pipefail
+
+cmake=$1 build=$2 prefix=$3
+stage=$(mktemp -d)
+bus=
+clean_up()
+{
+    [[ -z $bus ]] || kill "$bus" 2>/dev/null || true
+    rm -rf "$stage"
+}
+trap clean_up EXIT
+
+failures=0
+fail()
+{
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+DESTDIR=$stage "$cmake" --install "$build" >"$stage/log" 2>&1 || {
+    cat "$stage/log"
+    exit 1
+}
+at=$stage$prefix
+
+# present MODE PATH...
+present()
+{
+    local mode=$1 path
+    shift
+    for path in "$@"; do
+        if [[ ! -s $path ]]; then
+            fail "$path is missing or empty"
+        elif [[ $(stat -c %a "$path") != "$mode" ]]; then
+            fail "$path has mode $(stat -c %a "$path"), not $mode"
+        fi
+    done
+}
+present 755 "$at/sbin/rdma-qosd" "$at/bin/rdma-qosctl"
+present 644 "$at/lib/systemd/system/rdma-qosd.service" \
+    "$at/share/dbus-1/system.d/org.rdmaqos1.conf" \
+    "$at/share/dbus-1/system-services/org.rdmaqos1.service" \
+    "$at/share/polkit-1/actions/org.rdmaqos1.policy" \
+    "$at/share/doc/rdma-qosd/README.md" \
+    "$at/share/man/man8/rdma-qosd.8" "$at/share/man/man8/rdma-qosctl.8" "$at/share/man/man5/rdma-qos-policy.5"
+# With the prefix /usr, configuration is in /etc.
+etc=${prefix%/}/etc
+[[ $etc != /usr/etc ]] || etc=/etc
+present 644 "$stage$etc/rdma-qos/policy.yaml" "$at/share/doc/rdma-qosd/examples/devices.yaml"
+
+# The programs a unit names are those that were installed.
+while read -r program; do
+    [[ -x $stage$program ]] || fail "the unit starts $program, which is not installed"
+done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$at/lib/systemd/system/rdma-qosd.service")
+service=$(sed -n 's/^SystemdService=//p' "$at/share/dbus-1/system-services/org.rdmaqos1.service")
+[[ -e $at/lib/systemd/system/$service ]] || fail "the bus starts $service, which is not installed"
+
+# No template was left unfilled, and no file tells where it was built.
+if grep -rlE '@[A-Z_]+@' "$at/lib/systemd" "$at/share/dbus-1"; then
+    fail "a template was not filled in"
+fi
+
+# The installed command runs, and the installed default policy is a right one.
+if ! "$at/bin/rdma-qosctl" check --offline "$stage$etc/rdma-qos/policy.yaml"; then
+    fail "the installed default policy is refused"
+fi
+
+# A bus daemon takes the policy file.
+cat >"$stage/bus.conf" <<XML
+<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=$stage/bus</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default"><deny send_type="method_call"/></policy>
+  <includedir>$at/share/dbus-1/system.d</includedir>
+</busconfig>
+XML
+dbus-daemon --config-file="$stage/bus.conf" --nofork --nopidfile --nosyslog >"$stage/bus.log" 2>&1 &
+bus=$!
+for _ in {1..100}; do
+    [[ ! -S $stage/bus ]] || break
+    sleep 0.05
+done
+[[ -S $stage/bus ]] || fail "a bus daemon does not start with the installed policy: $(cat "$stage/bus.log")"
+# Not about our file: whether it may raise its descriptor limit depends on the shell that runs this.
+if grep -v 'Failed to set fd limit' "$stage/bus.log"; then
+    fail "a bus daemon complains"
+fi
+
+if ((failures > 0)); then
+    sed -n 's/^-- //p' "$stage/log"
+fi
+((failures == 0))

@@ -1,0 +1,348 @@
+#include "tests/support/daemon_fixture.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string read_file(const std::filesystem::path& path)
+{
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+// What a child needs of a vector: pointers with a null behind them.
+std::vector<char*> pointers(const std::vector<std::string>& texts)
+{
+    std::vector<char*> result;
+    for (const auto& text : texts) {
+        result.push_back(const_cast<char*>(text.c_str()));    // NOLINT(*-const-cast): execve's signature
+    }
+    result.push_back(nullptr);
+    return result;
+}
+
+}    // namespace
+
+const char* const kTwoLevelPolicy = R"(version: 1
+qos-class-names: {bulk-class: 7}
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - name: rpc
+    sl: 3
+    mtu-limit: 4096
+    dscp: 26
+    schedule: {share: 60, max-rate: 40Gbps, fair-by: process}
+  - name: bulk
+    sl: 1
+    schedule: {share: 40}
+  - name: nobody
+    allow: {unit: ["no-such.service"]}
+qos-match-rules:
+  - {qos-class: [bulk-class], qos-level-name: bulk}
+)";
+
+const char* const kTwoDevices = R"(version: 1
+devices:
+  - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, netdev: ens1, pci: "0000:3b:00.0", link-speed: 100Gbps}
+  - {name: mlx5_1, node-guid: 0x20, port-guid: 0x21, netdev: ens2, pci: "0000:5e:00.0", link-speed: 100Gbps}
+)";
+
+// ---- processes ----
+
+Child::Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+             const std::filesystem::path& output)
+{
+    std::vector<std::string> whole = environment;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        whole.emplace_back(*entry);
+    }
+    auto arguments = pointers(command);
+    auto variables = pointers(whole);
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ < 0) {
+        throw std::runtime_error("fork");
+    }
+    if (pid_ == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) {
+            _exit(127);
+        }
+        const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+        dup2(out, STDOUT_FILENO);
+        dup2(out, STDERR_FILENO);
+        execve(arguments.front(), arguments.data(), variables.data());
+        _exit(127);
+    }
+}
+
+Child::Child(const std::function<void()>& function)
+{
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ < 0) {
+        throw std::runtime_error("fork");
+    }
+    if (pid_ == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent) {
+            function();
+        }
+        _exit(0);
+    }
+}
+
+Child::~Child()
+{
+    if (!status_) {
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+}
+
+void Child::signal(int number) const
+{
+    if (!status_) {
+        kill(pid_, number);
+    }
+}
+
+std::optional<int> Child::wait(std::chrono::milliseconds patience)
+{
+    const bool ended = eventually(
+        [this] {
+            int status = 0;
+            if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) {
+                status_ = status;
+            }
+            return status_.has_value();
+        },
+        patience);
+    return ended ? status_ : std::nullopt;
+}
+
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds patience)
+{
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            return false;
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+    return true;
+}
+
+// ---- the bus ----
+
+PrivateBus::PrivateBus(const std::filesystem::path& folder)
+{
+    const auto socket = folder / "system-bus";
+    const auto config = folder / "bus.conf";
+    std::filesystem::create_directories(folder / "bus.d");
+    std::filesystem::copy_file(std::filesystem::path(RDMAQOS_SOURCE_DIR) / "config/org.rdmaqos1.conf",
+                               folder / "bus.d/org.rdmaqos1.conf",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::ofstream(config) << R"(<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path=)" << socket.string() << R"(</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <deny own="*"/>
+    <deny send_type="method_call"/>
+    <allow send_type="signal"/>
+    <allow send_requested_reply="true" send_type="method_return"/>
+    <allow send_requested_reply="true" send_type="error"/>
+    <allow receive_type="method_call"/>
+    <allow receive_type="method_return"/>
+    <allow receive_type="error"/>
+    <allow receive_type="signal"/>
+    <allow send_destination="org.freedesktop.DBus"/>
+    <allow send_destination="org.freedesktop.PolicyKit1"/>
+  </policy>
+  <policy user="root">
+    <allow own="org.freedesktop.PolicyKit1"/>
+  </policy>
+  <includedir>)" << (folder / "bus.d").string() << R"(</includedir>
+</busconfig>
+)";
+    address_ = "unix:path=" + socket.string();
+    process_ = std::make_unique<Child>(
+        std::vector<std::string>{"/usr/bin/dbus-daemon", "--config-file=" + config.string(), "--nofork", "--nopidfile",
+                                 "--nosyslog"},
+        std::vector<std::string>{}, folder / "bus.log");
+    if (!eventually([&] { return std::filesystem::exists(socket); })) {
+        throw std::runtime_error("dbus-daemon does not start: " + read_file(folder / "bus.log"));
+    }
+}
+
+void PrivateBus::stop()
+{
+    process_.reset();
+}
+
+// ---- the daemon ----
+
+Daemon::Daemon(DaemonOptions options)
+{
+    // Other users come to the socket too.
+    std::filesystem::permissions(root(), std::filesystem::perms::owner_all | std::filesystem::perms::group_read |
+                                             std::filesystem::perms::group_exec | std::filesystem::perms::others_read |
+                                             std::filesystem::perms::others_exec);
+    dir_.write("etc/rdma-qos/policy.yaml", options.policy);
+    dir_.write("devices.yaml", options.devices);
+    if (!options.settings.empty()) {
+        dir_.write("etc/rdma-qos/rdma-qosd.yaml", options.settings);
+    }
+    std::vector<std::string> command{options.program, "--root", root().string(), "--log-level", "debug"};
+    if (!options.devices.empty()) {
+        command.insert(command.end(), {"--simulate", (root() / "devices.yaml").string()});
+    }
+    std::vector<std::string> environment;
+    if (options.system_bus) {
+        bus_ = std::make_unique<PrivateBus>(root());
+        environment.push_back("DBUS_SYSTEM_BUS_ADDRESS=" + bus_->address());
+        command.emplace_back("--system-bus");
+    }
+    process_ = std::make_unique<Child>(command, environment, root() / "daemon.log");
+    const bool ready = eventually([&] {
+        return process_->wait(0ms).has_value() || log().find("ready: ") != std::string::npos;
+    });
+    if (!ready || process_->wait(0ms)) {
+        throw std::runtime_error("rdma-qosd does not become ready: " + log());
+    }
+}
+
+Daemon::~Daemon()
+{
+    if (::testing::Test::HasFailure()) {
+        GTEST_LOG_(INFO) << "log of rdma-qosd:\n" << log();
+    }
+    const auto status = stop();
+    if (!status) {
+        ADD_FAILURE() << "rdma-qosd does not end:\n" << log();
+    } else if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
+        ADD_FAILURE() << "rdma-qosd ended with wait status " << *status << ":\n" << log();    // a sanitizer, perhaps
+    }
+}
+
+std::string Daemon::log() const
+{
+    return read_file(root() / "daemon.log");
+}
+
+bus::Client Daemon::direct() const
+{
+    auto client = bus::Client::connect_direct(socket());
+    if (!client) {
+        throw std::runtime_error(to_string(client.error()) + "\n" + log());
+    }
+    return std::move(*client);
+}
+
+bus::Client Daemon::by_bus() const
+{
+    setenv("DBUS_SYSTEM_BUS_ADDRESS", bus_->address().c_str(), 1);    // NOLINT(concurrency-mt-unsafe): one thread
+    auto client = bus::Client::connect_system_bus();
+    if (!client) {
+        throw std::runtime_error(to_string(client.error()) + "\n" + log());
+    }
+    return std::move(*client);
+}
+
+std::size_t Daemon::sessions() const
+{
+    auto client = direct();
+    const auto objects = client.managed_objects();
+    if (!objects) {
+        throw std::runtime_error(to_string(objects.error()));
+    }
+    std::size_t count = 0;
+    for (const auto& [path, interfaces] : *objects) {
+        count += interfaces.contains(bus::names::kSession) ? 1U : 0U;
+    }
+    return count;
+}
+
+std::optional<int> Daemon::stop()
+{
+    process_->signal(SIGTERM);
+    return process_->wait(20s);
+}
+
+// ---- calls ----
+
+Result<Registered> register_session(bus::Client& client, const bus::Dict& request)
+{
+    auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Register", {bus::Value(request)});
+    if (!reply) {
+        return fail(std::move(reply).error());
+    }
+    const auto* path = reply->size() == 2 ? reply->front().as<bus::ObjectPath>() : nullptr;
+    const auto* grant = reply->size() == 2 ? reply->back().as<bus::Dict>() : nullptr;
+    if (path == nullptr || grant == nullptr) {
+        return fail(ErrorCode::Internal, "Register answered something else");
+    }
+    return Registered{path->text, *grant};
+}
+
+bus::Dict queue_pair(const std::string& device, std::uint32_t number)
+{
+    bus::Dict dict;
+    dict.set("device", device);
+    dict.set("number", number);
+    return dict;
+}
+
+Result<std::vector<bus::Dict>> attach(bus::Client& client, const std::string& session,
+                                      const std::vector<bus::Dict>& queue_pairs)
+{
+    auto reply = client.call(session, bus::names::kSession, "Attach", {bus::Value(queue_pairs)});
+    if (!reply) {
+        return fail(std::move(reply).error());
+    }
+    const auto* results = reply->size() == 1 ? reply->front().as<std::vector<bus::Dict>>() : nullptr;
+    if (results == nullptr) {
+        return fail(ErrorCode::Internal, "Attach answered something else");
+    }
+    return *results;
+}
+
+std::string text_of(const bus::Dict& dict, std::string_view key)
+{
+    const auto* value = dict.find(key);
+    if (value == nullptr) {
+        return "absent";
+    }
+    if (const auto* text = value->as<std::string>()) {
+        return *text;
+    }
+    if (const auto* flag = value->as<bool>()) {
+        return *flag ? "true" : "false";
+    }
+    if (const auto number = value->as_unsigned()) {
+        return std::to_string(*number);
+    }
+    return "a " + signature(*value);
+}
+
+}    // namespace rdmaqos::test

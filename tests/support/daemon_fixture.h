@@ -1,0 +1,114 @@
+// The real rdma-qosd below a temporary root, with simulated devices and, if wanted, a private system bus that uses our
+// shipped bus policy. Everything it starts ends with it.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include "lib/bus/client.h"
+#include "lib/bus/names.h"
+#include "tests/support/temp_dir.h"
+
+namespace rdmaqos::test {
+
+// A child process, killed and reaped when it goes out of scope.
+class Child {
+public:
+    // `output`: where stdout and stderr go.
+    Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+          const std::filesystem::path& output);
+    // Runs `function` in a forked copy of this process, which then ends without running anything else.
+    explicit Child(const std::function<void()>& function);
+    ~Child();
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    void signal(int number) const;
+    // The wait status, once it has ended; nothing if it runs on.
+    std::optional<int> wait(std::chrono::milliseconds patience);
+
+private:
+    pid_t pid_ = -1;
+    std::optional<int> status_;
+};
+
+// Asks again until it is true; false after `patience`.
+[[nodiscard]] bool eventually(const std::function<bool()>& condition,
+                              std::chrono::milliseconds patience = std::chrono::seconds(20));
+
+// dbus-daemon as a system bus that only our policy file opens.
+class PrivateBus {
+public:
+    explicit PrivateBus(const std::filesystem::path& folder);
+    [[nodiscard]] const std::string& address() const { return address_; }
+    void stop();
+
+private:
+    std::string address_;
+    std::unique_ptr<Child> process_;
+};
+
+struct DaemonOptions {
+    std::string policy;      // text of /etc/rdma-qos/policy.yaml
+    std::string devices;     // text of the simulation file
+    std::string settings;    // text of rdma-qosd.yaml; empty: none
+    bool system_bus = true;
+    std::string program = RDMAQOS_DAEMON;
+};
+
+extern const char* const kTwoLevelPolicy;
+extern const char* const kTwoDevices;
+
+class Daemon {
+public:
+    // Throws when it does not become ready.
+    explicit Daemon(DaemonOptions options = {kTwoLevelPolicy, kTwoDevices, "", true, RDMAQOS_DAEMON});
+    ~Daemon();
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    [[nodiscard]] std::filesystem::path root() const { return dir_.path(); }
+    [[nodiscard]] std::filesystem::path socket() const { return dir_.path() / "run/rdma-qos/bus"; }
+    [[nodiscard]] const TempDir& dir() const { return dir_; }
+    [[nodiscard]] Child& process() { return *process_; }
+    [[nodiscard]] PrivateBus* bus() { return bus_.get(); }
+    [[nodiscard]] const std::string& bus_address() const { return bus_->address(); }
+    [[nodiscard]] std::string log() const;
+
+    // Each throws when it cannot be made.
+    [[nodiscard]] bus::Client direct() const;
+    [[nodiscard]] bus::Client by_bus() const;
+    [[nodiscard]] bus::Client by(bool system_bus) const { return system_bus ? by_bus() : direct(); }
+    // How many sessions there are.
+    [[nodiscard]] std::size_t sessions() const;
+    // Ends it with SIGTERM; the wait status.
+    [[nodiscard]] std::optional<int> stop();
+
+private:
+    TempDir dir_;
+    std::unique_ptr<PrivateBus> bus_;
+    std::unique_ptr<Child> process_;
+};
+
+// What a test does with a client, in one line each.
+struct Registered {
+    std::string path;
+    bus::Dict grant;
+};
+[[nodiscard]] Result<Registered> register_session(bus::Client& client, const bus::Dict& request);
+[[nodiscard]] bus::Dict queue_pair(const std::string& device, std::uint32_t number);
+[[nodiscard]] Result<std::vector<bus::Dict>> attach(bus::Client& client, const std::string& session,
+                                                    const std::vector<bus::Dict>& queue_pairs);
+// A text or number of a dictionary as text; "absent".
+[[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
+
+}    // namespace rdmaqos::test

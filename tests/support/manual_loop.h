@@ -1,0 +1,86 @@
+// An Executor that a test steps: functions posted from any thread run when the test says so, timers when it moves the
+// clock.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "lib/base/executor.h"
+
+namespace rdmaqos::test {
+
+class ManualLoop final : public Executor {
+public:
+    void post(std::function<void()> function) override
+    {
+        const std::lock_guard lock(mutex_);
+        posted_.push_back(std::move(function));
+        changed_.notify_one();
+    }
+
+    std::unique_ptr<Timer> after(Duration delay, std::function<void()> function) override
+    {
+        auto timer = std::make_shared<Pending>(Pending{clock.now() + delay, std::move(function)});
+        timers_.push_back(timer);
+        return std::make_unique<Handle>(std::move(timer));
+    }
+
+    // Runs what is posted, waiting for worker threads, until `done()`; false after `patience`.
+    template <typename Done>
+    bool run_until(Done done, std::chrono::seconds patience = std::chrono::seconds(10))
+    {
+        const auto deadline = std::chrono::steady_clock::now() + patience;
+        while (!done()) {
+            std::function<void()> next;
+            {
+                std::unique_lock lock(mutex_);
+                if (!changed_.wait_until(lock, deadline, [this] { return !posted_.empty(); })) {
+                    return false;
+                }
+                next = std::move(posted_.front());
+                posted_.pop_front();
+            }
+            next();
+        }
+        return true;
+    }
+
+    // Moves the clock and runs the timers that are due.
+    void advance(Duration by)
+    {
+        clock.advance(by);
+        const auto due = timers_;
+        for (const auto& weak : due) {
+            if (const auto timer = weak.lock(); timer && timer->when <= clock.now() && timer->function) {
+                std::exchange(timer->function, nullptr)();
+            }
+        }
+        std::erase_if(timers_, [](const auto& weak) { return weak.expired(); });
+    }
+
+    ManualClock clock;
+
+private:
+    struct Pending {
+        TimePoint when;
+        std::function<void()> function;
+    };
+    struct Handle final : Timer {
+        explicit Handle(std::shared_ptr<Pending> timer) : pending(std::move(timer)) {}
+        std::shared_ptr<Pending> pending;
+    };
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> posted_;
+    std::vector<std::weak_ptr<Pending>> timers_;
+};
+
+}    // namespace rdmaqos::test

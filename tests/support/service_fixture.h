@@ -1,0 +1,133 @@
+// A Service on model NICs, stepped by a test: policy files in a temporary root, no bus, no processes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "daemon/service.h"
+#include "lib/model/profile.h"
+#include "lib/nic_model/model_backend.h"
+#include "tests/support/manual_loop.h"
+#include "tests/support/temp_dir.h"
+
+namespace rdmaqos::test {
+
+class ServiceFixture : public ::testing::Test {
+protected:
+    void policy(const std::string& text) { root.write("/etc/rdma-qos/policy.yaml", text); }
+    void settings(const std::string& text) { root.write("/etc/rdma-qos/rdma-qosd.yaml", text); }
+
+    Service& start()
+    {
+        NameService names;
+        names.uid_of = [](const std::string& name) -> std::optional<std::uint32_t> {
+            return name == "alice" ? std::optional<std::uint32_t>(1000) : std::nullopt;
+        };
+        names.gid_of = [](const std::string&) { return std::optional<std::uint32_t>(); };
+        service = std::make_unique<Service>(ServiceOptions{root.path(), names, true}, loop, loop.clock);
+        started = service->start();
+        return *service;
+    }
+
+    ModelBackend& add_device(const std::string& name, std::optional<Capabilities> capabilities = std::nullopt)
+    {
+        DeviceInfo info;
+        info.name = name;
+        info.driver = "model";
+        info.node_guid = Guid{0x1000 + devices++};
+        info.port_guid = Guid{info.node_guid.value + 0x10000};
+        info.link_speed = Bandwidth::from_gbps(100);
+        auto backend = std::make_unique<ModelBackend>(info, capabilities.value_or(default_capabilities()));
+        ModelBackend& kept = *backend;
+        service->add_device(std::move(backend));
+        settle();
+        return kept;
+    }
+
+    static std::shared_ptr<const Identity> process(pid_t pid, std::uint32_t uid = 1000)
+    {
+        auto identity = std::make_shared<Identity>();
+        identity->pid = pid;
+        identity->uid = uid;
+        identity->gids = {uid};
+        identity->unit = "job.service";
+        return identity;
+    }
+
+    static QueuePairRequest queue_pair(const std::string& device, std::uint32_t number)
+    {
+        QueuePairRequest request;
+        request.device = device;
+        request.ref.number = number;
+        return request;
+    }
+
+    static RegisterRequest asking_for(const std::string& level, const std::string& device = {},
+                                      const std::vector<std::uint32_t>& numbers = {})
+    {
+        RegisterRequest request;
+        if (!level.empty()) {
+            request.request.level = level;
+        }
+        for (const std::uint32_t number : numbers) {
+            request.queue_pairs.push_back(queue_pair(device, number));
+        }
+        return request;
+    }
+
+    // Calls and waits for the answer.
+    template <typename T, typename Call>
+    Result<T> answer(Call call)
+    {
+        std::optional<Result<T>> got;
+        call([&got](Result<T> result) { got.emplace(std::move(result)); });
+        if (!loop.run_until([&got] { return got.has_value(); })) {
+            return fail(ErrorCode::Timeout, "no answer");
+        }
+        return std::move(*got);
+    }
+
+    Result<RegisterReply> register_as(PeerId peer, const std::shared_ptr<const Identity>& who, RegisterRequest request)
+    {
+        return answer<RegisterReply>(
+            [&](auto done) { service->register_session(peer, who, std::move(request), std::move(done)); });
+    }
+
+    ReloadOutcome reload()
+    {
+        std::optional<ReloadOutcome> got;
+        service->reload([&got](ReloadOutcome outcome) { got = std::move(outcome); });
+        EXPECT_TRUE(loop.run_until([&got] { return got.has_value(); }));
+        return got.value_or(ReloadOutcome{});
+    }
+
+    // Until every device has done what it was told so far.
+    void settle()
+    {
+        EXPECT_TRUE(answer<std::vector<DeviceDrift>>([&](auto done) { service->verify("", std::move(done)); }));
+    }
+
+    static std::vector<std::string> writes(const ModelBackend& device)
+    {
+        std::vector<std::string> lines;
+        for (const auto& operation : device.log()) {
+            if (operation.is_write()) {
+                lines.push_back(to_string(operation));
+            }
+        }
+        return lines;
+    }
+
+    TempDir root;
+    ManualLoop loop;
+    std::uint64_t devices = 0;
+    ReloadOutcome started;
+    std::unique_ptr<Service> service;
+};
+
+}    // namespace rdmaqos::test

@@ -1,0 +1,173 @@
+#include "lib/base/text.h"
+
+#include <array>
+#include <chrono>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+namespace rdmaqos {
+namespace {
+
+TEST(Case, OnlyAsciiIsFolded)
+{
+    EXPECT_TRUE(equals_ignoring_case("DEFAULT", "default"));
+    EXPECT_TRUE(equals_ignoring_case("", ""));
+    EXPECT_FALSE(equals_ignoring_case("default", "defaults"));
+    EXPECT_FALSE(equals_ignoring_case("\xc3\x84", "\xc3\xa4"));
+    EXPECT_FALSE(equals_ignoring_case("[", "{"));
+    EXPECT_EQ(to_lower("RPC-Level_[1]"), "rpc-level_[1]");
+}
+
+struct MeantCase {
+    std::string_view word;
+    std::optional<std::string_view> expected;
+};
+
+TEST(DidYouMean, NearestLikelyWord)
+{
+    static constexpr std::array<std::string_view, 8> kKeys{"max-rate", "min-rate", "share", "parent",
+                                                           "sl",       "name",     "use",   "fair-by"};
+    const std::vector<MeantCase> cases{
+        {"max-rat", "max-rate"},
+        {"maxrate", "max-rate"},
+        {"Max-Rate", "max-rate"},
+        {"min-rate ", "min-rate"},
+        {"mine-rate", "min-rate"},
+        {"hsare", "share"},    // neighbours swapped
+        {"HSARE", "share"},    // whatever the case
+        {"nmae", "name"},
+        {"ls", "sl"},
+        {"fairby", "fair-by"},
+        {"bandwidth", {}},
+        {"x", {}},
+        {"s", {}},    // one letter of nothing
+        {"", {}},
+        {"shapes-and-more-of-it", {}},
+    };
+    for (const auto& c : cases) {
+        EXPECT_EQ(did_you_mean(c.word, kKeys), c.expected) << c.word;
+    }
+    EXPECT_EQ(did_you_mean("anything", {}), std::nullopt);
+}
+
+TEST(DidYouMean, LongTextIsNotCompared)
+{
+    const std::string longest(1'000'000, 'x');
+    const std::array<std::string_view, 2> candidates{longest, "share"};
+    EXPECT_EQ(did_you_mean(longest, candidates), std::nullopt);
+    EXPECT_EQ(did_you_mean("shar", candidates), "share");
+}
+
+struct GlobCase {
+    std::string pattern;
+    std::string text;
+    bool matches;
+};
+
+TEST(Glob, Matches)
+{
+    const std::vector<GlobCase> cases{
+        {"job-*.scope", "job-17.scope", true},
+        {"job-*.scope", "job-17.service", false},
+        {"/slurm/*", "/slurm/uid_1000/job_7", true},    // the whole subtree
+        {"/slurm/*", "/slurm", false},
+        {"mlx5_?", "mlx5_0", true},
+        {"mlx5_?", "mlx5_10", false},
+        {"mlx5_[01]", "mlx5_1", true},
+        {"mlx5_[!01]", "mlx5_1", false},
+        {"*", "", true},
+        {"*", ".hidden", true},
+        {"", "", true},
+        {"", "x", false},
+        {"alice", "alice", true},
+        {"alice", "Alice", false},
+        {"\\*", "*", true},
+        {"\\*", "x", false},
+        {"[", "[", true},
+    };
+    for (const auto& c : cases) {
+        EXPECT_EQ(glob_matches(c.pattern, c.text), c.matches) << c.pattern << " on " << c.text;
+    }
+}
+
+// A pattern is the administrator's, the text may be a client's: no pair of them may take long.
+TEST(Glob, ManyStarsAreNotExponential)
+{
+    std::string pattern;
+    for (int i = 0; i < 40; ++i) {
+        pattern += "*a";
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(glob_matches(pattern + "b", std::string(2000, 'a')));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Glob, HasGlob)
+{
+    EXPECT_TRUE(has_glob("a*"));
+    EXPECT_TRUE(has_glob("a?"));
+    EXPECT_TRUE(has_glob("a[b]"));
+    EXPECT_FALSE(has_glob("job-1.scope"));
+}
+
+struct Utf8Case {
+    std::string text;
+    bool valid;
+    std::string shown;
+};
+
+TEST(Utf8, ValidityAndPrintableForm)
+{
+    const std::vector<Utf8Case> cases{
+        {"plain", true, "plain"},
+        {"\xc3\xa4", true, "\xc3\xa4"},
+        {"\xe2\x82\xac", true, "\xe2\x82\xac"},
+        {"\xf0\x9f\x98\x80", true, "\xf0\x9f\x98\x80"},
+        {"\xf4\x8f\xbf\xbf", true, "\xf4\x8f\xbf\xbf"},
+        {"", true, ""},
+        {"a\tb\n", true, "a\\x09b\\x0a"},
+        {"\x7f", true, "\\x7f"},
+        {"\x1b[31m", true, "\\x1b[31m"},
+        {"\xc2\x9b"
+         "31m",
+         true, "\\xc2\\x9b31m"},    // CSI as one C1 character
+        {std::string("a\0b", 3), false, "a\\x00b"},
+        {"\x80", false, "\\x80"},
+        {"\xc3", false, "\\xc3"},
+        {"\xc3(", false, "\\xc3("},
+        {"\xc0\xaf", false, "\\xc0\\xaf"},    // overlong
+        {"\xe0\x80\xaf", false, "\\xe0\\x80\\xaf"},
+        {"\xf0\x80\x80\xaf", false, "\\xf0\\x80\\x80\\xaf"},
+        {"\xed\xa0\x80", false, "\\xed\\xa0\\x80"},             // surrogate
+        {"\xf4\x90\x80\x80", false, "\\xf4\\x90\\x80\\x80"},    // above U+10FFFF
+        {"\xf5\x80\x80\x80", false, "\\xf5\\x80\\x80\\x80"},
+        {"\xe2\x82", false, "\\xe2\\x82"},
+    };
+    for (const auto& c : cases) {
+        EXPECT_EQ(is_valid_utf8(c.text), c.valid) << c.shown;
+        EXPECT_EQ(printable(c.text), c.shown);
+    }
+}
+
+TEST(Utf8, PrintableIsAlwaysValidWithoutControls)
+{
+    EXPECT_TRUE(rc::check("printable(bytes)", [](const std::vector<std::uint8_t>& bytes) {
+        const std::string shown = printable(std::string(bytes.begin(), bytes.end()));
+        RC_ASSERT(is_valid_utf8(shown));
+        RC_ASSERT(printable(shown) == shown);
+        for (const char c : shown) {
+            RC_ASSERT(static_cast<unsigned char>(c) >= 0x20);
+        }
+    }));
+}
+
+TEST(Counted, Plural)
+{
+    EXPECT_EQ(counted(0, "error"), "0 errors");
+    EXPECT_EQ(counted(1, "error"), "1 error");
+    EXPECT_EQ(counted(2, "error"), "2 errors");
+}
+
+}    // namespace
+}    // namespace rdmaqos

@@ -1,0 +1,77 @@
+#include "tools/rdma-qosctl/check.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+
+CheckReport good_report()
+{
+    CheckReport report;
+    report.sources = {"policy.yaml", "60-site.yaml"};
+    report.revision = "9f3a2c11";
+    report.levels = 3;
+    report.note = "checked against the devices of the running daemon";
+    report.devices = {{"mlx5_0/1", 3, 6, {}}, {"mlx5_1/1", 1, 2, {}}};
+    return report;
+}
+
+Finding finding(bool is_error)
+{
+    return {is_error ? FindingKind::MinRateMissed : FindingKind::ShareError,
+            is_error,
+            ElementPath("/tenants/rpc"),
+            "min-rate 10 Gbit/s",
+            "8.333 Gbit/s",
+            "its parent is capped at 25 Gbit/s"};
+}
+
+CheckReport broken_report()
+{
+    CheckReport report;
+    const auto file = std::make_shared<SourceFile>(
+        SourceFile{"policy.yaml", "version: 1\nqos-levels:\n  - {name: DEFAULT, sll: 0}\n"});
+    report.diagnostics.error({file, 3, 20, 3}, "unknown key `sll` in `qos-levels`").hint = "did you mean `sl`?";
+    return report;
+}
+
+TEST(Check, Good)
+{
+    EXPECT_TRUE(good_report().ok());
+    expect_golden("ctl/check-ok.txt", render_check(good_report(), Colour::Off));
+    expect_golden("ctl/check-ok.json", to_text(check_json(good_report())));
+}
+
+TEST(Check, BrokenText)
+{
+    EXPECT_FALSE(broken_report().ok());
+    expect_golden("ctl/check-broken.txt", render_check(broken_report(), Colour::Off));
+    expect_golden("ctl/check-broken.json", to_text(check_json(broken_report())));
+}
+
+TEST(Check, WarningsDoNotRefuse)
+{
+    CheckReport report = good_report();
+    report.devices[0].findings = {finding(false)};
+    report.unresolved = {"port-group storage: partition Part7 is not in the fabric file"};
+    EXPECT_TRUE(report.ok());
+    expect_golden("ctl/check-warnings.txt", render_check(report, Colour::Off));
+}
+
+TEST(Check, WhatADeviceCannotGiveRefusesUnlessDegraded)
+{
+    CheckReport report = good_report();
+    report.devices[1].findings = {finding(true)};
+    EXPECT_FALSE(report.ok());
+    expect_golden("ctl/check-unreachable.txt", render_check(report, Colour::Off));
+    report.degrade = true;
+    EXPECT_TRUE(report.ok());
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

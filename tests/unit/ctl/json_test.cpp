@@ -1,0 +1,145 @@
+#include "tools/rdma-qosctl/json.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.h"
+#include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/problems.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+using namespace rdmaqos::ctl::test;
+
+std::vector<const DeviceView*> pointers(const World& world)
+{
+    std::vector<const DeviceView*> result;
+    for (const auto& device : world.devices) {
+        result.push_back(&device);
+    }
+    return result;
+}
+
+TEST(Json, Status)
+{
+    const World world = troubled_world();
+    expect_golden("ctl/status.json", to_text(status_json(world, find_problems(world))));
+}
+
+TEST(Json, StatusIsOkWithoutProblems)
+{
+    const World world = sample_world();
+    const Json json = status_json(world, find_problems(world));
+    EXPECT_TRUE(json.at("ok").get<bool>());
+    EXPECT_TRUE(json.at("problems").empty());
+    EXPECT_FALSE(json.at("policy").contains("last-reload-error"));
+}
+
+TEST(Json, Levels)
+{
+    expect_golden("ctl/levels.json", to_text(levels_json(sample_world().manager.levels)));
+}
+
+TEST(Json, Devices)
+{
+    const World world = sample_world();
+    expect_golden("ctl/devices.json", to_text(devices_json({&world.devices[0]})));
+}
+
+TEST(Json, Sessions)
+{
+    expect_golden("ctl/sessions.json", to_text(sessions_json({sample_session_rpc(), sample_session_bulk()})));
+}
+
+TEST(Json, Trees)
+{
+    const World world = sample_world();
+    expect_golden("ctl/trees.json", to_text(trees_json({&world.devices[0]}, {busy_rates(world.devices[0])})));
+    EXPECT_EQ(trees_json(pointers(world), {}).at("trees").size(), 2U);
+}
+
+TEST(Json, Plans)
+{
+    const PlanReport report{true, "offline: ...", {{"default profile", 1, "text\n", {"create /"}, {"finding"}}}};
+    expect_golden("ctl/plans.json", to_text(plans_json(report)));
+}
+
+TEST(Json, ReconciledAndDrift)
+{
+    EXPECT_EQ(to_line(reconciled_json({{"mlx5_0/1", 2, {"no space"}}})),
+              R"({"devices":[{"device":"mlx5_0/1","operations":2,"failures":["no space"]}]})"
+              "\n");
+    EXPECT_EQ(to_line(drift_json({{"mlx5_0/1", "/bulk", "missing", "leaf", ""}})),
+              R"({"drift":[{"device":"mlx5_0/1","path":"/bulk","kind":"missing","expected":"leaf"}]})"
+              "\n");
+    EXPECT_EQ(to_line(drift_json({})), "{\"drift\":[]}\n");
+}
+
+TEST(Json, Signal)
+{
+    const bus::Signal signal{"/org/rdmaqos1", "org.rdmaqos1.Manager", "DriftRepaired", {"mlx5_0/1", 2U}};
+    EXPECT_EQ(to_line(signal_json(signal, "2026-01-02T03:04:05.006Z")),
+              R"({"time":"2026-01-02T03:04:05.006Z","path":"/org/rdmaqos1","interface":"org.rdmaqos1.Manager",)"
+              R"("signal":"DriftRepaired","arguments":["mlx5_0/1",2],"text":"drift repaired on mlx5_0/1: 2 elements"})"
+              "\n");
+}
+
+TEST(Json, Error)
+{
+    const Json json = error_json({ErrorCode::NoDaemon, 0, "there is no rdma-qosd"});
+    EXPECT_EQ(json.at("error").at("name"), "org.rdmaqos1.Error.NoDaemon");
+    EXPECT_EQ(json.at("error").at("exit-status"), 5);
+    EXPECT_FALSE(json.at("error").at("hint").get<std::string>().empty());
+}
+
+TEST(Json, BrokenUtf8DoesNotThrow)
+{
+    const Json json = to_json(dict({{"command", std::string("a\xff")}}));
+    EXPECT_EQ(to_line(json), "{\"command\":\"a\xEF\xBF\xBD\"}\n");
+}
+
+TEST(Json, EveryKindOfValue)
+{
+    const bus::Dict all = dict({{"b", true},
+                                {"y", std::uint8_t{1}},
+                                {"q", std::uint16_t{2}},
+                                {"u", 3U},
+                                {"t", std::uint64_t{18446744073709551615ULL}},
+                                {"i", -4},
+                                {"x", std::int64_t{-5}},
+                                {"d", 0.5},
+                                {"s", "text"},
+                                {"o", bus::ObjectPath{"/x"}},
+                                {"as", std::vector<std::string>{"a", "b"}},
+                                {"a{sv}", bus::Dict{}},
+                                {"aa{sv}", std::vector<bus::Dict>{bus::Dict{}}},
+                                {"a{st}", bus::Counts{{"n", 7}}},
+                                {"?", bus::Unsupported{"(ii)"}}});
+    EXPECT_EQ(to_line(to_json(all)),
+              R"({"b":true,"y":1,"q":2,"u":3,"t":18446744073709551615,"i":-4,"x":-5,"d":0.5,"s":"text","o":"/x",)"
+              R"("as":["a","b"],"a{sv}":{},"aa{sv}":[{}],"a{st}":{"n":7},"?":null})"
+              "\n");
+}
+
+TEST(Json, DiagnosticsAndFindings)
+{
+    Diagnostics diagnostics;
+    const auto file = std::make_shared<SourceFile>(SourceFile{"policy.yaml", "a: b\n"});
+    diagnostics.error({file, 1, 4, 1}, "no").hint = "yes";
+    diagnostics.warning({file, 0, 0, 0}, "the file as a whole");
+    EXPECT_EQ(
+        to_line(to_json(diagnostics)),
+        R"([{"severity":"error","file":"policy.yaml","line":1,"column":4,"length":1,"message":"no","hint":"yes"},)"
+        R"({"severity":"warning","file":"policy.yaml","message":"the file as a whole"}])"
+        "\n");
+    const Finding finding{FindingKind::MinRateMissed, true, ElementPath("/a"), "10 Gbit/s", "8 Gbit/s", "shares"};
+    EXPECT_EQ(to_line(to_json(finding)),
+              R"({"kind":"min-rate-missed","severity":"error","path":"/a","asked":"10 Gbit/s","reached":"8 Gbit/s",)"
+              R"("why":"shares"})"
+              "\n");
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,293 @@
+#include "tools/rdma-qosctl/offline.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/golden.h"
+#include "tools/rdma-qosctl/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kPolicy = R"(version: 1
+scheduling-nodes:
+  - {name: tenants, share: 70, max-rate: 80Gbps}
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - name: rpc
+    sl: 3
+    mtu-limit: 2048
+    rate-limit: 40Gbps
+    packet-life: 16
+    schedule: {parent: tenants, share: 60, max-rate: 40Gbps, fair-by: process}
+    allow: {user: ["root"]}
+  - {name: bulk, sl: 1, schedule: {share: 30}}
+qos-match-rules:
+  - {use: calls, service-id: [0x10000-0x1ffff], qos-level-name: rpc}
+  - {use: the other rack, destination: [rack], qos-level-name: bulk}
+  - {use: second card, device: ["mlx5_1"], qos-level-name: bulk}
+port-groups:
+  - {name: rack, gid: ["10.2.0.0/16"]}
+)";
+
+constexpr const char* kDevices = R"(version: 1
+devices:
+  - {name: mlx5_0, link-speed: 100Gbps, gids: ["fd00::1"]}
+  - {name: mlx5_1, link-speed: 25Gbps, mtu: 1024, netdev: ens2, pci: "0000:3b:00.1"}
+)";
+
+class Offline : public testing::Test {
+protected:
+    void SetUp() override
+    {
+        std::string pattern = testing::TempDir() + "ctl-XXXXXX";
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+        root_ = pattern;
+        std::filesystem::create_directories(root_ / "etc/rdma-qos");
+        write("etc/rdma-qos/policy.yaml", kPolicy);
+        write("devices.yaml", kDevices);
+    }
+    void TearDown() override { std::filesystem::remove_all(root_); }
+
+    std::string write(const std::string& name, const std::string& text)
+    {
+        std::ofstream(root_ / name) << text;
+        return root_ / name;
+    }
+    [[nodiscard]] OfflineWorld load(const std::string& simulation = "", const IdentityOptions& identity = {}) const
+    {
+        auto world = load_world("", root_, simulation, identity);
+        EXPECT_TRUE(world.has_value()) << (world ? "" : to_string(world.error()));
+        return world.value_or(OfflineWorld{});
+    }
+
+    std::filesystem::path root_;
+};
+
+TEST_F(Offline, PolicyOfTheHostAndOfFiles)
+{
+    EXPECT_TRUE(load_policy({}, root_).value);
+    const std::string file = root_ / "etc/rdma-qos/policy.yaml";
+    const auto read = load_policy({file}, "");
+    ASSERT_TRUE(read.value);
+    EXPECT_EQ(read.value->sources.front()->name, file);
+}
+
+TEST_F(Offline, SeveralFilesAreMergedInOrder)
+{
+    const std::string more = write("more.yaml", "version: 1\nqos-levels:\n  - {name: bulk, schedule: {share: 31}}\n");
+    const auto read = load_policy({root_ / "etc/rdma-qos/policy.yaml", more}, "");
+    ASSERT_TRUE(read.value) << render(read.diagnostics, Colour::Off);
+    EXPECT_EQ(read.value->find_level("bulk")->schedule->rate.share, 31U);
+    EXPECT_EQ(read.value->find_level("bulk")->sl, 1);
+}
+
+TEST_F(Offline, EveryUnreadableFileIsTold)
+{
+    ASSERT_EQ(mkfifo((root_ / "fifo").c_str(), 0600), 0);
+    const auto read = load_policy({root_ / "missing", root_, root_ / "fifo"}, "");
+    EXPECT_FALSE(read.value);
+    EXPECT_EQ(read.diagnostics.error_count(), 3U) << render(read.diagnostics, Colour::Off);
+    const auto required = require_policy({root_ / "missing"}, "");
+    ASSERT_FALSE(required.has_value());
+    EXPECT_EQ(required.error().code, ErrorCode::InvalidPolicy);
+    EXPECT_THAT(required.error().message, HasSubstr("missing"));
+}
+
+TEST_F(Offline, PlanAgainstAnEmptyDevice)
+{
+    const auto read = load_policy({}, root_);
+    ASSERT_TRUE(read.value);
+    const PlanView plan = plan_for(*read.value, default_target(), Settings{});
+    EXPECT_EQ(plan.device, "default profile");
+    EXPECT_EQ(plan.operations, plan.operation_list.size());
+    std::string text = plan.text;
+    for (const auto& operation : plan.operation_list) {
+        text += operation + "\n";
+    }
+    expect_golden("ctl/plan-offline.txt", text);
+}
+
+TEST_F(Offline, TargetsOfASimulationFile)
+{
+    const auto targets = load_targets(root_ / "devices.yaml");
+    ASSERT_TRUE(targets.has_value()) << to_string(targets.error());
+    ASSERT_EQ(targets->size(), 2U);
+    EXPECT_EQ((*targets)[1].device, "mlx5_1/1");
+    EXPECT_EQ((*targets)[1].link_speed, Bandwidth::from_gbps(25));
+    EXPECT_EQ((*targets)[1].capabilities, default_target().capabilities);
+    EXPECT_EQ(load_targets("")->front().link_speed, Bandwidth::from_gbps(100));
+    EXPECT_EQ(load_targets(root_ / "missing").error().code, ErrorCode::InvalidPolicy);
+}
+
+TEST_F(Offline, ALevelTheDaemonsDeviceCannotGiveIsFound)
+{
+    const auto read = load_policy({}, root_);
+    ASSERT_TRUE(read.value);
+    DeviceView device;
+    device.name = "mlx5_0";
+    device.link_speed = Bandwidth::from_gbps(100);
+    const Compiled compiled = compile_for(*read.value, to_target(device), Settings{});
+    EXPECT_FALSE(compiled.findings.empty()) << "it has no scheduling elements";
+}
+
+TEST_F(Offline, AnswersArePathRecords)
+{
+    RequestOptions options;
+    options.service_id = "0x10064";
+    options.source = {"fd00::1"};
+    options.destination = {"fd00::2"};
+    IdentityOptions as_root;
+    as_root.user = "0";
+    const auto answers = query_path_offline(load("", as_root), options);
+    ASSERT_TRUE(answers.has_value()) << to_string(answers.error());
+    ASSERT_EQ(answers->size(), 1U);
+    const bus::Dict& answer = answers->front();
+    EXPECT_EQ(text_of(answer, "level"), "rpc");
+    EXPECT_EQ(text_of(answer, "source"), "fd00::1");
+    EXPECT_EQ(text_of(answer, "destination"), "fd00::2");
+    EXPECT_EQ(number_of(answer, "mtu"), 2048U);
+    EXPECT_EQ(number_of(answer, "rate"), 40'000'000U);
+    EXPECT_EQ(number_of(answer, "packet-life"), 16U);
+    EXPECT_EQ(number_of(answer, "sl"), 3U);
+    EXPECT_FALSE(answer.contains("pkey"));
+}
+
+// `allow` keeps the rule from matching; the same request falls through to DEFAULT.
+TEST_F(Offline, IdentityDecidesWhoMayBeInALevel)
+{
+    RequestOptions options;
+    options.service_id = "0x10064";
+    IdentityOptions somebody;
+    somebody.user = "4242";
+    const auto answers = query_path_offline(load("", somebody), options);
+    ASSERT_TRUE(answers.has_value());
+    EXPECT_EQ(text_of(answers->front(), "level"), "DEFAULT");
+    options.level = "rpc";
+    EXPECT_EQ(query_path_offline(load("", somebody), options).error().code, ErrorCode::LevelNotAllowed);
+}
+
+TEST_F(Offline, PairsWithoutAPathAreLeftOut)
+{
+    RequestOptions options;
+    options.destination = {"10.2.0.9", "10.3.0.9"};
+    options.sl = "1";    // only bulk has it
+    const auto answers = query_path_offline(load(), options);
+    ASSERT_TRUE(answers.has_value()) << to_string(answers.error());
+    ASSERT_EQ(answers->size(), 1U);
+    EXPECT_EQ(text_of(answers->front(), "level"), "bulk");
+    options.destination = {"10.3.0.9"};
+    EXPECT_EQ(query_path_offline(load(), options).error().code, ErrorCode::NoMatchingPath);
+}
+
+TEST_F(Offline, DeviceOfASimulationFile)
+{
+    const OfflineWorld world = load(root_ / "devices.yaml");
+    for (const char* name : {"mlx5_1", "mlx5_1/1", "ens2", "0000:3b:00.1"}) {
+        RequestOptions options;
+        options.device = name;
+        const auto answers = query_path_offline(world, options);
+        ASSERT_TRUE(answers.has_value()) << name << ": " << to_string(answers.error());
+        EXPECT_EQ(text_of(answers->front(), "level"), "bulk") << name;
+        EXPECT_EQ(number_of(answers->front(), "mtu"), 1024U) << name;
+        EXPECT_EQ(number_of(answers->front(), "rate"), 25'000'000U) << name;
+    }
+    RequestOptions options;
+    options.device = "mlx5_7";
+    EXPECT_EQ(query_path_offline(world, options).error().code, ErrorCode::UnknownDevice);
+    // The default profile has no name: whatever is said counts as it.
+    options.device = "mlx5_1/1";
+    EXPECT_EQ(text_of(query_path_offline(load(), options)->front(), "level"), "bulk");
+    options.device = "mlx5_1/0";
+    EXPECT_EQ(query_path_offline(load(), options).error().code, ErrorCode::InvalidArgument);
+    options = {};
+    options.port = "1";
+    EXPECT_EQ(query_path_offline(load(), options).error().code, ErrorCode::InvalidArgument);
+}
+
+TEST_F(Offline, ExplainSaysWhy)
+{
+    RequestOptions options;
+    options.destination = {"10.2.0.9"};
+    const OfflineWorld world = load();
+    const auto explanation = explain_offline(world, options);
+    ASSERT_TRUE(explanation.has_value());
+    ASSERT_TRUE(explanation->match.has_value());
+    EXPECT_EQ(explanation->match->level->name, "bulk");
+    EXPECT_EQ(explanation->rules.size(), 2U);
+    options.destination.emplace_back("10.2.0.10");
+    EXPECT_EQ(explain_offline(world, options).error().code, ErrorCode::InvalidArgument);
+}
+
+TEST(OfflineIdentity, OfThisProcess)
+{
+    const auto identity = identity_of({});
+    ASSERT_TRUE(identity.has_value()) << to_string(identity.error());
+    EXPECT_EQ(identity->pid, getpid());
+    EXPECT_EQ(identity->uid, geteuid());
+    EXPECT_THAT(identity->executable, HasSubstr("ctl_test"));
+    IdentityOptions options;
+    options.pid = std::to_string(getpid());
+    EXPECT_EQ(identity_of(options)->start_time, identity->start_time);
+}
+
+TEST(OfflineIdentity, OfSomebodyMadeUp)
+{
+    IdentityOptions options;
+    options.user = "4242";
+    options.groups = {"7", "0", "7"};
+    options.cgroup = "/system.slice/job-7.scope";
+    options.executable = "/usr/bin/ib_send_bw";
+    const auto identity = identity_of(options);
+    ASSERT_TRUE(identity.has_value());
+    EXPECT_EQ(identity->pid, 0);
+    EXPECT_EQ(identity->uid, 4242U);
+    EXPECT_THAT(identity->gids, ElementsAre(0, 7));
+    EXPECT_EQ(identity->unit, "job-7.scope");
+    EXPECT_EQ(describe(*identity), "uid 4242, groups 0 7, unit job-7.scope, executable /usr/bin/ib_send_bw");
+    options.unit = "other.service";
+    EXPECT_EQ(identity_of(options)->unit, "other.service");
+}
+
+TEST(OfflineIdentity, UsersByNameAreInTheirGroups)
+{
+    IdentityOptions options;
+    options.user = "root";
+    const auto identity = identity_of(options);
+    ASSERT_TRUE(identity.has_value()) << to_string(identity.error());
+    EXPECT_EQ(identity->uid, 0U);
+    EXPECT_THAT(identity->gids, testing::Contains(0U));
+}
+
+TEST(OfflineIdentity, Mistakes)
+{
+    const std::pair<std::string IdentityOptions::*, const char*> cases[] = {
+        {&IdentityOptions::user, "no-such-user-here"},
+        {&IdentityOptions::user, "4294967295"},
+        {&IdentityOptions::pid, "0"},
+        {&IdentityOptions::pid, "x"},
+        {&IdentityOptions::pid, "2147483647"},
+    };
+    for (const auto& [member, value] : cases) {
+        IdentityOptions options;
+        options.*member = value;
+        const auto identity = identity_of(options);
+        ASSERT_FALSE(identity.has_value()) << value;
+        EXPECT_EQ(identity.error().code, ErrorCode::InvalidArgument) << value;
+    }
+    IdentityOptions options;
+    options.groups = {"no-such-group-here"};
+    EXPECT_FALSE(identity_of(options).has_value());
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

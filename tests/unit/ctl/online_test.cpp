@@ -1,0 +1,138 @@
+#include "tools/rdma-qosctl/online.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/ctl/sample.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using namespace rdmaqos::ctl::test;
+
+bus::Dict device_properties(const std::string& name, std::uint32_t port)
+{
+    return dict({{"Name", name},
+                 {"Port", port},
+                 {"NodeGUID", std::uint64_t{0x10}},
+                 {"NetDev", "ens" + std::to_string(port)},
+                 {"PCIAddress", "0000:3b:00." + std::to_string(port)},
+                 {"LinkUp", true},
+                 {"LinkSpeed", std::uint64_t{100'000'000}},
+                 {"State", "ready"},
+                 {"Capabilities", dict({{"scheduling", true},
+                                        {"max-leaves", 256U},
+                                        {"attachable", std::vector<std::string>{"rc", "raw-packet", "newtype"}},
+                                        {"pacing-min-rate", std::uint64_t{1000}}})},
+                 {"Tree", std::vector<bus::Dict>{dict({{"path", "/"}, {"kind", "node"}, {"draining", false}}),
+                                                 dict({{"path", "/a"},
+                                                       {"parent", "/"},
+                                                       {"kind", "leaf"},
+                                                       {"share", 7U},
+                                                       {"max-rate", std::uint64_t{4'096'000}},
+                                                       {"queue-pairs", 2U},
+                                                       {"draining", true}})}},
+                 {"Findings", std::vector<std::string>{"f"}},
+                 {"Statistics", bus::Counts{{"operations", 2}}}});
+}
+
+TEST(Online, Device)
+{
+    const DeviceView device = to_device(device_properties("mlx5_0", 1));
+    EXPECT_EQ(device.key(), "mlx5_0/1");
+    EXPECT_EQ(device.link_speed, Bandwidth::from_gbps(100));
+    EXPECT_TRUE(device.capabilities.scheduling);
+    EXPECT_EQ(device.capabilities.max_leaves, 256U);
+    EXPECT_EQ(device.capabilities.attachable, (std::set{QueuePairType::Rc, QueuePairType::RawPacket}));
+    EXPECT_EQ(device.capabilities.pacing.min_rate, Bandwidth::from_mbps(1));
+    EXPECT_FALSE(device.capabilities.pacing.max_rate.has_value());
+    ASSERT_EQ(device.tree.size(), 2U);
+    EXPECT_FALSE(device.tree[0].share.has_value());
+    EXPECT_EQ(device.tree[1].kind, ElementKind::Leaf);
+    EXPECT_EQ(device.tree[1].share, 7U);
+    EXPECT_EQ(device.tree[1].max_rate, Bandwidth::from_mbps(4096));
+    EXPECT_TRUE(device.tree[1].draining);
+    EXPECT_EQ(device.statistics, (bus::Counts{{"operations", 2}}));
+}
+
+TEST(Online, MissingAndMistypedPropertiesCountAsAbsent)
+{
+    const DeviceView device = to_device(dict({{"Name", 7U}, {"Port", "one"}, {"Tree", "?"}, {"LinkSpeed", true}}));
+    EXPECT_EQ(device.name, "");
+    EXPECT_EQ(device.port, 0U);
+    EXPECT_TRUE(device.tree.empty());
+    EXPECT_TRUE(device.link_speed.is_zero());
+    EXPECT_EQ(number_of(dict({{"n", -1}}), "n"), 0U);
+}
+
+TEST(Online, Session)
+{
+    const SessionView session = to_session(
+        "/org/rdmaqos1/session/42",
+        dict({{"Owner", dict({{"pid", 4711U}, {"uid", 1000U}, {"unit", "a.scope"}, {"command", "cmd"}})},
+              {"State", "active"},
+              {"Level", "rpc"},
+              {"Grant", dict({{"level", "rpc"}})},
+              {"QueuePairs", std::vector<bus::Dict>{dict({{"number", 1U}})}}}));
+    EXPECT_EQ(session.id, 42U);
+    EXPECT_EQ(session.owner.pid, 4711U);
+    EXPECT_EQ(session.owner.unit, "a.scope");
+    EXPECT_EQ(session.level, "rpc");
+    EXPECT_EQ(text_of(session.grant, "level"), "rpc");
+    EXPECT_EQ(session.queue_pairs.size(), 1U);
+}
+
+TEST(Online, WorldIsSortedByNameAndNumber)
+{
+    bus::ManagedObjects objects;
+    objects["/org/rdmaqos1/session/10"][kSessionInterface] = {};
+    objects["/org/rdmaqos1/session/9"][kSessionInterface] = {};
+    objects["/org/rdmaqos1/device/b"][kDeviceInterface] = device_properties("mlx5_1", 1);
+    objects["/org/rdmaqos1/device/c"][kDeviceInterface] = device_properties("mlx5_0", 2);
+    objects["/org/rdmaqos1/device/d"][kDeviceInterface] = device_properties("mlx5_0", 1);
+    objects["/org/rdmaqos1"]["org.freedesktop.DBus.Peer"] = {};
+    const World world = to_world(dict({{"Version", "1"}, {"PolicySources", std::vector<std::string>{"a"}}}), objects);
+    EXPECT_EQ(world.manager.version, "1");
+    ASSERT_EQ(world.devices.size(), 3U);
+    EXPECT_EQ(world.devices[0].key(), "mlx5_0/1");
+    EXPECT_EQ(world.devices[1].key(), "mlx5_0/2");
+    ASSERT_EQ(world.sessions.size(), 2U);
+    EXPECT_EQ(world.sessions[0].id, 9U);
+}
+
+TEST(Online, FindDevice)
+{
+    World world;
+    world.devices = {to_device(device_properties("mlx5_0", 1)), to_device(device_properties("mlx5_0", 2))};
+    struct Case {
+        const char* name;
+        std::uint32_t port;
+    };
+    for (const auto& [name, port] :
+         {Case{"mlx5_0", 1}, Case{"mlx5_0/2", 2}, Case{"ens2", 2}, Case{"0000:3b:00.1", 1}}) {
+        const auto device = find_device(world, name);
+        ASSERT_TRUE(device.has_value()) << name;
+        EXPECT_EQ((*device)->port, port) << name;
+    }
+    const auto missing = find_device(world, "mlx5_9");
+    ASSERT_FALSE(missing.has_value());
+    EXPECT_EQ(missing.error().code, ErrorCode::UnknownDevice);
+    EXPECT_EQ(missing.error().message, "there is no device mlx5_9; there are: mlx5_0/1, mlx5_0/2");
+    EXPECT_EQ(find_device(World{}, "x").error().message, "there is no device x: the daemon has none");
+}
+
+TEST(Online, DriftPlanAndReconcile)
+{
+    const DriftView drift = to_drift(
+        dict({{"device", "d"}, {"path", "/a"}, {"kind", "missing"}, {"expected", "leaf"}}));
+    EXPECT_EQ(drift.kind, "missing");
+    EXPECT_EQ(drift.found, "");
+    const PlanView plan = to_plan(
+        dict({{"device", "d"}, {"operations", 3U}, {"findings", std::vector<std::string>{"f"}}}));
+    EXPECT_EQ(plan.operations, 3U);
+    EXPECT_EQ(plan.findings.size(), 1U);
+    const ReconcileView result = to_reconcile(dict({{"device", "d"}, {"operations", std::uint64_t{4}}}));
+    EXPECT_EQ(result.operations, 4U);
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

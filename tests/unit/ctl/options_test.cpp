@@ -1,0 +1,121 @@
+#include "tools/rdma-qosctl/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rdmaqos::ctl {
+namespace {
+
+using testing::HasSubstr;
+
+Finished refused(const std::vector<std::string>& arguments)
+{
+    const auto parsed = parse_command_line(arguments);
+    const auto* finished = std::get_if<Finished>(&parsed);
+    EXPECT_NE(finished, nullptr);
+    return finished == nullptr ? Finished{} : *finished;
+}
+
+TEST(CommandLine, Version)
+{
+    const Finished finished = refused({"--version"});
+    EXPECT_EQ(finished.status, 0);
+    EXPECT_THAT(finished.output, testing::MatchesRegex("rdma-qosctl [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(CommandLine, HelpOfEveryCommandHasExamples)
+{
+    for (const char* command : {"check", "plan", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
+                                "query-path", "reconcile", "verify", "request", "monitor"}) {
+        const Finished finished = refused({command, "--help"});
+        EXPECT_EQ(finished.status, 0) << command;
+        EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
+        EXPECT_THAT(finished.output, HasSubstr(std::string("rdma-qosctl ") + command)) << command;
+    }
+}
+
+struct BadCase {
+    std::vector<std::string> arguments;
+    const char* error;
+    const char* hint;
+};
+
+TEST(CommandLine, Mistakes)
+{
+    const BadCase cases[] = {
+        {{}, "which command?", "--help"},
+        {{"--json"}, "which command?", "--help"},
+        {{"statsu"}, "there is no command `statsu`", "did you mean `status`?"},
+        {{"--root", "/x", "chekc", "a.yaml"}, "there is no command `chekc`", "did you mean `check`?"},
+        {{"frobnicate"}, "there is no command `frobnicate`", "lists the commands"},
+        {{"a\x1b"}, "a\\x1b", "lists the commands"},
+        {{"explain", "--lvel", "x"}, "--lvel", "did you mean `--level`?"},
+        {{"status", "--jsno"}, "--jsno", "did you mean `--json`?"},
+        {{"status", "extra"}, "extra", "status --help"},
+        {{"--colour", "maybe", "status"}, "maybe", "status --help"},
+        {{"request", "--qps", "4000000000"}, "--qps", "request --help"},
+        {{"request", "--qps", "x"}, "--qps", "request --help"},
+        {{"request", "sleep", "1"}, "sleep", "put `--` before the command"},
+    };
+    for (const auto& [arguments, error, hint] : cases) {
+        const Finished finished = refused(arguments);
+        EXPECT_EQ(finished.status, 1);
+        EXPECT_EQ(finished.output, "");
+        EXPECT_THAT(finished.error, testing::StartsWith("rdma-qosctl: error: "));
+        EXPECT_THAT(finished.error, HasSubstr(error));
+        EXPECT_THAT(finished.error, HasSubstr(std::string("  hint: ")));
+        EXPECT_THAT(finished.error, HasSubstr(hint));
+    }
+}
+
+TEST(CommandLine, GlobalOptionsGoBeforeOrBehindTheCommand)
+{
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"--root", "/r", "--json", "--colour", "never", "status"},
+                                               {"status", "--json", "--root=/r", "--color", "never"}}) {
+        const auto parsed = parse_command_line(arguments);
+        const auto* invocation = std::get_if<Invocation>(&parsed);
+        ASSERT_NE(invocation, nullptr);
+        EXPECT_EQ(invocation->root, "/r");
+        EXPECT_TRUE(invocation->json);
+        EXPECT_EQ(invocation->colour, ColourChoice::Never);
+        EXPECT_TRUE(invocation->run);
+    }
+}
+
+// What is behind `--` belongs to the command that is run, even if it looks like ours.
+TEST(CommandLine, RequestLeavesItsCommandAlone)
+{
+    const auto parsed = parse_command_line({"request", "--level", "rpc", "--", "status", "--json", "--help", "--"});
+    const auto* invocation = std::get_if<Invocation>(&parsed);
+    ASSERT_NE(invocation, nullptr);
+    EXPECT_FALSE(invocation->json);
+}
+
+// The option must not swallow the words behind it.
+TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
+{
+    const auto parsed = parse_command_line({"query-path", "--source", "fd00::1", "--source", "fd00::2", "--offline"});
+    EXPECT_TRUE(std::holds_alternative<Invocation>(parsed));
+    EXPECT_EQ(refused({"query-path", "--source", "fd00::1", "fd00::2"}).status, 1);
+}
+
+// Nothing listens below this root.
+TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
+{
+    for (const char* command :
+         {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify", "request", "monitor"}) {
+        const auto parsed = parse_command_line({"--root", "/nonexistent", command});
+        const auto* invocation = std::get_if<Invocation>(&parsed);
+        ASSERT_NE(invocation, nullptr) << command;
+        Context context;
+        context.root = invocation->root;
+        const auto result = invocation->run(context);
+        ASSERT_FALSE(result.has_value()) << command;
+        EXPECT_EQ(result.error().code, ErrorCode::NoDaemon) << command;
+        EXPECT_THAT(result.error().message, HasSubstr("/nonexistent")) << command;
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,81 @@
+#include "tools/rdma-qosctl/problems.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/ctl/sample.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using namespace rdmaqos::ctl::test;
+using testing::HasSubstr;
+
+TEST(Problems, NoneInAGoodWorld)
+{
+    EXPECT_TRUE(find_problems(sample_world()).empty());
+}
+
+// One change to a good world, and what it is told as.
+struct Case {
+    const char* name;
+    void (*change)(World&);
+    bool is_error;
+    const char* what;
+};
+
+constexpr Case kCases[] = {
+    {"no policy", [](World& world) { world.manager.policy_revision.clear(); }, true, "no policy is running"},
+    {"reload", [](World& world) { world.manager.last_reload_error = "x:1:1: error: y"; }, true, "x:1:1: error: y"},
+    {"monitor", [](World& world) { world.manager.mode = "monitor"; }, false, "mode is monitor"},
+    {"no device", [](World& world) { world.devices.clear(); }, false, "there is no device"},
+    {"degraded", [](World& world) { world.devices[1].state = "degraded"; }, true, "mlx5_1/1 is degraded"},
+    {"gone", [](World& world) { world.devices[1].state = "gone"; }, true, "mlx5_1/1 is gone"},
+    {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
+    {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
+    {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},
+    {"failure", [](World& world) { world.devices[0].failures = {"create /x: no"}; }, true, "mlx5_0/1: create /x: no"},
+    {"finding", [](World& world) { world.devices[0].findings = {"asked much"}; }, false, "mlx5_0/1: asked much"},
+    {"draining", [](World& world) { world.devices[0].tree[1].draining = true; }, false,
+     "/bulk is draining: 1 queue pair"},
+    {"full", [](World& world) { world.devices[0].leaves_free = 0; }, false, "leaves are in use"},
+    {"detached", [](World& world) { world.sessions[0].state = "detached"; }, false, "session 3 (pid 4711"},
+    {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].set("enforced", false); }, false,
+     "1 queue pair not held to a scheduled level"},
+};
+
+TEST(Problems, EachIsToldOnceWithAdvice)
+{
+    for (const auto& [name, change, is_error, what] : kCases) {
+        World world = sample_world();
+        change(world);
+        const auto problems = find_problems(world);
+        ASSERT_EQ(problems.size(), 1U) << name;
+        EXPECT_EQ(problems[0].is_error, is_error) << name;
+        EXPECT_THAT(problems[0].what, HasSubstr(what)) << name;
+        EXPECT_FALSE(problems[0].advice.empty()) << name;
+    }
+}
+
+TEST(Problems, ErrorsComeFirst)
+{
+    const auto problems = find_problems(troubled_world());
+    bool seen_note = false;
+    for (const auto& problem : problems) {
+        EXPECT_FALSE(seen_note && problem.is_error) << problem.what;
+        seen_note = seen_note || !problem.is_error;
+    }
+    EXPECT_TRUE(seen_note);
+}
+
+// A level without a place in the tree enforces nothing, and need not.
+TEST(Problems, QueuePairsOfUnscheduledLevelsAreNoProblem)
+{
+    World world = sample_world();
+    world.sessions[0].queue_pairs = {dict({{"number", 1U}, {"level", "DEFAULT"}, {"enforced", false}})};
+    EXPECT_EQ(count_unenforced(world), 0U);
+    EXPECT_TRUE(find_problems(world).empty());
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

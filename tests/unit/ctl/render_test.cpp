@@ -1,0 +1,238 @@
+#include "tools/rdma-qosctl/render.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/golden.h"
+#include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/problems.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+using namespace rdmaqos::ctl::test;
+
+TEST(Render, Levels)
+{
+    expect_golden("ctl/levels.txt", render_levels(sample_world().manager.levels, Colour::Off));
+}
+
+TEST(Render, NoLevels)
+{
+    EXPECT_EQ(render_levels({}, Colour::Off), "no level: no policy is running\n");
+}
+
+TEST(Render, SessionsShowThePerQueuePairChoice)
+{
+    expect_golden("ctl/sessions.txt", render_sessions({sample_session_rpc(), sample_session_bulk()}, Colour::Off));
+}
+
+TEST(Render, NoSessions)
+{
+    EXPECT_EQ(render_sessions({}, Colour::Off), "no session: no process has registered\n");
+}
+
+TEST(Render, NamesFromOutsideAreMadePrintable)
+{
+    const std::string text = render_sessions({sample_session_bulk()}, Colour::Off);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_NE(text.find("cp\\x1b[31m"), std::string::npos) << text;
+}
+
+TEST(Render, Devices)
+{
+    expect_golden("ctl/devices.txt", render_devices(troubled_world().devices, Colour::Off));
+}
+
+TEST(Render, DevicesInColour)
+{
+    expect_golden("ctl/devices-colour.txt", render_devices(troubled_world().devices, Colour::On));
+}
+
+TEST(Render, DeviceInDetail)
+{
+    expect_golden("ctl/device.txt", render_device(troubled_world().devices[0], Colour::Off));
+}
+
+TEST(Render, DeviceThatCannotSchedule)
+{
+    DeviceView device = sample_device("rxe0");
+    device.capabilities = {};
+    const std::string text = render_device(device, Colour::Off);
+    EXPECT_NE(text.find("none: no class can be enforced"), std::string::npos) << text;
+}
+
+TEST(Render, Tree)
+{
+    expect_golden("ctl/tree.txt", render_device_tree(sample_device("mlx5_0"), nullptr, 0, Colour::Off));
+}
+
+TEST(Render, TreeWithDrainingAndWhatLeavesGet)
+{
+    const DeviceView device = troubled_world().devices[0];
+    const BusyRates busy = busy_rates(device);
+    expect_golden("ctl/tree-busy.txt", render_device_tree(device, &busy, 0, Colour::Off));
+}
+
+TEST(Render, EmptyTree)
+{
+    DeviceView device = sample_device("mlx5_0");
+    device.tree.clear();
+    EXPECT_EQ(render_device_tree(device, nullptr, 0, Colour::Off),
+              "mlx5_0/1  ready, 100 Gbit/s, shared\nno element: the running policy schedules nothing here\n");
+}
+
+// The link is divided 70:30, the capped class takes its 40 Gbit/s and leaves the rest.
+TEST(Render, BusyRatesAreTheSolvers)
+{
+    const BusyRates rates = busy_rates(sample_device("mlx5_0"));
+    ASSERT_EQ(rates.size(), 2U);
+    EXPECT_EQ(rates.at("/tenants/rpc/pid:4711"), Bandwidth::from_gbps(40));
+    EXPECT_EQ(rates.at("/bulk"), Bandwidth::from_gbps(60));
+}
+
+TEST(Render, StatusWhenNothingIsWrong)
+{
+    const World world = sample_world();
+    expect_golden("ctl/status-ok.txt", render_status(world, find_problems(world), Colour::Off));
+}
+
+TEST(Render, StatusWithNothingButNotes)
+{
+    World world = sample_world();
+    world.devices[1].link_up = false;
+    const std::string text = render_status(world, find_problems(world), Colour::Off);
+    EXPECT_NE(text.find("nothing is wrong, 1 thing worth knowing:\n  note: mlx5_1/1: the link is down\n"),
+              std::string::npos)
+        << text;
+}
+
+TEST(Render, StatusWithProblems)
+{
+    const World world = troubled_world();
+    expect_golden("ctl/status-problems.txt", render_status(world, find_problems(world), Colour::Off));
+}
+
+TEST(Render, StatusWithoutPolicyAndDevices)
+{
+    World world;
+    world.manager.version = "0.1.0";
+    world.manager.mode = "monitor";
+    expect_golden("ctl/status-empty.txt", render_status(world, find_problems(world), Colour::Off));
+}
+
+TEST(Render, LongReloadErrorIsCut)
+{
+    World world = sample_world();
+    for (int i = 0; i < 40; ++i) {
+        world.manager.last_reload_error += "line\n";
+    }
+    const std::string text = render_status(world, find_problems(world), Colour::Off);
+    EXPECT_NE(text.find("... (the rest: rdma-qosctl status --json)"), std::string::npos) << text;
+    EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 35);
+}
+
+TEST(Render, Grant)
+{
+    bus::Dict grant = sample_session_rpc().grant;
+    grant.set("queue-pairs", sample_session_rpc().queue_pairs);
+    expect_golden("ctl/grant.txt", render_grant("3", grant, Colour::Off));
+}
+
+TEST(Render, RefusedQueuePair)
+{
+    const bus::Dict refused = dict({{"device", "mlx5_9"},
+                                    {"number", 5U},
+                                    {"enforced", false},
+                                    {"error", "org.rdmaqos1.Error.UnknownDevice"},
+                                    {"message", "there is no mlx5_9"}});
+    bus::Dict grant;
+    grant.set("queue-pairs", std::vector<bus::Dict>{refused});
+    const std::string text = render_grant("3", grant, Colour::Off);
+    EXPECT_NE(text.find("refused"), std::string::npos) << text;
+    EXPECT_NE(text.find("there is no mlx5_9"), std::string::npos) << text;
+}
+
+TEST(Render, Answers)
+{
+    const bus::Dict answer = dict({{"level", "rpc"},
+                                   {"rule", "asked for by name"},
+                                   {"source", "fd00::1"},
+                                   {"destination", "fd00::2"},
+                                   {"mtu", 4096U},
+                                   {"rate", std::uint64_t{40'000'000}},
+                                   {"packet-life", std::uint8_t{16}},
+                                   {"pkey", std::uint16_t{0x9234}},
+                                   {"sl", std::uint8_t{3}}});
+    const bus::Dict bare = dict({{"level", "DEFAULT"},
+                                 {"rule", "DEFAULT"},
+                                 {"mtu", 2048U},
+                                 {"rate", std::uint64_t{100'000'000}},
+                                 {"packet-life", std::uint8_t{18}}});
+    expect_golden("ctl/answers.txt", render_answers({answer, bare}, Colour::Off));
+}
+
+TEST(Render, Plans)
+{
+    PlanReport report;
+    report.note = "what a reload with new.yaml would do, by the running daemon:";
+    report.plans = {{"mlx5_0/1",
+                     1,
+                     "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
+                     {"modify /bulk: share 30 -> 40"},
+                     {"/x: asked share 200, reached 100: the device's maximum"}},
+                    {"mlx5_1/1", 0, "no changes", {}, {}}};
+    expect_golden("ctl/plans.txt", render_plans(report, Colour::Off));
+}
+
+TEST(Render, Reconciled)
+{
+    expect_golden("ctl/reconciled.txt",
+                  render_reconciled({{"mlx5_0/1", 0, {}}, {"mlx5_1/1", 2, {"create /x: no space (tried 2 times)"}}},
+                                    Colour::Off));
+    EXPECT_EQ(render_reconciled({}, Colour::Off), "no device: nothing to do\n");
+}
+
+TEST(Render, Drift)
+{
+    expect_golden("ctl/drift.txt", render_drift({{"mlx5_0/1", "/bulk", "share", "30", "31"},
+                                                 {"mlx5_0/1", "/tenants/rpc", "missing", "node", ""}},
+                                                Colour::Off));
+    EXPECT_EQ(render_drift({}, Colour::Off), "no drift: every element is as it should be\n");
+}
+
+struct SignalCase {
+    bus::Signal signal;
+    const char* line;
+};
+
+TEST(Render, Signals)
+{
+    const std::string root = "/org/rdmaqos1";
+    const std::string manager = "org.rdmaqos1.Manager";
+    const SignalCase cases[] = {
+        {{root, manager, "PolicyChanged", {"9f3a2c11"}}, "policy changed: revision 9f3a2c11"},
+        {{root, manager, "DriftRepaired", {"mlx5_0/1", 2U}}, "drift repaired on mlx5_0/1: 2 elements"},
+        {{root, manager, "DriftRepaired", {"mlx5_0/1", 1U}}, "drift repaired on mlx5_0/1: 1 element"},
+        {{root, manager, "DeviceChanged", {"mlx5_0/1", "gone"}}, "device mlx5_0/1 is gone"},
+        {{root + "/session/3", "org.rdmaqos1.Session", "GrantChanged", {bus::Dict{}}}, "grant of session 3 changed"},
+        {{root, "org.freedesktop.DBus.ObjectManager", "InterfacesAdded", {bus::ObjectPath{root + "/session/3"}}},
+         "added /org/rdmaqos1/session/3"},
+        {{root, "org.freedesktop.DBus.ObjectManager", "InterfacesRemoved", {bus::ObjectPath{root + "/session/3"}}},
+         "removed /org/rdmaqos1/session/3"},
+        {{root,
+          "org.freedesktop.DBus.Properties",
+          "PropertiesChanged",
+          {manager, dict({{"Mode", "monitor"}}), std::vector<std::string>{"Levels"}}},
+         "/org/rdmaqos1 changed: Mode, Levels"},
+        {{root, manager, "SomethingNew", {}}, "/org/rdmaqos1 org.rdmaqos1.Manager.SomethingNew"},
+        {{root, manager, "PolicyChanged", {}}, "policy changed: revision "},
+        {{root, manager, "DeviceChanged", {"a\x1b[0m", "gone"}}, "device a\\x1b[0m is gone"},
+    };
+    for (const auto& [signal, line] : cases) {
+        EXPECT_EQ(render_signal(signal), line);
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

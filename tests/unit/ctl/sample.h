@@ -1,0 +1,193 @@
+// A daemon's answers, made by hand: two devices, three levels, two sessions.
+#pragma once
+
+#include "lib/base/units.h"
+#include "tools/rdma-qosctl/views.h"
+
+namespace rdmaqos::ctl::test {
+
+inline bus::Dict dict(std::vector<bus::Dict::Entry> entries)
+{
+    bus::Dict result;
+    for (auto& [key, value] : entries) {
+        result.set(key, std::move(value));
+    }
+    return result;
+}
+
+inline bus::Dict sample_level_default()
+{
+    return dict(
+        {{"name", "DEFAULT"}, {"sl", std::uint8_t{0}}, {"restricted", false}, {"sessions", 0U}, {"queue-pairs", 0U}});
+}
+
+inline bus::Dict sample_level_rpc()
+{
+    return dict({{"name", "rpc"},
+                 {"use", "latency-sensitive RPC"},
+                 {"sl", std::uint8_t{3}},
+                 {"mtu-limit", 4096U},
+                 {"rate-limit", std::uint64_t{40'000'000}},
+                 {"packet-life", std::uint8_t{16}},
+                 {"traffic-class", std::uint8_t{104}},
+                 {"class", "/tenants/rpc"},
+                 {"share", 60U},
+                 {"max-rate", std::uint64_t{40'000'000}},
+                 {"fair-by", "process"},
+                 {"restricted", true},
+                 {"sessions", 1U},
+                 {"queue-pairs", 2U}});
+}
+
+inline bus::Dict sample_level_bulk()
+{
+    return dict({{"name", "bulk"},
+                 {"class", "/bulk"},
+                 {"share", 30U},
+                 {"fair-by", "none"},
+                 {"per-queue-pair-max-rate", std::uint64_t{2'500'000}},
+                 {"restricted", false},
+                 {"sessions", 1U},
+                 {"queue-pairs", 1U}});
+}
+
+inline Capabilities sample_capabilities()
+{
+    Capabilities capabilities;
+    capabilities.scheduling = true;
+    capabilities.shares = true;
+    capabilities.rate_caps = true;
+    capabilities.max_depth = 4;
+    capabilities.max_leaves = 256;
+    capabilities.max_elements = 8192;
+    capabilities.max_share = 100;
+    capabilities.attachable = {QueuePairType::Rc, QueuePairType::Uc};
+    capabilities.pacing.supported_types = {QueuePairType::RawPacket};
+    capabilities.pacing.table_size = 127;
+    return capabilities;
+}
+
+inline DeviceView sample_device(const std::string& name)
+{
+    DeviceView device;
+    device.name = name;
+    device.node_guid = 0x1070fd0300aa0000;
+    device.port_guid = 0x1070fd0300aa0001;
+    device.netdev = "ens1f0np0";
+    device.pci_address = "0000:3b:00.0";
+    device.driver = "model";
+    device.firmware = "22.31.1014";
+    device.link_layer = "ethernet";
+    device.link_up = true;
+    device.link_speed = Bandwidth::from_gbps(100);
+    device.state = "ready";
+    device.attach_mode = "shared";
+    device.capabilities = sample_capabilities();
+    device.elements_used = 6;
+    device.elements_free = 8186;
+    device.leaves_used = 3;
+    device.leaves_free = 253;
+    device.queue_pairs_inside = 3;
+    device.tree = {{"/", "", ElementKind::Node, std::nullopt, std::nullopt, 0, false},
+                   {"/bulk", "/", ElementKind::Leaf, 30, std::nullopt, 1, false},
+                   {"/tenants", "/", ElementKind::Node, 70, Bandwidth::from_gbps(80), 0, false},
+                   {"/tenants/rpc", "/tenants", ElementKind::Node, 60, Bandwidth::from_gbps(40), 0, false},
+                   {"/tenants/rpc/others", "/tenants/rpc", ElementKind::Leaf, 1, std::nullopt, 0, false},
+                   {"/tenants/rpc/pid:4711", "/tenants/rpc", ElementKind::Leaf, 1, std::nullopt, 2, false}};
+    device.statistics = {{"operations", 6}, {"failed", 0}, {"drift-found", 0}};
+    return device;
+}
+
+inline SessionView sample_session_rpc()
+{
+    SessionView session;
+    session.id = 3;
+    session.owner = {
+        4711, 123456, 1000, "alice", "job-7.scope", "/user.slice/job-7.scope", "/usr/bin/ib_send_bw", "ib_send_bw"};
+    session.state = "active";
+    session.level = "rpc";
+    session.grant = dict({{"level", "rpc"},
+                          {"rule", "match rule 1 (policy.yaml:40:5): service-id 0x10064 (claimed)"},
+                          {"verified", false},
+                          {"sl", std::uint8_t{3}},
+                          {"traffic-class", std::uint8_t{104}},
+                          {"share", 60U},
+                          {"max-rate", std::uint64_t{40'000'000}},
+                          {"leaf", "/tenants/rpc/pid:4711"},
+                          {"enforced", true}});
+    session.queue_pairs = {dict({{"device", "mlx5_0/1"},
+                                 {"number", 17U},
+                                 {"level", "rpc"},
+                                 {"rule", "session"},
+                                 {"leaf", "/tenants/rpc/pid:4711"},
+                                 {"enforced", true}}),
+                           dict({{"device", "mlx5_0/1"},
+                                 {"number", 18U},
+                                 {"level", "bulk"},
+                                 {"rule", "match rule 2 (policy.yaml:44:5): destination 10.2.0.9 (claimed)"},
+                                 {"leaf", "/bulk"},
+                                 {"rate", std::uint64_t{2'500'000}},
+                                 {"enforced", true}})};
+    return session;
+}
+
+inline SessionView sample_session_bulk()
+{
+    SessionView session;
+    session.id = 12;
+    session.owner.pid = 815;
+    session.owner.uid = 4242;
+    session.owner.command = "cp\x1b[31m";
+    session.state = "active";
+    session.level = "bulk";
+    session.grant = dict({{"level", "bulk"},
+                          {"rule", "asked for by name"},
+                          {"verified", false},
+                          {"enforced", false},
+                          {"reason", "1 of 1 queue pair not enforced"}});
+    session.queue_pairs = {dict({{"device", "mlx5_0/1"},
+                                 {"number", 99U},
+                                 {"level", "bulk"},
+                                 {"rule", "session"},
+                                 {"leaf", "/bulk"},
+                                 {"enforced", false},
+                                 {"reason", "pacing of rc queue pairs is not supported"}})};
+    return session;
+}
+
+inline World sample_world()
+{
+    World world;
+    world.manager.version = "0.1.0";
+    world.manager.features = {"qos-levels", "scheduling", "simulated"};
+    world.manager.mode = "enforce";
+    world.manager.policy_revision = "9f3a2c11";
+    world.manager.policy_sources = {"/etc/rdma-qos/policy.yaml", "/etc/rdma-qos/policy.d/60-site.yaml"};
+    world.manager.levels = {sample_level_default(), sample_level_rpc(), sample_level_bulk()};
+    world.manager.statistics = {{"registers", 2}, {"reloads", 1}};
+    world.devices = {sample_device("mlx5_0"), sample_device("mlx5_1")};
+    world.sessions = {sample_session_rpc()};
+    return world;
+}
+
+// Everything that can be wrong at once.
+inline World troubled_world()
+{
+    World world = sample_world();
+    world.manager.last_reload_error = "policy.yaml:12:7: error: unknown key `max-rat` in `schedule`\n"
+                                      "   12 |       max-rat: 40Gbps\n      |       ^~~~~~~\n1 error\n";
+    world.devices[0].state = "degraded";
+    world.devices[0].reason = "1 element cannot be made: the device is out of leaves";
+    world.devices[0].failures = {"create /tenants/rpc/pid:9: no space (tried 3 times)"};
+    world.devices[0].findings = {"/tenants: asked min-rate 10 Gbit/s, reached 8.333 Gbit/s: shares are 1 to 100"};
+    world.devices[0].leaves_free = 0;
+    world.devices[0].leaves_used = 256;
+    world.devices[0].tree[1].draining = true;
+    world.devices[1].link_up = false;
+    world.devices[1].attach_mode = "none";
+    world.sessions.push_back(sample_session_bulk());
+    world.sessions.back().state = "detached";
+    return world;
+}
+
+}    // namespace rdmaqos::ctl::test

@@ -1,0 +1,202 @@
+#include "daemon/placement.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace rdmaqos {
+namespace {
+
+Capabilities small_device(std::uint32_t leaves)
+{
+    Capabilities capabilities;
+    capabilities.scheduling = capabilities.shares = capabilities.rate_caps = capabilities.responder_leaf = true;
+    capabilities.max_depth = 4;
+    capabilities.max_leaves = leaves;
+    capabilities.max_elements = 8192;
+    capabilities.max_share = 100;
+    capabilities.attachable = {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::RawPacket};
+    capabilities.pacing.supported_types = {QueuePairType::RawPacket};
+    return capabilities;
+}
+
+ScheduleSpec one_class(FairBy fair_by, bool capped = false)
+{
+    ScheduleSpec spec;
+    SpecElement element;
+    element.path = ElementPath("/rpc");
+    element.is_class = true;
+    element.fair_by = fair_by;
+    spec.tree.elements.push_back(element);
+    if (capped) {
+        spec.capped_classes.insert(element.path);
+    }
+    return spec;
+}
+
+Member member(std::uint32_t number, pid_t pid, FairBy fair_by, QueuePairType type = QueuePairType::Rc)
+{
+    Member result;
+    result.ref.number = number;
+    result.ref.type = type;
+    auto owner = std::make_shared<Identity>();
+    owner->pid = pid;
+    result.owner = owner;
+    result.membership.level = "rpc";
+    result.membership.class_path = ElementPath("/rpc");
+    result.membership.fair_by = fair_by;
+    return result;
+}
+
+PlacementBook book_with(std::uint32_t leaves, ScheduleSpec spec)
+{
+    PlacementBook book(small_device(leaves), Bandwidth::from_gbps(100));
+    book.set_spec(std::move(spec));
+    static_cast<void>(book.update());
+    return book;
+}
+
+TEST(PlacementBook, AClassWithoutFairnessIsOneLeaf)
+{
+    auto book = book_with(8, one_class(FairBy::None));
+    book.add(member(1, 100, FairBy::None));
+    book.add(member(2, 200, FairBy::None, QueuePairType::Ud));
+    const auto changes = book.update();
+    EXPECT_FALSE(changes.tree) << "nobody needs a leaf of their own";
+    EXPECT_EQ(book.placement(1).requester.text(), "/rpc");
+    EXPECT_EQ(book.placement(1).responder.text(), "/rpc") << "what an RC queue pair answers belongs to the class";
+    EXPECT_EQ(book.placement(2).responder.text(), "") << "only RC has a responder";
+}
+
+TEST(PlacementBook, FairByProcessGivesEachProcessALeafUntilNoneIsLeft)
+{
+    auto book = book_with(3, one_class(FairBy::Process));    // others + two processes
+    for (std::uint32_t i = 1; i <= 4; ++i) {
+        book.add(member(i, static_cast<pid_t>(100 + i), FairBy::Process));
+    }
+    EXPECT_TRUE(book.update().tree);
+    EXPECT_EQ(book.placement(1).requester.text(), "/rpc/pid:101");
+    EXPECT_EQ(book.placement(2).requester.text(), "/rpc/pid:102");
+    EXPECT_EQ(book.placement(3).requester.text(), "/rpc/others");
+    EXPECT_EQ(book.placement(4).requester.text(), "/rpc/others");
+    EXPECT_EQ(book.principals_in_others(ElementPath("/rpc")), 2U);
+
+    // The first to come among `others` moves up when a leaf becomes free.
+    book.remove(1);
+    const auto changes = book.update();
+    EXPECT_TRUE(changes.tree);
+    ASSERT_EQ(changes.placements.size(), 1U);
+    EXPECT_EQ(changes.placements.at(QueuePairId{3}).requester.text(), "/rpc/pid:103");
+}
+
+TEST(PlacementBook, ASecondQueuePairOfAProcessCostsNoTree)
+{
+    auto book = book_with(8, one_class(FairBy::Process));
+    book.add(member(1, 100, FairBy::Process));
+    static_cast<void>(book.update());
+    book.add(member(2, 100, FairBy::Process));
+    const auto changes = book.update();
+    EXPECT_FALSE(changes.tree);
+    EXPECT_EQ(changes.placements.size(), 1U);
+}
+
+TEST(PlacementBook, AQueuePairThatCannotBePacedIsCappedByALeafOfItsOwn)
+{
+    auto book = book_with(8, one_class(FairBy::Process, true));
+    auto capped = member(17, 100, FairBy::Process);
+    capped.membership.per_queue_pair.max_rate = Bandwidth::from_gbps(5);
+    auto raw = member(18, 100, FairBy::Process, QueuePairType::RawPacket);
+    raw.membership.per_queue_pair = capped.membership.per_queue_pair;
+    book.add(capped);
+    book.add(raw);
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.placement(17).requester.text(), "/rpc/pid:100/qp:17");
+    EXPECT_EQ(book.compiled().tree.at(ElementPath("/rpc/pid:100/qp:17")).attributes.max_rate, Bandwidth::from_gbps(5));
+    EXPECT_FALSE(book.placement(17).rate);
+    EXPECT_EQ(book.placement(18).requester.text(), "/rpc/pid:100/paced");
+    EXPECT_EQ(book.placement(18).rate->rate, Bandwidth::from_gbps(5));
+    EXPECT_EQ(book.shortfall(17), "");
+    EXPECT_EQ(book.shortfall(18), "");
+}
+
+TEST(PlacementBook, ACapWithoutALeafLeftIsSaid)
+{
+    auto book = book_with(2, one_class(FairBy::None, true));    // others + one
+    for (const std::uint32_t number : {1U, 2U}) {
+        auto capped = member(number, 100, FairBy::None);
+        capped.membership.per_queue_pair.max_rate = Bandwidth::from_gbps(5);
+        book.add(capped);
+    }
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.shortfall(1), "");
+    EXPECT_NE(book.shortfall(2).find("no leaf is left"), std::string::npos) << book.shortfall(2);
+}
+
+TEST(PlacementBook, ARequestedRateLowersButNeverLifts)
+{
+    auto book = book_with(8, one_class(FairBy::QueuePair));
+    auto queue_pair = member(5, 100, FairBy::QueuePair);
+    queue_pair.membership.per_queue_pair.max_rate = Bandwidth::from_gbps(4);
+    book.add(queue_pair);
+    static_cast<void>(book.update());
+    const ElementPath leaf("/rpc/qp:5");
+    ASSERT_TRUE(book.can_set_rate(5));
+    book.change(5, queue_pair.membership, RateLimit{Bandwidth::from_gbps(1), {}, {}});
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.compiled().tree.at(leaf).attributes.max_rate, Bandwidth::from_gbps(1));
+    book.change(5, queue_pair.membership, RateLimit{Bandwidth::from_gbps(9), {}, {}});
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.compiled().tree.at(leaf).attributes.max_rate, Bandwidth::from_gbps(4));
+    book.change(5, queue_pair.membership, std::nullopt);
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.compiled().tree.at(leaf).attributes.max_rate, Bandwidth::from_gbps(4));
+}
+
+TEST(PlacementBook, AskingForARateKeepsTheLeafOnACrowdedDevice)
+{
+    auto book = book_with(2, one_class(FairBy::QueuePair));
+    book.add(member(1, 100, FairBy::QueuePair));
+    book.add(member(2, 100, FairBy::QueuePair));
+    static_cast<void>(book.update());
+    ASSERT_EQ(book.placement(1).requester.text(), "/rpc/qp:1");
+    book.change(1, book.find(1)->membership, RateLimit{Bandwidth::from_gbps(1), {}, {}});
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.placement(1).requester.text(), "/rpc/qp:1");
+}
+
+TEST(PlacementBook, MembersThatMoveOnKeepTheirPrincipalForOthers)
+{
+    auto book = book_with(8, one_class(FairBy::Process));
+    book.add(member(1, 100, FairBy::Process));
+    book.add(member(2, 100, FairBy::Process));
+    auto elsewhere = book.find(1)->membership;
+    elsewhere.fair_by = FairBy::QueuePair;
+    book.change(1, elsewhere, std::nullopt);
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.placement(1).requester.text(), "/rpc/qp:1");
+    EXPECT_EQ(book.placement(2).requester.text(), "/rpc/pid:100");
+}
+
+TEST(PlacementBook, ALevelWithoutScheduleLeavesItsQueuePairsAlone)
+{
+    auto book = book_with(8, one_class(FairBy::None));
+    auto outside = member(1, 100, FairBy::None);
+    outside.membership.class_path = {};
+    book.add(outside);
+    static_cast<void>(book.update());
+    EXPECT_TRUE(book.placement(1).requester.empty());
+    EXPECT_FALSE(book.can_set_rate(1));
+}
+
+TEST(PlacementBook, TheNarrowestCapIncludesTheLink)
+{
+    auto spec = one_class(FairBy::None);
+    spec.tree.elements[0].rate.max_rate = Bandwidth::from_gbps(40);
+    auto book = book_with(8, spec);
+    EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc")), Bandwidth::from_gbps(40));
+    book.set_link_speed(Bandwidth::from_gbps(10));
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc")), Bandwidth::from_gbps(10));
+}
+
+}    // namespace
+}    // namespace rdmaqos

@@ -1,0 +1,215 @@
+// Service: start, reload, plan, check.
+#include <fmt/format.h>
+
+#include "tests/support/service_fixture.h"
+
+namespace rdmaqos {
+namespace {
+
+std::string with_shares(int rpc, int bulk)
+{
+    return fmt::format(R"(version: 1
+qos-levels:
+  - {{name: DEFAULT, sl: 0}}
+  - {{name: rpc, schedule: {{share: {}}}}}
+  - {{name: bulk, schedule: {{share: {}}}}}
+)",
+                       rpc, bulk);
+}
+
+class ServicePolicyTest : public test::ServiceFixture {};
+
+TEST_F(ServicePolicyTest, AChangedShareIsOneOperation)
+{
+    policy(with_shares(60, 30));
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    ASSERT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1, 2, 3})));
+    nic.clear_log();
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_TRUE(writes(nic).empty()) << "an unchanged policy writes nothing";
+    policy(with_shares(40, 30));
+    ASSERT_TRUE(reload().accepted);
+    const auto lines = writes(nic);
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find("share 40"), std::string::npos) << lines[0];
+}
+
+TEST_F(ServicePolicyTest, ABrokenReloadChangesNothing)
+{
+    policy(with_shares(60, 30));
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    const std::string before = service->policy()->revision;
+    nic.clear_log();
+    policy("version: 1\nqos-levels:\n  - {name: DEFAULT, sl: 99, schedul: 3}\n");
+    const auto outcome = reload();
+    EXPECT_FALSE(outcome.accepted);
+    EXPECT_EQ(outcome.revision, before);
+    EXPECT_GE(outcome.diagnostics.error_count(), 2U);
+    EXPECT_EQ(service->policy()->revision, before);
+    EXPECT_FALSE(service->last_reload_error().empty());
+    EXPECT_TRUE(writes(nic).empty());
+    policy(with_shares(60, 31));
+    EXPECT_TRUE(reload().accepted);
+    EXPECT_TRUE(service->last_reload_error().empty());
+}
+
+TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting)
+{
+    Capabilities none;
+    policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 0}]\n");
+    start();
+    add_device("rxe0", none);
+    policy(with_shares(60, 30));
+    const auto refused = reload();
+    EXPECT_FALSE(refused.accepted);
+    EXPECT_NE(refused.to_string(Colour::Off).find("rxe0/1"), std::string::npos) << refused.to_string(Colour::Off);
+    settings("version: 1\non-unsupported: degrade\n");
+    const auto degraded = reload();
+    EXPECT_TRUE(degraded.accepted);
+    EXPECT_EQ(service->device("rxe0/1")->state, DeviceState::Degraded);
+    EXPECT_FALSE(service->device("rxe0/1")->reason.empty());
+}
+
+TEST_F(ServicePolicyTest, ABrokenPolicyAtBootFallsBackToTheLastGoodOne)
+{
+    policy(with_shares(60, 30));
+    const std::string good = start().policy()->revision;
+    service.reset();
+    policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
+    start();
+    EXPECT_FALSE(started.accepted);
+    ASSERT_TRUE(service->policy());
+    EXPECT_EQ(service->policy()->revision, good);
+    EXPECT_FALSE(service->last_reload_error().empty());
+    add_device("mlx5_0");
+    EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
+}
+
+TEST_F(ServicePolicyTest, WithoutAnyPolicyRequestsAreRefusedAndAReloadHeals)
+{
+    policy("version: 2\n");
+    start();
+    EXPECT_EQ(register_as(PeerId{1}, process(1), asking_for("rpc")).error().code, ErrorCode::InvalidPolicy);
+    EXPECT_FALSE(service->explain({}, *process(1)));
+    policy(with_shares(60, 30));
+    EXPECT_TRUE(reload().accepted);
+    EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc")));
+}
+
+TEST_F(ServicePolicyTest, ALevelThatVanishesTakesItsQueuePairsOutAndSaysSo)
+{
+    policy(with_shares(60, 30));
+    start();
+    add_device("mlx5_0");
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1}));
+    ASSERT_TRUE(reply);
+    policy("version: 1\nqos-levels: [{name: DEFAULT, sl: 0}, {name: bulk, schedule: {share: 1}}]\n");
+    ASSERT_TRUE(reload().accepted);
+    const auto info = *service->session(reply->session);
+    EXPECT_FALSE(info.grant.enforced);
+    EXPECT_NE(info.grant.reason.find("rpc"), std::string::npos) << info.grant.reason;
+    EXPECT_EQ(info.queue_pairs.at(0).leaf, "");
+    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 0U);
+}
+
+TEST_F(ServicePolicyTest, QueuePairsMoveWithTheirRule)
+{
+    const std::string levels = with_shares(60, 30);
+    policy(levels + "qos-match-rules: [{service-id: [7], qos-level-name: rpc}]\n");
+    start();
+    add_device("mlx5_0");
+    auto request = asking_for("", "mlx5_0", {1});
+    request.request.service_id = 7;
+    const auto reply = register_as(PeerId{1}, process(1), request);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->queue_pairs[0].leaf, "/rpc");
+    policy(levels + "qos-match-rules: [{service-id: [7], qos-level-name: bulk}]\n");
+    ASSERT_TRUE(reload().accepted);
+    const auto info = *service->session(reply->session);
+    EXPECT_EQ(info.grant.level, "bulk");
+    EXPECT_EQ(info.queue_pairs.at(0).leaf, "/bulk");
+    EXPECT_TRUE(info.queue_pairs.at(0).enforced);
+}
+
+TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
+{
+    policy(with_shares(60, 30));
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    ASSERT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
+    nic.clear_log();
+    const std::string next = with_shares(60, 30) + "  - {name: new, schedule: {share: 5, max-rate: 1Gbps}}\n";
+    const auto planned = answer<std::vector<DevicePlan>>([&](auto done) {
+        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
+    });
+    ASSERT_TRUE(planned) << planned.error().message;
+    ASSERT_EQ(planned->size(), 1U);
+    EXPECT_EQ(planned->at(0).plan.operations.size(), 1U);
+    EXPECT_TRUE(writes(nic).empty()) << "a plan changes nothing";
+    policy(next);
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_EQ(writes(nic).size(), 1U);
+}
+
+TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)
+{
+    policy(with_shares(60, 30));
+    start();
+    add_device("mlx5_0");
+    const std::string before = service->policy()->revision;
+    std::optional<ReloadOutcome> outcome;
+    service->check(std::make_shared<SourceFile>(SourceFile{"next.yaml", "version: 1\nbogus: 1\n"}),
+                   [&](ReloadOutcome got) { outcome = std::move(got); });
+    ASSERT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
+    EXPECT_FALSE(outcome->accepted);
+    EXPECT_NE(outcome->to_string(Colour::Off).find("next.yaml:2:1"), std::string::npos);
+    EXPECT_EQ(service->policy()->revision, before);
+}
+
+TEST_F(ServicePolicyTest, MonitorModeWritesNothing)
+{
+    policy(with_shares(60, 30));
+    settings("version: 1\nmode: monitor\n");
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1}));
+    ASSERT_TRUE(reply);
+    EXPECT_FALSE(reply->grant.enforced);
+    EXPECT_TRUE(writes(nic).empty());
+    settings("version: 1\nmode: enforce\n");
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_FALSE(writes(nic).empty());
+    settle();
+    EXPECT_TRUE(service->session(reply->session)->grant.enforced) << service->session(reply->session)->grant.reason;
+}
+
+TEST_F(ServicePolicyTest, ReloadsAskedForAtOnceAreAllAnswered)
+{
+    policy(with_shares(60, 30));
+    start();
+    add_device("mlx5_0");
+    int answered = 0;
+    for (int i = 0; i < 20; ++i) {
+        service->reload([&](const ReloadOutcome& outcome) { answered += outcome.accepted ? 1 : 0; });
+    }
+    EXPECT_TRUE(loop.run_until([&] { return answered == 20; }));
+}
+
+TEST_F(ServicePolicyTest, AReloadIsAnsweredThoughADeviceGoesAwayMeanwhile)
+{
+    policy(with_shares(60, 30));
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    nic.firmware().faults().delay(CommandKind::Modify, std::chrono::milliseconds(200));
+    policy(with_shares(61, 30));
+    std::optional<ReloadOutcome> outcome;
+    service->reload([&](ReloadOutcome got) { outcome = std::move(got); });
+    ASSERT_TRUE(loop.run_until([&] { return service->policy()->revision != started.revision; }));
+    service->remove_device("mlx5_0/1");
+    EXPECT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
+}
+
+}    // namespace
+}    // namespace rdmaqos

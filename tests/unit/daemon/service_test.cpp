@@ -1,0 +1,262 @@
+#include "daemon/service.h"
+
+#include <fmt/format.h>
+
+#include "tests/support/service_fixture.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr const char* kPolicy = R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - name: rpc
+    sl: 3
+    schedule: {share: 60, max-rate: 40Gbps, fair-by: process}
+  - name: bulk
+    sl: 1
+    schedule: {share: 30}
+  - name: private
+    schedule: {share: 10}
+    allow: {user: [alice]}
+qos-match-rules:
+  - {service-id: [0x10], qos-level-name: rpc}
+  - {service-id: [0x20], qos-level-name: bulk}
+)";
+
+class ServiceTest : public test::ServiceFixture {
+protected:
+    void SetUp() override
+    {
+        policy(kPolicy);
+        start();
+        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        nic = &add_device("mlx5_0");
+    }
+
+    ModelBackend* nic = nullptr;
+};
+
+TEST_F(ServiceTest, RegisterGivesTheLevelAndItsValues)
+{
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc"));
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->grant.level, "rpc");
+    EXPECT_EQ(reply->grant.sl, 3);
+    EXPECT_EQ(reply->grant.share, 60U);
+    EXPECT_EQ(reply->grant.max_rate, Bandwidth::from_gbps(40));
+    EXPECT_EQ(reply->grant.leaf, "/rpc/pid:4711");
+    EXPECT_TRUE(reply->grant.enforced);
+}
+
+TEST_F(ServiceTest, QueuePairsOfOneRegisterAreInTheirLeaf)
+{
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11}));
+    ASSERT_TRUE(reply);
+    ASSERT_EQ(reply->queue_pairs.size(), 2U);
+    for (const auto& result : reply->queue_pairs) {
+        EXPECT_TRUE(result.enforced) << result.reason;
+        EXPECT_EQ(result.leaf, "/rpc/pid:4711");
+        EXPECT_EQ(result.device, "mlx5_0/1");
+    }
+    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 2U);
+}
+
+TEST_F(ServiceTest, EachQueuePairIsMatchedByItsOwnPath)
+{
+    auto request = asking_for("", "mlx5_0", {10, 11});
+    request.request.service_id = 0x10;
+    request.queue_pairs[1].path.service_id = 0x20;
+    request.queue_pairs[1].has_path = true;
+    const auto reply = register_as(PeerId{1}, process(4711), request);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->grant.level, "rpc");
+    EXPECT_EQ(reply->queue_pairs[0].leaf, "/rpc/pid:4711");
+    EXPECT_EQ(reply->queue_pairs[1].leaf, "/bulk");
+}
+
+TEST_F(ServiceTest, ALevelIsGivenOrRefusedNeverSwapped)
+{
+    EXPECT_EQ(register_as(PeerId{1}, process(1), asking_for("rcp")).error().code, ErrorCode::UnknownLevel);
+    EXPECT_EQ(register_as(PeerId{1}, process(1, 1001), asking_for("private")).error().code,
+              ErrorCode::LevelNotAllowed);
+    EXPECT_TRUE(register_as(PeerId{1}, process(1, 1000), asking_for("private")));
+}
+
+TEST_F(ServiceTest, OneRefusedQueuePairDoesNotUndoTheOthers)
+{
+    auto request = asking_for("bulk", "mlx5_0", {10});
+    request.queue_pairs.push_back(queue_pair("mlx5_9", 11));
+    request.queue_pairs.push_back(queue_pair("mlx5_0", 10));
+    const auto reply = register_as(PeerId{1}, process(1), request);
+    ASSERT_TRUE(reply);
+    EXPECT_FALSE(reply->queue_pairs[0].error);
+    EXPECT_EQ(reply->queue_pairs[1].error->code, ErrorCode::UnknownDevice);
+    EXPECT_NE(reply->queue_pairs[1].error->message.find("mlx5_0/1"), std::string::npos);
+    EXPECT_EQ(reply->queue_pairs[2].error->code, ErrorCode::BadQueuePair);
+    EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 1U);
+}
+
+TEST_F(ServiceTest, WhatADeviceRefusesIsLetGo)
+{
+    nic->firmware().faults().fail(CommandKind::Attach, 1, {FirmwareStatus::BadResource, 0, 0, true}, 20);
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    EXPECT_FALSE(reply->queue_pairs[0].enforced);
+    EXPECT_FALSE(reply->queue_pairs[0].reason.empty());
+}
+
+TEST_F(ServiceTest, APeerThatEndsLeavesNoTrace)
+{
+    ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11})));
+    ASSERT_TRUE(register_as(PeerId{2}, process(4712), asking_for("rpc", "mlx5_0", {12})));
+    service->peer_gone(PeerId{1});
+    settle();
+    EXPECT_EQ(service->sessions().size(), 1U);
+    const auto status = *service->device("mlx5_0/1");
+    EXPECT_EQ(status.queue_pairs_inside, 1U);
+    for (const auto& [id, element] : status.snapshot->actual.elements) {
+        EXPECT_NE(element.path.text(), "/rpc/pid:4711");
+    }
+}
+
+TEST_F(ServiceTest, OnlyTheOwnerTouchesASession)
+{
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    const auto released =
+        answer<void>([&](auto done) { service->release(PeerId{2}, reply->session, std::move(done)); });
+    EXPECT_EQ(released.error().code, ErrorCode::NotOwner);
+    const auto detached =
+        answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); });
+    EXPECT_TRUE(detached);
+    const auto again =
+        answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); });
+    EXPECT_EQ(again.error().code, ErrorCode::BadQueuePair);
+    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 0U);
+}
+
+TEST_F(ServiceTest, AQueuePairBelongsToOneSession)
+{
+    ASSERT_TRUE(register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10})));
+    const auto other = register_as(PeerId{2}, process(2), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(other);
+    EXPECT_EQ(other->queue_pairs[0].error->code, ErrorCode::NotOwner);
+    service->peer_gone(PeerId{2});
+    settle();
+    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 1U) << "the first session's is untouched";
+}
+
+TEST_F(ServiceTest, LimitsPerUserHold)
+{
+    settings("version: 1\nlimits: {sessions-per-uid: 1, queue-pairs-per-uid: 2}\n");
+    ASSERT_TRUE(reload().accepted);
+    const auto first = register_as(PeerId{1}, process(1), asking_for("bulk"));
+    ASSERT_TRUE(first);
+    EXPECT_EQ(register_as(PeerId{1}, process(1), asking_for("bulk")).error().code, ErrorCode::LimitReached);
+    const auto too_many = answer<std::vector<QueuePairResult>>([&](auto done) {
+        service->attach(PeerId{1}, first->session,
+                        {queue_pair("mlx5_0", 1), queue_pair("mlx5_0", 2), queue_pair("mlx5_0", 3)}, std::move(done));
+    });
+    EXPECT_EQ(too_many.error().code, ErrorCode::LimitReached);
+    service->peer_gone(PeerId{1});
+    EXPECT_TRUE(register_as(PeerId{3}, process(1), asking_for("bulk", "mlx5_0", {1, 2})));
+}
+
+TEST_F(ServiceTest, ARemovedDeviceDetachesItsSessions)
+{
+    add_device("mlx5_1");
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    service->remove_device("mlx5_0/1");
+    const auto info = *service->session(reply->session);
+    EXPECT_EQ(info.state, SessionState::Detached);
+    EXPECT_TRUE(info.queue_pairs.empty());
+    EXPECT_NE(info.grant.reason.find("register again"), std::string::npos);
+    const auto again = answer<std::vector<QueuePairResult>>([&](auto done) {
+        service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_1", 10)}, std::move(done));
+    });
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->at(0).enforced);
+    EXPECT_EQ(service->session(reply->session)->state, SessionState::Active);
+}
+
+TEST_F(ServiceTest, AResetRebuildsTheTree)
+{
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    nic->reset();
+    ASSERT_TRUE(loop.run_until(
+        [&] { return service->session(reply->session)->state == SessionState::Detached; }));
+    nic->replug();
+    ASSERT_TRUE(loop.run_until([&] {
+        const auto status = *service->device("mlx5_0/1");
+        return status.state == DeviceState::Ready && status.snapshot->actual.elements.size() == 5;
+    }));
+    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 0U);
+}
+
+TEST_F(ServiceTest, DriftIsRepairedOnItsInterval)
+{
+    ASSERT_EQ(nic->firmware().elements().size(), 5U);
+    struct Observer : ServiceObserver {
+        void drift_repaired(const std::string&, std::uint32_t count) override { repaired += count; }
+        std::uint32_t repaired = 0;
+    } observer;
+    service->add_observer(observer);
+    const auto created = nic->log();
+    for (const auto& operation : created) {
+        if (operation.kind == CommandKind::Create && operation.request->attributes.share == 30) {
+            ASSERT_TRUE(nic->firmware().drift(ModelBackend::object_of(*operation.element), 99, 0));
+        }
+    }
+    loop.advance(std::chrono::minutes(2));
+    EXPECT_TRUE(loop.run_until([&] { return observer.repaired == 1; }));
+    service->remove_observer(observer);
+}
+
+TEST_F(ServiceTest, SetRateNeedsALeafOrPacing)
+{
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    const auto refused = answer<void>([&](auto done) {
+        service->set_rate(PeerId{1}, reply->session, "mlx5_0", 10, RateLimit{Bandwidth::from_gbps(1), {}, {}},
+                          std::move(done));
+    });
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+    auto raw = queue_pair("mlx5_0", 11);
+    raw.ref.type = QueuePairType::RawPacket;
+    ASSERT_TRUE(answer<std::vector<QueuePairResult>>(
+        [&](auto done) { service->attach(PeerId{1}, reply->session, {raw}, std::move(done)); }));
+    EXPECT_TRUE(answer<void>([&](auto done) {
+        service->set_rate(PeerId{1}, reply->session, "mlx5_0", 11, RateLimit{Bandwidth::from_gbps(1), {}, {}},
+                          std::move(done));
+    }));
+}
+
+TEST_F(ServiceTest, ShutdownTakesEverythingDown)
+{
+    ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11})));
+    bool down = false;
+    service->shutdown([&] { down = true; });
+    ASSERT_TRUE(loop.run_until([&] { return down; }));
+    EXPECT_EQ(nic->firmware().elements().size(), 0U);
+    EXPECT_EQ(register_as(PeerId{2}, process(1), asking_for("rpc")).error().code, ErrorCode::Busy);
+}
+
+TEST_F(ServiceTest, The300thProcessSharesOthersAndIsTold)
+{
+    Result<RegisterReply> last = fail(ErrorCode::Internal, "none");
+    for (std::uint32_t i = 0; i < 300; ++i) {
+        last = register_as(PeerId{i}, process(static_cast<pid_t>(1000 + i)), asking_for("rpc", "mlx5_0", {5000 + i}));
+        ASSERT_TRUE(last);
+    }
+    EXPECT_EQ(last->grant.leaf, "/rpc/others");
+    EXPECT_NE(last->grant.reason.find("no leaf of its own is left"), std::string::npos) << last->grant.reason;
+    const auto status = *service->device("mlx5_0/1");
+    EXPECT_EQ(status.queue_pairs_inside, 300U);
+    EXPECT_EQ(status.findings.at(0).kind, FindingKind::BudgetExceeded);
+}
+
+}    // namespace
+}    // namespace rdmaqos

@@ -1,0 +1,296 @@
+#include "daemon/bus_convert.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/bus_pair.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::Dict;
+using bus::Value;
+
+Policy some_policy()
+{
+    Policy policy;
+    policy.qos_class_names.push_back({"kv-cache", 7, {}});
+    return policy;
+}
+
+const Policy kPolicy = some_policy();
+
+Names names()
+{
+    return {&kPolicy, [](const std::string& name) -> Result<DeviceNames> {
+                if (name == "mlx5_0" || name == "mlx5_0/1" || name == "ens1") {
+                    return DeviceNames{"mlx5_0", 1, "ens1", "0000:3b:00.0"};
+                }
+                if (name == "mlx5_0/2") {
+                    return DeviceNames{"mlx5_0", 2, "ens2", "0000:3b:00.0"};
+                }
+                return fail(ErrorCode::UnknownDevice, "there is no " + name);
+            }};
+}
+
+Dict dict_of(std::initializer_list<std::pair<const char*, Value>> entries)
+{
+    Dict dict;
+    for (const auto& [key, value] : entries) {
+        dict.set(key, value);
+    }
+    return dict;
+}
+
+TEST(RegisterArguments, TakesEveryKey)
+{
+    const auto arguments = to_register_arguments(
+        dict_of({{"level", "rpc"},
+                 {"qos-class", "kv-cache"},
+                 {"port-space", "tcp"},
+                 {"destination-port", std::uint16_t{4420}},
+                 {"pkey", std::uint16_t{0x8001}},
+                 {"source", "0x11"},
+                 {"destination", "fd00::1"},
+                 {"device", "mlx5_0"},
+                 {"port", std::uint32_t{2}},
+                 {"x-comment", Value(bus::Unsupported{"(ii)"})}}),
+        names());
+    ASSERT_TRUE(arguments) << to_string(arguments.error());
+    Request expected;
+    expected.level = "rpc";
+    expected.qos_class = 7;
+    expected.service_id = 0x0000000001060000U + 4420;
+    expected.pkey = 0x8001;
+    expected.source = Guid{0x11};
+    expected.destination = *parse_gid("fd00::1");
+    expected.device = DeviceNames{"mlx5_0", 2, "ens2", "0000:3b:00.0"};
+    EXPECT_EQ(arguments->request.request, expected);
+    EXPECT_EQ(arguments->request.device, "mlx5_0/2");
+}
+
+TEST(RegisterArguments, AnEmptyRequestAsksNothing)
+{
+    const auto arguments = to_register_arguments({}, names());
+    ASSERT_TRUE(arguments);
+    EXPECT_EQ(arguments->request.request, Request());
+    EXPECT_TRUE(arguments->request.queue_pairs.empty());
+}
+
+struct Mistake {
+    std::string what;
+    Dict dict;
+    ErrorCode code;
+    std::string message;
+};
+
+TEST(RegisterArguments, MistakesAreExplained)
+{
+    const std::vector<Mistake> mistakes{
+        {"unknown key", dict_of({{"levl", "rpc"}}), ErrorCode::InvalidArgument,
+         "Register has no key `levl`; did you mean `level`?"},
+        {"key of another call", dict_of({{"mtu", "2048"}}), ErrorCode::InvalidArgument,
+         "the key `mtu` does not belong in Register"},
+        {"type", dict_of({{"service-id", std::uint32_t{1}}}), ErrorCode::InvalidArgument,
+         "`service-id` is of the D-Bus type t, not u"},
+        {"one of two types", dict_of({{"qos-class", std::uint16_t{1}}}), ErrorCode::InvalidArgument,
+         "`qos-class` is of the D-Bus type u|s, not q"},
+        {"range", dict_of({{"qos-class", std::uint32_t{0x1000}}}), ErrorCode::InvalidArgument,
+         "`qos-class` 4096 is above 4095: it has 12 bits"},
+        {"name", dict_of({{"qos-class", "kvcache"}}), ErrorCode::InvalidArgument,
+         "the policy has no QoS class `kvcache`; did you mean `kv-cache`?"},
+        {"half a service", dict_of({{"destination-port", std::uint16_t{1}}}), ErrorCode::InvalidArgument,
+         "`port-space` and `destination-port` go together"},
+        {"list", dict_of({{"source", std::vector<std::string>{"0x1"}}}), ErrorCode::InvalidArgument,
+         "`source` is of the D-Bus type s, not as"},
+        {"control characters", dict_of({{"source", "\x1b[31m"}}), ErrorCode::InvalidArgument,
+         "`source` is a GUID (0x0010000000000001) or a GID (fd00::1, 10.1.0.1), not `\\x1b[31m`"},
+        {"device", dict_of({{"device", "mlx9"}}), ErrorCode::UnknownDevice, "there is no mlx9"},
+        {"port of a netdev", dict_of({{"device", "ens1"}, {"port", std::uint32_t{2}}}), ErrorCode::UnknownDevice,
+         "ens1 is port 1, not 2"},
+        {"port alone", dict_of({{"port", std::uint32_t{2}}}), ErrorCode::InvalidArgument, "`port` needs `device`"},
+    };
+    for (const auto& [what, dict, code, message] : mistakes) {
+        const auto arguments = to_register_arguments(dict, names());
+        ASSERT_FALSE(arguments) << what;
+        EXPECT_EQ(arguments.error(), (Error{code, 0, message})) << what;
+    }
+}
+
+TEST(RegisterArguments, WithoutAPolicyNoClassHasAName)
+{
+    auto without = names();
+    without.policy = nullptr;
+    const auto arguments = to_register_arguments(dict_of({{"qos-class", "kv-cache"}}), without);
+    ASSERT_FALSE(arguments);
+    EXPECT_EQ(arguments.error().code, ErrorCode::InvalidPolicy);
+    EXPECT_TRUE(to_register_arguments(dict_of({{"qos-class", std::uint32_t{7}}}), without));
+}
+
+TEST(QueuePairs, EachIsTakenOnItsOwn)
+{
+    const auto arguments = to_queue_pairs(
+        {
+            dict_of({{"device", "mlx5_0"}, {"number", std::uint32_t{1}}}),
+            dict_of({{"device", "mlx5_0"}, {"number", std::uint32_t{0x1000000}}}),
+            dict_of({{"device", "mlx5_0"}}),
+            dict_of({{"number", std::uint32_t{3}}}),
+            dict_of({{"device", "mlx5_0"},
+                     {"number", std::uint32_t{4}},
+                     {"type", "raw-packet"},
+                     {"handle", std::uint32_t{9}},
+                     {"sq-number", std::uint32_t{8}},
+                     {"service-id", std::uint64_t{5}}}),
+            dict_of({{"device", "mlx5_0"}, {"number", std::uint32_t{5}}, {"type", "xrc"}}),
+        },
+        names());
+    ASSERT_EQ(arguments.requests.size(), 2U);
+    EXPECT_EQ(arguments.requests[0].ref.number, 1U);
+    EXPECT_EQ(arguments.requests[0].ref.type, QueuePairType::Rc);
+    EXPECT_FALSE(arguments.requests[0].has_path);
+    EXPECT_EQ(arguments.requests[1].ref.type, QueuePairType::RawPacket);
+    EXPECT_EQ(arguments.requests[1].ref.handle, 9U);
+    EXPECT_EQ(arguments.requests[1].ref.sq_number, 8U);
+    EXPECT_TRUE(arguments.requests[1].has_path);
+    EXPECT_EQ(arguments.requests[1].path.service_id, 5U);
+
+    const std::vector<std::pair<std::size_t, std::string>> expected{
+        {1, "`number` 16777216 is above 16777215: it has 24 bits"},
+        {2, "a queue pair needs `number`"},
+        {3, "a queue pair needs `device`"},
+        {5, "`type` is rc, uc, ud, raw-packet or devx, not `xrc`"},
+    };
+    ASSERT_EQ(arguments.refused.size(), expected.size());
+    for (const auto& [place, message] : expected) {
+        ASSERT_TRUE(arguments.refused.contains(place)) << place;
+        EXPECT_EQ(arguments.refused.at(place).error->message, message);
+    }
+}
+
+TEST(QueuePairs, AnswersComeInTheOrderOfTheCall)
+{
+    const auto result = [](std::uint32_t number) {
+        QueuePairResult one;
+        one.number = number;
+        return one;
+    };
+    const auto merged =
+        merge({result(1), result(3), result(4)}, {{0, result(0)}, {2, result(2)}, {5, result(5)}});
+    ASSERT_EQ(merged.size(), 6U);
+    for (std::uint32_t number = 0; number < 6; ++number) {
+        EXPECT_EQ(merged[number].number, number);
+    }
+}
+
+TEST(PathRequests, EveryPairOfEndsIsOne)
+{
+    const auto requests = to_path_requests(
+        dict_of({{"source", std::vector<std::string>{"0x1", "0x2"}},
+                 {"destination", std::vector<std::string>{"0x3", "0x4", "0x5"}},
+                 {"mtu", ">1024"},
+                 {"rate", "=40Gbps"},
+                 {"packet-life", "<16"},
+                 {"sl", std::uint8_t{3}}}),
+        names());
+    ASSERT_TRUE(requests) << to_string(requests.error());
+    ASSERT_EQ(requests->size(), 6U);
+    EXPECT_EQ(requests->front().source, Endpoint(Guid{1}));
+    EXPECT_EQ(requests->front().destination, Endpoint(Guid{3}));
+    EXPECT_EQ(requests->back().source, Endpoint(Guid{2}));
+    EXPECT_EQ(requests->back().destination, Endpoint(Guid{5}));
+    EXPECT_EQ(requests->front().mtu, (Selected<IbMtu>{Selector::GreaterThan, IbMtu::Mtu1024}));
+    EXPECT_EQ(requests->front().rate, (Selected<IbRate>{Selector::Exactly, *ib_rate_from_number(7)}));
+    EXPECT_EQ(requests->front().packet_life, (Selected<std::uint8_t>{Selector::LessThan, 16}));
+    EXPECT_EQ(requests->front().sl, 3);
+
+    for (const auto& [key, text] : std::vector<std::pair<const char*, const char*>>{{"mtu", "1500"},
+                                                                                    {"mtu", ""},
+                                                                                    {"rate", "41Gbps"},
+                                                                                    {"rate", "fast"},
+                                                                                    {"packet-life", "64"},
+                                                                                    {"packet-life", "<"}}) {
+        EXPECT_FALSE(to_path_requests(dict_of({{key, text}}), names())) << key << " " << text;
+    }
+    EXPECT_FALSE(to_path_requests(dict_of({{"sl", std::uint8_t{16}}}), names()));
+    EXPECT_FALSE(to_path_requests(dict_of({{"source", std::vector<std::string>{}}}), names()));
+}
+
+TEST(PathRequests, AreBounded)
+{
+    const std::vector<std::string> many(300, "0x1");
+    const auto requests = to_path_requests(dict_of({{"source", many}, {"destination", many}}), names());
+    ASSERT_FALSE(requests);
+    EXPECT_EQ(requests.error().code, ErrorCode::LimitReached);
+}
+
+TEST(RateLimits, ZeroRestoresTheClass)
+{
+    const auto limit = to_rate_limit(dict_of({{"rate", std::uint64_t{5000}}, {"max-burst", std::uint64_t{64}},
+                                              {"typical-packet", std::uint32_t{1024}}}));
+    ASSERT_TRUE(limit);
+    EXPECT_EQ(*limit, (RateLimit{Bandwidth::from_mbps(5), 64, 1024}));
+    const auto restored = to_rate_limit(dict_of({{"rate", std::uint64_t{0}}}));
+    ASSERT_TRUE(restored);
+    EXPECT_EQ(*restored, std::nullopt);
+    EXPECT_FALSE(to_rate_limit({}));
+    EXPECT_FALSE(to_rate_limit(dict_of({{"rate", "5Gbps"}})));
+    EXPECT_FALSE(to_rate_limit(dict_of({{"rat", std::uint64_t{5}}})));
+}
+
+TEST(Answers, AGrantHasOnlyTheKeysThatApply)
+{
+    const test::LoneBus lone;
+    const auto keys_of = [&](const Grant& grant) {
+        const auto message = lone.written([&](bus::Writer& writer) { write(writer, grant); });
+        const auto dict = bus::read_dict(message.get());
+        std::vector<std::string> keys;
+        for (const auto& [key, value] : dict->entries()) {
+            keys.push_back(key + " " + signature(value));
+        }
+        return keys;
+    };
+    Grant grant;
+    grant.level = "DEFAULT";
+    EXPECT_EQ(keys_of(grant), (std::vector<std::string>{"level s", "rule s", "verified b", "enforced b"}));
+
+    grant.sl = 3;
+    grant.mtu = 4096;
+    grant.rate = Bandwidth::from_gbps(40);
+    grant.packet_life = 16;
+    grant.pkey = 1;
+    grant.traffic_class = 104;
+    grant.share = 60;
+    grant.max_rate = Bandwidth::from_gbps(40);
+    grant.max_rate_now = Bandwidth::from_gbps(20);
+    grant.per_queue_pair.max_rate = Bandwidth::from_gbps(5);
+    grant.per_queue_pair.max_burst = 65536;
+    grant.per_queue_pair.typical_packet = 1024;
+    grant.message_model = MessageModel::ForceLowLatency;
+    grant.leaf = "/rpc";
+    grant.reason = "shared";
+    EXPECT_EQ(keys_of(grant),
+              (std::vector<std::string>{"level s", "rule s", "verified b", "sl y", "mtu u", "rate t", "packet-life y",
+                                        "pkey q", "traffic-class y", "dscp y", "share u", "max-rate t",
+                                        "max-rate-now t", "per-queue-pair-max-rate t", "per-queue-pair-max-burst t",
+                                        "per-queue-pair-typical-packet u", "message-model s", "leaf s", "enforced b",
+                                        "reason s"}));
+}
+
+TEST(Answers, ARefusedQueuePairSaysWhy)
+{
+    const test::LoneBus lone;
+    QueuePairResult result;
+    result.device = "mlx5_0/1";
+    result.number = 5;
+    result.error = Error{ErrorCode::BadState, 0, "it is in RESET"};
+    const auto message = lone.written([&](bus::Writer& writer) { write(writer, std::vector{result}); });
+    const auto dicts = bus::read_dicts(message.get());
+    ASSERT_TRUE(dicts);
+    EXPECT_EQ(*dicts->front().find("error"), Value("org.rdmaqos1.Error.BadState"));
+    EXPECT_EQ(*dicts->front().find("message"), Value("it is in RESET"));
+    EXPECT_EQ(*dicts->front().find("enforced"), Value(false));
+}
+
+}    // namespace
+}    // namespace rdmaqos

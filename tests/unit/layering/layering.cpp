@@ -1,0 +1,207 @@
+#include "tests/unit/layering/layering.h"
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace rdmaqos::layering {
+namespace {
+
+struct Folder {
+    std::string_view path;
+    std::string_view target;                  // of CMake; empty: nobody links it
+    std::vector<std::string_view> may_use;    // folders, besides itself
+};
+
+const std::vector<Folder>& folders()
+{
+    static const std::vector<Folder> table{
+        {"lib/base", "rdmaqos_base", {}},
+        {"lib/tree", "rdmaqos_tree", {"lib/base"}},
+        {"lib/model", "rdmaqos_model", {"lib/tree", "lib/base"}},
+        {"lib/nic", "rdmaqos_nic", {"lib/tree", "lib/base"}},
+        {"lib/nic_model", "rdmaqos_nic_model", {"lib/nic", "lib/model", "lib/tree", "lib/base"}},
+        {"lib/reconcile", "rdmaqos_reconcile", {"lib/nic", "lib/tree", "lib/base"}},
+        {"lib/bus", "rdmaqos_bus", {"lib/base"}},
+        {"policy", "rdmaqos_policy", {"lib/tree", "lib/base"}},
+        {"daemon",
+         "rdmaqos_daemon",
+         {"policy", "lib/base", "lib/tree", "lib/model", "lib/nic", "lib/nic_model", "lib/reconcile", "lib/bus"}},
+        {"tools/rdma-qosctl", "rdmaqos_ctl", {"policy", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
+    };
+    return table;
+}
+
+// Third-party headers that have a home. Elsewhere they are a violation; a header that is not named here may stand
+// anywhere outside of tests.
+struct Home {
+    std::string_view header_prefix;
+    std::string_view library;                 // of CMake
+    std::vector<std::string_view> prefixes;   // of paths
+};
+
+const std::vector<Home>& homes()
+{
+    static const std::vector<Home> table{
+        {"yaml-cpp/", "yaml-cpp", {"policy/yaml_reader.cpp", "policy/CMakeLists.txt"}},
+        {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
+        {"infiniband/", "PkgConfig::ibverbs", {"lib/nic/", "lib/client/", "tools/emulator/"}},
+        {"rdma/", "PkgConfig::rdmacm", {"lib/nic/", "lib/client/", "tools/emulator/"}},
+        {"spdlog/", "spdlog::spdlog", {"daemon/"}},
+        {"CLI/", "CLI11::CLI11", {"daemon/", "tools/"}},
+        {"gtest/", "GTest::gtest", {"tests/"}},
+        {"gmock/", "GTest::gmock", {"tests/"}},
+        {"rapidcheck", "rapidcheck", {"tests/"}},
+        {"benchmark/", "benchmark::benchmark", {"tests/"}},
+    };
+    return table;
+}
+
+const Folder* find_folder(std::string_view path)
+{
+    const auto& table = folders();
+    const auto found = std::find_if(table.begin(), table.end(), [&](const Folder& folder) {
+        return path.starts_with(folder.path) && path.substr(folder.path.size()).starts_with('/');
+    });
+    return found == table.end() ? nullptr : &*found;
+}
+
+bool may_use(const Folder& user, const Folder& used)
+{
+    return &user == &used ||
+           std::find(user.may_use.begin(), user.may_use.end(), used.path) != user.may_use.end();
+}
+
+bool lives_in(std::string_view path, const Home& home)
+{
+    return std::any_of(home.prefixes.begin(), home.prefixes.end(),
+                       [&](std::string_view prefix) { return path.starts_with(prefix); });
+}
+
+template <typename Function>
+void for_each_line(std::string_view text, const Function& function)
+{
+    std::size_t number = 1;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        function(number++, text.substr(0, end));
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+}
+
+std::string check_own_header(const Folder* user, std::string_view path, const std::string& header)
+{
+    const Folder* used = find_folder(header);
+    if (header.starts_with("tests/")) {
+        return path.starts_with("tests/") ? "" : fmt::format("includes {} of the tests", header);
+    }
+    if (used == nullptr) {
+        return fmt::format("includes \"{}\", which is not given from the project's root or has no folder in the table",
+                           header);
+    }
+    if (user != nullptr && !may_use(*user, *used)) {
+        return fmt::format("{} may not include {} ({})", user->path, used->path, header);
+    }
+    return "";
+}
+
+std::string check_foreign_header(std::string_view path, const std::string& header)
+{
+    for (const Home& home : homes()) {
+        if (header.starts_with(home.header_prefix) && !lives_in(path, home)) {
+            return fmt::format("<{}> may only stand in {}", header, fmt::join(home.prefixes, ", "));
+        }
+    }
+    return "";
+}
+
+}    // namespace
+
+std::string_view folder_of(std::string_view path)
+{
+    const Folder* folder = find_folder(path);
+    return folder == nullptr ? std::string_view{} : folder->path;
+}
+
+Violations check_source(std::string_view path, std::string_view text)
+{
+    static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+    const Folder* user = find_folder(path);
+    const bool is_test = path.starts_with("tests/");
+    Violations violations;
+    for_each_line(text, [&](std::size_t number, std::string_view line) {
+        std::match_results<std::string_view::const_iterator> match;
+        if (!std::regex_search(line.begin(), line.end(), match, include)) {
+            return;
+        }
+        std::string problem;
+        if (match.str(1) == "\"") {
+            problem = check_own_header(user, path, match.str(2));
+        } else if (!is_test) {
+            problem = check_foreign_header(path, match.str(2));
+        }
+        if (!problem.empty()) {
+            violations.push_back(fmt::format("{}:{}: {}", path, number, problem));
+        }
+    });
+    return violations;
+}
+
+Violations check_cmake(std::string_view path, std::string_view text)
+{
+    static const std::regex word(R"([A-Za-z_][A-Za-z0-9_:.-]*)");
+    const Folder* user = find_folder(path);
+    if (user == nullptr) {
+        return {};
+    }
+    Violations violations;
+    for_each_line(text, [&](std::size_t number, std::string_view line) {
+        const std::string code(line.substr(0, line.find('#')));
+        for (std::sregex_iterator it(code.begin(), code.end(), word); it != std::sregex_iterator(); ++it) {
+            const std::string name = it->str();
+            for (const Folder& used : folders()) {
+                if (name == used.target && !may_use(*user, used)) {
+                    violations.push_back(
+                        fmt::format("{}:{}: {} may not link {}", path, number, user->path, used.path));
+                }
+            }
+            for (const Home& home : homes()) {
+                if (name == home.library && !lives_in(path, home)) {
+                    violations.push_back(fmt::format("{}:{}: {} may only be linked in {}", path, number, name,
+                                                     fmt::join(home.prefixes, ", ")));
+                }
+            }
+        }
+    });
+    return violations;
+}
+
+Violations check_length(std::string_view path, std::string_view text)
+{
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    if (lines <= kMaxLines) {
+        return {};
+    }
+    return {fmt::format("{}: {} lines, more than {}", path, lines, kMaxLines)};
+}
+
+std::vector<std::string> project_files(const std::filesystem::path& root)
+{
+    static constexpr std::array<std::string_view, 7> kFolders{"lib",   "policy", "daemon", "tools",
+                                                              "tests", "config", "systemd"};
+    std::vector<std::string> files;
+    for (const std::string_view folder : kFolders) {
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+            if (entry.is_regular_file()) {
+                files.push_back(entry.path().lexically_relative(root).string());
+            }
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+}    // namespace rdmaqos::layering

@@ -1,0 +1,31 @@
+// The layers of docs/architecture.md as a table, and checks of sources and CMake files against it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rdmaqos::layering {
+
+// "daemon/main.cpp:3: ..." each
+using Violations = std::vector<std::string>;
+
+// The folder of the table a file belongs to: "lib/base", "tools/rdma-qosctl"; empty for tests and everything else.
+[[nodiscard]] std::string_view folder_of(std::string_view path);
+
+// Every #include of a source: of the project's own headers by the edges between folders, of third-party headers by
+// where they may stand. `path` is relative to the project.
+[[nodiscard]] Violations check_source(std::string_view path, std::string_view text);
+
+// The project's targets and the restricted libraries that a folder's CMakeLists.txt links.
+[[nodiscard]] Violations check_cmake(std::string_view path, std::string_view text);
+
+// A source of more than kMaxLines lines wants splitting.
+constexpr std::size_t kMaxLines = 600;
+[[nodiscard]] Violations check_length(std::string_view path, std::string_view text);
+
+// Files below `root` that are ours to check, relative to it and sorted: without build trees and hidden folders.
+[[nodiscard]] std::vector<std::string> project_files(const std::filesystem::path& root);
+
+}    // namespace rdmaqos::layering

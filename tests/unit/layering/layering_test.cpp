@@ -1,0 +1,158 @@
+#include "tests/unit/layering/layering.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rdmaqos::layering {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::filesystem::path kRoot = RDMAQOS_SOURCE_DIR;
+
+std::string read(const std::filesystem::path& path)
+{
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+bool is_source(std::string_view path)
+{
+    return path.ends_with(".cpp") || path.ends_with(".h");
+}
+
+bool is_cmake(std::string_view path)
+{
+    return path.ends_with("CMakeLists.txt");
+}
+
+TEST(Layering, ProjectKeepsItsEdges)
+{
+    Violations violations;
+    std::size_t sources = 0;
+    for (const std::string& path : project_files(kRoot)) {
+        const std::string text = read(kRoot / path);
+        const Violations found = is_source(path) ? check_source(path, text)
+                                 : is_cmake(path) ? check_cmake(path, text)
+                                                  : Violations{};
+        sources += is_source(path) && !folder_of(path).empty() ? 1 : 0;
+        violations.insert(violations.end(), found.begin(), found.end());
+    }
+    EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
+    EXPECT_GT(sources, 50U) << "the project's sources were not found below " << kRoot;
+}
+
+TEST(Layering, NoFileIsTooLong)
+{
+    Violations violations;
+    for (const std::string& path : project_files(kRoot)) {
+        if (is_source(path) || is_cmake(path) || path.ends_with(".sh")) {
+            const Violations found = check_length(path, read(kRoot / path));
+            violations.insert(violations.end(), found.begin(), found.end());
+        }
+    }
+    EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
+}
+
+// Headers of the project are included in quotes, everything else in angle brackets.
+TEST(Layering, QuotedIncludesExist)
+{
+    for (const std::string& path : project_files(kRoot)) {
+        if (!is_source(path)) {
+            continue;
+        }
+        const std::string text = read(kRoot / path);
+        constexpr std::string_view kInclude = "\n#include \"";
+        for (auto at = text.find(kInclude); at != std::string::npos; at = text.find(kInclude, at + 1)) {
+            const auto begin = at + kInclude.size();
+            const std::string header = text.substr(begin, text.find('"', begin) - begin);
+            EXPECT_TRUE(std::filesystem::exists(kRoot / header)) << path << " includes " << header;
+        }
+    }
+}
+
+struct Planted {
+    std::string path;
+    std::string text;
+    std::string violation;    // part of the message; empty: allowed
+};
+
+class PlantedSource : public ::testing::TestWithParam<Planted> {};
+
+TEST_P(PlantedSource, IsFoundOrAllowed)
+{
+    const auto& [path, text, violation] = GetParam();
+    const Violations found = is_cmake(path) ? check_cmake(path, text) : check_source(path, text);
+    if (violation.empty()) {
+        EXPECT_THAT(found, IsEmpty());
+    } else {
+        EXPECT_THAT(found, ElementsAre(HasSubstr(violation)));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Includes, PlantedSource,
+    ::testing::Values(
+        Planted{"lib/base/a.cpp", "#include \"lib/base/b.h\"\n", ""},
+        Planted{"lib/base/a.cpp", "\n#include \"lib/tree/b.h\"\n", "lib/base/a.cpp:2: lib/base may not include lib/tree"},
+        Planted{"lib/tree/a.h", "  #  include \"policy/policy.h\"", "lib/tree may not include policy"},
+        Planted{"lib/bus/a.cpp", "#include \"lib/tree/element.h\"", "lib/bus may not include lib/tree"},
+        Planted{"lib/reconcile/a.cpp", "#include \"lib/nic/backend.h\"", ""},
+        Planted{"lib/reconcile/a.cpp", "#include \"lib/nic_model/model_backend.h\"", "may not include lib/nic_model"},
+        Planted{"policy/a.cpp", "#include \"lib/nic/backend.h\"", "policy may not include lib/nic"},
+        Planted{"policy/a.cpp", "#include \"daemon/types.h\"", "policy may not include daemon"},
+        Planted{"daemon/a.cpp", "#include \"tools/rdma-qosctl/a.h\"", "daemon may not include tools/rdma-qosctl"},
+        Planted{"tools/rdma-qosctl/a.cpp", "#include \"lib/reconcile/reconciler.h\"", "may not include lib/reconcile"},
+        Planted{"lib/base/a.cpp", "#include \"error.h\"", "not given from the project's root"},
+        Planted{"lib/base/a.cpp", "#include \"tests/support/golden.h\"", "of the tests"},
+        Planted{"tests/unit/a.cpp", "#include \"lib/nic/backend.h\"\n#include <yaml-cpp/yaml.h>", ""}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Libraries, PlantedSource,
+    ::testing::Values(
+        Planted{"policy/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
+        Planted{"policy/reader.cpp", "#include <yaml-cpp/yaml.h>", "may only stand in policy/yaml_reader.cpp"},
+        Planted{"lib/bus/server.cpp", "#include <systemd/sd-bus.h>", ""},
+        Planted{"lib/base/log.cpp", "#include <systemd/sd-journal.h>", "may only stand in lib/bus/"},
+        Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic/"},
+        Planted{"lib/nic_model/a.cpp", "#include <rdma/rdma_cma.h>", "may only stand in lib/nic/"},
+        Planted{"lib/base/log.h", "#include <spdlog/spdlog.h>", "may only stand in daemon/"},
+        Planted{"daemon/main.cpp", "#include <gtest/gtest.h>", "may only stand in tests/"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Links, PlantedSource,
+    ::testing::Values(
+        Planted{"policy/CMakeLists.txt", "rdmaqos_library(policy LINK PUBLIC rdmaqos_tree PRIVATE yaml-cpp)", ""},
+        Planted{"lib/tree/CMakeLists.txt", "rdmaqos_library(tree\n LINK PUBLIC rdmaqos_policy)",
+                "lib/tree/CMakeLists.txt:2: lib/tree may not link policy"},
+        Planted{"lib/tree/CMakeLists.txt", "# rdmaqos_policy is above us\n", ""},
+        Planted{"lib/reconcile/CMakeLists.txt", "LINK PUBLIC rdmaqos_nic_model", "may not link lib/nic_model"},
+        Planted{"lib/base/CMakeLists.txt", "LINK PUBLIC PkgConfig::systemd", "may only be linked in lib/bus/"},
+        Planted{"daemon/CMakeLists.txt", "LINK PRIVATE yaml-cpp", "may only be linked in policy/"},
+        Planted{"lib/bus/CMakeLists.txt", "LINK PUBLIC spdlog::spdlog", "may only be linked in daemon/"}));
+
+TEST(Layering, PlantedLongFileIsFound)
+{
+    std::string text(kMaxLines, '\n');
+    EXPECT_THAT(check_length("lib/base/a.cpp", text), IsEmpty());
+    text += '\n';
+    EXPECT_THAT(check_length("lib/base/a.cpp", text), ElementsAre("lib/base/a.cpp: 601 lines, more than 600"));
+}
+
+TEST(Layering, FoldersAreKnownByTheirFiles)
+{
+    EXPECT_EQ(folder_of("lib/nic_model/model_backend.cpp"), "lib/nic_model");
+    EXPECT_EQ(folder_of("lib/nic/backend.h"), "lib/nic");
+    EXPECT_EQ(folder_of("tests/unit/base/error_test.cpp"), "");
+    EXPECT_EQ(folder_of("libra/base.cpp"), "");
+}
+
+}    // namespace
+}    // namespace rdmaqos::layering

@@ -1,0 +1,125 @@
+// Every message the readers can give, as people see it. A case is tests/golden/diagnostics/NAME.yaml; "# file: NAME"
+// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation) names another reader.
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "policy/yaml_reader.h"
+#include "tests/support/golden.h"
+#include "tests/unit/policy/reader_support.h"
+
+namespace rdmaqos::test {
+namespace {
+
+std::vector<std::string> cases()
+{
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(source_dir() + "/tests/golden/diagnostics")) {
+        if (entry.path().extension() == ".yaml") {
+            names.push_back(entry.path().stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::vector<std::shared_ptr<const SourceFile>> split(const std::string& name, const std::string& text)
+{
+    constexpr std::string_view kMarker = "# file: ";
+    std::vector<std::shared_ptr<const SourceFile>> files;
+    SourceFile file{name, {}};
+    bool named = false;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(kMarker)) {
+            if (named) {
+                files.push_back(std::make_shared<const SourceFile>(std::move(file)));
+            }
+            file = {line.substr(kMarker.size()), {}};
+            named = true;
+            continue;
+        }
+        file.text += line + '\n';
+    }
+    files.push_back(std::make_shared<const SourceFile>(std::move(file)));
+    return files;
+}
+
+std::string diagnostics_of(const std::string& name)
+{
+    const std::string text = read_text(source_dir() + "/tests/golden/diagnostics/" + name + ".yaml");
+    if (text.starts_with("# kind: settings\n")) {
+        return shown(read_settings(source(name + ".yaml", text)));
+    }
+    if (text.starts_with("# kind: fabric\n")) {
+        return shown(read_fabric(source(name + ".yaml", text)));
+    }
+    if (text.starts_with("# kind: simulation\n")) {
+        return shown(read_simulation(source(name + ".yaml", text), Capabilities{}));
+    }
+    return shown(read_policy(split(name + ".yaml", text), fake_names()));
+}
+
+class GoldenDiagnostics : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenDiagnostics, AreAsAccepted)
+{
+    const std::string actual = diagnostics_of(GetParam());
+    EXPECT_FALSE(actual.empty());
+    expect_golden("diagnostics/" + GetParam() + ".txt", actual);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenDiagnostics, testing::ValuesIn(cases()), [](const auto& test) {
+    std::string name = test.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+// What cannot be kept as a text file.
+TEST(GoldenDiagnosticsOfBytes, AreAsAccepted)
+{
+    std::string text;
+    const auto add = [&](const std::string& name, const std::string& content) {
+        text += shown(read_policy({source(name, content)}, fake_names()));
+    };
+    add("nul.yaml", std::string("version: 1\nqos-levels:\0", 23));
+    add("utf-16.yaml", std::string("v\0e\0r\0s\0", 8));
+    add("escape.yaml", "version: 1 # \x1b[31m\n");
+    add("latin-1.yaml", "version: 1\nqos-levels: [{name: caf\xe9}]\n");
+    add("overlong.yaml", "version: \xc0\xb1\n");
+    add("bom.yaml", "\xef\xbb\xbfversion: 1\n");
+    add("look-ahead.yaml", "version: 1\nqos-levels: [" + std::string(1U << 20U, '[') + "\n");
+    expect_golden("diagnostics/bytes.txt", text);
+}
+
+TEST(GoldenDiagnosticsOfLimits, AreAsAccepted)
+{
+    reader::YamlLimits limits;
+    limits.nodes = 10;
+    limits.text_size = 100;
+    std::string text;
+    for (const std::string body : {"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n", "[1, 2, 3, 4, 5, 6, 7, 8, 9]\n"}) {
+        Diagnostics diagnostics;
+        reader::Context context({source("nodes.yaml", body)}, diagnostics);
+        static_cast<void>(reader::read_yaml(context, 0, limits));
+        text += render(diagnostics, Colour::Off);
+    }
+    Diagnostics diagnostics;
+    reader::Context context({source("large.yaml", std::string(101, ' '))}, diagnostics);
+    static_cast<void>(reader::read_yaml(context, 0, limits));
+    expect_golden("diagnostics/limits.txt", text + render(diagnostics, Colour::Off));
+}
+
+TEST(GoldenDiagnosticsOfLongNames, AreAsAccepted)
+{
+    std::string nodes = "scheduling-nodes:\n  - {name: n1}\n";
+    for (int i = 2; i <= 34; ++i) {
+        nodes += "  - {name: n" + std::to_string(i) + ", parent: n" + std::to_string(i - 1) + "}\n";
+    }
+    const auto deep = read_body(nodes + "qos-levels: [{name: DEFAULT, schedule: {parent: n34}}]\n");
+    const auto use = read_body("qos-levels: [{name: DEFAULT, use: " + std::string(5000, 'x') + "}]\n");
+    expect_golden("diagnostics/too-much.txt", shown(deep) + shown(use));
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,156 @@
+// Files and directories: what is read of a host, and what cannot be read.
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+#include "tests/unit/policy/reader_support.h"
+
+namespace rdmaqos::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class HostPolicy : public testing::Test {
+protected:
+    HostPolicy()
+    {
+        std::string pattern = (fs::temp_directory_path() / "rdmaqos-reader-XXXXXX").string();
+        root_ = mkdtemp(pattern.data());
+    }
+    ~HostPolicy() override { fs::remove_all(root_); }
+
+    void write(const std::string& path, const std::string& text)
+    {
+        fs::create_directories((root_ / path).parent_path());
+        std::ofstream(root_ / path) << text;
+    }
+    void link(const std::string& path, const std::string& target)
+    {
+        fs::create_directories((root_ / path).parent_path());
+        fs::create_symlink(target, root_ / path);
+    }
+    [[nodiscard]] std::vector<std::string> files() const
+    {
+        std::vector<std::string> names;
+        for (const auto& path : host_policy_files(root_)) {
+            names.push_back(path.string());
+        }
+        return names;
+    }
+    [[nodiscard]] ReadResult<Policy> read() const { return read_host_policy(root_, fake_names()); }
+
+    fs::path root_;
+};
+
+const std::string kGood = "version: 1\nqos-levels: [{name: DEFAULT}]\n";
+
+TEST_F(HostPolicy, FilesMergeByNameWhicheverDirectoryTheyAreIn)
+{
+    for (const auto* path : {"usr/lib/rdma-qos/policy.d/10-a.yaml", "usr/lib/rdma-qos/policy.d/90-z.yaml",
+                             "usr/lib/rdma-qos/policy.yaml", "etc/rdma-qos/policy.yaml",
+                             "etc/rdma-qos/policy.d/20-b.yaml", "etc/rdma-qos/policy.d/50-policy.yaml",
+                             "etc/rdma-qos/policy.d/90-z.yaml", "etc/rdma-qos/policy.d/.hidden.yaml",
+                             "etc/rdma-qos/policy.d/notes.txt", "etc/rdma-qos/policy.d/20-b.yaml~"}) {
+        write(path, kGood);
+    }
+    EXPECT_EQ(files(), (std::vector<std::string>{
+                           "/usr/lib/rdma-qos/policy.d/10-a.yaml", "/etc/rdma-qos/policy.d/20-b.yaml",
+                           "/etc/rdma-qos/policy.yaml", "/etc/rdma-qos/policy.d/50-policy.yaml",
+                           "/etc/rdma-qos/policy.d/90-z.yaml"}));
+}
+
+TEST_F(HostPolicy, ALinkToDevNullDisables)
+{
+    write("usr/lib/rdma-qos/policy.yaml", kGood);
+    write("usr/lib/rdma-qos/policy.d/10-a.yaml", "broken: [");
+    link("etc/rdma-qos/policy.d/10-a.yaml", "/dev/null");
+    EXPECT_EQ(files(), std::vector<std::string>{"/usr/lib/rdma-qos/policy.yaml"});
+    EXPECT_TRUE(read().value);
+    link("etc/rdma-qos/policy.yaml", "/dev/null");
+    EXPECT_TRUE(files().empty());
+    expect_only_error(read(), "there is no policy file");
+}
+
+TEST_F(HostPolicy, NamesFilesAsTheUserKnowsThem)
+{
+    write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
+    EXPECT_EQ(read().diagnostics.all().at(0).location.to_string(), "/etc/rdma-qos/policy.yaml:2:34");
+}
+
+TEST_F(HostPolicy, NoFileSaysWhereOneIsExpected)
+{
+    const auto result = read();
+    expect_only_error(result, "there is no policy file");
+    EXPECT_NE(shown(result).find("/etc/rdma-qos/policy.yaml"), std::string::npos);
+}
+
+TEST_F(HostPolicy, WhatCannotBeReadIsReportedWithTheRest)
+{
+    write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n"
+                                      "qos-match-rules: [{pkey: 1, qos-level-name: perhaps-there}]\n");
+    fs::create_directories(root_ / "etc/rdma-qos/policy.d/60-dir.yaml");
+    ASSERT_EQ(mkfifo((root_ / "etc/rdma-qos/policy.d/70-fifo.yaml").c_str(), 0600), 0);
+    link("etc/rdma-qos/policy.d/80-dangling.yaml", "nowhere");
+    const auto result = read();
+    EXPECT_EQ(result.value, nullptr);
+    EXPECT_EQ(shown(result), R"(/etc/rdma-qos/policy.d/60-dir.yaml: error: is a directory, not a regular file
+/etc/rdma-qos/policy.d/70-fifo.yaml: error: is a FIFO, not a regular file
+/etc/rdma-qos/policy.d/80-dangling.yaml: error: cannot be opened (No such file or directory)
+/etc/rdma-qos/policy.yaml:2:34: error: `sl` must be from 0 to 15, not 99
+    2 | qos-levels: [{name: DEFAULT, sl: 99}]
+      |                                  ^~
+4 errors
+)");
+}
+
+TEST_F(HostPolicy, ADirectoryThatCannotBeListedIsReported)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    write("etc/rdma-qos/policy.d", "a file where a directory should be");
+    const auto result = read();
+    expect_only_error(result, "cannot be listed (Not a directory)");
+}
+
+TEST_F(HostPolicy, OneFileOfAnyKindGivesADiagnostic)
+{
+    write("good.yaml", kGood);
+    EXPECT_TRUE(read_policy_file(root_ / "good.yaml", fake_names()).value);
+    expect_only_error(read_policy_file(root_ / "none.yaml", fake_names()), "cannot be opened (No such file or directory)");
+    expect_only_error(read_policy_file(root_, fake_names()), "is a directory, not a regular file");
+    expect_only_error(read_policy_file("/dev/zero", fake_names()), "is a device, not a regular file");
+    const fs::path fifo = root_ / "fifo";
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    expect_only_error(read_policy_file(fifo, fake_names()), "is a FIFO, not a regular file");
+    write("huge.yaml", "");
+    fs::resize_file(root_ / "huge.yaml", 1ULL << 30U);
+    expect_only_error(read_policy_file(root_ / "huge.yaml", fake_names()),
+                      "is 1073741824 bytes large; at most 8 MiB is read");
+}
+
+TEST_F(HostPolicy, ADescriptorIsReadFromItsStart)
+{
+    write("good.yaml", kGood);
+    const UniqueFd fd(open((root_ / "good.yaml").c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(lseek(fd.get(), 5, SEEK_SET), 5);
+    const auto result = read_policy_fd(fd.get(), "passed.yaml", fake_names());
+    ASSERT_TRUE(result.value) << shown(result);
+    EXPECT_EQ(result.value->sources.at(0)->name, "passed.yaml");
+    EXPECT_EQ(lseek(fd.get(), 0, SEEK_CUR), 5);
+    expect_only_error(read_policy_fd(-1, "closed.yaml", fake_names()), "cannot be read (Bad file descriptor)");
+}
+
+TEST(HostNames, KnowRoot)
+{
+    const NameService names = NameService::host();
+    EXPECT_EQ(names.uid_of("root"), 0U);
+    EXPECT_EQ(names.gid_of("root"), 0U);
+    EXPECT_EQ(names.uid_of("no-such-user-here"), std::nullopt);
+    EXPECT_EQ(names.gid_of("no-such-group-here"), std::nullopt);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,89 @@
+#include "tests/unit/policy/reader_support.h"
+
+namespace rdmaqos::test {
+namespace {
+
+TEST(ReadTree, ParentsComeBeforeChildren)
+{
+    const Policy policy = read_good(R"(
+scheduling-nodes:
+  - {name: c, parent: b}
+  - {name: b, parent: A}
+  - {name: a}
+  - {name: d, parent: a}
+qos-levels:
+  - {name: DEFAULT}
+  - {name: x, schedule: {parent: c}}
+  - {name: y, schedule: {parent: d}}
+)");
+    ASSERT_EQ(policy.nodes.size(), 4U);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
+        const auto& node = policy.nodes[i];
+        names.push_back(node.name + (node.parent ? "<" + policy.nodes[*node.parent].name : ""));
+        EXPECT_TRUE(!node.parent || *node.parent < i);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"a", "b<a", "d<a", "c<b"}));
+    EXPECT_EQ(policy.nodes.at(*policy.levels[1].schedule->parent).name, "c");
+}
+
+TEST(ReadTree, SiblingsWithoutAMinRateShareTheRemainder)
+{
+    read_good("qos-levels:\n  - {name: DEFAULT}\n"
+              "  - {name: a, schedule: {min-rate: 10Gbps}, allow: {user: alice}}\n"
+              "  - {name: b, schedule: {share: 3}}\n  - {name: c, schedule: {}}\n");
+}
+
+struct Case {
+    std::string body;
+    std::string message;    // empty: all is well
+};
+
+class ReadTreeCases : public testing::TestWithParam<Case> {};
+
+TEST_P(ReadTreeCases, AreToldApart)
+{
+    const std::string body = "qos-levels:\n  - {name: DEFAULT}\n" + GetParam().body;
+    if (GetParam().message.empty()) {
+        read_good(body);
+    } else {
+        expect_error(body, GetParam().message);
+    }
+}
+
+const std::string kAlice = ", allow: {user: alice}}\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, ReadTreeCases,
+    testing::Values(
+        // Exactly as much as there is.
+        Case{"  - {name: a, schedule: {parent: n, min-rate: 6Gbps}" + kAlice +
+                 "  - {name: b, schedule: {parent: n, min-rate: 4Gbps}" + kAlice +
+                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}]\n",
+             ""},
+        Case{"  - {name: a, schedule: {parent: n, min-rate: 6Gbps}" + kAlice +
+                 "  - {name: b, schedule: {parent: n, min-rate: 4001Mbps}" + kAlice +
+                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}]\n",
+             "the min-rates below `n` add up to 10.001 Gbit/s, more than its `max-rate` 10 Gbit/s"},
+        // Through a node without rates of its own.
+        Case{"  - {name: a, schedule: {parent: m, min-rate: 11Gbps}" + kAlice +
+                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}, {name: m, parent: n}]\n",
+             "the min-rates below `n` add up to 11 Gbit/s, more than its `max-rate` 10 Gbit/s"},
+        // A node's own guarantee counts if it is more than that of those below.
+        Case{"  - {name: a, schedule: {parent: m, min-rate: 1Gbps}" + kAlice +
+                 "scheduling-nodes: [{name: n, max-rate: 10Gbps}, {name: m, parent: n, min-rate: 11Gbps}]\n",
+             "the min-rates below `n` add up to 11 Gbit/s, more than its `max-rate` 10 Gbit/s"},
+        Case{"  - {name: a, schedule: {min-rate: 2Gbps, max-rate: 2Gbps}" + kAlice, ""},
+        Case{"  - {name: a, schedule: {min-rate: 2001Mbps, max-rate: 2Gbps}" + kAlice,
+             "`min-rate` 2.001 Gbit/s is above `max-rate` 2 Gbit/s"},
+        // The same name is fine with another parent, or without a place in the tree.
+        Case{"  - {name: n, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n", ""},
+        Case{"  - {name: n}\n  - {name: m, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n", ""},
+        Case{"  - {name: N, schedule: {}}\n  - {name: m, schedule: {parent: n}}\nscheduling-nodes: [{name: n}]\n",
+             "qos-level `N` has the name of a scheduling-node with the same parent"},
+        Case{"  - {name: a, schedule: {parent: n}}\nscheduling-nodes: [{name: n, parent: n}]\n",
+             "scheduling-node `n` is its own ancestor"}),
+    [](const auto& test) { return std::to_string(test.index); });
+
+}    // namespace
+}    // namespace rdmaqos::test

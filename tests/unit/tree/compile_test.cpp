@@ -1,0 +1,494 @@
+#include "lib/tree/compile.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/tree/support.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<FindingKind> kinds(const Compiled& compiled)
+{
+    std::vector<FindingKind> result;
+    for (const auto& finding : compiled.findings) {
+        result.push_back(finding.kind);
+    }
+    return result;
+}
+
+const Finding& only(const Compiled& compiled, FindingKind kind)
+{
+    static const Finding kNone{};
+    const auto found = std::find_if(compiled.findings.begin(), compiled.findings.end(),
+                                    [kind](const Finding& finding) { return finding.kind == kind; });
+    EXPECT_NE(found, compiled.findings.end());
+    return found == compiled.findings.end() ? kNone : *found;
+}
+
+const Element& at(const Compiled& compiled, const std::string& path)
+{
+    static const Element kNone{};
+    const auto found = compiled.tree.find(ElementPath(path));
+    EXPECT_NE(found, compiled.tree.end()) << path;
+    return found == compiled.tree.end() ? kNone : found->second;
+}
+
+std::uint32_t share_of(const Compiled& compiled, const std::string& path)
+{
+    return at(compiled, path).attributes.share;
+}
+
+std::vector<Principal> processes(const std::string& class_path, int count)
+{
+    std::vector<Principal> result;
+    for (int i = 0; i < count; ++i) {
+        result.push_back(principal(class_path, {"pid:" + std::to_string(i)}));
+    }
+    return result;
+}
+
+TEST(Compile, AnEmptyPolicyIsAnEmptyTree)
+{
+    const auto compiled = compile(input({}));
+    EXPECT_THAT(compiled.tree, IsEmpty());
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, RootHasNeitherShareNorCap)
+{
+    const auto compiled = compile(input({level("/bulk")}));
+    EXPECT_EQ(at(compiled, "/"), (Element{ElementKind::Node, ElementPath(), {}}));
+}
+
+TEST(Compile, SharesThatFitAreKept)
+{
+    const auto compiled = compile(input({level("/a", share(70)), level("/b", share(30))}));
+    EXPECT_EQ(share_of(compiled, "/a"), 70U);
+    EXPECT_EQ(share_of(compiled, "/b"), 30U);
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, SharesAboveTheRangeAreScaled)
+{
+    const auto compiled = compile(input({level("/a", share(2000)), level("/b", share(1000))}));
+    EXPECT_EQ(share_of(compiled, "/a"), 2U);
+    EXPECT_EQ(share_of(compiled, "/b"), 1U);
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, AnErrorOfSharesAboveFivePercentIsReported)
+{
+    const auto compiled = compile(input({level("/a", share(1000)), level("/b", share(1))}));
+    EXPECT_EQ(share_of(compiled, "/a"), 100U);
+    EXPECT_EQ(share_of(compiled, "/b"), 1U);
+    const auto& finding = only(compiled, FindingKind::ShareError);
+    EXPECT_FALSE(finding.is_error);
+    EXPECT_EQ(finding.path.text(), "/b");
+    EXPECT_EQ(finding.asked, "0.10 % of /");
+    EXPECT_EQ(finding.reached, "0.99 %");
+}
+
+TEST(Compile, DeviceDefaultIsZeroAndNotScaled)
+{
+    RateSpec device_default;
+    device_default.share.reset();
+    const auto compiled = compile(
+        input({level("/a", share(2000)), level("/b", share(1000)), level("/c", device_default)}));
+    EXPECT_EQ(share_of(compiled, "/a"), 2U);
+    EXPECT_EQ(share_of(compiled, "/b"), 1U);
+    EXPECT_EQ(share_of(compiled, "/c"), 0U);
+}
+
+TEST(Compile, AFairClassIsANodeWithOthers)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.principals = processes("/rpc", 2);
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/rpc").kind, ElementKind::Node);
+    EXPECT_EQ(at(compiled, "/rpc/others").kind, ElementKind::Leaf);
+    EXPECT_EQ(at(compiled, "/rpc/pid:1").kind, ElementKind::Leaf);
+    EXPECT_THAT(compiled.principal_leaves, ElementsAre(ElementPath("/rpc/pid:0"), ElementPath("/rpc/pid:1")));
+    EXPECT_EQ(compiled.classes.at(ElementPath("/rpc")).shared_leaf.text(), "/rpc/others");
+}
+
+TEST(Compile, OnePrincipalTwiceHasOneLeaf)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.principals = {principal("/rpc", {"pid:1"}), principal("/rpc", {"pid:1"})};
+    in.principals[1].max_rate = gbps(5);
+    const auto compiled = compile(in);
+    EXPECT_EQ(leaf_count(compiled.tree), 2U);
+    EXPECT_EQ(at(compiled, "/rpc/pid:1").attributes.max_rate, gbps(5));
+}
+
+TEST(Compile, APrincipalOfAnUnknownClassHasNoLeaf)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.principals = {principal("/nope", {"pid:1"})};
+    EXPECT_THAT(compile(in).principal_leaves, ElementsAre(ElementPath()));
+}
+
+TEST(Compile, BeyondTheLeafBudgetPrincipalsShareOthers)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.spec.elements[0].leaf_budget = 2;
+    in.principals = processes("/rpc", 5);
+    const auto compiled = compile(in);
+    EXPECT_EQ(leaf_count(compiled.tree), 3U);
+    EXPECT_EQ(compiled.principal_leaves[1].text(), "/rpc/pid:1");
+    EXPECT_EQ(compiled.principal_leaves[2].text(), "/rpc/others");
+    const auto& finding = only(compiled, FindingKind::BudgetExceeded);
+    EXPECT_FALSE(finding.is_error);
+    EXPECT_EQ(finding.asked, "a leaf for each process, 5 in all");
+    EXPECT_EQ(finding.reached, "2 with their own, 3 sharing /rpc/others");
+    EXPECT_THAT(finding.why, HasSubstr("leaf-budget 2"));
+}
+
+TEST(Compile, The300thProcessSharesOthers)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process), level("/bulk")});
+    in.leaf_reserve = 4;
+    in.principals = processes("/rpc", 300);
+    const auto compiled = compile(in);
+    EXPECT_EQ(leaf_count(compiled.tree), 252U);
+    EXPECT_EQ(compiled.principal_leaves[249].text(), "/rpc/pid:249");
+    EXPECT_EQ(compiled.principal_leaves[250].text(), "/rpc/others");
+    EXPECT_EQ(compiled.principal_leaves[299].text(), "/rpc/others");
+    EXPECT_EQ(only(compiled, FindingKind::BudgetExceeded).reached, "250 with their own, 50 sharing /rpc/others");
+}
+
+TEST(Compile, ElementsAreABudgetToo)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.capabilities.max_elements = 5;    // root, class, others and two more
+    in.principals = processes("/rpc", 4);
+    const auto compiled = compile(in);
+    EXPECT_EQ(compiled.tree.size(), 5U);
+    EXPECT_THAT(only(compiled, FindingKind::BudgetExceeded).why, HasSubstr("elements are used up"));
+}
+
+TEST(Compile, MoreClassesThanLeaves)
+{
+    auto in = input({level("/a"), level("/b"), level("/c")});
+    in.capabilities.max_leaves = 2;
+    const auto compiled = compile(in);
+    EXPECT_EQ(leaf_count(compiled.tree), 2U);
+    EXPECT_TRUE(compiled.classes.at(ElementPath("/c")).shared_leaf.empty());
+    EXPECT_TRUE(only(compiled, FindingKind::NoLeaf).is_error);
+    EXPECT_EQ(only(compiled, FindingKind::NoLeaf).path.text(), "/c");
+}
+
+TEST(Compile, AResponderIsALeafBesideItsClass)
+{
+    auto in = input({node("/t"), level("/t/rpc", share(60), FairBy::Process)});
+    in.spec.elements[1].responder = share(20, gbps(20));
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/t/rpc.responder"), (Element{ElementKind::Leaf, ElementPath("/t"), {20, gbps(20)}}));
+    EXPECT_EQ(compiled.classes.at(ElementPath("/t/rpc")).responder_leaf.text(), "/t/rpc.responder");
+}
+
+TEST(Compile, AResponderDoesNotTakeAnotherClassesPath)
+{
+    auto in = input({level("/rpc"), level("/rpc.responder")});
+    in.spec.elements[0].responder = share(1);
+    const auto compiled = compile(in);
+    EXPECT_EQ(compiled.classes.at(ElementPath("/rpc")).responder_leaf.text(), "/rpc.responder'");
+    EXPECT_EQ(leaf_count(compiled.tree), 3U);
+}
+
+TEST(Compile, ADeviceWithoutResponderLeaves)
+{
+    auto in = input({level("/rpc")});
+    in.spec.elements[0].responder = share(20);
+    in.capabilities.responder_leaf = false;
+    const auto compiled = compile(in);
+    EXPECT_TRUE(compiled.classes.at(ElementPath("/rpc")).responder_leaf.empty());
+    EXPECT_TRUE(only(compiled, FindingKind::NotSupported).is_error);
+}
+
+TEST(Compile, ClassesHaveLeavesBeforeResponders)
+{
+    auto in = input({level("/a"), level("/b")});
+    in.spec.elements[0].responder = share(1);
+    in.capabilities.max_leaves = 2;
+    const auto compiled = compile(in);
+    EXPECT_FALSE(compiled.classes.at(ElementPath("/b")).shared_leaf.empty());
+    EXPECT_TRUE(compiled.classes.at(ElementPath("/a")).responder_leaf.empty());
+    EXPECT_EQ(only(compiled, FindingKind::NoLeaf).path.text(), "/a.responder");
+}
+
+TEST(Compile, QueuePairsOfAProcessHaveANodeBetween)
+{
+    auto in = input({level("/rpc", {}, FairBy::Process)});
+    in.principals = {principal("/rpc", {"pid:1", "qp:17"}), principal("/rpc", {"pid:1", "qp:18"}),
+                     principal("/rpc", {"pid:1"})};
+    in.principals[0].max_rate = gbps(5);
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/rpc/pid:1").kind, ElementKind::Node);
+    EXPECT_EQ(at(compiled, "/rpc/pid:1/qp:17"), (Element{ElementKind::Leaf, ElementPath("/rpc/pid:1"), {1, gbps(5)}}));
+    EXPECT_EQ(compiled.principal_leaves[2].text(), "/rpc/pid:1/others");
+}
+
+TEST(Compile, AClassThatIsOneLeafIsSplitForCappedQueuePairs)
+{
+    auto in = input({level("/bulk", share(30))});
+    in.principals = {principal("/bulk", {}), principal("/bulk", {"qp:17"})};
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/bulk").kind, ElementKind::Node);
+    EXPECT_EQ(share_of(compiled, "/bulk"), 30U);
+    EXPECT_THAT(compiled.principal_leaves, ElementsAre(ElementPath("/bulk/others"), ElementPath("/bulk/qp:17")));
+    EXPECT_EQ(compiled.classes.at(ElementPath("/bulk")).shared_leaf.text(), "/bulk/others");
+}
+
+TEST(Compile, AClassOnTheLowestLevelIsNotSplit)
+{
+    auto in = input({node("/a"), node("/a/b"), level("/a/b/bulk")});
+    in.principals = {principal("/a/b/bulk", {"qp:17"})};
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/a/b/bulk").kind, ElementKind::Leaf);
+    EXPECT_EQ(compiled.principal_leaves[0].text(), "/a/b/bulk");
+    EXPECT_THAT(only(compiled, FindingKind::BudgetExceeded).why, HasSubstr("no level left"));
+}
+
+// ---- folding
+
+TEST(Compile, AnOnlyChildInheritsEverythingOfItsFoldedParent)
+{
+    auto in = input({node("/a", share(70)), node("/a/b", share(1, gbps(20))),
+                     level("/a/b/x", share(5), FairBy::Process), level("/a/y", share(3)), level("/z", share(30))});
+    const auto compiled = compile(in);
+    EXPECT_EQ(depth(compiled.tree), 4U);
+    EXPECT_FALSE(compiled.tree.contains(ElementPath("/a/b")));
+    EXPECT_EQ(at(compiled, "/a/b/x"), (Element{ElementKind::Node, ElementPath("/a"), {1, gbps(20)}}));
+    EXPECT_EQ(share_of(compiled, "/a/y"), 3U);
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
+    EXPECT_FALSE(compiled.findings[0].is_error);
+}
+
+TEST(Compile, FoldingMultipliesShares)
+{
+    auto in = input({node("/a", share(70)), level("/a/x", share(2)), level("/a/y", share(5)), level("/b", share(30))});
+    in.capabilities.max_depth = 2;
+    const auto compiled = compile(in);
+    EXPECT_EQ(share_of(compiled, "/a/x"), 2U);
+    EXPECT_EQ(share_of(compiled, "/a/y"), 5U);
+    EXPECT_EQ(share_of(compiled, "/b"), 3U);
+    EXPECT_EQ(at(compiled, "/a/x").parent, ElementPath::root());
+}
+
+TEST(Compile, ALostCapIsReportedWithWhatIsReached)
+{
+    auto in = input({node("/a", share(1, gbps(40))), level("/a/x"), level("/a/y")});
+    in.capabilities.max_depth = 2;
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/a/x").attributes.max_rate, gbps(40));
+    const auto& finding = only(compiled, FindingKind::CapLost);
+    EXPECT_TRUE(finding.is_error);
+    EXPECT_EQ(finding.path.text(), "/a");
+    EXPECT_EQ(finding.asked, "max-rate 40 Gbit/s for all below it");
+    EXPECT_EQ(finding.reached, "at most 40 Gbit/s for each of 2 elements by itself, 80 Gbit/s together");
+}
+
+TEST(Compile, ACapThatItsChildrenKeepAnywayIsNotLost)
+{
+    auto in = input(
+        {node("/a", share(1, gbps(40))), level("/a/x", share(1, gbps(20))), level("/a/y", share(1, gbps(20)))});
+    in.capabilities.max_depth = 2;
+    EXPECT_THAT(kinds(compile(in)), ElementsAre(FindingKind::Folded));
+}
+
+TEST(Compile, NodesWithoutCapAreFoldedFirst)
+{
+    auto in = input({node("/a"), level("/a/1"), node("/a/b", share(1, gbps(40))), level("/a/b/2"), node("/a/b/c"),
+                     level("/a/b/c/3"), level("/a/b/c/4"), node("/z")});
+    const auto compiled = compile(in);
+    EXPECT_EQ(depth(compiled.tree), 4U);
+    EXPECT_TRUE(compiled.tree.contains(ElementPath("/a/b")));
+    EXPECT_FALSE(compiled.tree.contains(ElementPath("/a/b/c")));
+    EXPECT_EQ(at(compiled, "/a/b/c/3").parent.text(), "/a/b");
+}
+
+TEST(Compile, PrincipalsDoNotChangeWhatIsFolded)
+{
+    auto in = input({node("/a"), level("/a/1"), node("/a/b"), level("/a/b/x", {}, FairBy::Process), level("/a/b/y")});
+    const auto empty = compile(in);
+    in.principals = {principal("/a/b/x", {"pid:1", "qp:1"}), principal("/a/b/x", {"pid:1", "qp:2"}),
+                     principal("/a/b/x", {"pid:2", "qp:3"})};
+    const auto busy = compile(in);
+    EXPECT_EQ(depth(busy.tree), 4U);
+    for (const auto& [path, element] : empty.tree) {
+        EXPECT_EQ(at(busy, path.text()).parent, element.parent) << path.text();
+    }
+    EXPECT_TRUE(busy.tree.contains(ElementPath("/a/b/x/pid:1/qp:1")));
+}
+
+TEST(Compile, QueuePairsOfAFoldedProcessShareItsPart)
+{
+    auto in = input({node("/a"), level("/a/x", {}, FairBy::Process), level("/a/y")});
+    in.principals = {principal("/a/x", {"pid:1", "qp:1"}), principal("/a/x", {"pid:1", "qp:2"}),
+                     principal("/a/x", {"pid:2"})};
+    const auto compiled = compile(in);
+    EXPECT_EQ(at(compiled, "/a/x/pid:1/qp:1").parent.text(), "/a/x");
+    EXPECT_EQ(share_of(compiled, "/a/x/pid:1/qp:1"), 1U);
+    EXPECT_EQ(share_of(compiled, "/a/x/pid:1/qp:2"), 1U);
+    EXPECT_EQ(share_of(compiled, "/a/x/pid:2"), 2U);
+    EXPECT_EQ(share_of(compiled, "/a/x/others"), 2U);
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
+}
+
+// ---- min-rates
+
+TEST(Compile, AMinRateBecomesAWeight)
+{
+    const auto compiled = compile(
+        input({level("/a", min_rate(gbps(10))), level("/b", share(60)), level("/c", share(30))}));
+    EXPECT_EQ(share_of(compiled, "/a"), 1U);
+    EXPECT_EQ(share_of(compiled, "/b"), 6U);
+    EXPECT_EQ(share_of(compiled, "/c"), 3U);
+    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/a")), gbps(10));
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, MinRatesFollowTheLinkSpeed)
+{
+    const auto at_25 = compile(input({level("/a", min_rate(gbps(10))), level("/b")}, gbps(25)));
+    EXPECT_EQ(share_of(at_25, "/a"), 2U);
+    EXPECT_EQ(share_of(at_25, "/b"), 3U);
+}
+
+TEST(Compile, AMinRateThatCannotBeMetIsAnError)
+{
+    const auto compiled = compile(input({level("/a", min_rate(gbps(8))), level("/b", min_rate(gbps(8)))}, gbps(10)));
+    const auto& finding = only(compiled, FindingKind::MinRateMissed);
+    EXPECT_TRUE(finding.is_error);
+    EXPECT_EQ(to_string(finding),
+              "/a: asked min-rate 8 Gbit/s, reached 5 Gbit/s: the port has 10 Gbit/s for 2 elements "
+              "when all are busy");
+}
+
+TEST(Compile, AMinRateIsAgainstItsParentsCapacity)
+{
+    const auto compiled = compile(
+        input({node("/t", share(1)), level("/t/a", min_rate(gbps(60))), level("/t/b"), level("/s", share(1))}));
+    EXPECT_EQ(only(compiled, FindingKind::MinRateMissed).why,
+              "its parent /t has 50 Gbit/s for 2 elements when all are busy");
+}
+
+TEST(Compile, AParentsCapLimitsItsGuarantees)
+{
+    const auto compiled = compile(
+        input({node("/t", share(1, gbps(20))), level("/t/a", min_rate(gbps(15))), level("/t/b")}));
+    EXPECT_EQ(share_of(compiled, "/t/a"), 3U);
+    EXPECT_EQ(share_of(compiled, "/t/b"), 1U);
+    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/t/a")), gbps(15));
+}
+
+TEST(Compile, WhatACappedSiblingLeavesIsGuaranteedToTheOthers)
+{
+    const auto compiled = compile(input({level("/g1", share(7)), level("/g2", share(3, Bandwidth::from_mbps(4096)))}));
+    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/g2")), Bandwidth::from_mbps(4096));
+    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/g1")), Bandwidth::from_mbps(95904));
+}
+
+TEST(Compile, AFoldedNodesMinRateHoldsForItsChildrenTogether)
+{
+    auto in = input({node("/t", min_rate(gbps(40))), level("/t/a"), level("/t/b", share(3)), level("/s", share(1))});
+    in.capabilities.max_depth = 2;
+    const auto compiled = compile(in);
+    EXPECT_GE(compiled.guaranteed.at(ElementPath("/t/a")).kbps() + compiled.guaranteed.at(ElementPath("/t/b")).kbps(),
+              gbps(40).kbps());
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
+}
+
+TEST(Compile, AResponderIsASiblingOfAMinRate)
+{
+    auto in = input({level("/a", min_rate(gbps(80)))});
+    in.spec.elements[0].responder = share(1);
+    const auto compiled = compile(in);
+    EXPECT_EQ(share_of(compiled, "/a"), 4U);
+    EXPECT_EQ(share_of(compiled, "/a.responder"), 1U);
+}
+
+TEST(Compile, WithoutALinkSpeedNothingIsSaidAboutRates)
+{
+    const auto compiled = compile(input({level("/a", min_rate(gbps(200))), level("/b", share(1, gbps(200)))}, {}));
+    EXPECT_THAT(compiled.findings, IsEmpty());
+    EXPECT_THAT(compiled.guaranteed, IsEmpty());
+    EXPECT_EQ(leaf_count(compiled.tree), 2U);
+}
+
+// ---- what a device cannot do
+
+TEST(Compile, ADeviceWithoutScheduling)
+{
+    auto in = input({node("/t"), level("/t/a")});
+    in.capabilities = {};
+    in.principals = {principal("/t/a", {})};
+    const auto compiled = compile(in);
+    EXPECT_THAT(compiled.tree, IsEmpty());
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::NoScheduling));
+    EXPECT_TRUE(compiled.findings[0].is_error);
+    EXPECT_THAT(compiled.principal_leaves, ElementsAre(ElementPath()));
+}
+
+TEST(Compile, ADeviceWithoutShares)
+{
+    auto in = input({level("/a", share(2)), level("/b", share(1))});
+    in.capabilities.shares = false;
+    const auto compiled = compile(in);
+    EXPECT_EQ(share_of(compiled, "/a"), 0U);
+    EXPECT_EQ(only(compiled, FindingKind::NotSupported).reached, "equal parts");
+    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/a")), gbps(50));
+}
+
+TEST(Compile, EqualSharesNeedNoSupport)
+{
+    auto in = input({level("/a"), level("/b")});
+    in.capabilities.shares = false;
+    EXPECT_THAT(compile(in).findings, IsEmpty());
+}
+
+TEST(Compile, ADeviceWithoutCaps)
+{
+    auto in = input({level("/a", share(1, gbps(5)), FairBy::QueuePair)});
+    in.capabilities.rate_caps = false;
+    in.principals = {principal("/a", {"qp:1"})};
+    in.principals[0].max_rate = gbps(1);
+    const auto compiled = compile(in);
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::NotSupported, FindingKind::NotSupported));
+    EXPECT_EQ(at(compiled, "/a").attributes.max_rate, std::nullopt);
+}
+
+TEST(Compile, ACapAboveTheLinkIsAWarning)
+{
+    const auto compiled = compile(input({level("/a", share(1, gbps(40)))}, gbps(25)));
+    EXPECT_FALSE(only(compiled, FindingKind::CapAboveLink).is_error);
+    EXPECT_EQ(at(compiled, "/a").attributes.max_rate, gbps(40));
+}
+
+TEST(Compile, CapsAreWholeMegabits)
+{
+    const auto compiled = compile(input(
+        {level("/a", share(1, Bandwidth::from_kbps(2'999'999))), level("/b", share(1, Bandwidth::from_kbps(10)))}));
+    EXPECT_EQ(at(compiled, "/a").attributes.max_rate, Bandwidth::from_mbps(2999));
+    EXPECT_EQ(at(compiled, "/b").attributes.max_rate, Bandwidth::from_mbps(1));    // 0 would mean no cap at all
+}
+
+TEST(FairBy, HasTheNamesOfThePolicy)
+{
+    EXPECT_EQ(to_string(FairBy::None), "none");
+    EXPECT_EQ(to_string(FairBy::QueuePair), "queue-pair");
+    EXPECT_EQ(to_string(FairBy::Process), "process");
+    EXPECT_EQ(to_string(FairBy::User), "user");
+    EXPECT_EQ(to_string(FairBy::Unit), "unit");
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

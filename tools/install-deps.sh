@@ -1,0 +1,86 @@
+#!/bin/bash
+# Installs the Debian 12 packages that are missing, and nothing else. Does nothing, and needs no rights, when all are there.
+#
+#   tools/install-deps.sh            what building and testing needs
+#   tools/install-deps.sh --demo     what building and the demo need
+#   tools/install-deps.sh --test     the default
+#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: clang-tidy, shellcheck, mmdebstrap
+#   tools/install-deps.sh --list     prints the packages of the set (give the set first) and ends
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+build_packages=(
+    g++ cmake ninja-build pkg-config
+    libexpected-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev
+    libsystemd-dev libudev-dev libibverbs-dev
+)
+# The daemon is tried on a bus of its own; ps and kill, setsid and flock.
+run_packages=(dbus procps util-linux)
+test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
+full_packages=(clang-tidy shellcheck mmdebstrap git)
+
+option=--test
+packages=()
+select_set()
+{
+    option=$1
+    packages=("${build_packages[@]}" "${run_packages[@]}")
+    case $1 in
+        --demo) ;;
+        --test) packages+=("${test_packages[@]}") ;;
+        --full) packages+=("${test_packages[@]}" "${full_packages[@]}") ;;
+    esac
+}
+
+select_set --test
+for argument in "$@"; do
+    case $argument in
+        --demo | --test | --full) select_set "$argument" ;;
+        --list)
+            printf '%s\n' "${packages[@]}"
+            exit 0
+            ;;
+        -h | --help)
+            help_of "$0"
+            exit 0
+            ;;
+        *) die "unknown option $argument (try --help)" ;;
+    esac
+done
+
+command -v dpkg-query >/dev/null ||
+    die "this is not a Debian system; install these yourself: ${packages[*]}"
+
+# One word per missing package. A package that was removed but not purged is known to dpkg and yet missing.
+missing=()
+while read -r package; do
+    missing+=("$package")
+done < <(
+    dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
+        awk -v wanted="${packages[*]}" '
+            $1 == "installed" { have[$2] = 1 }
+            END { n = split(wanted, name, " "); for (i = 1; i <= n; i++) if (!(name[i] in have)) print name[i] }'
+)
+
+if ((${#missing[@]} == 0)); then
+    note "all ${#packages[@]} packages are installed"
+    exit 0
+fi
+if ((EUID != 0)); then
+    warn "missing packages: ${missing[*]}"
+    die "installing them needs root; run: sudo $project_dir/tools/install-deps.sh $option"
+fi
+
+log=$project_dir/build/install-deps.log
+mkdir -p "$project_dir/build"
+note "installing ${#missing[@]} packages: ${missing[*]}"
+started=$SECONDS
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+if ! {
+    apt-get -q update &&
+        apt-get -q install -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}"
+} >"$log" 2>&1 </dev/null; then
+    tail -n 40 "$log" >&2
+    die "apt-get failed; all of it is in $log"
+fi
+note "installed in $(duration $((SECONDS - started)))"

@@ -1,0 +1,78 @@
+// The commands of rdma-qosctl, one function each: options in, exit status out. An Error is printed by main(), which
+// also turns its code into the exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "tools/rdma-qosctl/offline.h"
+#include "tools/rdma-qosctl/output.h"
+#include "tools/rdma-qosctl/request_options.h"
+
+namespace rdmaqos::ctl {
+
+// check.cpp
+struct CheckOptions {
+    std::vector<std::string> files;    // empty: the host's
+    std::string simulation;
+    bool offline = false;
+};
+[[nodiscard]] Result<ExitStatus> check(const Context& context, const CheckOptions& options);
+
+// plan.cpp
+struct PlanOptions {
+    std::string file;    // empty: the host's
+    std::string simulation;
+    bool offline = false;
+};
+[[nodiscard]] Result<ExitStatus> plan(const Context& context, const PlanOptions& options);
+
+// explain.cpp
+struct ExplainOptions {
+    RequestOptions request;
+    IdentityOptions identity;
+    std::string policy;    // empty: the daemon's, or the host's files
+    std::string simulation;
+    bool offline = false;
+};
+[[nodiscard]] Result<ExitStatus> explain_request(const Context& context, const ExplainOptions& options);
+[[nodiscard]] Result<ExitStatus> query_path(const Context& context, const ExplainOptions& options);
+
+// show.cpp
+[[nodiscard]] Result<ExitStatus> status(const Context& context, bool fail_on_problems);
+struct TreeOptions {
+    std::string device;    // empty: all
+    bool busy = false;
+    bool all = false;    // every principal of every class
+};
+[[nodiscard]] Result<ExitStatus> tree(const Context& context, const TreeOptions& options);
+[[nodiscard]] Result<ExitStatus> levels(const Context& context);
+[[nodiscard]] Result<ExitStatus> devices(const Context& context, const std::string& device);
+struct SessionFilter {
+    std::string pid;      // empty: all
+    std::string level;    // empty: all
+};
+[[nodiscard]] Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter);
+
+// manage.cpp
+[[nodiscard]] Result<ExitStatus> reload(const Context& context);
+[[nodiscard]] Result<ExitStatus> reconcile(const Context& context, const std::string& device);
+[[nodiscard]] Result<ExitStatus> verify(const Context& context, const std::string& device);
+
+// request.cpp
+struct HoldOptions {
+    RequestOptions request;
+    std::vector<std::string> devices;        // of --qps; empty: the first the daemon has
+    std::uint32_t count = 0;                 // --qps
+    std::vector<std::string> queue_pairs;    // --qp
+    bool print = false;                      // the grant, before the command starts
+    std::vector<std::string> command;        // empty: hold until a signal
+};
+// Returns the exit status of the command.
+[[nodiscard]] Result<int> hold(const Context& context, const HoldOptions& options);
+
+// monitor.cpp
+[[nodiscard]] Result<ExitStatus> monitor(const Context& context);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands.h"
+#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/render.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// Either a connection, or the reason in words why the answer comes from files.
+struct Source {
+    std::optional<bus::Client> client;
+    std::string why_offline;
+};
+
+Result<Source> choose_source(const Context& context, const ExplainOptions& options)
+{
+    if (options.offline || !options.policy.empty() || !options.simulation.empty() || options.identity.any()) {
+        return Source{std::nullopt, "offline"};
+    }
+    auto client = connect(context);
+    if (!client && client.error().code == ErrorCode::NoDaemon) {
+        return Source{std::nullopt, "no daemon runs"};
+    }
+    if (!client) {
+        return fail(client.error());
+    }
+    return Source{std::move(*client), {}};
+}
+
+std::string offline_note(const OfflineWorld& world, std::string_view why)
+{
+    std::vector<std::string> names;
+    for (const auto& source : world.policy->sources) {
+        names.push_back(printable(source->name));
+    }
+    return fmt::format("{}: answered from {}, as {}", why, fmt::join(names, ", "),
+                       world.identity.pid == getpid() ? fmt::format("uid {}", world.identity.uid)
+                                                      : describe(world.identity));
+}
+
+struct Answer {
+    bool offline = false;
+    std::string note;
+    std::string text;                  // explain
+    std::vector<bus::Dict> answers;    // query-path
+};
+
+std::string_view mode_of(const Answer& answer)
+{
+    return answer.offline ? "offline" : "daemon";
+}
+
+Result<Answer> ask_explain(const Context& context, const ExplainOptions& options)
+{
+    auto source = choose_source(context, options);
+    if (!source) {
+        return fail(source.error());
+    }
+    if (source->client) {
+        auto request = to_dict(options.request);
+        if (!request) {
+            return fail(request.error());
+        }
+        request->set("format", context.json ? "json" : "text");
+        auto text = call_manager<std::string>(*source->client, "Explain", {bus::Value(std::move(*request))});
+        return text ? Result<Answer>(Answer{false, "answered by the running daemon", std::move(*text), {}})
+                    : fail(text.error());
+    }
+    const auto world = load_world(options.policy, context.root, options.simulation, options.identity);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto explanation = explain_offline(*world, options.request);
+    if (!explanation) {
+        return fail(explanation.error());
+    }
+    return Answer{true,
+                  offline_note(*world, source->why_offline),
+                  context.json ? explanation_to_json(*world->policy, *explanation)
+                               : render_explanation(*world->policy, *explanation),
+                  {}};
+}
+
+Result<Answer> ask_path(const Context& context, const ExplainOptions& options)
+{
+    auto source = choose_source(context, options);
+    if (!source) {
+        return fail(source.error());
+    }
+    if (source->client) {
+        auto request = to_dict(options.request);
+        if (!request) {
+            return fail(request.error());
+        }
+        auto answers = call_manager<std::vector<bus::Dict>>(*source->client, "QueryPath",
+                                                            {bus::Value(std::move(*request))});
+        return answers ? Result<Answer>(Answer{false, "answered by the running daemon", {}, std::move(*answers)})
+                       : fail(answers.error());
+    }
+    const auto world = load_world(options.policy, context.root, options.simulation, options.identity);
+    if (!world) {
+        return fail(world.error());
+    }
+    auto answers = query_path_offline(*world, options.request);
+    if (!answers) {
+        return fail(answers.error());
+    }
+    return Answer{true, offline_note(*world, source->why_offline), {}, std::move(*answers)};
+}
+
+}    // namespace
+
+Result<ExitStatus> explain_request(const Context& context, const ExplainOptions& options)
+{
+    const auto answer = ask_explain(context, options);
+    if (!answer) {
+        return fail(answer.error());
+    }
+    if (!context.json) {
+        const bool ends_line = !answer->text.empty() && answer->text.back() == '\n';
+        print(printable(answer->note) + "\n\n" + printable_lines(answer->text) + (ends_line ? "" : "\n"));
+        return ExitStatus::Ok;
+    }
+    Json explanation = Json::parse(answer->text, nullptr, false);
+    if (explanation.is_discarded()) {
+        return fail(ErrorCode::Internal, "the explanation is not JSON: is the daemon of another version?");
+    }
+    print(to_text({{"mode", mode_of(*answer)}, {"note", answer->note}, {"explanation", std::move(explanation)}}));
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> query_path(const Context& context, const ExplainOptions& options)
+{
+    const auto answer = ask_path(context, options);
+    if (!answer) {
+        return fail(answer.error());
+    }
+    print(context.json
+              ? to_text({{"mode", mode_of(*answer)}, {"note", answer->note}, {"paths", to_json(answer->answers)}})
+              : printable(answer->note) + "\n\n" + render_answers(answer->answers, context.colour));
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,45 @@
+// Values to JSON, shapes in docs/rdma-qosctl-json.md: stable, keys in kebab-case, rates in kbit/s, GUIDs as text,
+// what does not apply is absent, the outermost value is an object.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "lib/base/diagnostic.h"
+#include "lib/base/error.h"
+#include "lib/bus/client.h"
+#include "lib/tree/compile.h"
+#include "tools/rdma-qosctl/render.h"
+#include "tools/rdma-qosctl/views.h"
+
+namespace rdmaqos::ctl {
+
+using Json = nlohmann::ordered_json;
+
+// Indented, with a line feed; broken UTF-8 is replaced.
+[[nodiscard]] std::string to_text(const Json& json);
+// On one line, with a line feed.
+[[nodiscard]] std::string to_line(const Json& json);
+
+[[nodiscard]] Json to_json(const bus::Dict& dict);
+[[nodiscard]] Json to_json(const std::vector<bus::Dict>& dicts);
+[[nodiscard]] Json to_json(const bus::Counts& counts);
+[[nodiscard]] Json to_json(const Diagnostics& diagnostics);
+[[nodiscard]] Json to_json(const Finding& finding);
+[[nodiscard]] Json error_json(const Error& error);
+
+[[nodiscard]] Json status_json(const World& world, const std::vector<Problem>& problems);
+[[nodiscard]] Json levels_json(const std::vector<bus::Dict>& levels);
+[[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices);
+[[nodiscard]] Json sessions_json(const std::vector<SessionView>& sessions);
+// One entry for each device; `busy` is empty or parallel to `devices`.
+[[nodiscard]] Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector<BusyRates>& busy);
+[[nodiscard]] Json plans_json(const PlanReport& report);
+[[nodiscard]] Json reconciled_json(const std::vector<ReconcileView>& results);
+[[nodiscard]] Json drift_json(const std::vector<DriftView>& drifts);
+[[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,63 @@
+// rdma-qosctl: the command line of rdma-qosd.
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/options.h"
+#include "tools/rdma-qosctl/output.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+int finish(const Finished& finished)
+{
+    print(finished.output);
+    print_error(finished.error);
+    return finished.status;
+}
+
+int run(const Invocation& invocation)
+{
+    Context context;
+    context.root = invocation.root;
+    context.system_bus = invocation.system_bus;
+    context.json = invocation.json;
+    context.colour = choose_colour(invocation.colour, STDOUT_FILENO);
+    context.error_colour = choose_colour(invocation.colour, STDERR_FILENO);
+    const Result<int> status = invocation.run(context);
+    if (!status) {
+        if (context.json) {
+            print(to_text(error_json(status.error())));
+        }
+        print_error(render_error(status.error(), context.error_colour));
+        return static_cast<int>(exit_status(status.error().code));
+    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        print_error("rdma-qosctl: error: the output could not be written\n");
+        return static_cast<int>(ExitStatus::Failed);
+    }
+    return *status;
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl
+
+int main(int argc, char** argv)
+{
+    using namespace rdmaqos::ctl;
+    try {
+        const auto parsed = parse_command_line({argv + 1, argv + argc});
+        if (const auto* finished = std::get_if<Finished>(&parsed)) {
+            return finish(*finished);
+        }
+        return run(std::get<Invocation>(parsed));
+    } catch (const std::exception& error) {
+        print_error(fmt::format("rdma-qosctl: error: {}\n", rdmaqos::printable(error.what())));
+        return static_cast<int>(rdmaqos::ExitStatus::Failed);
+    }
+}

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands.h"
+#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/render.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// A device with thousands of elements to make, on slow firmware.
+constexpr auto kDeviceTimeout = std::chrono::minutes(5);
+
+// The results of a Manager method that takes a device name.
+Result<std::vector<bus::Dict>> call_on_device(const Context& context, const std::string& method,
+                                              const std::string& device)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    return call_manager<std::vector<bus::Dict>>(*client, method, {bus::Value(device)}, kDeviceTimeout);
+}
+
+}    // namespace
+
+Result<ExitStatus> reload(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    auto report = call_manager<std::string>(*client, "Reload", {}, kDeviceTimeout);
+    if (!report) {
+        Error error = std::move(report).error();
+        if (error.code == ErrorCode::InvalidPolicy) {
+            error.message.insert(0, "the new policy is refused, the running one stays\n");
+        }
+        return fail(std::move(error));
+    }
+    const auto manager = fetch_manager(*client);
+    if (!manager) {
+        return fail(manager.error());
+    }
+    if (context.json) {
+        print(to_text({{"revision", manager->policy_revision}, {"report", *report}}));
+        return ExitStatus::Ok;
+    }
+    std::string text = printable_lines(*report);
+    text += text.empty() || text.back() == '\n' ? "" : "\n";
+    print(text + fmt::format("policy {} is running\n", printable(manager->policy_revision)));
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> reconcile(const Context& context, const std::string& device)
+{
+    const auto reply = call_on_device(context, "Reconcile", device);
+    if (!reply) {
+        return fail(reply.error());
+    }
+    std::vector<ReconcileView> results;
+    for (const auto& dict : *reply) {
+        results.push_back(to_reconcile(dict));
+    }
+    print(context.json ? to_text(reconciled_json(results)) : render_reconciled(results, context.colour));
+    const bool failed = std::any_of(results.begin(), results.end(),
+                                    [](const ReconcileView& result) { return !result.failures.empty(); });
+    return failed ? ExitStatus::Failed : ExitStatus::Ok;
+}
+
+Result<ExitStatus> verify(const Context& context, const std::string& device)
+{
+    const auto reply = call_on_device(context, "Verify", device);
+    if (!reply) {
+        return fail(reply.error());
+    }
+    std::vector<DriftView> drifts;
+    for (const auto& dict : *reply) {
+        drifts.push_back(to_drift(dict));
+    }
+    print(context.json ? to_text(drift_json(drifts)) : render_drift(drifts, context.colour));
+    return drifts.empty() ? ExitStatus::Ok : ExitStatus::Drift;
+}
+
+}    // namespace rdmaqos::ctl

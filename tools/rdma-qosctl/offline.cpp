@@ -1,0 +1,366 @@
+#include "tools/rdma-qosctl/offline.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+#include "lib/model/profile.h"
+#include "lib/tree/plan.h"
+#include "lib/tree/render.h"
+#include "policy/lower.h"
+#include "tools/rdma-qosctl/output.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
+constexpr const char* kFabricPath = "/etc/rdma-qos/fabric.yaml";
+constexpr Bandwidth kDefaultLink = Bandwidth::from_gbps(100);
+
+// Unlike read_regular_file: stdin may be a pipe.
+Result<std::string> read_stdin()
+{
+    std::string text;
+    std::string chunk(65536, '\0');
+    while (true) {
+        const ssize_t got = read(STDIN_FILENO, chunk.data(), chunk.size());
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return fail(error_from_errno(ErrorCode::Io, errno, "stdin"));
+        }
+        if (got == 0) {
+            return text;
+        }
+        text.append(chunk, 0, static_cast<std::size_t>(got));
+        if (text.size() > kMaxConfigFileSize) {
+            return fail(ErrorCode::Io, fmt::format("stdin holds more than {}", bytes_to_string(kMaxConfigFileSize)));
+        }
+    }
+}
+
+Result<std::string> read_source(const std::string& file)
+{
+    return file == "-" ? read_stdin() : read_regular_file(file, kMaxConfigFileSize);
+}
+
+Error invalid_policy(const Diagnostics& diagnostics, std::string_view what)
+{
+    return Error{ErrorCode::InvalidPolicy, 0, fmt::format("{} is refused\n{}", what, render(diagnostics, Colour::Off))};
+}
+
+bool has_end(const Target& target, const Endpoint& end)
+{
+    if (!target.local) {
+        return false;
+    }
+    if (const auto* guid = std::get_if<Guid>(&end)) {
+        return target.local->port_guid == *guid;
+    }
+    const auto& gids = target.local->gids;
+    return std::find(gids.begin(), gids.end(), std::get<Gid>(end)) != gids.end();
+}
+
+// The port a request leaves by: the one it names, the one its source belongs to, else the first.
+const Target& target_of(const OfflineWorld& world, const Request& request)
+{
+    for (const auto& target : world.targets) {
+        if (request.device ? target.names.device == request.device->device && target.names.port == request.device->port
+                           : request.source && has_end(target, *request.source)) {
+            return target;
+        }
+    }
+    return world.targets.front();
+}
+
+PathLimits limits_of(const OfflineWorld& world, const Request& request)
+{
+    const Target& target = target_of(world, request);
+    PathLimits limits;
+    limits.rate = ib_rate_at_most(target.link_speed).value_or(IbRate{kLowestIbRate});
+    limits.mtu = ib_mtu_from_bytes(target.mtu).value_or(IbMtu::Mtu4096);
+    if (!target.local) {
+        return limits;
+    }
+    limits.source_pkeys = target.local->pkeys;
+    limits.loopback = request.destination && has_end(target, *request.destination);
+    const auto* guid = request.destination ? std::get_if<Guid>(&*request.destination) : nullptr;
+    const FabricPort* destination = guid == nullptr ? nullptr : world.fabric.find_port(*guid);
+    if (destination != nullptr && !destination->pkeys.empty() && !limits.source_pkeys.empty()) {
+        limits.destination_pkeys = destination->pkeys;
+        limits.pkeys_known = true;
+    }
+    return limits;
+}
+
+// The device a request names: one of the targets, or, as the default profile has no name, whatever is said.
+Result<std::optional<DeviceNames>> names_of(const OfflineWorld& world, const RequestOptions& options)
+{
+    if (options.device.empty()) {
+        return options.port.empty() ? Result<std::optional<DeviceNames>>(std::nullopt)
+                                    : fail(ErrorCode::InvalidArgument, "--port needs --device");
+    }
+    DeviceNames asked{options.device, 1, options.device, options.device};
+    const auto slash = options.device.rfind('/');
+    std::string_view port = options.port;
+    if (slash != std::string::npos) {
+        asked.device = options.device.substr(0, slash);
+        port = std::string_view(options.device).substr(slash + 1);
+    }
+    const auto number = port.empty() ? std::optional<std::uint64_t>(1) : parse_number(port);
+    if (!number || *number == 0 || *number > UINT8_MAX) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a port number", printable(port)));
+    }
+    asked.port = static_cast<std::uint32_t>(*number);
+    const bool known = std::any_of(world.targets.begin(), world.targets.end(),
+                                   [](const Target& target) { return target.local.has_value(); });
+    if (!known) {
+        return std::optional(asked);
+    }
+    for (const auto& target : world.targets) {
+        const DeviceNames& names = target.names;
+        const bool same_name = names.device == asked.device && (port.empty() || names.port == asked.port);
+        if (same_name || names.netdev == options.device || names.pci_address == options.device) {
+            return std::optional(names);
+        }
+    }
+    return fail(ErrorCode::UnknownDevice,
+                fmt::format("there is no device {} in the simulation file", printable(options.device)));
+}
+
+Result<std::vector<Request>> requests_of(const OfflineWorld& world, const RequestOptions& options)
+{
+    auto requests = to_requests(options, *world.policy);
+    if (!requests) {
+        return requests;
+    }
+    const auto names = names_of(world, options);
+    if (!names) {
+        return fail(names.error());
+    }
+    for (auto& request : *requests) {
+        request.device = *names;
+    }
+    return requests;
+}
+
+bus::Dict answer_dict(const Request& request, const Match& match, const PathAnswer& answer)
+{
+    bus::Dict dict;
+    dict.set("level", match.level->name);
+    dict.set("rule", match.why);
+    if (request.source) {
+        dict.set("source", to_string(*request.source));
+    }
+    if (request.destination) {
+        dict.set("destination", to_string(*request.destination));
+    }
+    dict.set("mtu", bytes(answer.mtu));
+    dict.set("rate", nominal(answer.rate).kbps());
+    dict.set("packet-life", answer.packet_life);
+    if (answer.pkey) {
+        dict.set("pkey", *answer.pkey);
+    }
+    if (answer.sl) {
+        dict.set("sl", *answer.sl);
+    }
+    return dict;
+}
+
+}    // namespace
+
+Target default_target()
+{
+    Target target;
+    target.device = "default profile";
+    target.capabilities = default_capabilities();
+    target.link_speed = kDefaultLink;
+    return target;
+}
+
+Target to_target(const SimulatedDevice& device)
+{
+    Target target;
+    target.device = fmt::format("{}/{}", device.name, device.port);
+    target.capabilities = device.capabilities;
+    target.link_speed = device.link_speed;
+    target.mtu = device.mtu;
+    target.names = {device.name, device.port, device.netdev, device.pci_address};
+    target.local = LocalPort{device.port_guid, device.node_guid, device.port,
+                             device.gids,      device.pkeys,     device.node_description};
+    return target;
+}
+
+Target to_target(const DeviceView& device)
+{
+    Target target;
+    target.device = device.key();
+    target.capabilities = device.capabilities;
+    target.link_speed = device.link_speed;
+    target.names = {device.name, device.port, device.netdev, device.pci_address};
+    target.local = LocalPort{Guid{device.port_guid}, Guid{device.node_guid}, device.port, {}, {}, {}};
+    return target;
+}
+
+Result<std::vector<Target>> load_targets(const std::string& simulation)
+{
+    if (simulation.empty()) {
+        return std::vector{default_target()};
+    }
+    const auto read = read_simulation(std::filesystem::path(simulation), default_capabilities());
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the simulation file"));
+    }
+    std::vector<Target> targets;
+    for (const auto& device : *read.value) {
+        targets.push_back(to_target(device));
+    }
+    if (targets.empty()) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("{} lists no device", printable(simulation)));
+    }
+    return targets;
+}
+
+ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root)
+{
+    const NameService names = NameService::host();
+    if (files.empty()) {
+        return read_host_policy(root, names);
+    }
+    Diagnostics unreadable;
+    std::vector<std::shared_ptr<const SourceFile>> sources;
+    for (const auto& file : files) {
+        auto text = read_source(file);
+        auto source = std::make_shared<SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, text.value_or("")});
+        if (!text) {
+            unreadable.error(Location{source, 0, 0, 0}, to_string(text.error()));
+        }
+        sources.push_back(std::move(source));
+    }
+    if (unreadable.has_errors()) {
+        return {nullptr, std::move(unreadable)};
+    }
+    return read_policy(std::move(sources), names);
+}
+
+Result<std::shared_ptr<const Policy>> require_policy(const std::vector<std::string>& files, const std::string& root)
+{
+    auto read = load_policy(files, root);
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the policy"));
+    }
+    return std::move(read.value);
+}
+
+ReadResult<Settings> load_settings(const std::string& root)
+{
+    return read_settings(below_root(root, kSettingsPath));
+}
+
+ReadResult<Fabric> load_fabric(const std::string& root)
+{
+    return read_fabric(below_root(root, kFabricPath));
+}
+
+Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings)
+{
+    return compile({to_tree_spec(policy), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
+}
+
+PlanView plan_for(const Policy& policy, const Target& target, const Settings& settings)
+{
+    const Compiled compiled = compile_for(policy, target, settings);
+    const ActualState empty;
+    const Plan plan = diff({compiled.tree, {}}, empty, target.capabilities);
+    PlanView view;
+    view.device = target.device;
+    view.operations = plan.operations.size();
+    view.text = render_plan(empty, plan);
+    const std::string operations = render_operations(empty, plan);
+    for (std::string_view lines = operations; !lines.empty();) {
+        const auto end = lines.find('\n');
+        view.operation_list.emplace_back(lines.substr(0, end));
+        lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    }
+    for (const auto& finding : compiled.findings) {
+        view.findings.push_back(to_string(finding));
+    }
+    return view;
+}
+
+Result<OfflineWorld> load_world(const std::string& policy_file, const std::string& root, const std::string& simulation,
+                                const IdentityOptions& identity)
+{
+    OfflineWorld world;
+    auto policy = require_policy(policy_file.empty() ? std::vector<std::string>{} : std::vector{policy_file}, root);
+    if (!policy) {
+        return fail(policy.error());
+    }
+    world.policy = std::move(*policy);
+    const auto fabric = load_fabric(root);
+    if (!fabric.value) {
+        return fail(invalid_policy(fabric.diagnostics, "the fabric file"));
+    }
+    world.fabric = *fabric.value;
+    auto targets = load_targets(simulation);
+    if (!targets) {
+        return fail(targets.error());
+    }
+    world.targets = std::move(*targets);
+    auto who = identity_of(identity);
+    if (!who) {
+        return fail(who.error());
+    }
+    world.identity = std::move(*who);
+    std::vector<LocalPort> local;
+    for (const auto& target : world.targets) {
+        if (target.local) {
+            local.push_back(*target.local);
+        }
+    }
+    world.groups = resolve(*world.policy, world.fabric, local);
+    return world;
+}
+
+Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOptions& options)
+{
+    const auto requests = requests_of(world, options);
+    if (!requests) {
+        return fail(requests.error());
+    }
+    if (requests->size() != 1) {
+        return fail(ErrorCode::InvalidArgument, "explain takes one source and one destination");
+    }
+    const Request& request = requests->front();
+    return explain(*world.policy, world.groups, request, world.identity, limits_of(world, request));
+}
+
+Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, const RequestOptions& options)
+{
+    const auto requests = requests_of(world, options);
+    if (!requests) {
+        return fail(requests.error());
+    }
+    std::vector<bus::Dict> answers;
+    std::optional<Error> first_error;
+    for (const auto& request : *requests) {
+        const auto found = match(*world.policy, world.groups, request, world.identity);
+        const auto answer = found ? apply_level(*found->level, request, limits_of(world, request))
+                                  : Result<PathAnswer>(fail(found.error()));
+        if (answer) {
+            answers.push_back(answer_dict(request, *found, *answer));
+        } else if (!first_error) {
+            first_error = answer.error();
+        }
+    }
+    if (answers.empty() && first_error) {
+        return fail(*first_error);
+    }
+    return answers;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,409 @@
+#include "tools/rdma-qosctl/options.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr const char* kDescription =
+    "Ask and steer rdma-qosd, the daemon that gives processes and queue pairs their place in the\n"
+    "transmit scheduling tree of RDMA NICs.";
+
+constexpr const char* kFooter = "\nExit status: 0 ok, 1 failed, 2 bad policy, 3 drift, 4 not authorised, 5 no daemon.\n"
+                                "`rdma-qosctl COMMAND --help` shows options and examples; rdma-qosctl(8) has it all.";
+
+constexpr std::string_view kCommandMark = "--";
+
+// What the options of all commands are stored in; lives as long as the chosen command runs.
+struct Options {
+    CheckOptions check;
+    PlanOptions plan;
+    ExplainOptions explain;
+    HoldOptions hold;
+    SessionFilter sessions;
+    TreeOptions tree;
+    std::string device;
+    bool fail_on_problems = false;
+};
+
+using OptionsPtr = std::shared_ptr<Options>;
+using Run = std::function<Result<int>(const Context&)>;
+
+// A command's function as the runner that main() calls.
+template <typename Function>
+Run runner(Function function)
+{
+    return [function](const Context& context) -> Result<int> {
+        const Result<ExitStatus> status = function(context);
+        return status ? Result<int>(static_cast<int>(*status)) : fail(status.error());
+    };
+}
+
+class Parser {
+public:
+    Parser();
+
+    std::variant<Invocation, Finished> parse(std::vector<std::string> arguments);
+
+private:
+    template <typename Function>
+    CLI::App* add_command(const std::string& name, const std::string& description, const std::string& examples,
+                          Function function);
+    void add_policy_commands();
+    void add_views();
+    void add_device_commands();
+    void add_path_commands();
+    void add_request();
+    void add_request_options(CLI::App& command, RequestOptions& request) const;
+    void add_identity_options(CLI::App& command) const;
+
+    [[nodiscard]] Finished refuse(const CLI::ParseError& error, const std::vector<std::string>& arguments) const;
+    // The first word that is no option nor an option's value.
+    [[nodiscard]] static std::string first_word(const std::vector<std::string>& arguments);
+    [[nodiscard]] std::vector<std::string> command_names() const;
+    [[nodiscard]] std::string hint_for(const std::vector<std::string>& arguments) const;
+
+    CLI::App app_{kDescription, "rdma-qosctl"};
+    OptionsPtr options_ = std::make_shared<Options>();
+    std::string root_;
+    bool system_bus_ = false;
+    bool json_ = false;
+    std::string colour_ = "auto";
+    Run run_;
+};
+
+Parser::Parser()
+{
+    app_.fallthrough();
+    app_.require_subcommand(1);
+    app_.footer(kFooter);
+    app_.set_version_flag("--version", "rdma-qosctl " RDMAQOS_VERSION, "Print the version and exit");
+    app_.add_option("--root", root_, "Take every path below DIR instead of / (daemon socket, policy, settings)")
+        ->type_name("DIR");
+    app_.add_flag("--system-bus", system_bus_, "Talk to the daemon by the system bus, not by its direct socket");
+    app_.add_flag("--json", json_, "JSON instead of text; shapes in rdma-qosctl-json.md");
+    app_.add_option("--colour,--color", colour_, "auto: on a terminal, unless NO_COLOR is set")
+        ->type_name("WHEN")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+    app_.get_formatter()->column_width(34);
+    add_policy_commands();
+    add_views();
+    add_device_commands();
+    add_path_commands();
+    add_request();
+}
+
+template <typename Function>
+CLI::App* Parser::add_command(const std::string& name, const std::string& description, const std::string& examples,
+                              Function function)
+{
+    CLI::App* command = app_.add_subcommand(name, description);
+    command->footer("\nExamples:\n" + examples);
+    command->callback([this, function] { run_ = runner(function); });
+    return command;
+}
+
+void Parser::add_policy_commands()
+{
+    CLI::App* check_command = add_command(
+        "check", "Read a policy and say everything that is wrong with it; no daemon needed",
+        "  rdma-qosctl check                              the host's files, with drop-ins\n"
+        "  rdma-qosctl check policy.yaml                  an edit, before it is installed\n"
+        "  rdma-qosctl check --simulate devices.yaml new.yaml",
+        [options = options_](const Context& context) { return check(context, options->check); });
+    check_command->add_option("FILE", options_->check.files,
+                              "Policy files, merged in this order; -: stdin; none: the host's files");
+    check_command->add_option("--simulate", options_->check.simulation, "Check against the devices of this file")
+        ->type_name("DEVICES.yaml");
+    check_command->add_flag("--offline", options_->check.offline, "Do not ask the daemon for its devices");
+
+    CLI::App* plan_command = add_command(
+        "plan", "Show what a reload would do to each device, without doing it",
+        "  rdma-qosctl plan                               the host's files against the NICs\n"
+        "  rdma-qosctl plan policy.yaml                   an edit against the NICs\n"
+        "  rdma-qosctl plan --offline policy.yaml         against an empty device",
+        [options = options_](const Context& context) { return plan(context, options->plan); });
+    plan_command->add_option("FILE", options_->plan.file, "Policy file; -: stdin; none: the host's files");
+    plan_command
+        ->add_option("--simulate", options_->plan.simulation,
+                     "Against the devices of this file, empty; no daemon needed")
+        ->type_name("DEVICES.yaml");
+    plan_command->add_flag("--offline", options_->plan.offline, "Against an empty device of the default profile");
+
+    add_command("reload", "Read all files again; on any error the running policy stays and the errors are printed",
+                "  rdma-qosctl reload                             as `systemctl reload rdma-qosd` does",
+                [](const Context& context) { return reload(context); });
+}
+
+void Parser::add_views()
+{
+    add_command("status", "Is anything wrong, and what to do about it",
+                "  rdma-qosctl status\n"
+                "  rdma-qosctl status --check                     for scripts: status 1 if there is a problem",
+                [options = options_](const Context& context) { return status(context, options->fail_on_problems); })
+        ->add_flag("--check", options_->fail_on_problems, "Exit with status 1 if there is a problem");
+
+    CLI::App* tree_command = add_command(
+        "tree", "Draw the scheduling tree of each device",
+        "  rdma-qosctl tree\n"
+        "  rdma-qosctl tree --busy mlx5_0                 with what each leaf gets when all send",
+        [options = options_](const Context& context) { return tree(context, options->tree); });
+    tree_command->add_option("DEVICE", options_->tree.device, "Name, name/port, netdev or PCI address; none: all");
+    tree_command->add_flag("--busy", options_->tree.busy,
+                           "Add what each leaf gets when all that hold queue pairs send");
+    tree_command->add_flag("--all", options_->tree.all, "Draw every process of a class, not only the first 16");
+
+    add_command("levels", "List the levels of the running policy", "  rdma-qosctl levels",
+                [](const Context& context) { return levels(context); });
+
+    add_command("devices", "List the devices, or show one in detail",
+                "  rdma-qosctl devices\n"
+                "  rdma-qosctl devices mlx5_0/1",
+                [options = options_](const Context& context) { return devices(context, options->device); })
+        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+
+    CLI::App* sessions_command = add_command(
+        "sessions", "List who has registered, and the level and leaf of each queue pair",
+        "  rdma-qosctl sessions\n"
+        "  rdma-qosctl sessions --pid 4711",
+        [options = options_](const Context& context) { return sessions(context, options->sessions); });
+    sessions_command->add_option("--pid", options_->sessions.pid, "Only sessions of this process")->type_name("PID");
+    sessions_command->add_option("--level", options_->sessions.level, "Only sessions with something in this level")
+        ->type_name("LEVEL");
+
+    add_command("monitor", "Print what changes, a line each, until interrupted",
+                "  rdma-qosctl monitor\n"
+                "  rdma-qosctl monitor --json | jq .text",
+                [](const Context& context) { return monitor(context); });
+}
+
+void Parser::add_device_commands()
+{
+    add_command("reconcile", "Bring devices back to what they should be, now",
+                "  rdma-qosctl reconcile                          all devices\n"
+                "  rdma-qosctl reconcile mlx5_0",
+                [options = options_](const Context& context) { return reconcile(context, options->device); })
+        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    add_command("verify", "Read every element back and report drift, without repairing; status 3 if there is any",
+                "  rdma-qosctl verify\n"
+                "  rdma-qosctl verify mlx5_0 || rdma-qosctl reconcile mlx5_0",
+                [options = options_](const Context& context) { return verify(context, options->device); })
+        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+}
+
+void Parser::add_path_commands()
+{
+    const auto add_sources = [this](CLI::App* command) {
+        add_request_options(*command, options_->explain.request);
+        command->add_option("--device", options_->explain.request.device, "Device, netdev or PCI address")
+            ->type_name("DEVICE");
+        command->add_option("--sl", options_->explain.request.sl, "Service level of the query")->type_name("0-15");
+        command->add_option("--mtu", options_->explain.request.mtu, "2048, >1024, <4096")->type_name("BYTES");
+        command->add_option("--rate", options_->explain.request.rate, "40Gbps, >10Gbps, <100Gbps")->type_name("RATE");
+        command->add_option("--packet-life", options_->explain.request.packet_life, "16, <18")->type_name("0-63");
+        command->add_option("--policy", options_->explain.policy, "Answer from this file; no daemon needed")
+            ->type_name("FILE");
+        command->add_option("--simulate", options_->explain.simulation, "Answer for the devices of this file, offline")
+            ->type_name("DEVICES.yaml");
+        command->add_flag("--offline", options_->explain.offline, "Answer from the host's files");
+        add_identity_options(*command);
+    };
+    add_sources(add_command(
+        "explain", "Say which level a request gets and why, rule by rule",
+        "  rdma-qosctl explain --service-id 0x10064 --destination 10.1.0.7\n"
+        "  rdma-qosctl explain --port-space tcp --destination-port 4420\n"
+        "  rdma-qosctl explain --pid 4711                 as this process would be seen\n"
+        "  rdma-qosctl explain --policy new.yaml --as-user alice --as-unit job-7.scope",
+        [options = options_](const Context& context) { return explain_request(context, options->explain); }));
+    add_sources(
+        add_command("query-path", "Answer as a PathRecord query would be: MTU, rate, packet life, P_Key, SL",
+                    "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --qos-class 7\n"
+                    "  rdma-qosctl query-path --policy new.yaml --level rpc --mtu '>1024'",
+                    [options = options_](const Context& context) { return query_path(context, options->explain); }));
+}
+
+void Parser::add_request_options(CLI::App& command, RequestOptions& request) const
+{
+    command.add_option("--level", request.level, "This level or an error")->type_name("LEVEL");
+    command.add_option("--qos-class", request.qos_class, "Number or name")->type_name("CLASS");
+    command.add_option("--service-id", request.service_id, "64-bit number")->type_name("ID");
+    command.add_option("--port-space", request.port_space, "With --destination-port: as rdma_cm forms a service id")
+        ->type_name("tcp|udp|ib|ipoib");
+    command.add_option("--destination-port", request.destination_port, "With --port-space")->type_name("PORT");
+    command.add_option("--pkey", request.pkey, "With or without the membership bit")->type_name("PKEY");
+    command.add_option("--source", request.source, "GID or GUID; query-path takes several")
+        ->type_name("END")
+        ->allow_extra_args(false);
+    command.add_option("--destination", request.destination, "GID or GUID; query-path takes several")
+        ->type_name("END")
+        ->allow_extra_args(false);
+    command.add_option("--port", request.port, "Port of the device")->type_name("N");
+}
+
+void Parser::add_identity_options(CLI::App& command) const
+{
+    IdentityOptions& identity = options_->explain.identity;
+    command.add_option("--pid", identity.pid, "As this process; offline, as are all of --as-...")->type_name("PID");
+    command.add_option("--as-user", identity.user, "As this user, in the user's groups")->type_name("NAME|UID");
+    command.add_option("--as-group", identity.groups, "In this group as well")
+        ->type_name("NAME|GID")
+        ->allow_extra_args(false);
+    command.add_option("--as-unit", identity.unit, "In this systemd unit")->type_name("UNIT");
+    command.add_option("--as-cgroup", identity.cgroup, "In this cgroup (and its unit)")->type_name("PATH");
+    command.add_option("--as-executable", identity.executable, "As this program")->type_name("PATH");
+}
+
+void Parser::add_request()
+{
+    CLI::App* command = app_.add_subcommand("request", "Hold a session while a command runs (simulated devices: with "
+                                                       "queue pairs)");
+    command->footer(
+        "\nBehind the options: -- COMMAND ARGUMENTS...\n"
+        "The command finds RDMA_QOS_SESSION, RDMA_QOS_LEVEL, RDMA_QOS_SL and RDMA_QOS_TRAFFIC_CLASS in its\n"
+        "environment; the exit status is the command's. Without one, the session is held until a signal.\n"
+        "Numbers of --qps and of `auto` come from a block of 1024 reserved for this process, found by its pid.\n"
+        "\nExamples:\n"
+        "  rdma-qosctl request --level rpc --qps 4 --device mlx5_0 -- sleep 60\n"
+        "  rdma-qosctl request --qp 17:destination=10.1.0.7 --qp auto:level=bulk,device=mlx5_1 --print");
+    HoldOptions& hold_options = options_->hold;
+    add_request_options(*command, hold_options.request);
+    command->add_option("--device", hold_options.devices, "Device of the queue pairs; may be repeated; none: the first")
+        ->type_name("DEVICE")
+        ->allow_extra_args(false);
+    command->add_option("--qps", hold_options.count, "So many queue pairs on each device")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1024));
+    command
+        ->add_option("--qp", hold_options.queue_pairs,
+                     "A queue pair with path keys of its own: NUMBER|auto[:key=value,...], keys device, type and those "
+                     "above; may be repeated")
+        ->type_name("QP")
+        ->allow_extra_args(false);
+    command->add_flag("--print", hold_options.print, "Print the grant before the command starts");
+    command->callback(
+        [this] { run_ = [options = options_](const Context& context) { return hold(context, options->hold); }; });
+}
+
+std::string Parser::first_word(const std::vector<std::string>& arguments)
+{
+    constexpr std::array<std::string_view, 3> kWithValue{"--root", "--colour", "--color"};
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (std::find(kWithValue.begin(), kWithValue.end(), arguments[i]) != kWithValue.end()) {
+            ++i;
+        } else if (!arguments[i].starts_with("-")) {
+            return arguments[i];
+        }
+    }
+    return {};
+}
+
+std::vector<std::string> Parser::command_names() const
+{
+    std::vector<std::string> names;
+    for (const auto* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    return names;
+}
+
+// "did you mean `--level`?" for the first option the command does not know. The first word is a command.
+std::string Parser::hint_for(const std::vector<std::string>& arguments) const
+{
+    const std::string word = first_word(arguments);
+    std::vector<std::string> known;
+    const std::array<const CLI::App*, 2> owners{&app_, app_.get_subcommand(word)};
+    for (const auto* owner : owners) {
+        for (const auto* option : owner->get_options()) {
+            for (const auto& name : option->get_lnames()) {
+                known.push_back("--" + name);
+            }
+        }
+    }
+    const std::vector<std::string_view> candidates(known.begin(), known.end());
+    for (const auto& argument : arguments) {
+        const std::string name = argument.substr(0, argument.find('='));
+        if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
+            continue;
+        }
+        if (const auto near = did_you_mean(name, candidates)) {
+            return fmt::format("did you mean `{}`?", *near);
+        }
+    }
+    if (word == "request") {
+        return "put `--` before the command to run; `rdma-qosctl request --help` shows examples";
+    }
+    return fmt::format("`rdma-qosctl {} --help` shows options and examples", word);
+}
+
+Finished Parser::refuse(const CLI::ParseError& error, const std::vector<std::string>& arguments) const
+{
+    const std::string word = first_word(arguments);
+    const auto names = command_names();
+    if (word.empty()) {
+        return {static_cast<int>(ExitStatus::Failed),
+                {},
+                "rdma-qosctl: error: which command?\n  hint: `rdma-qosctl --help` lists them\n"};
+    }
+    if (std::find(names.begin(), names.end(), word) == names.end()) {
+        const std::vector<std::string_view> candidates(names.begin(), names.end());
+        const auto near = did_you_mean(word, candidates);
+        return {static_cast<int>(ExitStatus::Failed),
+                {},
+                fmt::format("rdma-qosctl: error: there is no command `{}`\n  hint: {}\n", printable(word),
+                            near ? fmt::format("did you mean `{}`?", *near)
+                                 : std::string("`rdma-qosctl --help` lists the commands"))};
+    }
+    return {static_cast<int>(ExitStatus::Failed),
+            {},
+            fmt::format("rdma-qosctl: error: {}\n  hint: {}\n", printable(error.what()), hint_for(arguments))};
+}
+
+std::variant<Invocation, Finished> Parser::parse(std::vector<std::string> arguments)
+{
+    // What is behind `--` is not ours: CLI11 would look for commands and options in it.
+    if (first_word(arguments) == "request") {
+        const auto mark = std::find(arguments.begin(), arguments.end(), kCommandMark);
+        if (mark != arguments.end()) {
+            options_->hold.command.assign(mark + 1, arguments.end());
+            arguments.erase(mark, arguments.end());
+        }
+    }
+    try {
+        app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success)) {
+            return refuse(error, arguments);
+        }
+        std::ostringstream output;
+        std::ostringstream messages;
+        app_.exit(error, output, messages);
+        return Finished{0, output.str(), messages.str()};
+    }
+    Invocation invocation;
+    invocation.root = root_;
+    invocation.system_bus = system_bus_;
+    invocation.json = json_;
+    invocation.colour = colour_ == "always"  ? ColourChoice::Always
+                        : colour_ == "never" ? ColourChoice::Never
+                                             : ColourChoice::Auto;
+    invocation.run = run_;
+    return invocation;
+}
+
+}    // namespace
+
+std::variant<Invocation, Finished> parse_command_line(const std::vector<std::string>& arguments)
+{
+    return Parser().parse(arguments);
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,31 @@
+// The command line: which command, with which options. Nothing here does anything but read words.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tools/rdma-qosctl/output.h"
+
+namespace rdmaqos::ctl {
+
+struct Invocation {
+    std::string root;
+    bool system_bus = false;
+    bool json = false;
+    ColourChoice colour = ColourChoice::Auto;
+    std::function<Result<int>(const Context&)> run;    // returns the exit status
+};
+
+// The text and status of --help, --version and of a command line that makes no sense.
+struct Finished {
+    int status = 0;
+    std::string output;    // stdout
+    std::string error;     // stderr
+};
+
+// Without the program's name.
+[[nodiscard]] std::variant<Invocation, Finished> parse_command_line(const std::vector<std::string>& arguments);
+
+}    // namespace rdmaqos::ctl

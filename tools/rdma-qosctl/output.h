@@ -1,0 +1,88 @@
+// What reaches the terminal: colours, tables, errors. Everything that came from outside goes through printable().
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "lib/base/error.h"
+#include "lib/base/result.h"
+
+namespace rdmaqos::ctl {
+
+enum class ColourChoice : std::uint8_t { Auto, Always, Never };
+
+// Auto: only on a terminal that is not "dumb", and not when NO_COLOR is set to something (no-color.org).
+[[nodiscard]] Colour choose_colour(ColourChoice choice, int fd);
+
+enum class Style : std::uint8_t { Plain, Heading, Good, Warning, Bad, Faint };
+
+[[nodiscard]] std::string styled(std::string_view text, Style style, Colour colour);
+
+struct Cell {
+    Cell(std::string text_, Style style_ = Style::Plain) : text(std::move(text_)), style(style_) {}    // NOLINT
+    Cell(const char* text_) : text(text_) {}                                                           // NOLINT
+
+    std::string text;    // empty: shown as "-"
+    Style style = Style::Plain;
+};
+
+// Columns are at least two blanks apart, and no cell is empty, so that `awk -F'  +'` can split a line.
+class Table {
+public:
+    enum class Align : std::uint8_t { Left, Right };
+    struct Column {
+        std::string title;
+        Align align = Align::Left;
+    };
+
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+    // Cells are made printable; missing ones at the end count as empty.
+    void add(std::vector<Cell> row);
+    [[nodiscard]] bool empty() const { return rows_.empty(); }
+    [[nodiscard]] std::string render(Colour colour) const;
+
+private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<Cell>> rows_;
+};
+
+// "label:   value" lines with aligned values; an empty value is left out.
+class Fields {
+public:
+    void add(std::string label, std::string value, Style style = Style::Plain);
+    [[nodiscard]] std::string render(Colour colour) const;
+
+private:
+    struct Field {
+        std::string label;
+        std::string value;
+        Style style;
+    };
+    std::vector<Field> fields_;
+};
+
+// printable() for text of several lines: line feeds stay.
+[[nodiscard]] std::string printable_lines(std::string_view text);
+
+// "rdma-qosctl: error: ..." and what to do about it.
+[[nodiscard]] std::string render_error(const Error& error, Colour colour);
+// The advice alone; empty if there is nothing to add to the message.
+[[nodiscard]] std::string advice(ErrorCode code);
+
+// To stdout / stderr, at once.
+void print(std::string_view text);
+void print_error(std::string_view text);
+
+// What every command is told.
+struct Context {
+    std::string root;           // prefix of every path; empty for the host itself
+    bool system_bus = false;    // not the direct socket
+    bool json = false;
+    Colour colour = Colour::Off;          // of stdout
+    Colour error_colour = Colour::Off;    // of stderr
+};
+
+}    // namespace rdmaqos::ctl

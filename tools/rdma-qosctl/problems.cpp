@@ -1,0 +1,131 @@
+#include "tools/rdma-qosctl/problems.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
+{
+    if (manager.policy_revision.empty()) {
+        problems.push_back(
+            {true, "no policy is running: every request is refused",
+             "`rdma-qosctl check` shows what is wrong with the files; then `systemctl reload rdma-qosd`"});
+    }
+    if (!manager.last_reload_error.empty()) {
+        problems.push_back(
+            {true, "the last reload was refused:\n" + manager.last_reload_error,
+             "correct the files (`rdma-qosctl check` shows the same), then `systemctl reload rdma-qosd`"});
+    }
+    if (manager.mode == "monitor") {
+        problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
+                            "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
+    }
+}
+
+void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
+{
+    const std::string key = device.key();
+    if (device.state != "ready") {
+        const bool is_error = device.state != "monitor";
+        problems.push_back(
+            {is_error, fmt::format("{} is {}{}{}", key, device.state, device.reason.empty() ? "" : ": ", device.reason),
+             is_error ? fmt::format("`rdma-qosctl devices {}` shows the details", key) : ""});
+    }
+    if (!device.link_up) {
+        problems.push_back({false, fmt::format("{}: the link is down", key), "check the cable and the switch port"});
+    }
+    if (device.attach_mode == "per-process") {
+        problems.push_back({false,
+                            fmt::format("{} attaches per process: weights between processes are not enforced", key),
+                            "only caps hold here; the device's firmware does not share leaves between processes"});
+    } else if (device.attach_mode == "none") {
+        problems.push_back({false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
+                            "only service level, traffic class and pacing apply here"});
+    }
+}
+
+void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
+{
+    const std::string key = device.key();
+    for (const auto& failure : device.failures) {
+        problems.push_back(
+            {true, fmt::format("{}: {}", key, failure),
+             fmt::format("the daemon tries again by itself; `rdma-qosctl reconcile {}` does it now", key)});
+    }
+    for (const auto& element : device.tree) {
+        if (element.draining) {
+            problems.push_back({false,
+                                fmt::format("{}: {} is draining: {} of an earlier policy still in it", key,
+                                            element.path, counted(element.queue_pairs, "queue pair")),
+                                "it goes when they are closed; `rdma-qosctl sessions` shows whose they are"});
+        }
+    }
+    for (const auto& finding : device.findings) {
+        problems.push_back(
+            {false, fmt::format("{}: {}", key, finding),
+             "the device cannot give what the policy asks; `rdma-qosctl check` explains, an edit settles it"});
+    }
+    if (device.capabilities.scheduling && device.leaves_free == 0) {
+        problems.push_back(
+            {false, fmt::format("{}: all {} leaves are in use, new principals share `others`", key, device.leaves_used),
+             "set a smaller leaf-budget on fair-by levels, or use `fair-by: none`"});
+    }
+}
+
+}    // namespace
+
+std::size_t count_unenforced(const World& world)
+{
+    std::set<std::string> scheduled;
+    for (const auto& level : world.manager.levels) {
+        if (!text_of(level, "class").empty()) {
+            scheduled.insert(to_lower(text_of(level, "name")));
+        }
+    }
+    std::size_t count = 0;
+    for (const auto& session : world.sessions) {
+        for (const auto& queue_pair : session.queue_pairs) {
+            const bool is_scheduled = scheduled.contains(to_lower(text_of(queue_pair, "level")));
+            count += is_scheduled && !flag_of(queue_pair, "enforced") ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+std::vector<Problem> find_problems(const World& world)
+{
+    std::vector<Problem> problems;
+    find_in_manager(world.manager, problems);
+    if (world.devices.empty()) {
+        problems.push_back(
+            {false, "there is no device; the daemon waits for one",
+             "`rdma link` shows what the kernel has; without hardware: rdma-qosd --simulate DEVICES.yaml"});
+    }
+    for (const auto& device : world.devices) {
+        find_in_state(device, problems);
+        find_in_tree(device, problems);
+    }
+    for (const auto& session : world.sessions) {
+        if (session.state == "detached") {
+            problems.push_back({false,
+                                fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
+                                            session.owner.pid, session.owner.command),
+                                "its process has to register again; restart it if it does not"});
+        }
+    }
+    if (const std::size_t count = count_unenforced(world); count > 0 && world.manager.mode != "monitor") {
+        problems.push_back({false, fmt::format("{} not held to a scheduled level", counted(count, "queue pair")),
+                            "the last column of `rdma-qosctl sessions` says why"});
+    }
+    std::stable_partition(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; });
+    return problems;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,41 @@
+// Values to text for a terminal. Pure functions: golden tests need no daemon.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/bus/client.h"
+#include "tools/rdma-qosctl/output.h"
+#include "tools/rdma-qosctl/views.h"
+
+namespace rdmaqos::ctl {
+
+// render.cpp
+[[nodiscard]] std::string render_levels(const std::vector<bus::Dict>& levels, Colour colour);
+[[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, Colour colour);
+[[nodiscard]] std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour);
+[[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, Colour colour);
+[[nodiscard]] std::string render_plans(const PlanReport& report, Colour colour);
+[[nodiscard]] std::string render_reconciled(const std::vector<ReconcileView>& results, Colour colour);
+[[nodiscard]] std::string render_drift(const std::vector<DriftView>& drifts, Colour colour);
+// One line, without a time: "drift repaired on mlx5_0/1: 2 elements".
+[[nodiscard]] std::string render_signal(const bus::Signal& signal);
+
+// What each leaf gets when every leaf that holds queue pairs sends as much as it can.
+using BusyRates = std::map<std::string, Bandwidth>;
+[[nodiscard]] BusyRates busy_rates(const DeviceView& device);    // show.cpp
+
+// render_devices.cpp
+[[nodiscard]] std::string render_devices(const std::vector<DeviceView>& devices, Colour colour);
+[[nodiscard]] std::string render_device(const DeviceView& device, Colour colour);
+// `busy` null: without its column. Of a class with many principals `principals_shown` are drawn; 0: all.
+[[nodiscard]] std::string render_device_tree(const DeviceView& device, const BusyRates* busy,
+                                             std::size_t principals_shown, Colour colour);
+[[nodiscard]] Style style_of_state(std::string_view state);
+
+// render_status.cpp
+[[nodiscard]] std::string render_status(const World& world, const std::vector<Problem>& problems, Colour colour);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,52 @@
+// What explain, query-path and request ask for: the options of a command line, as a D-Bus request for the daemon or as
+// values for the offline functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/bus/value.h"
+#include "policy/match.h"
+
+namespace rdmaqos::ctl {
+
+// Texts as typed; empty: not given.
+struct RequestOptions {
+    std::string level;
+    std::string qos_class;    // number or name
+    std::string service_id;
+    std::string port_space;
+    std::string destination_port;
+    std::string pkey;
+    std::vector<std::string> source;
+    std::vector<std::string> destination;
+    std::string device;
+    std::string port;
+    std::string sl;
+    std::string mtu;            // "2048", ">1024"
+    std::string rate;           // "40Gbps", "<100Gbps"
+    std::string packet_life;    // "16", "<18"
+};
+
+// Sets the option of a request key ("service-id") from its text; false: there is no such key.
+[[nodiscard]] bool set_option(RequestOptions& options, std::string_view key, std::string value);
+
+// One end: `s`; several: `as`.
+[[nodiscard]] Result<bus::Dict> to_dict(const RequestOptions& options);
+
+// One request for each pair of ends. `device` is left for the caller. Errors: InvalidArgument.
+[[nodiscard]] Result<std::vector<Request>> to_requests(const RequestOptions& options, const Policy& policy);
+
+// "--qp NUMBER[:key=value,...]"; NUMBER may be "auto".
+struct QueuePairOption {
+    std::optional<std::uint32_t> number;
+    std::string type;    // empty: the daemon's default
+    RequestOptions path;
+};
+[[nodiscard]] Result<QueuePairOption> parse_queue_pair_option(std::string_view text);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,167 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "lib/model/solver.h"
+#include "tools/rdma-qosctl/commands.h"
+#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/problems.h"
+#include "tools/rdma-qosctl/render.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kPrincipalsShown = 16;
+
+Result<World> ask(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    return fetch_world(*client);
+}
+
+// All, or the one that is named.
+Result<std::vector<const DeviceView*>> choose(const World& world, const std::string& name)
+{
+    std::vector<const DeviceView*> chosen;
+    if (name.empty()) {
+        for (const auto& device : world.devices) {
+            chosen.push_back(&device);
+        }
+        return chosen;
+    }
+    const auto device = find_device(world, name);
+    if (!device) {
+        return fail(device.error());
+    }
+    chosen.push_back(*device);
+    return chosen;
+}
+
+}    // namespace
+
+BusyRates busy_rates(const DeviceView& device)
+{
+    Tree tree;
+    Demands demands;
+    for (const auto& element : device.tree) {
+        const ElementPath path(element.path);
+        tree[path] = Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
+        if (element.kind == ElementKind::Leaf && element.queue_pairs > 0) {
+            demands[path] = std::nullopt;
+        }
+    }
+    BusyRates rates;
+    for (const auto& [path, allocation] : solve(tree, device.link_speed, demands)) {
+        if (demands.contains(path)) {
+            rates[path.text()] = allocation.rate();
+        }
+    }
+    return rates;
+}
+
+Result<ExitStatus> status(const Context& context, bool fail_on_problems)
+{
+    const auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto problems = find_problems(*world);
+    print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.colour));
+    const bool wrong = std::any_of(problems.begin(), problems.end(),
+                                   [](const Problem& problem) { return problem.is_error; });
+    return fail_on_problems && wrong ? ExitStatus::Failed : ExitStatus::Ok;
+}
+
+Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
+{
+    const auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto chosen = choose(*world, options.device);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    std::vector<BusyRates> rates;
+    for (const auto* each : *chosen) {
+        if (options.busy) {
+            rates.push_back(busy_rates(*each));
+        }
+    }
+    if (context.json) {
+        print(to_text(trees_json(*chosen, rates)));
+        return ExitStatus::Ok;
+    }
+    std::string text = chosen->empty() ? "no device: the daemon waits for one\n" : "";
+    for (std::size_t i = 0; i < chosen->size(); ++i) {
+        text += i > 0 ? "\n" : "";
+        text += render_device_tree(*(*chosen)[i], options.busy ? &rates[i] : nullptr,
+                                   options.all ? 0 : kPrincipalsShown, context.colour);
+    }
+    print(text);
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> levels(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto manager = fetch_manager(*client);
+    if (!manager) {
+        return fail(manager.error());
+    }
+    print(context.json ? to_text(levels_json(manager->levels)) : render_levels(manager->levels, context.colour));
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> devices(const Context& context, const std::string& device)
+{
+    const auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto chosen = choose(*world, device);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    if (context.json) {
+        print(to_text(devices_json(*chosen)));
+    } else {
+        print(device.empty() ? render_devices(world->devices, context.colour)
+                             : render_device(*chosen->front(), context.colour));
+    }
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
+{
+    const auto pid = parse_number(filter.pid);
+    if (!filter.pid.empty() && !pid) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(filter.pid)));
+    }
+    auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto has_level = [&](const SessionView& session) {
+        return equals_ignoring_case(session.level, filter.level) ||
+               std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
+                   return equals_ignoring_case(text_of(queue_pair, "level"), filter.level);
+               });
+    };
+    std::erase_if(world->sessions, [&](const SessionView& session) {
+        return (pid && session.owner.pid != *pid) || (!filter.level.empty() && !has_level(session));
+    });
+    print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.colour));
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,238 @@
+#!/bin/bash
+# Installs what is missing, builds with address and undefined behaviour sanitizers, and runs the tests.
+#
+#   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
+#   tools/test.sh --full        these and every group below
+#   tools/test.sh GROUP...      only these groups
+#   tools/test.sh --list        the groups
+#
+# Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
+# what it takes on two cores:
+#   tsan          the unit and integration tests with the thread sanitizer              15 min
+#   fuzz-long     every fuzzer for RDMAQOS_FUZZ_SECONDS (60) seconds                    7 min
+#   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)       6 min
+#   bench         the benchmarks, optimised build                                       8 min
+#   lint          clang-tidy over the sources                                           20 min
+#   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  20 min
+#
+# The last line is "N passed, N failed", and the exit status is 0 only if nothing failed.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+default_groups=(unit integration fuzz scripts)
+extra_groups=(tsan fuzz-long soak bench lint clean-root)
+
+passed=0
+failed=0
+skipped=0
+failures=()
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+stated_time()
+{
+    sed -n "s/^#   $1  .*[^ ]  *\([0-9]* min\)\$/\1/p" "$0"
+}
+
+# count PASSED FAILED SKIPPED NAME SECONDS [REMARK]: adds up and prints the line of a group.
+count()
+{
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    skipped=$((skipped + $3))
+    local line
+    line=$(printf '%-14s %5d passed %4d failed' "$4" "$1" "$2")
+    if (($3 > 0)); then
+        line+=" $3 skipped"
+    fi
+    note "$line   $(duration "$5")${6:+   $6}"
+}
+
+# Reads ctest's JUnit file and the XML files of the GoogleTest programs in it. A GoogleTest program counts with each of
+# its cases, any other test as one; a program that ended badly without a failed case counts as one failure.
+# Prints: PASSED FAILED SKIPPED, then the names of what failed.
+summarize()
+{
+    local junit=$1 directory=$2 name status cases bad out
+    local good=0 wrong=0 left=0 names=()
+    while read -r name status; do
+        cases=0 bad=0 out=0
+        if [[ -e $directory/$name.xml ]]; then
+            read -r cases bad out < <(awk '
+                match($0, /^<testsuites tests="[0-9]+" failures="[0-9]+"/) { split($0, part, "\""); cases = part[2]; bad = part[4] }
+                /<skipped/ { out++ }
+                END { print cases + 0, bad + 0, out + 0 }' "$directory/$name.xml")
+        fi
+        case $status in
+            run) good=$((good + (cases > 0 ? cases - out : 1))) left=$((left + out)) ;;
+            notrun | disabled) left=$((left + 1)) ;;
+            *)
+                bad=$((bad > 0 ? bad : 1))
+                good=$((good + (cases > bad + out ? cases - bad - out : 0)))
+                wrong=$((wrong + bad)) left=$((left + out))
+                names+=("$name")
+                ;;
+        esac
+    done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1 \2/p' "$junit")
+    echo "$good $wrong $left"
+    if ((${#names[@]} > 0)); then
+        printf '%s\n' "${names[@]}"
+    fi
+}
+
+# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores.
+run_label()
+{
+    local preset=$1 label=$2 group=${3:-$2} started=$SECONDS
+    local build=$project_dir/build/$preset directory=$results/$group output=$results/$group.log
+    mkdir -p "$directory"
+    local run=(ctest --test-dir "$build" -L "^$label\$" -j "$(jobs_to_use)" --output-on-failure
+        --output-junit "$directory/junit.xml")
+    if ! GTEST_OUTPUT="xml:$directory/" "${run[@]}" >"$output" 2>&1; then
+        cat "$output"
+    fi
+    if grep -q '^No tests were found' "$output"; then
+        count 0 0 0 "$group" 0 "there is no test of this group"
+        return
+    fi
+    local lines=()
+    mapfile -t lines < <(summarize "$directory/junit.xml" "$directory")
+    local numbers
+    read -r -a numbers <<<"${lines[0]}"
+    failures+=("${lines[@]:1}")
+    local golden remark=''
+    golden=$(cat "$directory"/*.xml | grep -c 'property name="golden"' || true)
+    if ((golden > 0)); then
+        remark="$golden of them with golden files"
+    fi
+    count "${numbers[@]}" "$group" $((SECONDS - started)) "$remark"
+    sed -n 's/^.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/               \1 was skipped on this machine/p' "$output"
+}
+
+# run_command GROUP COMMAND...: one test that is a command.
+run_command()
+{
+    local group=$1 started=$SECONDS
+    shift
+    if "$@"; then
+        count 1 0 0 "$group" $((SECONDS - started))
+    else
+        count 0 1 0 "$group" $((SECONDS - started))
+        failures+=("$group: $*")
+    fi
+}
+
+check_scripts()
+{
+    local script
+    cd "$project_dir" || return
+    for script in tools/*.sh tests/*/*.sh tests/*/*/*.sh .ci/run; do
+        [[ ! -e $script ]] || bash -n "$script" || return
+    done
+    if command -v shellcheck >/dev/null; then
+        shellcheck -x -P SCRIPTDIR tools/*.sh tests/*/*.sh tests/*/*/*.sh .ci/run
+    fi
+}
+
+built=' '
+# build_once PRESET: with tests; each preset once per run.
+build_once()
+{
+    if [[ $built != *" $1 "* ]]; then
+        build_preset "$1" "$project_dir/build/$1.log" -DRDMAQOS_TESTS=ON
+        built+="$1 "
+    fi
+}
+
+run_group()
+{
+    case $1 in
+        unit | integration | fuzz)
+            build_once asan
+            run_label asan "$1"
+            ;;
+        scripts) run_command scripts check_scripts ;;
+        tsan)
+            build_once tsan
+            local label
+            for label in unit integration; do
+                run_label tsan "$label" "tsan-$label"
+            done
+            ;;
+        fuzz-long)
+            build_once asan
+            RDMAQOS_FUZZ_SECONDS=${RDMAQOS_FUZZ_SECONDS:-60} run_label asan fuzz fuzz-long
+            ;;
+        soak)
+            build_once asan
+            RDMAQOS_SOAK_SECONDS=${RDMAQOS_SOAK_SECONDS:-300} run_label asan soak
+            ;;
+        bench)
+            build_once release
+            run_command bench "$project_dir/tests/bench/run.sh" "$project_dir/build/release"
+            ;;
+        lint) run_command lint "$project_dir/tools/lint.sh" ;;
+        clean-root) run_command clean-root "$project_dir/tests/clean-root/run.sh" ;;
+    esac
+}
+
+wanted=()
+set_of_packages=--test
+while (($# > 0)); do
+    case $1 in
+        --full)
+            wanted=("${default_groups[@]}" "${extra_groups[@]}")
+            set_of_packages=--full
+            ;;
+        --list)
+            printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
+            exit 0
+            ;;
+        -h | --help)
+            help_of "$0"
+            exit 0
+            ;;
+        lint | clean-root)
+            wanted+=("$1")
+            set_of_packages=--full
+            ;;
+        *)
+            [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"
+            wanted+=("$1")
+            ;;
+    esac
+    shift
+done
+if ((${#wanted[@]} == 0)); then
+    wanted=("${default_groups[@]}")
+fi
+
+started=$SECONDS
+heading "packages"
+"$project_dir/tools/install-deps.sh" "$set_of_packages"
+heading "build and tests"
+for group in "${wanted[@]}"; do
+    run_group "$group"
+done
+
+left_out=()
+for group in "${default_groups[@]}" "${extra_groups[@]}"; do
+    [[ " ${wanted[*]} " == *" $group "* ]] || left_out+=("$group")
+done
+if ((${#left_out[@]} > 0)); then
+    heading "left out of this run"
+    for group in "${left_out[@]}"; do
+        time=$(stated_time "$group")
+        note "$(printf '%-14s ./tools/test.sh %-14s %s' "$group" "$group" "${time:+about $time}")"
+    done
+fi
+
+heading "result after $(duration $((SECONDS - started)))"
+if ((${#failures[@]} > 0)); then
+    printf 'failed: %s\n' "${failures[@]}"
+fi
+if ((skipped > 0)); then
+    note "$skipped skipped"
+fi
+note "$passed passed, $failed failed"
+((failed == 0))
