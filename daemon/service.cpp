@@ -96,7 +96,7 @@ Rules Service::State::make_rules(std::shared_ptr<const Policy> policy, std::shar
         const DeviceInfo& info = device->info();
         local.push_back({info.port_guid, info.node_guid, info.port, info.gids, info.pkeys, info.node_description});
     }
-    made.groups = resolve(*made.policy, *made.fabric, local);
+    made.matcher = std::make_shared<const Matcher>(*made.policy, resolve(*made.policy, *made.fabric, local));
     made.by_device = std::any_of(made.policy->rules.begin(), made.policy->rules.end(),
                                  [](const MatchRule& rule) { return !rule.devices.empty(); });
     return made;
@@ -240,7 +240,7 @@ Result<PathResult> Service::query_path(const Request& request, const Identity& i
         return fail(ready.error());
     }
     const Rules& rules = state_->rules;
-    const auto found = match(*rules.policy, rules.groups, request, identity);
+    const auto found = rules.matcher->match(request, identity);
     if (!found) {
         return fail(found.error());
     }
@@ -248,7 +248,7 @@ Result<PathResult> Service::query_path(const Request& request, const Identity& i
     if (!answer) {
         return fail(answer.error());
     }
-    return PathResult{found->level->name, found->why, *answer};
+    return PathResult{found->level->name, rules.matcher->why(*found, request, identity), *answer};
 }
 
 Result<Explanation> Service::explain(const Request& request, const Identity& identity) const
@@ -257,7 +257,7 @@ Result<Explanation> Service::explain(const Request& request, const Identity& ide
         return fail(ready.error());
     }
     const Rules& rules = state_->rules;
-    return rdmaqos::explain(*rules.policy, rules.groups, request, identity, state_->path_limits(request));
+    return rdmaqos::explain(*rules.matcher, request, identity, state_->path_limits(request));
 }
 
 Result<std::string> Service::find_device(const std::string& name) const

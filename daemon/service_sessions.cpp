@@ -42,11 +42,11 @@ QueuePairResult failed(const QueuePairRequest& request, const Error& error)
 Choice choose(const Rules& rules, const Request& request, const Identity& owner)
 {
     Choice choice;
-    auto found = match(*rules.policy, rules.groups, request, owner);
+    const auto found = rules.matcher->match(request, owner);
     if (found) {
         choice.level = found->level;
         choice.verified = found->verified;
-        choice.membership = membership(*rules.policy, *found->level, std::move(found->why));
+        choice.membership = membership(*rules.policy, *found->level, rules.matcher->why(*found, request, owner));
     } else {
         choice.refused = found.error();
         choice.membership.rule = found.error().message;
@@ -234,8 +234,8 @@ Result<Session*> Service::State::owned_session(PeerId peer, SessionId id)
                     fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
     }
     if (found->second.peer != peer) {
-        return fail(ErrorCode::NotOwner, fmt::format("session {} belongs to another connection",
-                                                     static_cast<std::uint64_t>(id)));
+        return fail(ErrorCode::NotOwner,
+                    fmt::format("session {} belongs to another connection", static_cast<std::uint64_t>(id)));
     }
     return &found->second;
 }

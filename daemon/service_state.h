@@ -17,7 +17,7 @@ namespace rdmaqos {
 struct Rules {
     std::shared_ptr<const Policy> policy;    // null: there is none
     std::shared_ptr<const Fabric> fabric;
-    ResolvedGroups groups;
+    std::shared_ptr<const Matcher> matcher;    // of the policy
     bool by_device = false;    // some rule has a `device:` criterion
 };
 

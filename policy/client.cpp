@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "lib/base/text.h"
+#include "policy/glob_index.h"
 #include "policy/match.h"
 
 namespace rdmaqos {
@@ -14,26 +15,18 @@ namespace {
 // `executable` is not among them: a client chooses the program it runs.
 constexpr std::array kPermitKeys{ClientKey::User, ClientKey::Group, ClientKey::Unit, ClientKey::Cgroup};
 
-bool any_glob_matches(const std::vector<std::string>& patterns, const std::string& text)
+bool any_matches(const std::vector<std::string>& patterns, const std::string& name)
 {
-    if (text.empty()) {
-        return false;
-    }
-    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-        // Equality first: unit names hold backslashes ("a\x2db.service"), which a glob takes for escapes.
-        return pattern == text || glob_matches(pattern, text);
-    });
+    return !name.empty() && std::any_of(patterns.begin(), patterns.end(),
+                                        [&](const std::string& pattern) { return name_matches(pattern, name); });
 }
 
 // Users may name a unit below their own manager as they like, so only the system's unit gives a permission.
 bool unit_holds(const std::vector<std::string>& patterns, const Identity& identity, ClientUse use)
 {
-    const auto system_unit = system_unit_of_cgroup(identity.cgroup);
-    if (identity.cgroup.empty() || system_unit == identity.unit) {
-        return any_glob_matches(patterns, identity.unit);
-    }
-    return any_glob_matches(patterns, system_unit) ||
-           (use == ClientUse::Classify && any_glob_matches(patterns, identity.unit));
+    const auto names = unit_names(identity);
+    const auto last = use == ClientUse::Permit ? names.begin() + 1 : names.end();
+    return std::any_of(names.begin(), last, [&](const std::string& name) { return any_matches(patterns, name); });
 }
 
 std::string numbers(const std::vector<std::uint32_t>& values)
@@ -77,6 +70,15 @@ std::string unit_in_words(const Identity& identity)
 
 }    // namespace
 
+std::vector<std::string> unit_names(const Identity& identity)
+{
+    std::string system_unit = identity.cgroup.empty() ? identity.unit : system_unit_of_cgroup(identity.cgroup);
+    if (system_unit == identity.unit) {
+        return {std::move(system_unit)};
+    }
+    return {std::move(system_unit), identity.unit};
+}
+
 bool asks(const ClientCriteria& criteria, ClientKey key)
 {
     switch (key) {
@@ -107,9 +109,9 @@ bool holds(const ClientCriteria& criteria, ClientKey key, const Identity& identi
     case ClientKey::Unit:
         return unit_holds(criteria.units, identity, use);
     case ClientKey::Cgroup:
-        return any_glob_matches(criteria.cgroups, identity.cgroup);
+        return any_matches(criteria.cgroups, identity.cgroup);
     case ClientKey::Executable:
-        return use == ClientUse::Classify && any_glob_matches(criteria.executables, identity.executable);
+        return use == ClientUse::Classify && any_matches(criteria.executables, identity.executable);
     }
     return false;
 }

@@ -20,6 +20,10 @@ enum class ClientUse : std::uint8_t { Classify, Permit };
 // Precondition: asks(criteria, key).
 [[nodiscard]] bool holds(const ClientCriteria& criteria, ClientKey key, const Identity& identity, ClientUse use);
 
+// The units a rule's `client: {unit}` may go by: the system's ("" in a container), then the one of a user's own manager
+// if that is another. Never empty.
+[[nodiscard]] std::vector<std::string> unit_names(const Identity& identity);
+
 // "alice, bob", "job-*.scope"
 [[nodiscard]] std::string asked(const ClientCriteria& criteria, ClientKey key);
 // "uid 1000", "job-7.scope"; "" for none

@@ -7,6 +7,7 @@
 
 #include "lib/base/text.h"
 #include "policy/client.h"
+#include "policy/glob_index.h"
 
 namespace rdmaqos {
 namespace {
@@ -27,12 +28,6 @@ std::optional<ClientKey> client_key(Criterion criterion)
     default:
         return std::nullopt;
     }
-}
-
-// On RoCE an IPv4 address is mapped to ::ffff:a.b.c.d, whose lower half is no GUID.
-bool is_ipv4_mapped(const Gid& gid)
-{
-    return gid.subnet_prefix() == 0 && gid.interface_id().value >> 32U == 0xFFFF;
 }
 
 bool contains(const IntervalSet& set, const std::optional<std::uint64_t>& value)
@@ -102,46 +97,32 @@ std::string_view key_of(Criterion criterion)
     return "";
 }
 
+std::vector<std::string> names_of(const DeviceNames& device)
+{
+    std::vector<std::string> names{device.device, fmt::format("{}/{}", device.device, device.port)};
+    for (const auto& other : {device.netdev, device.pci_address}) {
+        if (!other.empty()) {
+            names.push_back(other);
+        }
+    }
+    return names;
+}
+
 Judge::Judge(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity)
     : policy_(policy), groups_(groups), request_(request), identity_(identity),
       source_(path_end(request.source, groups)), destination_(path_end(request.destination, groups))
 {
     assert(groups.groups.size() == policy.groups.size());
     if (request.device) {
-        device_and_port_ = fmt::format("{}/{}", request.device->device, request.device->port);
+        device_names_ = names_of(*request.device);
     }
-}
-
-Judge::PathEnd Judge::path_end(const std::optional<Endpoint>& endpoint, const ResolvedGroups& groups)
-{
-    PathEnd end;
-    if (!endpoint) {
-        return end;
-    }
-    if (const auto* guid = std::get_if<Guid>(&*endpoint)) {
-        end.guid = guid->value;
-    } else {
-        end.gid = &std::get<Gid>(*endpoint);
-        if (!is_ipv4_mapped(*end.gid)) {
-            end.guid = end.gid->interface_id().value;
-        }
-    }
-    if (end.guid) {
-        const auto& types = groups.node_types;
-        const auto found = std::lower_bound(types.begin(), types.end(), Guid{*end.guid},
-                                            [](const auto& entry, Guid guid) { return entry.first < guid; });
-        if (found != types.end() && found->first == Guid{*end.guid}) {
-            end.type = found->second;
-        }
-    }
-    return end;
 }
 
 bool Judge::is_member(const ResolvedGroup& group, const PathEnd& end)
 {
     const NodeTypes& types = group.node_types;
-    if (types.ca && types.switch_ && types.router) {
-        return true;    // ALL: every end point is one of the three, known to the fabric file or not
+    if (includes_all(types)) {
+        return true;
     }
     if (end.type && ((*end.type == NodeType::Ca && types.ca) || (*end.type == NodeType::Switch && types.switch_) ||
                      (*end.type == NodeType::Router && types.router))) {
@@ -166,18 +147,11 @@ bool Judge::end_holds(const std::vector<std::size_t>& asked, const std::optional
 
 bool Judge::device_holds(const MatchRule& rule) const
 {
-    if (rule.devices.empty()) {
-        return true;
-    }
-    if (!request_.device) {
-        return false;
-    }
-    const DeviceNames& names = *request_.device;
-    return std::any_of(rule.devices.begin(), rule.devices.end(), [&](const std::string& pattern) {
-        return glob_matches(pattern, names.device) || glob_matches(pattern, device_and_port_) ||
-               (!names.netdev.empty() && glob_matches(pattern, names.netdev)) ||
-               (!names.pci_address.empty() && glob_matches(pattern, names.pci_address));
-    });
+    return rule.devices.empty() ||
+           std::any_of(rule.devices.begin(), rule.devices.end(), [&](const std::string& pattern) {
+               return std::any_of(device_names_.begin(), device_names_.end(),
+                                  [&](const std::string& name) { return name_matches(pattern, name); });
+           });
 }
 
 bool Judge::asks(const MatchRule& rule, Criterion criterion)

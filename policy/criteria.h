@@ -1,5 +1,5 @@
-// The criteria of a rule judged against one request, one by one. Shared by match(), which wants yes or no, and
-// explain(), which wants every criterion in words.
+// The criteria of a rule judged against one request, one by one and in words: what explain() is made of, and what a
+// Matcher is measured by in the tests.
 #pragma once
 
 #include <array>
@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "policy/match.h"
+#include "policy/path_end.h"
 
 namespace rdmaqos {
 
@@ -41,6 +43,9 @@ inline constexpr std::array kCriteria{Criterion::Source,    Criterion::Destinati
     return criterion >= Criterion::User;
 }
 
+// What the `device:` globs of a rule are compared with: "mlx5_0", "mlx5_0/1", netdev and PCI address.
+[[nodiscard]] std::vector<std::string> names_of(const DeviceNames& device);
+
 // A request prepared for many rules. Refers to its arguments, which must outlive it.
 class Judge {
 public:
@@ -62,13 +67,6 @@ public:
     [[nodiscard]] std::string reasons(const MatchRule& rule) const;
 
 private:
-    // One end of the path in all the forms a port group knows members by.
-    struct PathEnd {
-        const Gid* gid = nullptr;
-        std::optional<std::uint64_t> guid;
-        std::optional<NodeType> type;
-    };
-    [[nodiscard]] static PathEnd path_end(const std::optional<Endpoint>& endpoint, const ResolvedGroups& groups);
     [[nodiscard]] static bool is_member(const ResolvedGroup& group, const PathEnd& end);
     [[nodiscard]] bool end_holds(const std::vector<std::size_t>& asked, const std::optional<Endpoint>& endpoint,
                                  const PathEnd& end) const;
@@ -80,7 +78,7 @@ private:
     const Identity& identity_;
     PathEnd source_;
     PathEnd destination_;
-    std::string device_and_port_;    // "mlx5_0/1"
+    std::vector<std::string> device_names_;
 };
 
 }    // namespace rdmaqos

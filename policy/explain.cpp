@@ -66,15 +66,15 @@ std::vector<FallbackResult> explain_fallbacks(const Policy& policy, const Reques
 
 }    // namespace
 
-Explanation explain(const Policy& policy, const ResolvedGroups& groups, const Request& request,
-                    const Identity& identity, const PathLimits& limits)
+Explanation explain(const Matcher& matcher, const Request& request, const Identity& identity, const PathLimits& limits)
 {
+    const Policy& policy = matcher.policy();
     Explanation result;
     result.request = request;
     result.identity = identity;
-    auto matched = match(policy, groups, request, identity);
+    auto matched = matcher.match(request, identity);
     if (!request.level) {
-        result.rules = explain_rules(policy, Judge(policy, groups, request, identity), identity);
+        result.rules = explain_rules(policy, Judge(policy, matcher.groups(), request, identity), identity);
         if (!matched || matched->source != LevelSource::Rule) {
             result.fallbacks = explain_fallbacks(policy, request, identity);
         }
@@ -89,7 +89,8 @@ Explanation explain(const Policy& policy, const ResolvedGroups& groups, const Re
     } else {
         result.answer_error = std::move(answer).error();
     }
-    result.match = std::move(*matched);
+    result.match = *matched;
+    result.why = matcher.why(*matched, request, identity);
     return result;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/match.h"
+#include "policy/matcher.h"
 #include "policy/path.h"
 
 namespace rdmaqos {
@@ -41,13 +41,14 @@ struct Explanation {
     std::vector<RuleResult> rules;    // up to and including the deciding one; none for a level asked for by name
     std::vector<FallbackResult> fallbacks;    // up to and including the deciding one
     std::optional<Match> match;
+    std::string why;                 // of the match
     std::optional<Error> error;    // of the match
     std::optional<PathAnswer> answer;
     std::optional<Error> answer_error;
 };
 
-[[nodiscard]] Explanation explain(const Policy& policy, const ResolvedGroups& groups, const Request& request,
-                                  const Identity& identity, const PathLimits& limits);
+[[nodiscard]] Explanation explain(const Matcher& matcher, const Request& request, const Identity& identity,
+                                  const PathLimits& limits);
 
 // For people: the client, the request, a block per rule with its criteria, the level and the path's answer.
 [[nodiscard]] std::string render_explanation(const Policy& policy, const Explanation& explanation);

@@ -270,14 +270,14 @@ Json json_of(const FallbackResult& result)
     return json;
 }
 
-Json json_of(const Match& match)
+Json json_of(const Match& match, const std::string& why)
 {
     Json json{{"level", match.level->name}, {"source", to_string(match.source)}};
     if (match.rule != nullptr) {
         json["rule"] = match.rule->number;
     }
     json["verified"] = match.verified;
-    json["why"] = match.why;
+    json["why"] = why;
     return json;
 }
 
@@ -324,7 +324,7 @@ std::string render_explanation(const Policy& policy, const Explanation& explanat
         text += '\n';
     }
     if (explanation.match) {
-        text += fmt::format("level {}\n  {}{}\n", explanation.match->level->name, explanation.match->why,
+        text += fmt::format("level {}\n  {}{}\n", explanation.match->level->name, explanation.why,
                             explanation.match->verified ? " (nothing the client claims took part)" : "");
     } else if (explanation.error) {
         text += fmt::format("no level: {}\n", rdmaqos::to_string(*explanation.error));
@@ -351,7 +351,7 @@ std::string explanation_to_json(const Policy& policy, const Explanation& explana
                         {"request", json_of(explanation.request)},
                         {"rules", std::move(rules)},
                         {"fallbacks", std::move(fallbacks)},
-                        {"match", or_null(explanation.match)},
+                        {"match", explanation.match ? json_of(*explanation.match, explanation.why) : Json(nullptr)},
                         {"error", or_null(explanation.error)},
                         {"answer", or_null(explanation.answer)},
                         {"answer-error", or_null(explanation.answer_error)}};

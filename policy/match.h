@@ -1,5 +1,5 @@
-// Which level a request gets: match(policy, groups, request, identity) -> level, rule, why. A pure function; the order
-// is the one of docs/policy-reference.md:
+// Requests, port groups and answers: the values of the question which level a request gets. The question itself is put
+// to a Matcher (matcher.h). The order is the one of docs/policy-reference.md:
 //
 //     level asked for by name  ->  it, or LevelNotAllowed
 //     match rules, then ulps   ->  the first whose criteria all hold and whose level the caller may use
@@ -57,7 +57,7 @@ struct Request {
     std::optional<std::string> level;
     std::optional<std::uint16_t> qos_class;    // 12 bits
     std::optional<std::uint64_t> service_id;
-    std::optional<std::uint16_t> pkey;         // with or without membership bit
+    std::optional<std::uint16_t> pkey;    // with or without membership bit
     std::optional<Endpoint> source;
     std::optional<Endpoint> destination;
     std::optional<DeviceNames> device;
@@ -96,7 +96,7 @@ struct LocalPort {
 };
 
 struct ResolvedGroups {
-    std::vector<ResolvedGroup> groups;    // parallel to Policy::groups
+    std::vector<ResolvedGroup> groups;                    // parallel to Policy::groups
     std::vector<std::pair<Guid, NodeType>> node_types;    // of known ports, sorted by GUID
     std::vector<std::string> unresolved;    // "port-group storage: partition Part7 is not in the fabric file"
 };
@@ -106,20 +106,14 @@ struct ResolvedGroups {
 enum class LevelSource : std::uint8_t { Requested, Rule, Partition, Default };
 
 struct Match {
-    const QosLevel* level = nullptr;     // points into the policy
-    const MatchRule* rule = nullptr;     // for LevelSource::Rule
+    const QosLevel* level = nullptr;         // points into the policy
+    const MatchRule* rule = nullptr;         // for LevelSource::Rule
+    const Partition* partition = nullptr;    // for LevelSource::Partition
     LevelSource source = LevelSource::Default;
     // True when nothing but the kernel's word decided: no claim of the client took part, not even by ruling out a rule
     // that stands before the deciding one. Another claim would have led to the same level.
     bool verified = false;
-    // "match rule 3 (policy.yaml:40:5): service-id 0x10064 (claimed)"
-    std::string why;
 };
-
-// Errors: UnknownLevel (with a hint), LevelNotAllowed (says what `allow` asks for). LevelNotAllowed also when DEFAULT
-// itself is not allowed and nothing else matched.
-[[nodiscard]] Result<Match> match(const Policy& policy, const ResolvedGroups& groups, const Request& request,
-                                  const Identity& identity);
 
 // May this client be in this level? `why` is set when not: "level rpc allows user alice; you are uid 1001".
 struct Permission {

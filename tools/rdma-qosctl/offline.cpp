@@ -148,11 +148,11 @@ Result<std::vector<Request>> requests_of(const OfflineWorld& world, const Reques
     return requests;
 }
 
-bus::Dict answer_dict(const Request& request, const Match& match, const PathAnswer& answer)
+bus::Dict answer_dict(const Request& request, const Match& match, std::string why, const PathAnswer& answer)
 {
     bus::Dict dict;
     dict.set("level", match.level->name);
-    dict.set("rule", match.why);
+    dict.set("rule", std::move(why));
     if (request.source) {
         dict.set("source", to_string(*request.source));
     }
@@ -322,7 +322,7 @@ Result<OfflineWorld> load_world(const std::string& policy_file, const std::strin
             local.push_back(*target.local);
         }
     }
-    world.groups = resolve(*world.policy, world.fabric, local);
+    world.matcher = std::make_shared<const Matcher>(*world.policy, resolve(*world.policy, world.fabric, local));
     return world;
 }
 
@@ -336,7 +336,7 @@ Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOpti
         return fail(ErrorCode::InvalidArgument, "explain takes one source and one destination");
     }
     const Request& request = requests->front();
-    return explain(*world.policy, world.groups, request, world.identity, limits_of(world, request));
+    return explain(*world.matcher, request, world.identity, limits_of(world, request));
 }
 
 Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, const RequestOptions& options)
@@ -348,11 +348,12 @@ Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, con
     std::vector<bus::Dict> answers;
     std::optional<Error> first_error;
     for (const auto& request : *requests) {
-        const auto found = match(*world.policy, world.groups, request, world.identity);
+        const auto found = world.matcher->match(request, world.identity);
         const auto answer = found ? apply_level(*found->level, request, limits_of(world, request))
                                   : Result<PathAnswer>(fail(found.error()));
         if (answer) {
-            answers.push_back(answer_dict(request, *found, *answer));
+            answers.push_back(
+                answer_dict(request, *found, world.matcher->why(*found, request, world.identity), *answer));
         } else if (!first_error) {
             first_error = answer.error();
         }

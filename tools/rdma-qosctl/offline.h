@@ -70,7 +70,7 @@ struct OfflineWorld {
     std::shared_ptr<const Policy> policy;
     Fabric fabric;
     std::vector<Target> targets;
-    ResolvedGroups groups;
+    std::shared_ptr<const Matcher> matcher;    // of the policy
     Identity identity;
 };
 [[nodiscard]] Result<OfflineWorld> load_world(const std::string& policy_file, const std::string& root,

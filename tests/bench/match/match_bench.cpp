@@ -1,46 +1,13 @@
-// What a Register costs before it reaches a device: the match against policies of growing size, and the identity of
+// What a Register costs before it reaches a device: finding the level in policies of growing size, and the identity of
 // a new connection.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
-#include "policy/match.h"
+#include "policy/matcher.h"
+#include "tests/support/scan.h"
 
 namespace rdmaqos {
 namespace {
-
-// Rules of several kinds, none of which matches the request; then DEFAULT. The worst case of a scan.
-Policy policy_of(std::size_t rules)
-{
-    Policy policy;
-    policy.levels.resize(1);
-    policy.levels[0].name = "DEFAULT";
-    policy.groups.resize(16);
-    for (std::size_t i = 0; i < policy.groups.size(); ++i) {
-        policy.groups[i].port_guids = IntervalSet({{0x1000 * i, 0x1000 * i + 0xFF}});
-    }
-    for (std::size_t i = 0; i < rules; ++i) {
-        MatchRule rule;
-        rule.number = i + 1;
-        switch (i % 4) {
-        case 0:
-            rule.service_id = IntervalSet({{0x100000 + i * 16, 0x100000 + i * 16 + 7}});
-            break;
-        case 1:
-            rule.source = {i % policy.groups.size()};
-            rule.destination = {(i + 1) % policy.groups.size()};
-            break;
-        case 2:
-            rule.client.emplace().uids = {static_cast<std::uint32_t>(100'000 + i)};
-            break;
-        default:
-            rule.qos_class = IntervalSet({{i % 4096, i % 4096}});
-            rule.pkey = IntervalSet({{1, 2}});
-            break;
-        }
-        policy.rules.push_back(std::move(rule));
-    }
-    return policy;
-}
 
 Identity caller()
 {
@@ -52,26 +19,191 @@ Identity caller()
     return identity;
 }
 
-void BM_MatchNothing(benchmark::State& state)
+// Policies of growing size in four mixes, and requests of which each meets one rule, spread over all of them.
+struct World {
+    Policy policy;
+    std::vector<Request> requests;
+    std::vector<Identity> clients;
+};
+
+constexpr std::size_t kQuestions = 256;
+constexpr std::size_t kPortGroups = 100;
+constexpr std::uint64_t kGuidsPerGroup = 10'000;
+
+World with_default()
 {
-    const Policy policy = policy_of(static_cast<std::size_t>(state.range(0)));
-    const ResolvedGroups groups = resolve(policy, {}, {});
-    const Identity identity = caller();
-    Request request;
-    request.service_id = 80;
-    request.pkey = 0x8777;
-    request.qos_class = 7;
-    request.destination = Guid{0xABCDEF};
-    for (auto _ : state) {
-        benchmark::DoNotOptimize(match(policy, groups, request, identity));
-    }
-    state.SetComplexityN(state.range(0));
+    World world;
+    world.policy.levels.resize(1);
+    world.policy.levels[0].name = "DEFAULT";
+    return world;
 }
-BENCHMARK(BM_MatchNothing)->RangeMultiplier(10)->Range(10, 10000)->Complexity(benchmark::oN);
+
+// The rule that question number `question` meets: one of all, in no order a cache or a branch could learn.
+std::size_t target(std::size_t question, std::size_t rules)
+{
+    return question * 7919 % rules;
+}
+
+// make_rule(number) and ask(rule's number, request, client).
+template <typename MakeRule, typename Ask>
+World world_of(World world, std::size_t rules, MakeRule make_rule, Ask ask)
+{
+    for (std::size_t i = 0; i < rules; ++i) {
+        MatchRule rule = make_rule(i);
+        rule.number = i + 1;
+        world.policy.rules.push_back(std::move(rule));
+    }
+    for (std::size_t question = 0; question < kQuestions; ++question) {
+        Identity client = caller();
+        Request request;
+        ask(target(question, rules), request, client);
+        world.requests.push_back(std::move(request));
+        world.clients.push_back(std::move(client));
+    }
+    return world;
+}
+
+World service_ids(std::size_t rules)
+{
+    const auto first = [](std::size_t i) { return 0x100000 + i * 16; };
+    return world_of(
+        with_default(), rules,
+        [&](std::size_t i) {
+            MatchRule rule;
+            rule.service_id = IntervalSet({{first(i), first(i) + 7}});
+            return rule;
+        },
+        [&](std::size_t i, Request& request, Identity&) { request.service_id = first(i) + 3; });
+}
+
+World pkeys_and_classes(std::size_t rules)
+{
+    const auto pkey = [](std::size_t i) { return 1 + i % 128; };
+    const auto qos_class = [](std::size_t i) { return i / 128; };
+    return world_of(
+        with_default(), rules,
+        [&](std::size_t i) {
+            MatchRule rule;
+            rule.pkey = IntervalSet({{pkey(i), pkey(i)}});
+            rule.qos_class = IntervalSet({{qos_class(i), qos_class(i)}});
+            return rule;
+        },
+        [&](std::size_t i, Request& request, Identity&) {
+            request.pkey = static_cast<std::uint16_t>(0x8000U | pkey(i));
+            request.qos_class = static_cast<std::uint16_t>(qos_class(i));
+        });
+}
+
+// The GUIDs of the groups are interleaved: no two of a group are neighbours.
+World port_groups(std::size_t rules)
+{
+    const auto guid = [](std::size_t group, std::uint64_t i) { return 0x10000 + i * kPortGroups + group; };
+    World world = with_default();
+    for (std::size_t group = 0; group < kPortGroups; ++group) {
+        std::vector<Interval> guids;
+        for (std::uint64_t i = 0; i < kGuidsPerGroup; ++i) {
+            guids.push_back({guid(group, i), guid(group, i)});
+        }
+        world.policy.groups.emplace_back().port_guids = IntervalSet(std::move(guids));
+    }
+    return world_of(
+        std::move(world), rules,
+        [](std::size_t i) {
+            MatchRule rule;
+            rule.source = {i % kPortGroups};
+            rule.destination = {i / kPortGroups};
+            return rule;
+        },
+        [&](std::size_t i, Request& request, Identity&) {
+            request.source = Guid{guid(i % kPortGroups, i % kGuidsPerGroup)};
+            request.destination = Guid{guid(i / kPortGroups, (i + 77) % kGuidsPerGroup)};
+        });
+}
+
+World client_globs(std::size_t rules)
+{
+    return world_of(
+        with_default(), rules,
+        [](std::size_t i) {
+            MatchRule rule;
+            ClientCriteria& client = rule.client.emplace();
+            if (i % 2 == 0) {
+                client.units = {"job-" + std::to_string(i) + "-*.scope"};
+            } else {
+                client.cgroups = {"/slurm/*/job_" + std::to_string(i) + "/*"};
+            }
+            return rule;
+        },
+        [](std::size_t i, Request&, Identity& client) {
+            const std::string number = std::to_string(i);
+            client.unit = "job-" + number + "-a.scope";
+            client.cgroup = i % 2 == 0 ? "/system.slice/" + client.unit : "/slurm/uid_1000/job_" + number + "/step_0";
+            client.unit = i % 2 == 0 ? client.unit : "";
+        });
+}
+
+template <typename Ask>
+void ask_all(benchmark::State& state, const World& world, Ask ask)
+{
+    std::size_t question = 0;
+    for (auto _ : state) {
+        const auto answer = ask(world.requests[question], world.clients[question]);
+        if (!answer || answer->source != LevelSource::Rule) {
+            state.SkipWithError("a request met no rule");
+            return;
+        }
+        question = (question + 1) % kQuestions;
+    }
+}
+
+template <World (*make)(std::size_t)>
+void BM_Match(benchmark::State& state)
+{
+    const World world = make(static_cast<std::size_t>(state.range(0)));
+    const Matcher matcher(world.policy, resolve(world.policy, {}, {}));
+    ask_all(state, world,
+            [&](const Request& request, const Identity& client) { return matcher.match(request, client); });
+    state.counters["index_KiB"] = static_cast<double>(matcher.memory()) / 1024;
+}
+
+// The same requests rule by rule, as OpenSM goes about it.
+template <World (*make)(std::size_t)>
+void BM_Scan(benchmark::State& state)
+{
+    const World world = make(static_cast<std::size_t>(state.range(0)));
+    const ResolvedGroups groups = resolve(world.policy, {}, {});
+    ask_all(state, world, [&](const Request& request, const Identity& client) {
+        return test::scan(world.policy, groups, request, client);
+    });
+}
+
+#define RDMAQOS_MATCH_BENCH(mix)                                          \
+    BENCHMARK_TEMPLATE(BM_Match, mix)->RangeMultiplier(10)->Range(10, 10000); \
+    BENCHMARK_TEMPLATE(BM_Scan, mix)->RangeMultiplier(10)->Range(10, 10000)
+RDMAQOS_MATCH_BENCH(service_ids);
+RDMAQOS_MATCH_BENCH(pkeys_and_classes);
+RDMAQOS_MATCH_BENCH(port_groups);
+RDMAQOS_MATCH_BENCH(client_globs);
+#undef RDMAQOS_MATCH_BENCH
+
+// Making a policy ready, which a reload does once.
+template <World (*make)(std::size_t)>
+void BM_MakeMatcher(benchmark::State& state)
+{
+    const World world = make(10'000);
+    const ResolvedGroups groups = resolve(world.policy, {}, {});
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(Matcher(world.policy, groups).memory());
+    }
+}
+BENCHMARK_TEMPLATE(BM_MakeMatcher, service_ids)->Unit(benchmark::kMillisecond);
+BENCHMARK_TEMPLATE(BM_MakeMatcher, port_groups)->Unit(benchmark::kMillisecond);
+BENCHMARK_TEMPLATE(BM_MakeMatcher, client_globs)->Unit(benchmark::kMillisecond);
 
 void BM_Resolve(benchmark::State& state)
 {
-    Policy policy = policy_of(1000);
+    Policy policy;
+    policy.groups.resize(16);
     Fabric fabric;
     for (std::int64_t i = 0; i < state.range(0); ++i) {
         fabric.ports.push_back({Guid{0x10000 + static_cast<std::uint64_t>(i)},

@@ -54,14 +54,14 @@ void use(const Policy& policy)
     ASSERT_LE(leaf_count(compiled.tree), input.capabilities.max_leaves);
     ASSERT_LE(depth(compiled.tree), input.capabilities.max_depth);
 
-    const ResolvedGroups groups = resolve(policy, Fabric{}, {});
+    const Matcher matcher(policy, resolve(policy, Fabric{}, {}));
     Request request;
     request.service_id = 0x10064;
     request.pkey = 0x8001;
     request.destination = parse_endpoint("fd00:10::7");
     PathLimits limits;
     limits.rate = *ib_rate_from_number(16);
-    const Explanation explanation = explain(policy, groups, request, Identity{}, limits);
+    const Explanation explanation = explain(matcher, request, Identity{}, limits);
     ASSERT_NE(explanation.match.has_value(), explanation.error.has_value());
     ASSERT_FALSE(render_explanation(policy, explanation).empty());
     ASSERT_FALSE(explanation_to_json(policy, explanation).empty());

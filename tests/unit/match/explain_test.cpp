@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/unit/match/policy_dsl.h"
 #include "tests/support/golden.h"
+#include "tests/unit/match/policy_dsl.h"
 
 namespace rdmaqos {
 namespace {
@@ -61,7 +61,7 @@ TEST_P(ExplainGolden, TextAndJson)
     Request request;
     Identity identity = somebody();
     GetParam().edit(policy, request, identity);
-    const auto explanation = explain(policy.policy, policy.resolved(), request, identity, hundred_gigabit());
+    const auto explanation = policy.explain(request, identity, hundred_gigabit());
     const std::string name = std::string("explain/") + GetParam().name;
     expect_golden(name + ".txt", render_explanation(policy.policy, explanation));
     const std::string json = explanation_to_json(policy.policy, explanation);
@@ -119,7 +119,7 @@ TEST(Explain, StopsAtTheDecidingRule)
     policy.rule("DEFAULT", [](MatchRule& r) { r.pkey = rdmaqos::test::number(1); });
     policy.rule("DEFAULT", [](MatchRule&) {});
     policy.rule("DEFAULT", [](MatchRule&) {});
-    const auto explanation = explain(policy.policy, policy.resolved(), {}, somebody(), hundred_gigabit());
+    const auto explanation = policy.explain({}, somebody(), hundred_gigabit());
     ASSERT_EQ(explanation.rules.size(), 2U);
     EXPECT_FALSE(explanation.rules[0].matched);
     EXPECT_TRUE(explanation.rules[1].matched);
@@ -135,7 +135,7 @@ TEST(Explain, NumbersThatAreNoMtuOrRate)
     request.mtu = Selected<IbMtu>{Selector::Exactly, static_cast<IbMtu>(200)};
     request.rate = Selected<IbRate>{Selector::LessThan, static_cast<IbRate>(0)};
     request.packet_life = Selected<std::uint8_t>{Selector::GreaterThan, 255};
-    const auto explanation = explain(policy.policy, policy.resolved(), request, somebody(), hundred_gigabit());
+    const auto explanation = policy.explain(request, somebody(), hundred_gigabit());
     EXPECT_EQ(explanation.answer_error->message, "200 is no MTU");
     EXPECT_NE(render_explanation(policy.policy, explanation).find("mtu = 200, rate < 0 = "), std::string::npos);
 }
@@ -148,7 +148,7 @@ TEST(Explain, ALongListIsShortenedForPeopleOnly)
         many.push_back({i * 2, i * 2});
     }
     policy.rule("DEFAULT", [&](MatchRule& r) { r.service_id = IntervalSet(many); });
-    const auto explanation = explain(policy.policy, policy.resolved(), {}, somebody(), hundred_gigabit());
+    const auto explanation = policy.explain({}, somebody(), hundred_gigabit());
     EXPECT_NE(render_explanation(policy.policy, explanation).find("..."), std::string::npos);
     EXPECT_LT(render_explanation(policy.policy, explanation).size(), 1000U);
     EXPECT_NE(explanation_to_json(policy.policy, explanation).find("0x7ce"), std::string::npos);

@@ -183,7 +183,7 @@ TEST(MatchProperty, ExplainAgreesWithMatch)
         const auto match = policy.ask(request, identity);
         PathLimits limits;
         limits.rate = static_cast<IbRate>(16);
-        const auto explanation = explain(policy.policy, policy.resolved(), request, identity, limits);
+        const auto explanation = policy.explain(request, identity, limits);
         RC_ASSERT(match.has_value() == explanation.match.has_value());
         const bool by_rule = match && match->source == LevelSource::Rule;
         for (const auto& result : explanation.rules) {

@@ -67,8 +67,7 @@ class MatchCriteria : public testing::TestWithParam<Case> {};
 TEST_P(MatchCriteria, Outcome)
 {
     const TestPolicy policy = criteria_policy();
-    const ResolvedGroups groups = policy.resolved();
-    EXPECT_EQ(outcome(match(policy.policy, groups, GetParam().request, somebody())), GetParam().expected);
+    EXPECT_EQ(outcome(policy.ask(GetParam().request)), GetParam().expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -207,7 +206,7 @@ TEST(Match, RequestedLevel)
     EXPECT_EQ(outcome(ask("rpc")), "requested: rpc") << "rules are not asked";
     EXPECT_EQ(outcome(ask("RPC")), "requested: rpc");
     EXPECT_EQ(outcome(ask("vip", 7)), "requested: vip");
-    EXPECT_EQ(ask("rpc")->why, "asked for by name");
+    EXPECT_EQ(policy.why(with<std::string>(&Request::level, "rpc")), "asked for by name");
     EXPECT_FALSE(ask("rpc")->verified);
 
     const auto refused = ask("vip");
@@ -256,11 +255,11 @@ TEST(Match, WhyNamesTheRuleAndWhoSaysSo)
     policy.rule("rpc", [](MatchRule&) {});
     const auto& rules = policy.policy.rules;
     const auto place = [&](std::size_t index) { return policy.policy.describe_rule(rules[index]); };
-    EXPECT_EQ(policy.ask(with<std::uint64_t>(&Request::service_id, 0x10064))->why,
+    EXPECT_EQ(policy.why(with<std::uint64_t>(&Request::service_id, 0x10064)),
               place(0) + ": service-id 0x10064 (claimed), uid 1000 (verified), unit job-7.scope (verified)");
-    EXPECT_EQ(policy.ask(with<std::uint16_t>(&Request::pkey, 0x8005))->why, place(1) + ": pkey 0x8005 (claimed)");
-    EXPECT_EQ(policy.ask({})->why, place(2) + ": it has no criterion and matches everything");
-    EXPECT_EQ(TestPolicy().ask({})->why, "the default: no rule matched");
+    EXPECT_EQ(policy.why(with<std::uint16_t>(&Request::pkey, 0x8005)), place(1) + ": pkey 0x8005 (claimed)");
+    EXPECT_EQ(policy.why({}), place(2) + ": it has no criterion and matches everything");
+    EXPECT_EQ(TestPolicy().why({}), "the default: no rule matched");
 }
 
 TEST(Match, VerifiedOnlyWhereNoClaimTookPart)

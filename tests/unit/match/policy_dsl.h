@@ -12,7 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "policy/match.h"
+#include <gtest/gtest.h>
+
+#include "policy/explain.h"
+#include "policy/matcher.h"
+#include "tests/support/scan.h"
 
 namespace rdmaqos::test {
 
@@ -115,9 +119,22 @@ public:
     }
 
     [[nodiscard]] ResolvedGroups resolved() const { return resolve(policy, fabric, local); }
+    // Asks a Matcher, which must say what a plain scan says.
     [[nodiscard]] Result<Match> ask(const Request& request, const Identity& identity = somebody()) const
     {
-        return match(policy, resolved(), request, identity);
+        const Matcher matcher(policy, resolved());
+        auto answer = matcher.match(request, identity);
+        EXPECT_EQ(in_full(answer), in_full(scan(policy, matcher.groups(), request, identity)));
+        return answer;
+    }
+    [[nodiscard]] std::string why(const Request& request, const Identity& identity = somebody()) const
+    {
+        const Matcher matcher(policy, resolved());
+        return matcher.why(matcher.match(request, identity).value(), request, identity);
+    }
+    [[nodiscard]] Explanation explain(const Request& request, const Identity& identity, const PathLimits& limits) const
+    {
+        return rdmaqos::explain(Matcher(policy, resolved()), request, identity, limits);
     }
 
     Policy policy;

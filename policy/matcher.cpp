@@ -1,6 +1,7 @@
-#include "policy/match.h"
+#include "policy/matcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "lib/base/units.h"
 #include "policy/client.h"
 #include "policy/criteria.h"
+#include "policy/match_index.h"
 
 namespace rdmaqos {
 namespace {
@@ -44,17 +46,7 @@ Result<Match> requested_level(const Policy& policy, std::string_view name, const
     if (auto permission = may_use(*level, identity); !permission.allowed) {
         return fail(ErrorCode::LevelNotAllowed, std::move(permission.why));
     }
-    return Match{level, nullptr, LevelSource::Requested, false, "asked for by name"};
-}
-
-Match rule_match(const Policy& policy, const Judge& judge, const MatchRule& rule, bool verified)
-{
-    std::string reasons = judge.reasons(rule);
-    if (reasons.empty()) {
-        reasons = "it has no criterion and matches everything";
-    }
-    return {&policy.levels[rule.level], &rule, LevelSource::Rule, verified,
-            fmt::format("{}: {}", policy.describe_rule(rule), reasons)};
+    return Match{level, nullptr, nullptr, LevelSource::Requested, false};
 }
 
 // The first partition of this P_Key with a level the caller may use.
@@ -89,45 +81,59 @@ std::string to_string(const Endpoint& endpoint)
     return std::visit([](const auto& end) { return to_string(end); }, endpoint);
 }
 
-Result<Match> match(const Policy& policy, const ResolvedGroups& groups, const Request& request,
-                    const Identity& identity)
+Matcher::Matcher(const Policy& policy, ResolvedGroups groups)
+    : policy_(&policy), groups_(std::move(groups)), index_(std::make_unique<const MatchIndex>(policy, groups_))
+{
+}
+
+Matcher::~Matcher() = default;
+
+Result<Match> Matcher::match(const Request& request, const Identity& identity) const
 {
     if (request.level) {
-        return requested_level(policy, *request.level, identity);
+        return requested_level(*policy_, *request.level, identity);
     }
-    const Judge judge(policy, groups, request, identity);
-    // Stays true while every rule passed over was ruled out by what the kernel says alone.
-    bool verified = true;
-    for (const auto& rule : policy.rules) {
-        const bool claims_hold = judge.claims_hold(rule);
-        if (!claims_hold && !verified) {
-            continue;
-        }
-        const bool open = judge.client_holds(rule) && is_allowed(policy.levels[rule.level], identity);
-        if (open) {
-            for (const auto criterion : kCriteria) {
-                verified = verified && (is_verified(criterion) || !Judge::asks(rule, criterion));
-            }
-            if (claims_hold) {
-                return rule_match(policy, judge, rule, verified);
-            }
-        }
+    const auto [rule, verified] = index_->find(request, identity);
+    if (rule != nullptr) {
+        return Match{&policy_->levels[rule->level], rule, nullptr, LevelSource::Rule, verified};
     }
-    if (const Partition* partition = partition_with_level(policy, request, identity)) {
-        return Match{&policy.levels[*partition->level], nullptr, LevelSource::Partition, false,
-                     fmt::format("default of partition {}: pkey {:#x} (claimed), no rule matched", partition->name,
-                                 *request.pkey)};
+    if (const Partition* partition = partition_with_level(*policy_, request, identity)) {
+        return Match{&policy_->levels[*partition->level], nullptr, partition, LevelSource::Partition, false};
     }
-    const QosLevel& level = policy.levels.at(policy.default_level);
+    const QosLevel& level = policy_->levels.at(policy_->default_level);
     if (auto permission = may_use(level, identity); !permission.allowed) {
         return fail(
             ErrorCode::LevelNotAllowed,
             fmt::format("no rule matched that you may use, and the default is not open to you: {}", permission.why));
     }
     // A P_Key could have led to a partition's level.
-    const bool partition_levels = std::any_of(policy.partitions.begin(), policy.partitions.end(),
+    const bool partition_levels = std::any_of(policy_->partitions.begin(), policy_->partitions.end(),
                                               [](const Partition& partition) { return partition.level.has_value(); });
-    return Match{&level, nullptr, LevelSource::Default, verified && !partition_levels, "the default: no rule matched"};
+    return Match{&level, nullptr, nullptr, LevelSource::Default, verified && !partition_levels};
+}
+
+std::string Matcher::why(const Match& match, const Request& request, const Identity& identity) const
+{
+    switch (match.source) {
+    case LevelSource::Requested:
+        return "asked for by name";
+    case LevelSource::Rule: {
+        const std::string reasons = Judge(*policy_, groups_, request, identity).reasons(*match.rule);
+        return fmt::format("{}: {}", policy_->describe_rule(*match.rule),
+                           reasons.empty() ? "it has no criterion and matches everything" : reasons);
+    }
+    case LevelSource::Partition:
+        return fmt::format("default of partition {}: pkey {:#x} (claimed), no rule matched", match.partition->name,
+                           request.pkey.value_or(match.partition->pkey));
+    case LevelSource::Default:
+        return "the default: no rule matched";
+    }
+    return {};
+}
+
+std::size_t Matcher::memory() const
+{
+    return index_->memory();
 }
 
 }    // namespace rdmaqos
