@@ -26,8 +26,18 @@ void Call::send(bus::MessageRef answer, int written) const
     connection_->send(answer.get());
 }
 
+void Call::count_refused(const std::vector<QueuePairResult>& results) const
+{
+    for (const auto& result : results) {
+        if (result.error) {
+            ++counters_->queue_pair_refusals[result.error->code];
+        }
+    }
+}
+
 void Call::refuse(const Error& error) const
 {
+    ++counters_->refusals[error.code];
     if (error.code == ErrorCode::Internal) {
         log(LogLevel::Error, "a call failed: {}", to_string(error));
     }

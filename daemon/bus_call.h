@@ -4,7 +4,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "daemon/metrics.h"
+#include "daemon/types.h"
 #include "lib/base/result.h"
 #include "lib/bus/connection.h"
 #include "lib/bus/message.h"
@@ -13,8 +16,9 @@ namespace rdmaqos {
 
 class Call {
 public:
-    Call(sd_bus_message* message, std::shared_ptr<bus::Connection> connection)
-        : message_(message), connection_(std::move(connection))
+    // `counters` must outlive every answer.
+    Call(sd_bus_message* message, std::shared_ptr<bus::Connection> connection, DoorCounters& counters)
+        : message_(message), connection_(std::move(connection)), counters_(&counters)
     {
     }
 
@@ -40,6 +44,8 @@ public:
         reply([&](bus::Writer& writer) { writer.put(text); });
     }
     void refuse(const Error& error) const;
+    // For queue pairs that are refused inside an answer.
+    void count_refused(const std::vector<QueuePairResult>& results) const;
 
 private:
     // Null: nobody waits for it.
@@ -48,6 +54,7 @@ private:
 
     bus::MessageRef message_;
     std::shared_ptr<bus::Connection> connection_;
+    DoorCounters* counters_;    // never null
 };
 
 }    // namespace rdmaqos

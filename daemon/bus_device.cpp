@@ -1,6 +1,4 @@
 // org.rdmaqos1.Device
-#include <algorithm>
-
 #include "daemon/bus_objects.h"
 
 namespace rdmaqos {
@@ -26,26 +24,6 @@ template <auto read>
 void get(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
 {
     writer.put(read(device_at(endpoint, bus, path)));
-}
-
-std::uint32_t elements_used(const DeviceStatus& status)
-{
-    return status.snapshot ? static_cast<std::uint32_t>(status.snapshot->actual.elements.size()) : 0;
-}
-
-std::uint32_t leaves_used(const DeviceStatus& status)
-{
-    if (!status.snapshot) {
-        return 0;
-    }
-    return static_cast<std::uint32_t>(std::ranges::count_if(status.snapshot->actual.elements, [](const auto& entry) {
-        return entry.second.kind == ElementKind::Leaf;
-    }));
-}
-
-std::uint32_t left_of(std::uint32_t limit, std::uint32_t used)
-{
-    return limit > used ? limit - used : 0;
 }
 
 std::vector<std::string> findings(const DeviceStatus& status)
@@ -123,10 +101,6 @@ constexpr auto kLinkSpeed = [](Status status) { return status.info.link_speed.kb
 constexpr auto kState = [](Status status) { return to_string(status.state); };
 constexpr auto kReason = [](Status status) { return status.reason; };
 constexpr auto kAttachMode = [](Status status) { return to_string(status.attach_mode); };
-constexpr auto kElementsFree = [](Status status) {
-    return left_of(status.capabilities.max_elements, elements_used(status));
-};
-constexpr auto kLeavesFree = [](Status status) { return left_of(status.capabilities.max_leaves, leaves_used(status)); };
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 
@@ -150,9 +124,9 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_PROPERTY("AttachMode", "s", property<get<kAttachMode>>, 0, kChanges),
     SD_BUS_PROPERTY("Capabilities", "a{sv}", property<get_capabilities>, 0, kConst),
     SD_BUS_PROPERTY("ElementsUsed", "u", property<get<elements_used>>, 0, kChanges),
-    SD_BUS_PROPERTY("ElementsFree", "u", property<get<kElementsFree>>, 0, kChanges),
+    SD_BUS_PROPERTY("ElementsFree", "u", property<get<elements_free>>, 0, kChanges),
     SD_BUS_PROPERTY("LeavesUsed", "u", property<get<leaves_used>>, 0, kChanges),
-    SD_BUS_PROPERTY("LeavesFree", "u", property<get<kLeavesFree>>, 0, kChanges),
+    SD_BUS_PROPERTY("LeavesFree", "u", property<get<leaves_free>>, 0, kChanges),
     SD_BUS_PROPERTY("QueuePairsInside", "u", property<get<kInside>>, 0, kChanges),
     SD_BUS_PROPERTY("QueuePairsOutside", "u", property<get<kOutside>>, 0, kChanges),
     SD_BUS_PROPERTY("Tree", "aa{sv}", property<get_tree>, 0, kInvalidates),

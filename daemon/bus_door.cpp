@@ -38,6 +38,7 @@ public:
 
 private:
     Peer peer_;
+    CountedConnection counted_{context.counters};
     bus::PeerProcess process_;
     std::unique_ptr<bus::EventSource> exit_;
 };
@@ -117,7 +118,6 @@ Result<void> BusDoors::connected(std::uint64_t id, bus::PeerProcess process,
     }
     by_peer_.emplace(static_cast<std::uint64_t>(peer.id), client.get());
     clients_.emplace(id, std::move(client));
-    ++context_.counters.connections;
     return {};
 }
 

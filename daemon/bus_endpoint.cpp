@@ -62,9 +62,18 @@ void run(BusEndpoint& endpoint, const Call& call, const Peer& peer, Handler hand
 
 }    // namespace
 
+void count_refusal(BusEndpoint& endpoint, ErrorCode code) noexcept
+{
+    try {
+        ++endpoint.context.counters.refusals[code];
+    } catch (const std::exception& problem) {
+        write_log(LogLevel::Error, {}, problem.what());
+    }
+}
+
 void serve(BusEndpoint& endpoint, sd_bus_message* message, Handler handler)
 {
-    const Call call(message, endpoint.connection);
+    const Call call(message, endpoint.connection, endpoint.context.counters);
     if (const Peer* peer = endpoint.known(message); peer != nullptr) {
         run(endpoint, call, *peer, handler);
         return;

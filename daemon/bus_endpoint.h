@@ -24,18 +24,11 @@ struct Peer {
     std::shared_ptr<const Identity> identity;
 };
 
-struct BusCounters {
-    std::uint64_t calls = 0;
-    std::uint64_t refused = 0;    // calls answered with an error before they reached the service
-    std::uint64_t connections = 0;
-    std::uint64_t sessions = 0;
-    std::uint64_t reloads = 0;
-};
-
 // What all endpoints share. Thread: the main loop.
 class BusContext {
 public:
-    BusContext(Service& served, bus::EventLoop& main_loop) : service(served), loop(main_loop), policy_files(main_loop)
+    BusContext(Service& served, bus::EventLoop& main_loop)
+        : service(served), loop(main_loop), policy_files(main_loop), counters(served.door_counters())
     {
     }
     BusContext(const BusContext&) = delete;
@@ -53,7 +46,7 @@ public:
     Service& service;
     bus::EventLoop& loop;
     PolicyFiles policy_files;
-    BusCounters counters;
+    DoorCounters& counters;
     // Properties of the manager may differ although nothing was observed: a reload was refused.
     std::function<void()> manager_changed;
     // What there is, so that asking for a path costs no copy.
@@ -105,6 +98,9 @@ using Handler = void (*)(BusEndpoint& endpoint, const Call& call, const Peer& pe
 // Runs a handler for a call once it is known who calls and that they may.
 void serve(BusEndpoint& endpoint, sd_bus_message* message, Handler handler);
 
+// An error that is sent without a Call.
+void count_refusal(BusEndpoint& endpoint, ErrorCode code) noexcept;
+
 // The C side of a handler: nothing is thrown through sd-bus.
 template <Handler handler>
 int method(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcept
@@ -114,6 +110,7 @@ int method(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcep
         return 1;
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {{"MEMBER", sd_bus_message_get_member(message)}}, problem.what());
+        count_refusal(*static_cast<BusEndpoint*>(userdata), ErrorCode::Internal);
         return sd_bus_error_set(error, "org.rdmaqos1.Error.Internal", "the call failed; see the journal of rdma-qosd");
     }
 }

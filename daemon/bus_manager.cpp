@@ -2,6 +2,7 @@
 #include <map>
 
 #include "daemon/bus_objects.h"
+#include "daemon/metrics_text.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
 
@@ -36,6 +37,7 @@ void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
             if (!refused.empty()) {
                 reply->queue_pairs = merge(std::move(reply->queue_pairs), refused);
             }
+            call.count_refused(reply->queue_pairs);
             call.reply([&](Writer& writer) {
                 writer.put(bus::ObjectPath{session_path(reply->session)});
                 write(writer, *reply);
@@ -103,6 +105,11 @@ void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     }
     call.reply_text(asked->format == ExplainFormat::Json ? explanation_to_json(*policy, *explanation)
                                                          : render_explanation(*policy, *explanation));
+}
+
+void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    endpoint.context.service.metrics([call](const Metrics& metrics) { call.reply_text(to_prometheus(metrics)); });
 }
 
 void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
@@ -219,7 +226,6 @@ void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
     when_authorized(endpoint, call, peer, Action::Reload, [&context, call] {
-        ++context.counters.reloads;
         context.service.reload([&context, call](const ReloadOutcome& outcome) {
             answer(call, outcome);
             context.manager_changed();
@@ -339,12 +345,13 @@ void get_statistics(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/
 {
     const auto& context = endpoint.context;
     const auto& counters = context.counters;
+    const auto& tally = context.service.tally();
     writer.put(bus::Counts{{"calls", counters.calls},
                            {"calls-refused", counters.refused},
                            {"connections", counters.connections},
-                           {"sessions", counters.sessions},
+                           {"sessions", tally.sessions},
                            {"sessions-now", context.session_ids.size()},
-                           {"reloads", counters.reloads}});
+                           {"reloads", tally.reloads_accepted + tally.reloads_refused}});
 }
 
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
@@ -368,6 +375,7 @@ const sd_bus_vtable kVtable[] = {
                             method<on_reconcile>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<on_verify>,
                             kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Metrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_metrics>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_subscribe>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_unsubscribe>, kOpen),
     SD_BUS_PROPERTY("Version", "s", property<get_version>, 0, kConst),

@@ -48,6 +48,7 @@ int find_session(sd_bus* bus, const char* path, const char* /*interface*/, void*
     if (sd_bus_get_current_message(bus) == nullptr) {
         return 0;
     }
+    count_refusal(*static_cast<BusEndpoint*>(userdata), ErrorCode::UnknownSession);
     return sd_bus_error_setf(error, "org.rdmaqos1.Error.UnknownSession",
                              "there is no session %s; it ended, or its connection or process did", path);
 }

@@ -54,7 +54,9 @@ void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
                 call.refuse(results.error());
                 return;
             }
-            call.reply([&](Writer& writer) { write(writer, merge(std::move(*results), refused)); });
+            const auto all = merge(std::move(*results), refused);
+            call.count_refused(all);
+            call.reply([&](Writer& writer) { write(writer, all); });
         });
 }
 

@@ -69,7 +69,6 @@ void Signals::arm(Duration delay)
 void Signals::session_added(SessionId id)
 {
     context_.session_ids.insert(static_cast<std::uint64_t>(id));
-    ++context_.counters.sessions;
     if (auto* change = change_of(session_path(id), names::kSession)) {
         change->added = true;
     }

@@ -105,7 +105,7 @@ void SystemEndpoint::found(const std::string& name, Result<bus::PeerProcess> pro
     if (exit) {
         sender->second.exit = std::move(*exit);
     }
-    ++context.counters.connections;
+    sender->second.counted = std::make_unique<CountedConnection>(context.counters);
     const Peer peer = *sender->second.peer;    // a call may end with the sender forgotten
     for (const auto& call : waiting) {
         call(&peer);

@@ -32,6 +32,7 @@ private:
         std::deque<Known> waiting;      // calls in the order they came
         bus::PeerProcess process;
         std::unique_ptr<bus::EventSource> exit;
+        std::unique_ptr<CountedConnection> counted;    // once it is known
     };
 
     SystemEndpoint(BusContext& shared, std::shared_ptr<bus::Connection> connected)

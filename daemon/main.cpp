@@ -9,6 +9,7 @@
 #include "daemon/bus_door.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
+#include "daemon/metrics_file.h"
 #include "daemon/simulation.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
@@ -69,6 +70,8 @@ int run(const Options& options, const Clock& clock)
             service.add_device(std::move(device));
         }
     }
+    MetricsFile metrics_file(service, loop, options.root);
+    metrics_file.start();
     if (auto opened = doors.open([&lifecycle] { lifecycle.ready(); }); !opened) {
         throw std::runtime_error(to_string(opened.error()));
     }

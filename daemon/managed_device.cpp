@@ -6,6 +6,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "policy/lower.h"
 
 namespace rdmaqos {
 namespace {
@@ -221,6 +222,7 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
 void ManagedDevice::take_report(const Report& report)
 {
     snapshot_ = report.snapshot;
+    passes_.observe(report.took);
     lost_ = report.device_gone;
     std::vector<std::uint32_t> changed;
     for (const auto& outcome : report.queue_pairs) {
@@ -397,7 +399,6 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
     }
     const Member& member = *found;
     const Outcome& outcome = outcomes_.at(number);
-    const Placement& desired = book_.placement(number);
     QueuePairResult result;
     result.device = key_;
     result.number = number;
@@ -406,27 +407,37 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
     result.leaf = outcome.last.requester.text();
     result.responder_leaf = outcome.last.responder.text();
     result.rate = outcome.last.rate;
-    if (outcome.last.error) {
-        result.reason = outcome.last.error->message;
-    } else if (!outcome.known) {
-        result.reason = "is being attached";
-    } else if (settings_.mode == Mode::Monitor) {
-        result.reason = "the daemon only watches (`mode: monitor`)";
-    } else if (member.membership.class_path.empty() && !desired.rate) {
-        result.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", member.membership.level);
-    } else if (!member.membership.class_path.empty() && desired.requester.empty()) {
-        result.reason = fmt::format("{} has no leaf for {}", key_, member.membership.class_path.text());
-    } else if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
-        result.reason = "is being moved";
-    } else {
-        result.reason = book_.shortfall(number);
-        result.enforced = result.reason.empty();
-        if (result.enforced && desired.requester.name() == "others") {
-            result.reason = fmt::format("no leaf of its own is left: {} share {}",
-                                        book_.principals_in_others(member.membership.class_path), result.leaf);
-        }
+    result.reason = why_unenforced(member, outcome);
+    result.enforced = result.reason.empty();
+    if (result.enforced && book_.placement(number).requester.name() == "others") {
+        result.reason = fmt::format("no leaf of its own is left: {} share {}",
+                                    book_.principals_in_others(member.membership.class_path), result.leaf);
     }
     return result;
+}
+
+std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& outcome) const
+{
+    const Placement& desired = book_.placement(member.ref.number);
+    if (outcome.last.error) {
+        return outcome.last.error->message;
+    }
+    if (!outcome.known) {
+        return "is being attached";
+    }
+    if (settings_.mode == Mode::Monitor) {
+        return "the daemon only watches (`mode: monitor`)";
+    }
+    if (member.membership.class_path.empty() && !desired.rate) {
+        return fmt::format("level {} has no `schedule`: queue pairs are left alone", member.membership.level);
+    }
+    if (!member.membership.class_path.empty() && desired.requester.empty()) {
+        return fmt::format("{} has no leaf for {}", key_, member.membership.class_path.text());
+    }
+    if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
+        return "is being moved";
+    }
+    return book_.shortfall(member.ref.number);
 }
 
 DeviceStatus ManagedDevice::status() const
@@ -454,6 +465,95 @@ DeviceStatus ManagedDevice::status() const
         status.state = DeviceState::Degraded;
     }
     return status;
+}
+
+DeviceMetrics ManagedDevice::metrics(const Policy* policy) const
+{
+    const DeviceStatus now = status();
+    DeviceMetrics metrics;
+    metrics.device = key_;
+    metrics.up = now.state != DeviceState::Gone;
+    metrics.degraded = now.state == DeviceState::Degraded;
+    metrics.findings = now.findings.size();
+    metrics.link_up = now.info.link_up;
+    metrics.link_speed = now.info.link_speed;
+    metrics.queue_pairs_inside = now.queue_pairs_inside;
+    metrics.queue_pairs_outside = now.queue_pairs_outside;
+    metrics.elements_used = elements_used(now);
+    metrics.elements_free = elements_free(now);
+    metrics.leaves_used = leaves_used(now);
+    metrics.leaves_free = leaves_free(now);
+    metrics.passes = passes_;
+    metrics.queue_depth = now.queue_depth;
+    metrics.queue_limit = settings_.limits.device_queue;
+    if (snapshot_) {
+        metrics.leaves_draining = snapshot_->draining.size();
+        metrics.open_failures = snapshot_->failures.size() + snapshot_->unreachable.size();
+        metrics.counters = snapshot_->counters;
+        metrics.operations = snapshot_->operations;
+    }
+    if (policy != nullptr) {
+        for (const auto& level : policy->levels) {
+            metrics.levels.emplace(level.name, LevelMetrics{});
+        }
+        count_leaves(metrics, *policy);
+    }
+    count_members(metrics);
+    return metrics;
+}
+
+void ManagedDevice::count_members(DeviceMetrics& metrics) const
+{
+    std::vector<std::pair<LevelMetrics*, SessionId>> uses;
+    for (const auto& [number, outcome] : outcomes_) {
+        const Member* member = book_.find(number);
+        const Membership& membership = member->membership;
+        if (membership.class_path.empty() && !membership.per_queue_pair.max_rate && !member->requested_rate) {
+            ++metrics.queue_pairs_unscheduled;
+        } else if (why_unenforced(*member, outcome).empty()) {
+            ++metrics.queue_pairs_enforced;
+        } else {
+            ++metrics.queue_pairs_unenforced;
+        }
+        if (const auto level = metrics.levels.find(membership.level); level != metrics.levels.end()) {
+            ++level->second.queue_pairs;
+            uses.emplace_back(&level->second, member->session);
+        }
+    }
+    std::sort(uses.begin(), uses.end());
+    uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
+    for (const auto& [level, session] : uses) {
+        ++level->sessions;
+    }
+}
+
+// A leaf is of the level whose class it is or is in.
+void ManagedDevice::count_leaves(DeviceMetrics& metrics, const Policy& policy) const
+{
+    if (!snapshot_) {
+        return;
+    }
+    std::map<ElementPath, LevelMetrics*> level_of;
+    for (const auto& level : policy.levels) {
+        const auto leaves = book_.compiled().classes.find(class_path(policy, level));
+        if (level.schedule && leaves != book_.compiled().classes.end()) {
+            LevelMetrics& use = metrics.levels.at(level.name);
+            level_of.emplace(leaves->first, &use);
+            level_of.emplace(leaves->second.responder_leaf, &use);
+        }
+    }
+    level_of.erase(ElementPath());
+    for (const auto& [id, element] : snapshot_->actual.elements) {
+        if (element.kind != ElementKind::Leaf) {
+            continue;
+        }
+        for (ElementPath path = element.path; !path.empty(); path = path.parent()) {
+            if (const auto found = level_of.find(path); found != level_of.end()) {
+                ++found->second->leaves;
+                break;
+            }
+        }
+    }
 }
 
 std::string ManagedDevice::reason_of(const DeviceStatus& status) const

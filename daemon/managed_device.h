@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/metrics.h"
 #include "daemon/placement.h"
 #include "daemon/types.h"
 #include "lib/base/executor.h"
@@ -49,6 +50,8 @@ public:
     [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
     [[nodiscard]] const PlacementBook& book() const { return book_; }
     [[nodiscard]] DeviceStatus status() const;
+    // `policy`: the running one, or null. Without the port's counters.
+    [[nodiscard]] DeviceMetrics metrics(const Policy* policy) const;
     // Busy when the device's queue is full: asked before a client's work is taken on.
     [[nodiscard]] Result<void> has_room() const;
 
@@ -93,6 +96,10 @@ private:
     void start_again(bool after_reset);
     [[nodiscard]] QueuePairResult refused(const Member& member, const Error& error) const;
     [[nodiscard]] std::string reason_of(const DeviceStatus& status) const;
+    // Empty: the queue pair gets what its level says.
+    [[nodiscard]] std::string why_unenforced(const Member& member, const Outcome& outcome) const;
+    void count_members(DeviceMetrics& metrics) const;
+    void count_leaves(DeviceMetrics& metrics, const Policy& policy) const;
 
     std::string key_;
     DeviceInfo info_;
@@ -104,6 +111,7 @@ private:
     PlacementBook book_;
     std::unordered_map<std::uint32_t, Outcome> outcomes_;
     std::shared_ptr<const Snapshot> snapshot_;
+    Histogram passes_;
     std::unique_ptr<Timer> retry_timer_;
     std::unique_ptr<Timer> drift_timer_;
     DeviceState last_state_ = DeviceState::Ready;

@@ -28,7 +28,8 @@ bool has_endpoint(const DeviceInfo& info, const Endpoint& endpoint)
 }    // namespace
 
 Service::State::State(Service& owner, ServiceOptions given, Executor& loop, const Clock& time)
-    : service(owner), options(std::move(given)), executor(loop), clock(time), limits(time)
+    : service(owner), options(std::move(given)), executor(loop), clock(time), limits(time),
+      started_at(options.wall_clock())
 {
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/metrics.h"
 #include "daemon/types.h"
 #include "lib/base/executor.h"
 #include "policy/reader.h"
@@ -37,6 +38,7 @@ struct ServiceOptions {
     std::filesystem::path root;    // prefix of every path; "" for the host
     NameService names = NameService::host();
     bool simulated = false;
+    std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
 };
 
 class Service {
@@ -72,6 +74,12 @@ public:
     // Asks the port (a key of devices()) for its counters, on the device's worker thread. Unsupported where it has
     // none.
     void counters(const std::string& device, Callback<CounterReading> done);
+
+    // All there is to count, at this moment; ports that do not answer soon are left out.
+    void metrics(std::function<void(Metrics)> done);
+    [[nodiscard]] const ServiceCounters& tally() const;
+    // Kept here for the doors, which count in it.
+    [[nodiscard]] DoorCounters& door_counters();
 
     // Client calls. `peer` is whose connection it came by; a session belongs to the peer that registered it.
     void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,

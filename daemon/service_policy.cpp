@@ -127,7 +127,9 @@ ReloadOutcome Service::start()
         state.limits.set_limits(state.settings.limits);
     }
     auto policy = loaded.policy.value;
-    if (!outcome.accepted) {
+    if (outcome.accepted) {
+        state.tally.last_good_reload = state.options.wall_clock();
+    } else {
         state.reload_error = outcome.to_string(Colour::Off);
     }
     if (!policy) {
@@ -164,6 +166,7 @@ void Service::reload(std::function<void(ReloadOutcome)> done)
 
 void Service::State::next_reload()
 {
+    reload_started = clock.now();
     load(std::nullopt, [this](const Loaded& loaded) { finish_reload(loaded); });
 }
 
@@ -174,7 +177,10 @@ void Service::State::finish_reload(const Loaded& loaded)
     outcome->revision = rules.policy ? rules.policy->revision : std::string{};
     const auto answer = [this, outcome] {
         reload_error = outcome->accepted ? std::string{} : outcome->to_string(Colour::Off);
+        tally.reloads.observe(clock.now() - reload_started);
+        ++(outcome->accepted ? tally.reloads_accepted : tally.reloads_refused);
         if (outcome->accepted) {
+            tally.last_good_reload = options.wall_clock();
             log(LogLevel::Notice, {{"REVISION", outcome->revision}}, "policy revision {} is in force",
                 outcome->revision);
         } else {

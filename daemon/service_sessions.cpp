@@ -168,9 +168,10 @@ void Service::State::refresh(Session& session)
 }
 
 void Service::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
-                               Callback<RegisterReply> done)
+                               Callback<RegisterReply> answer)
 {
     State& state = *state_;
+    auto done = state.timed(&ServiceCounters::register_calls, std::move(answer));
     if (const auto ready = state.ready(); !ready) {
         done(fail(ready.error()));
         return;
@@ -198,6 +199,7 @@ void Service::register_session(PeerId peer, std::shared_ptr<const Identity> iden
         return;
     }
     session.id = SessionId{state.next_session++};
+    ++state.tally.sessions;
     session.grant = state.make_grant(session, session.choice);
     const SessionId id = session.id;
     state.by_peer[static_cast<std::uint64_t>(peer)].insert(id);
@@ -279,8 +281,9 @@ Result<Member> Service::State::make_member(const Session& session, const QueuePa
 }
 
 void Service::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
-                     Callback<std::vector<QueuePairResult>> done)
+                     Callback<std::vector<QueuePairResult>> answer)
 {
+    auto done = state_->timed(&ServiceCounters::attach_calls, std::move(answer));
     const auto found = state_->owned_session(peer, session);
     if (!found) {
         done(fail(found.error()));

@@ -113,6 +113,19 @@ struct Service::State : DeviceListener {
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
     void remove_session(SessionId id, std::function<void()> done);
 
+    // service_metrics.cpp
+    void finish_metrics(std::uint64_t collection);
+    [[nodiscard]] Metrics metrics() const;
+    // The callback, which then also notes the time from now to its call.
+    template <typename T>
+    [[nodiscard]] Callback<T> timed(Histogram ServiceCounters::*histogram, Callback<T> done)
+    {
+        return [this, histogram, started = clock.now(), done = std::move(done)](Result<T> result) {
+            (tally.*histogram).observe(clock.now() - started);
+            done(std::move(result));
+        };
+    }
+
     // DeviceListener
     void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) override;
     void device_was_reset(const std::string& device, const std::vector<SessionId>& sessions) override;
@@ -134,11 +147,25 @@ struct Service::State : DeviceListener {
     std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer;
     std::uint64_t next_session = 1;
     bool shutting_down = false;
+    WallTime started_at;
+    ServiceCounters tally;
+    DoorCounters door_counters;
+
+    // Metrics being put together, for all who have asked since.
+    struct MetricsRequest {
+        std::uint64_t collection = 0;    // never reused
+        std::vector<std::function<void(Metrics)>> waiting;
+        std::map<std::string, PortCounters> ports;
+        std::unique_ptr<Timer> patience;
+        // Alive until the port has answered, in whatever collection: a hung device is not asked twice.
+        std::map<std::string, std::weak_ptr<int>> asked;
+    } metrics_request;
 
     struct PendingReload {
         std::vector<std::function<void(ReloadOutcome)>> waiting;
     };
     std::deque<PendingReload> reloads;    // the first is being served
+    TimePoint reload_started{};
     Worker reaper{"reaper", 64};
     Worker loader{"loader", 64};
     std::map<std::string, std::unique_ptr<ManagedDevice>> devices;    // by key

@@ -118,6 +118,12 @@ struct DeviceStatus {
     std::size_t queue_depth = 0;
 };
 
+// What the device advertises less what is used.
+[[nodiscard]] std::uint32_t elements_used(const DeviceStatus& status);
+[[nodiscard]] std::uint32_t elements_free(const DeviceStatus& status);
+[[nodiscard]] std::uint32_t leaves_used(const DeviceStatus& status);
+[[nodiscard]] std::uint32_t leaves_free(const DeviceStatus& status);
+
 // What a port has moved, and when it was asked: two readings give a rate.
 struct CounterReading {
     PortCounters counters;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace rdmaqos {
 
@@ -23,6 +24,14 @@ struct Limits {
     friend bool operator==(const Limits&, const Limits&) = default;
 };
 
+// Metrics in a file for the textfile collector of node_exporter.
+struct MetricsSettings {
+    std::string textfile;    // path on the host; empty: none is written
+    std::chrono::milliseconds interval{15'000};
+
+    friend bool operator==(const MetricsSettings&, const MetricsSettings&) = default;
+};
+
 struct Settings {
     Mode mode = Mode::Enforce;
     OnUnsupported on_unsupported = OnUnsupported::Error;
@@ -31,6 +40,7 @@ struct Settings {
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals
     Limits limits;
+    MetricsSettings metrics;
 
     friend bool operator==(const Settings&, const Settings&) = default;
 };

@@ -8,8 +8,9 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::array kKeys{"version"sv,  "mode"sv,           "on-unsupported"sv, "attach-mode"sv,
-                           "cap-mode"sv, "drift-interval"sv, "leaf-reserve"sv,   "limits"sv};
+constexpr std::array kKeys{"version"sv,        "mode"sv,         "on-unsupported"sv, "attach-mode"sv, "cap-mode"sv,
+                           "drift-interval"sv, "leaf-reserve"sv, "limits"sv,         "metrics"sv};
+constexpr std::array kMetricsKeys{"textfile"sv, "interval"sv};
 constexpr std::array kLimitKeys{"sessions-per-uid"sv,    "queue-pairs-per-uid"sv,
                                 "queue-pairs-per-session"sv, "connections-per-uid"sv,
                                 "requests-per-second-per-uid"sv, "device-queue"sv};
@@ -34,6 +35,33 @@ void read_limits(Context& context, const Field& field, Limits& limits)
         if (const auto limit = mapping.find(kLimitKeys.at(i))) {
             *values.at(i) = read_integer<std::uint32_t>(context, *limit, 1, kHighestLimit).value_or(1);
         }
+    }
+}
+
+std::string read_textfile(Context& context, const Field& field)
+{
+    const auto path = read_text(context, field);
+    if (!path) {
+        return {};
+    }
+    if (!path->starts_with('/')) {
+        context.error(*field.value, "`textfile` must be an absolute path");
+    } else if (!path->ends_with(".prom")) {
+        context.error(*field.value, "`textfile` must end with `.prom`",
+                      "node_exporter reads no other files of its directory");
+    }
+    return *path;
+}
+
+void read_metrics(Context& context, const Field& field, MetricsSettings& metrics)
+{
+    const Mapping mapping(context, *field.value, "`metrics`", kMetricsKeys);
+    if (const auto path = mapping.find("textfile")) {
+        metrics.textfile = read_textfile(context, *path);
+    }
+    if (const auto interval = mapping.find("interval")) {
+        metrics.interval = read_duration(context, *interval, std::chrono::seconds(1), std::chrono::hours(1))
+                               .value_or(metrics.interval);
     }
 }
 
@@ -62,6 +90,9 @@ Settings read_settings_document(Context& context, const Node& document)
     }
     if (const auto field = mapping.find("limits")) {
         read_limits(context, *field, settings.limits);
+    }
+    if (const auto field = mapping.find("metrics")) {
+        read_metrics(context, *field, settings.metrics);
     }
     return settings;
 }

@@ -54,18 +54,24 @@ bool says_missing(const Error& error)
     return error.sys_errno == ENOENT || error.code == ErrorCode::InvalidArgument;
 }
 
-DeviceWriter::DeviceWriter(Backend& backend, DeviceState& device, Counters& counters, std::uint32_t busy_retries)
-    : backend_(backend), device_(device), counters_(counters), busy_retries_(busy_retries)
+DeviceWriter::DeviceWriter(Backend& backend, const Clock& clock, DeviceState& device, Counters& counters,
+                           OperationsByKind& operations, std::uint32_t busy_retries)
+    : backend_(backend), clock_(clock), device_(device), counters_(counters), operations_(operations),
+      busy_retries_(busy_retries)
 {
 }
 
 template <typename Call>
-auto DeviceWriter::send(Call call)
+auto DeviceWriter::send(OperationKind kind, Call call)
 {
+    OperationStatistics& statistics = operations_.at(static_cast<std::size_t>(kind));
     ++counters_.operations;
+    const TimePoint started = clock_.now();
     auto result = call();
+    statistics.times.observe(clock_.now() - started);
     if (!result) {
         ++counters_.failed;
+        ++statistics.failed;
         gone_ = gone_ || result.error().code == ErrorCode::DeviceGone;
     }
     return result;
@@ -73,12 +79,12 @@ auto DeviceWriter::send(Call call)
 
 // Busy is the owner's own call in flight, over in microseconds.
 template <typename Call>
-auto DeviceWriter::send_to_queue_pair(Call call)
+auto DeviceWriter::send_to_queue_pair(OperationKind kind, Call call)
 {
-    auto result = send(call);
+    auto result = send(kind, call);
     for (std::uint32_t i = 0; i < busy_retries_ && !result && result.error().code == ErrorCode::Busy; ++i) {
         ++counters_.retries;
-        result = send(call);
+        result = send(kind, call);
     }
     return result;
 }
@@ -119,7 +125,7 @@ Result<void> DeviceWriter::create(const CreateElement& operation)
 {
     const ActualElement& element = operation.element;
     const ElementRequest request{element.kind, handle(element.parent), element.attributes};
-    const auto created = send([&] { return backend_.create_element(request); });
+    const auto created = send(OperationKind::Create, [&] { return backend_.create_element(request); });
     if (!created) {
         return fail(explain(created.error(), {element.parent}));
     }
@@ -130,7 +136,8 @@ Result<void> DeviceWriter::create(const CreateElement& operation)
 Result<void> DeviceWriter::modify(const ModifyElement& operation)
 {
     const ElementChange change{operation.share, operation.max_rate};
-    auto modified = send([&] { return backend_.modify_element(device_.handle(operation.id), change); });
+    auto modified = send(OperationKind::Modify,
+                         [&] { return backend_.modify_element(device_.handle(operation.id), change); });
     if (!modified) {
         doubt(operation.id);
         return fail(explain(modified.error(), {operation.id}));
@@ -144,7 +151,7 @@ Result<void> DeviceWriter::modify(const ModifyElement& operation)
 
 Result<void> DeviceWriter::destroy(ElementId id)
 {
-    auto destroyed = send([&] { return backend_.destroy_element(device_.handle(id)); });
+    auto destroyed = send(OperationKind::Destroy, [&] { return backend_.destroy_element(device_.handle(id)); });
     if (!destroyed && !is_gone(device_.handle(id), destroyed.error())) {
         return destroyed;
     }
@@ -156,7 +163,8 @@ Result<void> DeviceWriter::destroy(ElementId id)
 Result<void> DeviceWriter::place(const QueuePairRef& ref, std::optional<ElementId> requester,
                                  std::optional<ElementId> responder)
 {
-    auto placed = send_to_queue_pair([&] { return backend_.place(ref, handle(requester), handle(responder)); });
+    auto placed = send_to_queue_pair(OperationKind::Place,
+                                     [&] { return backend_.place(ref, handle(requester), handle(responder)); });
     if (!placed) {
         return fail(explain(placed.error(), {requester, responder}));
     }
@@ -166,7 +174,7 @@ Result<void> DeviceWriter::place(const QueuePairRef& ref, std::optional<ElementI
 
 Result<void> DeviceWriter::set_rate(const QueuePairRef& ref, const std::optional<RateLimit>& rate)
 {
-    auto set = send_to_queue_pair([&] { return backend_.set_rate(ref, rate); });
+    auto set = send_to_queue_pair(OperationKind::SetRate, [&] { return backend_.set_rate(ref, rate); });
     if (set) {
         device_.set_rate({ref.number}, rate);
     }
@@ -239,7 +247,7 @@ void DeviceWriter::destroy_abandoned()
         if (gone_) {
             break;
         }
-        const auto destroyed = send([&] { return backend_.destroy_element(element.handle); });
+        const auto destroyed = send(OperationKind::Destroy, [&] { return backend_.destroy_element(element.handle); });
         if (!destroyed && !is_gone(element.handle, destroyed.error())) {
             left.push_back(std::move(element));
         }

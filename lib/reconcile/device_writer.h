@@ -32,7 +32,8 @@ struct Mismatch {
 class DeviceWriter {
 public:
     // All must outlive the writer.
-    DeviceWriter(Backend& backend, DeviceState& device, Counters& counters, std::uint32_t busy_retries);
+    DeviceWriter(Backend& backend, const Clock& clock, DeviceState& device, Counters& counters,
+                 OperationsByKind& operations, std::uint32_t busy_retries);
 
     // After a failure the element may still exist (then only its read-back failed).
     [[nodiscard]] Result<void> create(const CreateElement& operation);
@@ -67,17 +68,19 @@ public:
 
 private:
     template <typename Call>
-    auto send(Call call);
+    auto send(OperationKind kind, Call call);
     template <typename Call>
-    auto send_to_queue_pair(Call call);
+    auto send_to_queue_pair(OperationKind kind, Call call);
     [[nodiscard]] Error explain(Error error, std::initializer_list<std::optional<ElementId>> involved);
     [[nodiscard]] bool is_gone(ElementHandle element, const Error& error);
     void abandon(ElementId id, bool still_there);
     [[nodiscard]] std::optional<ElementHandle> handle(std::optional<ElementId> id) const;
 
     Backend& backend_;
+    const Clock& clock_;
     DeviceState& device_;
     Counters& counters_;
+    OperationsByKind& operations_;
     std::uint32_t busy_retries_;
     std::set<ElementId> doubtful_;
     std::vector<RemovedElement> abandoned_;

@@ -25,9 +25,27 @@ bool is_leaf(const Tree& tree, const ElementPath& path)
 
 }    // namespace
 
+std::string_view to_string(OperationKind kind)
+{
+    switch (kind) {
+    case OperationKind::Create:
+        return "create";
+    case OperationKind::Modify:
+        return "modify";
+    case OperationKind::Destroy:
+        return "destroy";
+    case OperationKind::Place:
+        return "place";
+    case OperationKind::SetRate:
+        return "set-rate";
+    }
+    return "create";
+}
+
 Reconciler::State::State(Backend& used_backend, const Clock& used_clock, ReconcilerOptions used_options)
     : backend(used_backend), clock(used_clock), options(used_options),
-      writer(used_backend, device, counters, used_options.busy_retries), snapshot(std::make_shared<Snapshot>())
+      writer(used_backend, used_clock, device, counters, operations, used_options.busy_retries),
+      snapshot(std::make_shared<Snapshot>())
 {
 }
 
@@ -35,6 +53,7 @@ Reconciler::State::Pass Reconciler::State::begin() const
 {
     Pass pass;
     pass.operations_before = counters.operations;
+    pass.started = clock.now();
     return pass;
 }
 
@@ -100,6 +119,7 @@ Report Reconciler::State::finish(const Pass& pass)
     }
     refresh_snapshot();
     report.snapshot = snapshot;
+    report.took = clock.now() - pass.started;
     return report;
 }
 
@@ -123,6 +143,7 @@ void Reconciler::State::refresh_snapshot()
     fresh->failures = std::move(current_failures);
     fresh->unreachable = unreachable;
     fresh->counters = counters;
+    fresh->operations = operations;
     snapshot = std::move(fresh);
     snapshot_revision = device.revision();
 }

@@ -8,15 +8,18 @@
 // to another thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.h"
+#include "lib/base/histogram.h"
 #include "lib/nic/backend.h"
 #include "lib/tree/plan.h"
 
@@ -59,6 +62,20 @@ struct ElementFailure {
     friend bool operator==(const ElementFailure&, const ElementFailure&) = default;
 };
 
+enum class OperationKind : std::uint8_t { Create, Modify, Destroy, Place, SetRate };
+constexpr std::size_t kOperationKinds = 5;
+// "create", "modify", "destroy", "place", "set-rate"
+[[nodiscard]] std::string_view to_string(OperationKind kind);
+
+// The writes of one kind since the start.
+struct OperationStatistics {
+    Histogram times;    // of all, failed ones included
+    std::uint64_t failed = 0;
+
+    friend bool operator==(const OperationStatistics&, const OperationStatistics&) = default;
+};
+using OperationsByKind = std::array<OperationStatistics, kOperationKinds>;    // index: OperationKind
+
 struct Counters {
     std::uint64_t operations = 0;    // writes sent to the device, failed ones included; queries are not counted
     std::uint64_t failed = 0;        // those of them that failed
@@ -77,10 +94,12 @@ struct Snapshot {
     std::vector<ElementFailure> failures;     // not yet healed
     std::vector<Unreachable> unreachable;
     Counters counters;
+    OperationsByKind operations;    // what `counters` says of operations and failures, kind by kind
 };
 
 struct Report {
     std::uint64_t operations = 0;              // device operations of this call, as in Counters
+    Duration took{};
     std::vector<QueuePairOutcome> queue_pairs; // those asked for in this call, and those that moved
     std::optional<std::chrono::milliseconds> retry_after;    // call retry() then; empty: nothing is open
     bool device_gone = false;

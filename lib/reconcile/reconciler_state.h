@@ -25,6 +25,7 @@ struct Reconciler::State {
     // One call of the public interface.
     struct Pass {
         std::uint64_t operations_before = 0;
+        TimePoint started{};
         bool clean = true;                         // no operation failed or was left out
         std::map<ElementId, Error> not_created;    // by this pass, with what follows from it
         // To be reported. An error here is one that State does not remember: of a queue pair that was let go of.
@@ -115,6 +116,7 @@ struct Reconciler::State {
     DesiredState desired;
     DeviceState device;
     Counters counters;
+    OperationsByKind operations;
     DeviceWriter writer;
     bool draining_all = false;    // drain() was the last that was asked for
 

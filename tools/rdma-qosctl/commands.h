@@ -72,6 +72,9 @@ struct HoldOptions {
 // Returns the exit status of the command.
 [[nodiscard]] Result<int> hold(const Context& context, const HoldOptions& options);
 
+// metrics.cpp
+[[nodiscard]] Result<ExitStatus> metrics(const Context& context);
+
 // monitor.cpp
 [[nodiscard]] Result<ExitStatus> monitor(const Context& context);
 

@@ -180,6 +180,12 @@ void Parser::add_views()
     sessions_command->add_option("--level", options_->sessions.level, "Only sessions with something in this level")
         ->type_name("LEVEL");
 
+    add_command("metrics", "Print the daemon's metrics in the text format of Prometheus",
+                "  rdma-qosctl metrics\n"
+                "  rdma-qosctl metrics | grep port_transmit\n"
+                "  rdma-qosctl metrics --json                     taken apart, for scripts",
+                [](const Context& context) { return metrics(context); });
+
     add_command("monitor", "Print what changes, a line each, until interrupted",
                 "  rdma-qosctl monitor\n"
                 "  rdma-qosctl monitor --json | jq .text",

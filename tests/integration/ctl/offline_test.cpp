@@ -190,7 +190,7 @@ TEST_F(CtlOffline, StandardInput)
 TEST_F(CtlOffline, CommandsThatNeedTheDaemonSaySo)
 {
     for (const char* command : {"status", "tree", "levels", "devices", "sessions", "reload", "reconcile", "verify",
-                                "request -- true", "monitor"}) {
+                                "request -- true", "metrics", "monitor"}) {
         const Outcome outcome = run(command);
         EXPECT_EQ(outcome.status, 5) << command;
         EXPECT_EQ(outcome.output, "") << command;

@@ -26,7 +26,7 @@ TEST(CommandLine, Version)
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
     for (const char* command : {"check", "plan", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
-                                "query-path", "reconcile", "verify", "request", "monitor"}) {
+                                "query-path", "reconcile", "verify", "request", "metrics", "monitor"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -103,8 +103,8 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
 // Nothing listens below this root.
 TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
 {
-    for (const char* command :
-         {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify", "request", "monitor"}) {
+    for (const char* command : {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify",
+                                "request", "metrics", "monitor"}) {
         const auto parsed = parse_command_line({"--root", "/nonexistent", command});
         const auto* invocation = std::get_if<Invocation>(&parsed);
         ASSERT_NE(invocation, nullptr) << command;

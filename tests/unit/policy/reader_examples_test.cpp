@@ -146,12 +146,15 @@ TEST(Documentation, NamesEveryKey)
                                   "per-queue-pair: {zzzzzzzzzzzzzz: 1}, allow: {zzzzzzzzzzzzzz: 1}}]") +
                             lists("qos-match-rules: [{zzzzzzzzzzzzzz: 1, ulp-port: {zzzzzzzzzzzzzz: 1}}]") +
                             lists("qos-ulps: [{zzzzzzzzzzzzzz: 1}]") + lists("qos-setup: {zzzzzzzzzzzzzz: 1}") +
-                            shown(read_settings(with_version("zzzzzzzzzzzz: 1\nlimits: {zzzzzzzzzzzz: 1}"))) +
+                            shown(read_settings(with_version("zzzzzzzzzzzz: 1\nlimits: {zzzzzzzzzzzz: 1}\n"
+                                                             "metrics: {zzzzzzzzzzzz: 1}"))) +
                             shown(read_fabric(with_version("ports: [{zzzzzzzzzzzz: 1}]\n"
                                                            "partitions: [{ipoib: {zzzzzzzzz: 1}}]"))) +
-                            shown(read_simulation(with_version("devices: [{zzzzzzzz: 1, capabilities: {zzzzzzzzz: 1, "
-                                                               "pacing: {zzzzzzzzzz: 1}}}]"),
-                                                  Capabilities{}));
+                            shown(read_simulation(
+                                with_version(
+                                    "devices: [{zzzzzzzz: 1, traffic: {zzzzzzzzz: 1}, capabilities: {zzzzzzzzz: 1, "
+                                    "pacing: {zzzzzzzzzz: 1}}}]"),
+                                Capabilities{}));
     for (std::sregex_iterator list(all.begin(), all.end(), known_keys), end; list != end; ++list) {
         const std::string keys = (*list)[1];
         for (std::sregex_iterator name(keys.begin(), keys.end(), key); name != end; ++name) {

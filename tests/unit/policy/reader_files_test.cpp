@@ -101,6 +101,14 @@ Capabilities profile()
     return capabilities;
 }
 
+TEST(ReadSettings, AMetricsFileIsOffUntilItIsNamed)
+{
+    EXPECT_EQ(value_of(read_settings(with_version("metrics: {interval: 1min}"))).metrics,
+              (MetricsSettings{"", std::chrono::minutes(1)}));
+    EXPECT_EQ(value_of(read_settings(with_version("metrics: {textfile: /a/b.prom}"))).metrics,
+              (MetricsSettings{"/a/b.prom", std::chrono::seconds(15)}));
+}
+
 TEST(ReadSimulation, TakesEveryKey)
 {
     const auto devices = value_of(read_simulation(with_version(R"(

@@ -135,6 +135,9 @@ TEST(ReconcilerFailure, BusyIsTriedAgainAtOnce)
     EXPECT_EQ(outcome_of(report, 1)->error, std::nullopt);
     EXPECT_EQ(report.snapshot->counters.retries, 5U);
     EXPECT_EQ(report.snapshot->counters.failed, 5U);
+    const auto& placed = report.snapshot->operations.at(static_cast<std::size_t>(OperationKind::Place));
+    EXPECT_EQ(placed.times.count(), 6U);
+    EXPECT_EQ(placed.failed, 5U);
 }
 
 TEST(ReconcilerFailure, BusyBeyondTheBoundIsRetriedLater)

@@ -1,0 +1,283 @@
+#include "daemon/metrics_text.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/golden.h"
+#include "tests/support/temp_dir.h"
+
+namespace rdmaqos {
+namespace {
+
+using namespace std::chrono_literals;
+using test::expect_golden;
+using test::read_text;
+using test::source_dir;
+
+constexpr const char* kGolden = "/tests/golden/metrics/all.prom";
+
+WallTime at(std::chrono::milliseconds since_1970)
+{
+    return WallTime(since_1970);
+}
+
+Histogram histogram(std::initializer_list<Duration> times)
+{
+    Histogram result;
+    for (const auto time : times) {
+        result.observe(time);
+    }
+    return result;
+}
+
+DeviceMetrics busy_device()
+{
+    DeviceMetrics device;
+    device.device = "mlx5_0/1";
+    device.up = true;
+    device.degraded = true;
+    device.findings = 1;
+    device.link_up = true;
+    device.link_speed = Bandwidth::from_gbps(100);
+    device.port = PortCounters{15'000'000'000, 2'000'000};
+    device.queue_pairs_inside = 300;
+    device.queue_pairs_outside = 2;
+    device.queue_pairs_enforced = 299;
+    device.queue_pairs_unenforced = 2;
+    device.queue_pairs_unscheduled = 1;
+    device.elements_used = 260;
+    device.elements_free = 7932;
+    device.leaves_used = 252;
+    device.leaves_free = 4;
+    device.leaves_draining = 1;
+    device.open_failures = 2;
+    device.counters = {700, 3, 4, 2, 1};
+    device.operations.at(static_cast<std::size_t>(OperationKind::Create)) = {histogram({40us, 60us, 2ms}), 1};
+    device.operations.at(static_cast<std::size_t>(OperationKind::Place)) = {histogram({20us, 12s}), 2};
+    device.passes = histogram({300us, 13s});
+    device.queue_depth = 7;
+    device.queue_limit = 1024;
+    device.levels = {{"bulk", {1, 2, 1}}, {"rpc", {298, 300, 251}}};
+    return device;
+}
+
+Metrics everything()
+{
+    Metrics metrics;
+    metrics.version = "1.2.3";
+    metrics.started_at = at(1'700'000'000'250ms);
+    metrics.policy = PolicyMetrics{"8f1c0de5", 3, 12, 40'960};
+    metrics.last_reload_good = false;
+    metrics.sessions = {{"DEFAULT", 0}, {"bulk", 1}, {"rpc", 299}};
+    metrics.sessions_without_level = 1;
+    metrics.sessions_detached = 2;
+    metrics.service.sessions = 412;
+    metrics.service.reloads_accepted = 5;
+    metrics.service.reloads_refused = 1;
+    metrics.service.last_good_reload = at(1'700'000'600'500ms);
+    metrics.service.register_calls = histogram({90us, 110us, 4ms});
+    metrics.service.attach_calls = histogram({2ms});
+    metrics.service.reloads = histogram({35ms, 8s});
+    metrics.doors.calls = 1000;
+    metrics.doors.connections = 420;
+    metrics.doors.connections_now = 301;
+    metrics.doors.refusals = {{ErrorCode::UnknownLevel, 4}, {ErrorCode::Busy, 1}};
+    metrics.doors.queue_pair_refusals = {{ErrorCode::BadQueuePair, 2}};
+    DeviceMetrics idle;
+    idle.device = "mlx5_1/1";
+    idle.link_speed = Bandwidth::from_gbps(25);
+    idle.elements_free = 8192;
+    idle.leaves_free = 256;
+    idle.queue_limit = 1024;
+    idle.levels = {{"bulk", {}}, {"rpc", {}}};
+    metrics.devices = {busy_device(), idle};
+    return metrics;
+}
+
+// Names of the families of a text.
+std::vector<std::string> families(const std::string& text)
+{
+    std::vector<std::string> names;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("# TYPE ")) {
+            names.push_back(line.substr(7, line.find(' ', 7) - 7));
+        }
+    }
+    return names;
+}
+
+TEST(MetricsText, IsAsAccepted)
+{
+    expect_golden("metrics/all.prom", to_prometheus(everything()));
+}
+
+TEST(MetricsText, OfADaemonWithNothing)
+{
+    const std::string text = to_prometheus({});
+    EXPECT_NE(text.find("rdmaqos_last_reload_successful 0\n"), std::string::npos);
+    EXPECT_NE(text.find("rdmaqos_refusals_total{error=\"UnknownLevel\"} 0\n"), std::string::npos);
+    // No policy, no device, no good reload: nothing is said of them.
+    for (const char* absent :
+         {"rdmaqos_policy_", "match_index", "timestamp", "{device=", "rdmaqos_port_", "rdmaqos_level_"}) {
+        EXPECT_EQ(text.find(absent), std::string::npos) << absent;
+    }
+}
+
+TEST(MetricsText, MonitorModeAndAGoodReload)
+{
+    Metrics metrics;
+    metrics.enforcing = false;
+    metrics.last_reload_good = true;
+    const std::string text = to_prometheus(metrics);
+    EXPECT_NE(text.find("rdmaqos_enforcing 0\n"), std::string::npos);
+    EXPECT_NE(text.find("rdmaqos_last_reload_successful 1\n"), std::string::npos);
+}
+
+TEST(MetricsText, LabelsAreEscaped)
+{
+    EXPECT_EQ(escape_label(R"(a"b\c)"), R"(a\"b\\c)");
+    EXPECT_EQ(escape_label("a\nb"), R"(a\nb)");
+    EXPECT_EQ(escape_label("café {x=\"1\"}"), R"(café {x=\"1\"})");
+    Metrics metrics;
+    metrics.sessions = {{"quo\"te\\", 1}};
+    EXPECT_NE(to_prometheus(metrics).find(R"(rdmaqos_sessions{level="quo\"te\\"} 1)"), std::string::npos);
+}
+
+// Nothing that grows with what users do may become a label.
+TEST(MetricsText, LabelsAreOfABoundedSet)
+{
+    const std::set<std::string> allowed{"device", "level", "error", "operation", "result", "le", "version", "revision"};
+    std::set<std::string> used;
+    const std::string text = to_prometheus(everything());
+    const std::regex label("[{,]([a-z_]+)=\"");
+    for (auto it = std::sregex_iterator(text.begin(), text.end(), label); it != std::sregex_iterator(); ++it) {
+        used.insert((*it)[1]);
+    }
+    EXPECT_EQ(used, allowed);
+}
+
+TEST(MetricsText, EveryFamilyComesOnceWithItsSamplesBehindIt)
+{
+    const std::string text = to_prometheus(everything());
+    const auto names = families(text);
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+    std::string current;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("# HELP ")) {
+            current = line.substr(7, line.find(' ', 7) - 7);
+            EXPECT_GT(line.size(), current.size() + 8) << line;
+        } else if (!line.starts_with('#')) {
+            EXPECT_TRUE(line.starts_with(current)) << line << " below " << current;
+        }
+    }
+}
+
+// ---- documents ----
+
+// The table of docs/operations.md: a row that begins with a metric's name in backticks.
+std::vector<std::string> documented()
+{
+    std::vector<std::string> names;
+    std::istringstream lines(read_text(source_dir() + "/docs/operations.md"));
+    const std::regex row("^\\| `(rdmaqos_[a-z_]+)");
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (std::regex_search(line, found, row)) {
+            names.push_back(found[1]);
+        }
+    }
+    return names;
+}
+
+TEST(MetricsDocuments, TheTableIsWhatIsWrittenInItsOrder)
+{
+    EXPECT_EQ(documented(), families(read_text(source_dir() + kGolden)));
+}
+
+// Alert rules and examples speak of metrics that are there.
+TEST(MetricsDocuments, EveryNameInTheDocumentsExists)
+{
+    std::set<std::string> known;
+    for (const auto& name : families(read_text(source_dir() + kGolden))) {
+        for (const char* suffix : {"", "_bucket", "_sum", "_count"}) {
+            known.insert(name + suffix);
+        }
+    }
+    std::size_t seen = 0;
+    const std::regex word("rdmaqos_[a-z0-9_]+");
+    for (const char* file :
+         {"operations.md", "rdma-qosctl-json.md", "dbus.md", "man/rdma-qosctl.8", "man/rdma-qosd.8"}) {
+        const std::string text = read_text(source_dir() + "/docs/" + file);
+        for (auto it = std::sregex_iterator(text.begin(), text.end(), word); it != std::sregex_iterator(); ++it) {
+            EXPECT_TRUE(known.contains(it->str())) << it->str() << " in " << file;
+            ++seen;
+        }
+    }
+    EXPECT_GT(seen, 50U);
+}
+
+// ---- promtool ----
+
+// The standard output and error of a command, and its exit status.
+std::pair<std::string, int> run(const std::string& command)
+{
+    std::string output;
+    FILE* pipe = popen((command + " 2>&1").c_str(), "r");    // NOLINT(cert-env33-c): the test's own words
+    if (pipe == nullptr) {
+        return {"popen", -1};
+    }
+    std::array<char, 4096> buffer{};
+    while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+        output.append(buffer.data(), size);
+    }
+    const int status = pclose(pipe);
+    return {output, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+bool has_promtool()
+{
+    return run("command -v promtool").second == 0;
+}
+
+constexpr const char* kNoPromtool = "promtool is not installed (Debian package prometheus)";
+
+TEST(MetricsPromtool, HasNothingToSayOfTheMetrics)
+{
+    if (!has_promtool()) {
+        GTEST_SKIP() << kNoPromtool;
+    }
+    const auto [output, status] = run("promtool check metrics < '" + source_dir() + kGolden + "'");
+    EXPECT_EQ(status, 0) << output;
+    EXPECT_EQ(output, "");
+}
+
+TEST(MetricsPromtool, TakesTheAlertRulesOfTheManual)
+{
+    const std::string manual = read_text(source_dir() + "/docs/operations.md");
+    const std::string mark = "```yaml alerts\n";
+    const auto begin = manual.find(mark);
+    ASSERT_NE(begin, std::string::npos);
+    const auto end = manual.find("```", begin + mark.size());
+    const std::string rules = manual.substr(begin + mark.size(), end - begin - mark.size());
+    EXPECT_NE(rules.find("expr:"), std::string::npos);
+    if (!has_promtool()) {
+        GTEST_SKIP() << kNoPromtool;
+    }
+    const test::TempDir dir;
+    dir.write("rules.yaml", rules);
+    const auto [output, status] = run("promtool check rules '" + (dir.path() / "rules.yaml").string() + "'");
+    EXPECT_EQ(status, 0) << output;
+}
+
+}    // namespace
+}    // namespace rdmaqos
