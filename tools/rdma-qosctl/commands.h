@@ -55,6 +55,13 @@ struct SessionFilter {
 };
 [[nodiscard]] Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter);
 
+// why_command.cpp
+struct WhyOptions {
+    std::string target;                  // pid, unit or queue pair
+    std::uint32_t interval_ms = 1000;    // between two readings of the port counters; 0: none
+};
+[[nodiscard]] Result<ExitStatus> why(const Context& context, const WhyOptions& options);
+
 // manage.cpp
 [[nodiscard]] Result<ExitStatus> reload(const Context& context);
 [[nodiscard]] Result<ExitStatus> reconcile(const Context& context, const std::string& device);

@@ -38,6 +38,8 @@ using Json = nlohmann::ordered_json;
 // One entry for each device; `busy` is empty or parallel to `devices`.
 [[nodiscard]] Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector<BusyRates>& busy);
 [[nodiscard]] Json plans_json(const PlanReport& report);
+[[nodiscard]] Json session_json(const SessionView& session);
+[[nodiscard]] Json why_json(const WhyReport& report);    // json_why.cpp
 [[nodiscard]] Json reconciled_json(const std::vector<ReconcileView>& results);
 [[nodiscard]] Json drift_json(const std::vector<DriftView>& drifts);
 [[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time);

@@ -27,6 +27,7 @@ constexpr std::string_view kCommandMark = "--";
 struct Options {
     CheckOptions check;
     PlanOptions plan;
+    WhyOptions why;
     ExplainOptions explain;
     HoldOptions hold;
     SessionFilter sessions;
@@ -146,6 +147,20 @@ void Parser::add_policy_commands()
 
 void Parser::add_views()
 {
+    CLI::App* why_command = add_command(
+        "why", "Why a process gets what it gets: its place in the tree, what is narrow, and what to do about it",
+        "  rdma-qosctl why 4711                           a process, or a queue pair of this number\n"
+        "  rdma-qosctl why 'job-7*.scope'                 the processes of a unit\n"
+        "  rdma-qosctl why mlx5_0:17                      whoever has queue pair 17 on mlx5_0",
+        [options = options_](const Context& context) { return why(context, options->why); });
+    why_command->add_option("PID|UNIT|QP", options_->why.target, "A process id, a unit, or [DEVICE|qp]:NUMBER")
+        ->required();
+    why_command
+        ->add_option("--interval", options_->why.interval_ms,
+                     "Milliseconds between two readings of the port counters; 0: do not read them")
+        ->type_name("MS")
+        ->check(CLI::Range(0, 60'000));
+
     add_command("status", "Is anything wrong, and what to do about it",
                 "  rdma-qosctl status\n"
                 "  rdma-qosctl status --check                     for scripts: status 1 if there is a problem",
