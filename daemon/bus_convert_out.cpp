@@ -295,6 +295,15 @@ void write(Writer& writer, const Capabilities& capabilities)
     dict.set("pacing-max-rate", kbps(capabilities.pacing.max_rate));
 }
 
+void write(Writer& writer, const CounterReading& reading)
+{
+    const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(reading.taken_at.time_since_epoch());
+    DictWriter dict(writer);
+    dict.set("transmit-bytes", reading.counters.transmit_bytes);
+    dict.set("receive-bytes", reading.counters.receive_bytes);
+    dict.set("taken-at", static_cast<std::uint64_t>(taken_at.count()));
+}
+
 void write_tree(Writer& writer, const DeviceStatus& status)
 {
     writer.open('a', "a{sv}");

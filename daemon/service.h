@@ -69,6 +69,10 @@ public:
     void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
 
+    // Asks the port (a key of devices()) for its counters, on the device's worker thread. Unsupported where it has
+    // none.
+    void counters(const std::string& device, Callback<CounterReading> done);
+
     // Client calls. `peer` is whose connection it came by; a session belongs to the peer that registered it.
     void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
                           Callback<RegisterReply> done);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/result.h"
 #include "lib/model/busy_rates.h"
@@ -117,6 +118,14 @@ struct DeviceStatus {
     std::uint32_t queue_pairs_inside = 0;
     std::uint32_t queue_pairs_outside = 0;    // of sessions, but in no leaf
     std::size_t queue_depth = 0;
+};
+
+// What a port has moved, and when it was asked: two readings give a rate.
+struct CounterReading {
+    PortCounters counters;
+    TimePoint taken_at{};
+
+    friend bool operator==(const CounterReading&, const CounterReading&) = default;
 };
 
 struct ReloadOutcome {
