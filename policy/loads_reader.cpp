@@ -36,12 +36,11 @@ bool read_load_rate(Context& context, const Field& field, Load& load)
     return load.rate.has_value();
 }
 
-void read_load(Context& context, const Field& field, std::vector<Load>& loads)
+void read_load(Context& context, const Node& name, const Node& node, std::vector<Load>& loads)
 {
-    const Node& node = *field.value;
-    Load load{std::string(field.key), std::nullopt, std::nullopt, context.locate(node)};
+    Load load{name.text, std::nullopt, std::nullopt, context.locate(name)};
     if (!node.is_mapping()) {
-        if (read_load_rate(context, field, load)) {
+        if (read_load_rate(context, {name.text, &node}, load)) {
             loads.push_back(std::move(load));
         }
         return;
@@ -86,7 +85,7 @@ std::vector<Load> read_levels(Context& context, const Field& field)
             continue;
         }
         if (!value.is_sequence()) {
-            read_load(context, {name.text, &value}, loads);
+            read_load(context, name, value, loads);
             continue;
         }
         if (value.children.empty()) {
@@ -94,7 +93,7 @@ std::vector<Load> read_levels(Context& context, const Field& field)
                           "leave the level out if it sends nothing");
         }
         for (const Node& item : value.children) {
-            read_load(context, {name.text, &item}, loads);
+            read_load(context, name, item, loads);
         }
     }
     return loads;
@@ -221,8 +220,7 @@ private:
                            "write `rpc=50Gbps`, `rpc=inf` or, for eight senders, `rpc*8=1Gbps`");
             return;
         }
-        const Node whole = node(text, offset);
-        Load load{std::string(name), std::nullopt, std::nullopt, context_.locate(whole)};
+        Load load{std::string(name), std::nullopt, std::nullopt, context_.locate(node(name, offset))};
         const std::size_t star = name.rfind('*');
         if (star != std::string_view::npos) {
             const Node count = node(name.substr(star + 1), offset + star + 1);
@@ -279,11 +277,16 @@ Diagnostics check_levels(const Loads& loads, std::span<const std::string> levels
         listed += fmt::format("{}`{}`", listed.empty() ? "" : ", ", level);
     }
     for (const auto& step : loads.steps) {
+        const Load* previous = nullptr;
         for (const auto& load : step.loads) {
             const bool known = std::any_of(levels.begin(), levels.end(), [&](const std::string& level) {
                 return equals_ignoring_case(level, load.level);
             });
-            if (known) {
+            // Loads in a list stand at their level's name.
+            const bool repeated = previous != nullptr && previous->location.line == load.location.line &&
+                                  previous->location.column == load.location.column;
+            previous = &load;
+            if (known || repeated) {
                 continue;
             }
             const auto near = diagnostics.all().size() < Diagnostics::kMaxKept ? did_you_mean(load.level, candidates)

@@ -86,7 +86,7 @@ summary .used { margin-left: .6rem; }
 .times .last { right: 0; }
 figcaption { grid-column: 2; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin-top: .3rem; font-size: .87rem; }
 figcaption span { overflow-wrap: anywhere; }
-@media (max-width: 1020px) {
+@media (max-width: 1180px) {
   .tight small { display: none; }
   .row.head { display: none; }
   .row.head + .row { border-top: 0; }
@@ -103,6 +103,7 @@ figcaption span { overflow-wrap: anywhere; }
   main { padding: 1rem .7rem 2rem; }
   .row { padding: 0 .5rem; }
   .guides i { width: .95rem; }
+  .name small { white-space: normal; }
   .scale { width: 4.3rem; font-size: .78rem; }
   .band small { display: none; }
   .titles, .tight { display: none; }

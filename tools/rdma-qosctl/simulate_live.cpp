@@ -129,7 +129,7 @@ private:
         const auto draining = std::count_if(device_.tree.begin(), device_.tree.end(),
                                             [](const TreeElementView& element) { return element.draining; });
         if (draining > 0) {
-            add_note(loaded_, fmt::format("{} of an earlier policy still there; nothing is said to send in them",
+            add_note(loaded_, fmt::format("{} of an earlier policy still there; nothing is said to send in it",
                                           draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
         }
         if (device_.attach_mode == "per-process") {
@@ -142,10 +142,8 @@ private:
             add_note(loaded_, "the link is down: nothing can be sent");
         }
         if (device_.queue_pairs_outside > 0) {
-            add_note(loaded_, fmt::format("{} of sessions outside the tree; what they send is not simulated",
-                                          device_.queue_pairs_outside == 1
-                                              ? "1 queue pair is"
-                                              : fmt::format("{} queue pairs are", device_.queue_pairs_outside)));
+            add_note(loaded_, fmt::format("outside the tree: {} of sessions; what they send is not simulated",
+                                          counted(device_.queue_pairs_outside, "queue pair")));
         }
     }
 
