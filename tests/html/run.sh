@@ -99,7 +99,25 @@ render hour.html --simulate devices.yaml --device mlx5_0 --policy demo.yaml --lo
 render now.html --policy demo.yaml --load 'rpc*8=1Gbps,rpc=inf,training*2=inf,storage=inf'
 render cluster.html --policy cluster.yaml --load "$loads"
 render nothing.html --policy demo.yaml --load 'DEFAULT=inf'
-pages=(hour.html now.html cluster.html nothing.html)
+# Names as long as they may be, and with everything that HTML cares for.
+long="<b>&amp;\"'$(printf 'x%.0s' {1..110})"
+cat >"$work/long.yaml" <<YAML
+version: 1
+qos-levels:
+  - {name: DEFAULT}
+  - name: '${long//\'/\'\'}'
+    use: '$(printf 'words and <i>more</i> words %.0s' {1..8})'
+    schedule: {fair-by: process}
+YAML
+cat >"$work/long-loads.yaml" <<YAML
+version: 1
+steps:
+  - {at: 0s, use: '$(printf 'a step with a long name %.0s' {1..5})', loads: {'${long//\'/\'\'}': {senders: 9, rate: 7Gbps}}}
+  - {at: 1s, loads: {'${long//\'/\'\'}': unlimited}}
+until: 50s
+YAML
+render long.html --policy "$work/long.yaml" --loads "$work/long-loads.yaml"
+pages=(hour.html now.html cluster.html nothing.html long.html)
 for page in "${pages[@]}"; do
     xmllint --noout "$work/$page" || fail "$page is not well-formed"
     found=$(misdeeds "$work/$page")
@@ -129,6 +147,6 @@ if [[ -n $keep ]]; then
     cp "${pages[@]/#/$work/}" "$work"/{light,dark,narrow}.png "$keep"
 fi
 if [[ $update == yes ]]; then
-    shot "$project_dir/docs/images/simulate.png" 1200 1395
+    shot "$project_dir/docs/images/simulate.png" 1200 1475
 fi
 ((failures == 0)) && note "${#pages[@]} pages: well-formed, quiet, and readable at every width"

@@ -71,7 +71,7 @@ private:
                 rate_in_words(level.rates.gets), escaped(step_in_words(step, true)));
             if (width >= kNamedWidth && height >= kNamedHeight) {
                 names += fmt::format("<span class=\"band{}\" style=\"left:{:.2f}%;top:{:.2f}%;width:{:.2f}%;"
-                                     "height:{:.2f}%\">{} <small>{}</small></span>\n",
+                                     "height:{:.2f}%\"><span>{}</span><small>{}</small></span>\n",
                                      tight(width), left * 100, top * 100, width * 100, height * 100,
                                      escaped(level.level), rate_in_words(level.rates.gets));
             }

@@ -2,10 +2,10 @@
 
 namespace rdmaqos::ctl::page {
 
-// Without '<' and '&', so that the page is XML too. Colours of levels c0 to c7: text stands on them, at 4.5 to 1.
-std::string_view style_sheet()
-{
-    return R"(:root {
+namespace {
+
+// Without '<' and '&', so that the page is XML too. Text stands on the colours of levels, c0 to c7, at 4.5 to 1.
+constexpr std::string_view kStyle = R"(:root {
   --page: #ffffff; --text: #1b2430; --soft: #556070; --line: #c3cad3; --track: #eef1f4; --head: #f6f8fa;
   --on: #ffffff; --cap: #b3261e; --mark: #1b2430; --warn: #fff4df; --warn-line: #b4540a;
   --c0: #2563a8; --c1: #b0500a; --c2: #1d7547; --c3: #a3315f; --c4: #6a4fb0; --c5: #0f7080; --c6: #7a6000; --c7: #5b6470;
@@ -80,7 +80,8 @@ summary .used { margin-left: .6rem; }
 .step { stroke: var(--soft); stroke-width: 1; vector-effect: non-scaling-stroke; pointer-events: none; }
 .band { position: absolute; display: flex; align-items: center; justify-content: center; gap: .4em; padding: 0 .3rem;
   overflow: hidden; white-space: nowrap; color: var(--on); font-size: .87rem; font-weight: 600; pointer-events: none; }
-.band small { color: var(--on); }
+.band span { min-width: 0; overflow: hidden; text-overflow: ellipsis; }
+.band small { flex: none; color: var(--on); }
 .times { grid-column: 2; position: relative; height: 1.5rem; font-size: .84rem; color: var(--soft); }
 .times span { position: absolute; top: .2rem; white-space: nowrap; }
 .times .last { right: 0; }
@@ -111,6 +112,12 @@ figcaption span { overflow-wrap: anywhere; }
 }
 @media print { details { break-inside: avoid; } }
 )";
+
+}    // namespace
+
+std::string_view style_sheet()
+{
+    return kStyle;
 }
 
 }    // namespace rdmaqos::ctl::page
