@@ -208,14 +208,14 @@ private:
             one.leaves[one.taken].path.name() != kOthers) {
             return one.leaves[one.taken++].path;
         }
-        const ElementPath others = shared_leaf(one);
+        ElementPath others = shared_leaf(one);
         if (free_leaves_ == 0) {
             add_note(loaded_, fmt::format("{}: the device has no leaf left; more senders share {}", one.level,
                                           printable(others.text())));
             return others;
         }
         --free_leaves_;
-        const ElementPath path = one.path.child(fmt::format("{}-{}", noun_of(one.fair_by), ++one.imagined));
+        ElementPath path = one.path.child(fmt::format("{}-{}", noun_of(one.fair_by), ++one.imagined));
         Element leaf = loaded_.tree.at(others);
         leaf.attributes.max_rate = has_many_queue_pairs(one.fair_by) || !caps_by_leaves(device_.capabilities)
                                        ? std::nullopt

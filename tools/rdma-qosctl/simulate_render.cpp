@@ -18,7 +18,7 @@ std::string leaf_names(const std::vector<SimulatedElement>& elements, const Leaf
     return run.count == 1 ? first : fmt::format("{} ... {}", first, name(run.first + run.count - 1));
 }
 
-std::string each(std::string text, std::size_t count)
+std::string each(const std::string& text, std::size_t count)
 {
     return text.empty() || count == 1 ? text : text + " each";
 }
