@@ -32,7 +32,7 @@ struct Load {
     // or units. Empty: those the class has now, with `rate` for all of them together; one if it has none.
     std::optional<std::uint32_t> senders;
     std::optional<Bandwidth> rate;    // empty: as much as they get
-    Location location;    // of the level's name
+    Location location;                // of the level's name
 };
 
 struct LoadStep {
