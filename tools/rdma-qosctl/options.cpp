@@ -27,6 +27,7 @@ constexpr std::string_view kCommandMark = "--";
 struct Options {
     CheckOptions check;
     PlanOptions plan;
+    ShowConfigOptions show_config;
     ExplainOptions explain;
     HoldOptions hold;
     SessionFilter sessions;
@@ -59,6 +60,7 @@ private:
     CLI::App* add_command(const std::string& name, const std::string& description, const std::string& examples,
                           Function function);
     void add_policy_commands();
+    void add_show_config();
     void add_views();
     void add_device_commands();
     void add_path_commands();
@@ -96,6 +98,7 @@ Parser::Parser()
         ->check(CLI::IsMember({"auto", "always", "never"}));
     app_.get_formatter()->column_width(34);
     add_policy_commands();
+    add_show_config();
     add_views();
     add_device_commands();
     add_path_commands();
@@ -142,6 +145,19 @@ void Parser::add_policy_commands()
     add_command("reload", "Read all files again; on any error the running policy stays and the errors are printed",
                 "  rdma-qosctl reload                             as `systemctl reload rdma-qosd` does",
                 [](const Context& context) { return reload(context); });
+}
+
+void Parser::add_show_config()
+{
+    CLI::App* command = add_command(
+        "show-config", "Print the merged policy with the place of every value, and the defaults",
+        "  rdma-qosctl show-config                        the host's files; do they run?\n"
+        "  rdma-qosctl show-config base.yaml site.yaml    these, merged in this order\n"
+        "  rdma-qosctl show-config >one-file.yaml         a policy by itself: `check one-file.yaml` reads it",
+        [options = options_](const Context& context) { return show_config(context, options->show_config); });
+    command->add_option("FILE", options_->show_config.files,
+                        "Policy files, merged in this order; -: stdin; none: the host's files");
+    command->add_flag("--offline", options_->show_config.offline, "Do not ask the daemon which policy it runs");
 }
 
 void Parser::add_views()

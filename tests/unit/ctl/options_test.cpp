@@ -25,7 +25,7 @@ TEST(CommandLine, Version)
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
-    for (const char* command : {"check", "plan", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
+    for (const char* command : {"check", "plan", "show-config", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
                                 "query-path", "reconcile", "verify", "request", "monitor"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
