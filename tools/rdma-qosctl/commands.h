@@ -28,6 +28,13 @@ struct PlanOptions {
 };
 [[nodiscard]] Result<ExitStatus> plan(const Context& context, const PlanOptions& options);
 
+// show_config.cpp
+struct ShowConfigOptions {
+    std::vector<std::string> files;    // empty: the host's
+    bool offline = false;
+};
+[[nodiscard]] Result<ExitStatus> show_config(const Context& context, const ShowConfigOptions& options);
+
 // explain.cpp
 struct ExplainOptions {
     RequestOptions request;

@@ -28,6 +28,7 @@ struct Options {
     CheckOptions check;
     PlanOptions plan;
     WhyOptions why;
+    ShowConfigOptions show_config;
     ExplainOptions explain;
     HoldOptions hold;
     SimulateOptions simulate;
@@ -62,6 +63,7 @@ private:
                           Function function);
     void add_policy_commands();
     void add_simulate();
+    void add_show_config();
     void add_views();
     void add_device_commands();
     void add_path_commands();
@@ -100,6 +102,7 @@ Parser::Parser()
     app_.get_formatter()->column_width(34);
     add_policy_commands();
     add_simulate();
+    add_show_config();
     add_views();
     add_device_commands();
     add_path_commands();
@@ -176,6 +179,19 @@ void Parser::add_simulate()
     command->add_flag("--check", simulated.check, "Play it packet by packet too, and say the largest deviation");
     command->add_option("--html", simulated.html, "Write a page with tree and bandwidth drawn; -: to stdout")
         ->type_name("FILE");
+}
+
+void Parser::add_show_config()
+{
+    CLI::App* command = add_command(
+        "show-config", "Print the merged policy with the place of every value, and the defaults",
+        "  rdma-qosctl show-config                        the host's files; do they run?\n"
+        "  rdma-qosctl show-config base.yaml site.yaml    these, merged in this order\n"
+        "  rdma-qosctl show-config >one-file.yaml         a policy by itself: `check one-file.yaml` reads it",
+        [options = options_](const Context& context) { return show_config(context, options->show_config); });
+    command->add_option("FILE", options_->show_config.files,
+                        "Policy files, merged in this order; -: stdin; none: the host's files");
+    command->add_flag("--offline", options_->show_config.offline, "Do not ask the daemon which policy it runs");
 }
 
 void Parser::add_views()
