@@ -16,7 +16,7 @@ build_packages=(
 )
 # The daemon is tried on a bus of its own; ps and kill, setsid and flock.
 run_packages=(dbus procps util-linux)
-test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
+test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev)
 full_packages=(clang-tidy shellcheck mmdebstrap git chromium libxml2-utils)
 
 option=--test
