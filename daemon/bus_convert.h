@@ -57,7 +57,7 @@ void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, wi
 void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
 void write(bus::Writer& writer, const Identity& owner);
 void write(bus::DictWriter& dict, const Request& request, const PathResult& result);
-void write(bus::Writer& writer, const std::vector<DevicePlan>& plans);
+void write(bus::Writer& writer, const PlanReport& report);
 void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
 void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
 void write(bus::Writer& writer, const Capabilities& capabilities);

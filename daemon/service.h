@@ -65,7 +65,7 @@ public:
     // served one after another. `done` when every device has been told and has answered.
     void reload(std::function<void(ReloadOutcome)> done);
     // What reload() would do with the host's files, or with the given policy text, without doing it.
-    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<std::vector<DevicePlan>> done);
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<PlanReport> done);
     void check(std::shared_ptr<const SourceFile> policy, std::function<void(ReloadOutcome)> done);
     // `device` empty: all.
     void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/result.h"
+#include "lib/model/busy_rates.h"
 #include "lib/nic/backend.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
@@ -146,6 +148,28 @@ struct DevicePlan {
     ActualState before;
     Plan plan;
     std::vector<Finding> findings;
+    std::map<ElementPath, BusyRate> rates;    // of classes, when everything is busy
+    Bandwidth link_speed;
+};
+
+// Queue pairs of a session that get another level or leaf; none: the session itself gets another level.
+struct SessionChange {
+    SessionId session{};
+    std::shared_ptr<const Identity> owner;
+    std::string device;    // empty without queue pairs
+    std::string level_before;
+    std::string level_after;
+    std::string leaf_before;    // empty: none
+    std::string leaf_after;
+    std::uint32_t queue_pairs = 0;
+};
+
+// What a reload would do.
+struct PlanReport {
+    std::string revision;
+    std::vector<std::string> levels;    // sentences (policy/changes.h)
+    std::vector<SessionChange> sessions;
+    std::vector<DevicePlan> devices;
 };
 
 struct DeviceDrift {

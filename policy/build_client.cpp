@@ -29,11 +29,13 @@ void read_accounts(Build& build, const Field& field, Lookup look_up, std::vector
             continue;
         }
         std::optional<std::uint32_t> id;
-        if (const auto number = parse_number(*name)) {
-            if (*number >= 0xFFFFFFFF) {
-                build.context.error(*item.value, fmt::format("{} {} is out of range", field.key, *name));
-                continue;
-            }
+        const auto number = parse_number(*name);
+        const bool is_number = number || name->find_first_not_of("0123456789") == std::string::npos;
+        if (is_number && number.value_or(~std::uint64_t{0}) >= 0xFFFFFFFF) {
+            build.context.error(*item.value, fmt::format("{} {} is out of range", field.key, *name));
+            continue;
+        }
+        if (number) {
             id = static_cast<std::uint32_t>(*number);
         } else {
             id = (build.users.*look_up)(*name);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "policy/build.h"
 
 namespace rdmaqos::reader {
@@ -98,8 +99,9 @@ void check_sl2vl(Context& context, const Node& entry)
         return;
     }
     const auto items = read_items(context, *table);
-    if (table->value->is_sequence() && table->value->children.size() != kTableSize) {
-        context.error(*table->value, fmt::format("`sl2vl-table` has {} values, not 16", table->value->children.size()));
+    const std::size_t count = table->value->is_sequence() ? table->value->children.size() : items.size();
+    if (count != kTableSize && count != 0) {    // read_items reports an empty list
+        context.error(*table->value, fmt::format("`sl2vl-table` has {}, not 16", counted(count, "value")));
     }
     for (const Field& item : items) {
         static_cast<void>(read_number(context, item, 0, kHighestVl));

@@ -1,5 +1,6 @@
 #include "policy/host_files.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -7,7 +8,6 @@
 #include <sys/sysmacros.h>
 
 #include "lib/base/file.h"
-#include "policy/reader.h"
 
 namespace rdmaqos::reader {
 namespace {
@@ -39,6 +39,16 @@ bool is_there(const fs::path& path)
     return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
+// A later directory's file of the same key takes the place of an earlier one's.
+void take(std::map<SortKey, fs::path>& found, SortKey key, fs::path path, HostFiles& result)
+{
+    const auto [place, inserted] = found.emplace(std::move(key), path);
+    if (!inserted) {
+        result.skipped.push_back({place->second, WhySkipped::Masked, path});
+        place->second = std::move(path);
+    }
+}
+
 void scan(const fs::path& root, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
 {
     std::error_code error;
@@ -48,8 +58,13 @@ void scan(const fs::path& root, const fs::path& directory, std::map<SortKey, fs:
     }
     for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
         const fs::path name = entries->path().filename();
-        if (name.extension() == ".yaml" && name.string().front() != '.') {
-            found[{name.string(), true}] = directory / name;
+        if (name.string().front() == '.') {
+            continue;
+        }
+        if (name.extension() == ".yaml") {
+            take(found, {name.string(), true}, directory / name, result);
+        } else {
+            result.skipped.push_back({directory / name, WhySkipped::OtherName, {}});
         }
     }
     if (error) {
@@ -66,15 +81,19 @@ HostFiles find_host_files(const fs::path& root)
     for (const auto& directory : kDirectories) {
         const fs::path main = directory / "policy.yaml";
         if (is_there(below_root(root, main))) {
-            found[{"50-policy.yaml", false}] = main;
+            take(found, {"50-policy.yaml", false}, main, result);
         }
         scan(root, directory / "policy.d", found, result);
     }
     for (const auto& [key, path] : found) {
         if (!is_dev_null(below_root(root, path))) {
             result.paths.push_back(path);
+        } else {
+            result.skipped.push_back({path, WhySkipped::Disabled, {}});
         }
     }
+    std::sort(result.skipped.begin(), result.skipped.end(),
+              [](const SkippedFile& a, const SkippedFile& b) { return a.path < b.path; });
     return result;
 }
 
@@ -85,6 +104,11 @@ namespace rdmaqos {
 std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path& root)
 {
     return reader::find_host_files(root).paths;
+}
+
+std::vector<SkippedFile> skipped_policy_files(const std::filesystem::path& root)
+{
+    return reader::find_host_files(root).skipped;
 }
 
 }    // namespace rdmaqos

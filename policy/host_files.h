@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "policy/reader.h"
 
 namespace rdmaqos::reader {
 
 struct HostFiles {
     std::vector<std::filesystem::path> paths;    // in the order of merging, without the root's prefix
     std::vector<std::pair<std::filesystem::path, Error>> unreadable;    // directories
+    std::vector<SkippedFile> skipped;
 };
 
 [[nodiscard]] HostFiles find_host_files(const std::filesystem::path& root);

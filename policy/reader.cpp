@@ -13,24 +13,6 @@ namespace {
 
 using namespace reader;
 
-Sections read_sections(Context& context, bool incomplete)
-{
-    Sections sections;
-    sections.incomplete = incomplete;
-    for (std::uint32_t file = 0; file < context.files().size(); ++file) {
-        if (auto document = read_yaml(context, file)) {
-            add_document(context, file, std::move(*document), sections);
-        } else {
-            sections.incomplete = true;
-        }
-    }
-    sections.groups.drop_removed();
-    sections.partitions.drop_removed();
-    sections.nodes.drop_removed();
-    sections.levels.drop_removed();
-    return sections;
-}
-
 Policy build_policy(Context& context, const Sections& sections, const NameService& names)
 {
     UserDirectory users(names);

@@ -46,6 +46,19 @@ struct ReadResult {
 // The files read_host_policy would read, in order: path below the host's root as the user knows it.
 [[nodiscard]] std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path& root);
 
+// What lies beside these files and is not read.
+enum class WhySkipped : std::uint8_t {
+    Masked,       // by the file of the same name in /etc
+    Disabled,     // a link to /dev/null
+    OtherName,    // not *.yaml
+};
+struct SkippedFile {
+    std::filesystem::path path;
+    WhySkipped why = WhySkipped::Masked;
+    std::filesystem::path masked_by;
+};
+[[nodiscard]] std::vector<SkippedFile> skipped_policy_files(const std::filesystem::path& root);
+
 // One file given on a command line, or one descriptor somebody passed. Cannot be read: a diagnostic.
 [[nodiscard]] ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names);
 [[nodiscard]] ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameService& names);

@@ -7,6 +7,7 @@
 
 #include "lib/base/text.h"
 #include "policy/fields.h"
+#include "policy/yaml_reader.h"
 
 namespace rdmaqos::reader {
 namespace {
@@ -96,7 +97,16 @@ std::string NamedObjects::key_of(std::string_view name) const
 const Position* NamedObjects::removed_at(std::string_view name) const
 {
     const auto found = removed_.find(key_of(name));
-    return found == removed_.end() ? nullptr : &found->second;
+    return found == removed_.end() ? nullptr : &found->second.at;
+}
+
+std::vector<NamedObjects::Removal> NamedObjects::removals() const
+{
+    std::vector<Removal> removals;
+    for (const auto& [key, removal] : removed_) {
+        removals.push_back(removal);
+    }
+    return removals;
 }
 
 void NamedObjects::merge(Context& context, Node list)
@@ -173,7 +183,7 @@ void NamedObjects::remove(Context& context, const Node& entry, const std::string
         return;
     }
     objects_[known->second].removed = true;
-    removed_[key] = name.at;
+    removed_[key] = {name.text, name.at};
 }
 
 std::vector<NamedObjects::Name> NamedObjects::present() const
@@ -216,7 +226,7 @@ void ClassNames::merge(Context& context, Node names)
         }
         const auto known = index_.find(key);
         if (known != index_.end() && number.kind == NodeKind::Null) {
-            entries_[known->second].removed = true;
+            entries_[known->second] = {std::move(name), {}, true};
             index_.erase(known);
         } else if (known != index_.end()) {
             entries_[known->second].number = std::move(number);
@@ -279,6 +289,24 @@ void add_document(Context& context, std::uint32_t file, Node document, Sections&
     if (Node setup = take("qos-setup"); !setup.has_no_value()) {
         sections.setups.push_back(std::move(setup));
     }
+}
+
+Sections read_sections(Context& context, bool incomplete)
+{
+    Sections sections;
+    sections.incomplete = incomplete;
+    for (std::uint32_t file = 0; file < context.files().size(); ++file) {
+        if (auto document = read_yaml(context, file)) {
+            add_document(context, file, std::move(*document), sections);
+        } else {
+            sections.incomplete = true;
+        }
+    }
+    sections.groups.drop_removed();
+    sections.partitions.drop_removed();
+    sections.nodes.drop_removed();
+    sections.levels.drop_removed();
+    return sections;
 }
 
 }    // namespace rdmaqos::reader

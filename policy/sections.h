@@ -39,8 +39,14 @@ public:
     // In the order of first appearance, without removed ones.
     [[nodiscard]] const std::vector<NamedObject>& objects() const { return objects_; }
     void drop_removed();
+    struct Removal {
+        std::string name;    // as written where it was removed
+        Position at;
+    };
     // Where the object of this name was removed, if it was.
     [[nodiscard]] const Position* removed_at(std::string_view name) const;
+    // Of objects that no later file defines anew; in no order.
+    [[nodiscard]] std::vector<Removal> removals() const;
     [[nodiscard]] std::span<const std::string_view> keys() const { return keys_; }
     [[nodiscard]] std::string_view kind() const { return kind_; }
     [[nodiscard]] std::string key_of(std::string_view name) const;
@@ -59,14 +65,14 @@ private:
     NameCase case_;
     std::vector<NamedObject> objects_;
     std::unordered_map<std::string, std::size_t> index_;
-    std::unordered_map<std::string, Position> removed_;
+    std::unordered_map<std::string, Removal> removed_;
 };
 
 // Entries of `qos-class-names`; names ignore case.
 class ClassNames {
 public:
     struct Entry {
-        Node name;
+        Node name;    // of a removed one: where it was removed
         Node number;
         bool removed = false;
     };
@@ -97,6 +103,9 @@ struct Sections {
 
 // Checks `version` and adds the sections of one file's document to `sections`.
 void add_document(Context& context, std::uint32_t file, Node document, Sections& sections);
+
+// All files of the context, merged. `incomplete`: others could not even be opened.
+[[nodiscard]] Sections read_sections(Context& context, bool incomplete);
 
 // `version: 1`, in every file of every kind.
 void check_version(Context& context, std::uint32_t file, const Node& document);

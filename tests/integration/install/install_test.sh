@@ -48,7 +48,8 @@ present 644 "$at/lib/systemd/system/rdma-qosd.service" \
 # With the prefix /usr, configuration is in /etc.
 etc=${prefix%/}/etc
 [[ $etc != /usr/etc ]] || etc=/etc
-present 644 "$stage$etc/rdma-qos/policy.yaml" "$at/share/doc/rdma-qosd/examples/devices.yaml"
+present 644 "$stage$etc/rdma-qos/policy.yaml" "$at/share/doc/rdma-qosd/examples/devices.yaml" \
+    "$at/share/rdma-qos/schema/rdma-qos-policy.schema.json"
 
 # The programs a unit names are those that were installed.
 while read -r program; do

@@ -1,9 +1,10 @@
 // Every message the readers can give, as people see it. A case is tests/golden/diagnostics/NAME.yaml; "# file: NAME"
-// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation) names another reader.
+// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation, loads) names another reader.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "policy/loads.h"
 #include "policy/yaml_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
@@ -56,6 +57,9 @@ std::string diagnostics_of(const std::string& name)
     }
     if (text.starts_with("# kind: simulation\n")) {
         return shown(read_simulation(source(name + ".yaml", text), Capabilities{}));
+    }
+    if (text.starts_with("# kind: loads\n")) {
+        return shown(read_loads(source(name + ".yaml", text)));
     }
     return shown(read_policy(split(name + ".yaml", text), fake_names()));
 }
