@@ -6,6 +6,7 @@
 
 #include "policy/yaml_reader.h"
 #include "tests/support/golden.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {
@@ -108,6 +109,21 @@ TEST(GoldenDiagnosticsOfLimits, AreAsAccepted)
     reader::Context context({source("large.yaml", std::string(101, ' '))}, diagnostics);
     static_cast<void>(reader::read_yaml(context, 0, limits));
     expect_golden("diagnostics/limits.txt", text + render(diagnostics, Colour::Off));
+}
+
+// The files of a host, by directories that are there or not.
+TEST(GoldenDiagnosticsOfHosts, AreAsAccepted)
+{
+    std::string text;
+    const auto add = [&](const TempDir& root) { text += shown(read_host_policy(root.path(), fake_names())); };
+    const TempDir empty;
+    add(empty);
+    const TempDir odd;
+    odd.write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT}]\n");
+    odd.write("etc/rdma-qos/policy.d", "a file where a directory is expected");
+    std::filesystem::create_directories(odd.path() / "usr/lib/rdma-qos/policy.d/40-directory.yaml");
+    add(odd);
+    expect_golden("diagnostics/hosts.txt", text);
 }
 
 TEST(GoldenDiagnosticsOfLongNames, AreAsAccepted)
