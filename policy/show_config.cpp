@@ -278,6 +278,11 @@ ShownNode show_settings(const std::shared_ptr<const SourceFile>& source)
     for (const auto& [key, value] : defaults) {
         add_default(limits, key, std::to_string(value));
     }
+    if (!has(shown, "metrics")) {
+        shown.children.push_back(mapping_of("metrics"));
+    }
+    add_default(*find(shown, "metrics"), "interval",
+                fmt::format("{}s", settings.metrics.interval / std::chrono::seconds(1)));
     std::stable_partition(shown.children.begin(), shown.children.end(),
                           [](const ShownNode& child) { return child.kind == Kind::Text; });
     return shown;

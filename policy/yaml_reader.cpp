@@ -416,8 +416,20 @@ bool check_text(Context& context, std::uint32_t file, std::size_t max_size)
     return true;
 }
 
-std::string syntax_hint(const std::string& message)
+std::string_view line_of(std::string_view text, const YAML::Mark& mark)
 {
+    const auto at = std::min(static_cast<std::size_t>(mark.pos), text.size());
+    const auto before = text.substr(0, at).rfind('\n');
+    return rest_of_line(text, before == std::string_view::npos ? 0 : before + 1);
+}
+
+// `line`: what stands where yaml-cpp gave up.
+std::string syntax_hint(const std::string& message, std::string_view line)
+{
+    constexpr const char* kNoTabs = "indent with blanks, not tabs";
+    if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string_view::npos) {
+        return kNoTabs;
+    }
     if (message == "illegal map value") {
         return "is the line indented like those around it? A value that holds `: ` must be quoted";
     }
@@ -425,7 +437,7 @@ std::string syntax_hint(const std::string& message)
         return "check the indentation, and that every `[` and `{` is closed";
     }
     if (message == "illegal block entry" || message.starts_with("illegal tab")) {
-        return "indent with blanks, not tabs";
+        return kNoTabs;
     }
     return {};
 }
@@ -437,8 +449,9 @@ std::optional<Node> read_yaml(Context& context, std::uint32_t file, const YamlLi
     if (!check_text(context, file, limits.text_size)) {
         return std::nullopt;
     }
+    const std::string_view text = context.files().at(file)->text;
     TreeBuilder builder(context, file, limits);
-    MeteredText metered(context.files().at(file)->text, builder, limits.look_ahead);
+    MeteredText metered(text, builder, limits.look_ahead);
     std::istream stream(&metered);
     try {
         YAML::Parser parser(stream);
@@ -450,7 +463,8 @@ std::optional<Node> read_yaml(Context& context, std::uint32_t file, const YamlLi
     } catch (const YAML::Exception& exception) {
         const bool placed = exception.mark.line >= 0;
         context.error(placed ? builder.position(exception.mark) : Position{0, 0, 1, file},
-                      fmt::format("not valid YAML: {}", exception.msg), syntax_hint(exception.msg));
+                      fmt::format("not valid YAML: {}", exception.msg),
+                      syntax_hint(exception.msg, placed ? line_of(text, exception.mark) : std::string_view{}));
         if (const Node* open = builder.innermost(); open != nullptr && exception.msg.starts_with("end of ")) {
             context.note(context.locate(*open), fmt::format("this is {} without an end", kind_in_words(open->kind)));
         }

@@ -1,11 +1,7 @@
 // The files people start from: all of them are read without an error, and no mutation of them crashes a reader.
 #include <algorithm>
 #include <filesystem>
-#include <regex>
-#include <set>
-#include <sstream>
 
-#include <gmock/gmock.h>
 #include <rapidcheck.h>
 
 #include "tests/support/golden.h"
@@ -64,108 +60,6 @@ TEST(Examples, TheShippedPolicyChangesNothing)
         EXPECT_FALSE(level.schedule || level.sl || level.mtu_limit || level.rate_limit || level.packet_life ||
                      level.traffic_class || level.per_queue_pair.max_rate);
     }
-}
-
-struct Block {
-    std::size_t line = 0;
-    std::string kind;    // what stands behind "```yaml"
-    std::string text;
-};
-
-std::vector<Block> yaml_blocks(const std::string& markdown)
-{
-    std::vector<Block> blocks;
-    std::istringstream lines(markdown);
-    bool inside = false;
-    std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
-        ++number;
-        if (!inside && line.starts_with("```yaml")) {
-            inside = true;
-            blocks.push_back({number, line.size() > 8 ? line.substr(8) : "", {}});
-        } else if (inside && line == "```") {
-            inside = false;
-        } else if (inside) {
-            blocks.back().text += line + '\n';
-        }
-    }
-    return blocks;
-}
-
-// "fragment" blocks lack what every policy must have.
-std::string completed(const Block& block)
-{
-    std::string text = block.text;
-    if (text.find("version: 1") == std::string::npos) {
-        text = "version: 1\n" + text;
-    }
-    if (text.find("qos-levels:") == std::string::npos) {
-        text += "qos-levels: [{name: DEFAULT}, {name: rpc}, {name: bulk}]\n";
-    }
-    return text;
-}
-
-TEST(Documentation, ItsYamlIsGood)
-{
-    const auto blocks = yaml_blocks(read_text(source_dir() + "/docs/policy-reference.md"));
-    EXPECT_GE(blocks.size(), 10U);
-    for (const auto& block : blocks) {
-        const std::string name = "policy-reference.md:" + std::to_string(block.line);
-        std::string problem;
-        if (block.kind == "settings") {
-            const auto result = read_settings(source(name, block.text));
-            problem = result.value ? "" : shown(result);
-        } else if (block.kind == "fabric") {
-            const auto result = read_fabric(source(name, block.text));
-            problem = result.value ? "" : shown(result);
-        } else if (block.kind == "devices") {
-            const auto result = read_simulation(source(name, block.text), Capabilities{});
-            problem = result.value ? "" : shown(result);
-        } else {
-            const auto text = block.kind == "fragment" ? completed(block) : block.text;
-            const auto result = read_policy({source(name, text)}, fake_names());
-            problem = result.value ? "" : shown(result);
-        }
-        EXPECT_EQ(problem, "");
-    }
-}
-
-// Every key that the reader knows is explained.
-TEST(Documentation, NamesEveryKey)
-{
-    const std::string reference = read_text(source_dir() + "/docs/policy-reference.md");
-    const std::regex known_keys("known keys: (.*)");
-    const std::regex key("`([a-z0-9-]+)`");
-    std::size_t found = 0;
-    std::set<std::string> missing;
-    const auto lists = [](const std::string& body) { return shown(read_body(body)); };
-    const std::string all = lists("zzzzzzzzzzzz: 1") + lists("port-groups: [{name: a, zzzzzzzzzzzzzz: 1}]") +
-                            lists("partitions: [{name: a, zzzzzzzzzzzzzz: 1}]") +
-                            lists("scheduling-nodes: [{name: a, zzzzzzzzzzzzzz: 1}]") +
-                            lists("qos-levels: [{name: a, zzzzzzzzzzzzzz: 1, schedule: {zzzzzzzzzzzzzz: 1}, "
-                                  "per-queue-pair: {zzzzzzzzzzzzzz: 1}, allow: {zzzzzzzzzzzzzz: 1}}]") +
-                            lists("qos-match-rules: [{zzzzzzzzzzzzzz: 1, ulp-port: {zzzzzzzzzzzzzz: 1}}]") +
-                            lists("qos-ulps: [{zzzzzzzzzzzzzz: 1}]") + lists("qos-setup: {zzzzzzzzzzzzzz: 1}") +
-                            shown(read_settings(with_version("zzzzzzzzzzzz: 1\nlimits: {zzzzzzzzzzzz: 1}\n"
-                                                             "metrics: {zzzzzzzzzzzz: 1}"))) +
-                            shown(read_fabric(with_version("ports: [{zzzzzzzzzzzz: 1}]\n"
-                                                           "partitions: [{ipoib: {zzzzzzzzz: 1}}]"))) +
-                            shown(read_simulation(
-                                with_version(
-                                    "devices: [{zzzzzzzz: 1, traffic: {zzzzzzzzz: 1}, capabilities: {zzzzzzzzz: 1, "
-                                    "pacing: {zzzzzzzzzz: 1}}}]"),
-                                Capabilities{}));
-    for (std::sregex_iterator list(all.begin(), all.end(), known_keys), end; list != end; ++list) {
-        const std::string keys = (*list)[1];
-        for (std::sregex_iterator name(keys.begin(), keys.end(), key); name != end; ++name) {
-            ++found;
-            if (reference.find("`" + (*name)[1].str() + "`") == std::string::npos) {
-                missing.insert((*name)[1]);
-            }
-        }
-    }
-    EXPECT_THAT(missing, testing::IsEmpty());
-    EXPECT_GE(found, 80U) << all;
 }
 
 std::string mutated(std::string text)

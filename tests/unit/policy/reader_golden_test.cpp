@@ -7,6 +7,7 @@
 #include "policy/loads.h"
 #include "policy/yaml_reader.h"
 #include "tests/support/golden.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {
@@ -114,6 +115,21 @@ TEST(GoldenDiagnosticsOfLimits, AreAsAccepted)
     expect_golden("diagnostics/limits.txt", text + render(diagnostics, Colour::Off));
 }
 
+// The files of a host, by directories that are there or not.
+TEST(GoldenDiagnosticsOfHosts, AreAsAccepted)
+{
+    std::string text;
+    const auto add = [&](const TempDir& root) { text += shown(read_host_policy(root.path(), fake_names())); };
+    const TempDir empty;
+    add(empty);
+    const TempDir odd;
+    odd.write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT}]\n");
+    odd.write("etc/rdma-qos/policy.d", "a file where a directory is expected");
+    std::filesystem::create_directories(odd.path() / "usr/lib/rdma-qos/policy.d/40-directory.yaml");
+    add(odd);
+    expect_golden("diagnostics/hosts.txt", text);
+}
+
 TEST(GoldenDiagnosticsOfLongNames, AreAsAccepted)
 {
     std::string nodes = "scheduling-nodes:\n  - {name: n1}\n";
@@ -123,6 +139,20 @@ TEST(GoldenDiagnosticsOfLongNames, AreAsAccepted)
     const auto deep = read_body(nodes + "qos-levels: [{name: DEFAULT, schedule: {parent: n34}}]\n");
     const auto use = read_body("qos-levels: [{name: DEFAULT, use: " + std::string(5000, 'x') + "}]\n");
     expect_golden("diagnostics/too-much.txt", shown(deep) + shown(use));
+}
+
+TEST(GoldenDiagnosticsOfLoads, AreAsAccepted)
+{
+    std::string many = "version: 1\nsteps:\n";
+    for (std::size_t i = 0; i <= kMostLoadSteps; ++i) {
+        many += "  - {at: " + std::to_string(i) + "s, loads: {rpc: 1Gbps}}\n";
+    }
+    const auto steps = read_loads(source("many.yaml", many));
+    const auto loads = read_loads(source("levels.yaml", "version: 1\nloads: {rcp: inf, elsewhere: 1Gbps}\n"));
+    ASSERT_TRUE(loads.value);
+    const std::vector<std::string> levels{"rpc", "bulk"};
+    expect_golden("diagnostics/loads-by-themselves.txt",
+                  shown(steps) + render(check_levels(*loads.value, levels), Colour::Off));
 }
 
 }    // namespace

@@ -191,7 +191,8 @@ TEST(ShowConfig, OfSettingsStatesEveryKeyAndReadsAgain)
     ASSERT_TRUE(defaults.value) << shown(defaults);
     EXPECT_EQ(*defaults.value, Settings{});
     const auto file = source("/etc/rdma-qos/rdma-qosd.yaml",
-                             "version: 1\nlimits: {device-queue: 7}\nmode: Monitor\ndrift-interval: 5min\n");
+                             "version: 1\nlimits: {device-queue: 7}\nmode: Monitor\ndrift-interval: 5min\n"
+                             "metrics: {textfile: /out/a.prom}\n");
     const auto stated = round(file);
     ASSERT_TRUE(stated.value) << shown(stated);
     EXPECT_EQ(*stated.value, *read_settings(file).value);

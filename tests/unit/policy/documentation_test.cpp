@@ -1,0 +1,176 @@
+// Every example in the documents and manual pages is read, as what it is an example of.
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "policy/loads.h"
+#include "tests/support/golden.h"
+#include "tests/unit/policy/reader_support.h"
+
+namespace rdmaqos::test {
+namespace {
+
+struct Block {
+    std::string place;    // "docs/policy-reference.md:12"
+    std::string kind;     // what stands behind "```yaml"
+    std::string text;
+};
+
+std::vector<std::string> lines_of(const std::string& name)
+{
+    std::vector<std::string> lines;
+    std::istringstream text(read_text(source_dir() + "/" + name));
+    for (std::string line; std::getline(text, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+std::vector<Block> blocks_of_markdown(const std::string& name)
+{
+    std::vector<Block> blocks;
+    bool inside = false;
+    std::size_t number = 0;
+    for (const auto& line : lines_of(name)) {
+        ++number;
+        if (!inside && line.starts_with("```yaml")) {
+            inside = true;
+            blocks.push_back({name + ":" + std::to_string(number), line.size() > 8 ? line.substr(8) : "", {}});
+        } else if (inside && line == "```") {
+            inside = false;
+        } else if (inside) {
+            blocks.back().text += line + '\n';
+        }
+    }
+    return blocks;
+}
+
+// Between .nf and .fi, if it starts as every file does.
+std::vector<Block> blocks_of_manual(const std::string& name)
+{
+    std::vector<Block> blocks;
+    bool inside = false;
+    std::size_t number = 0;
+    for (const auto& line : lines_of(name)) {
+        ++number;
+        if (line == ".nf") {
+            inside = true;
+            blocks.push_back({name + ":" + std::to_string(number), {}, {}});
+        } else if (line == ".fi") {
+            inside = false;
+        } else if (inside && !line.starts_with('.')) {
+            std::string text;
+            for (std::size_t i = 0; i < line.size(); ++i) {
+                text += line[i == line.size() - 1 || line[i] != '\\' ? i : ++i];    // "\-"
+            }
+            blocks.back().text += text + '\n';
+        }
+    }
+    std::erase_if(blocks, [](const Block& block) { return !block.text.starts_with("version: 1"); });
+    return blocks;
+}
+
+std::vector<std::string> documents(const std::string& extension)
+{
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(source_dir() + "/docs")) {
+        if (entry.path().extension().string().starts_with(extension)) {
+            names.push_back(std::filesystem::relative(entry.path(), source_dir()));
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::vector<Block> all_blocks()
+{
+    std::vector<Block> blocks;
+    auto markdown = documents(".md");
+    markdown.insert(markdown.end(), {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"});
+    for (const auto& name : markdown) {
+        for (auto& block : blocks_of_markdown(name)) {
+            blocks.push_back(std::move(block));
+        }
+    }
+    for (const char* section : {".5", ".8"}) {
+        for (const auto& name : documents(section)) {
+            for (auto& block : blocks_of_manual(name)) {
+                blocks.push_back(std::move(block));
+            }
+        }
+    }
+    return blocks;
+}
+
+// "fragment" blocks lack what every policy must have.
+std::string completed(const Block& block)
+{
+    std::string text = block.text;
+    if (text.find("version: 1") == std::string::npos) {
+        text = "version: 1\n" + text;
+    }
+    if (text.find("qos-levels:") == std::string::npos) {
+        text += "qos-levels: [{name: DEFAULT}, {name: rpc}, {name: bulk}]\n";
+    }
+    return text;
+}
+
+template <typename T>
+std::string problem_of(const ReadResult<T>& result)
+{
+    return result.value ? "" : shown(result);
+}
+
+std::string problem_of(const Block& block)
+{
+    const auto file = source(block.place, block.kind == "fragment" ? completed(block) : block.text);
+    if (block.kind == "settings") {
+        return problem_of(read_settings(file));
+    }
+    if (block.kind == "fabric") {
+        return problem_of(read_fabric(file));
+    }
+    if (block.kind == "devices") {
+        return problem_of(read_simulation(file, Capabilities{}));
+    }
+    if (block.kind == "loads") {
+        return problem_of(read_loads(file));
+    }
+    if (!block.kind.empty() && block.kind != "fragment") {
+        return block.place + ": what is a yaml " + block.kind + "?";
+    }
+    return problem_of(read_policy({file}, fake_names()));
+}
+
+TEST(Documentation, ItsYamlIsGood)
+{
+    const auto blocks = all_blocks();
+    for (const auto& block : blocks) {
+        EXPECT_EQ(problem_of(block), "");
+    }
+    const auto count = [&](const std::string& prefix) {
+        return std::count_if(blocks.begin(), blocks.end(),
+                             [&](const Block& block) { return block.place.starts_with(prefix); });
+    };
+    EXPECT_GE(count("docs/policy-reference.md"), 25);
+    EXPECT_GE(count("docs/operations.md"), 1);
+    EXPECT_GE(count("README.md"), 1);
+    EXPECT_GE(count("docs/man/rdma-qos-policy.5"), 1);
+}
+
+// What operations.md states as the defaults are the defaults.
+TEST(Documentation, StatesTheDefaultsOfTheSettings)
+{
+    for (const auto& block : blocks_of_markdown("docs/operations.md")) {
+        if (block.kind == "settings") {
+            const auto result = read_settings(source(block.place, block.text));
+            ASSERT_TRUE(result.value) << shown(result);
+            EXPECT_EQ(*result.value, Settings{});
+        }
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
