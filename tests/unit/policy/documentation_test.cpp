@@ -135,6 +135,9 @@ std::string problem_of(const Block& block)
     if (block.kind == "devices") {
         return problem_of(read_simulation(file, Capabilities{}));
     }
+    if (block.kind == "alerts") {
+        return {};    // Prometheus's, tried by metrics_text_test
+    }
     if (block.kind == "loads") {
         return problem_of(read_loads(file));
     }
@@ -168,8 +171,10 @@ TEST(Documentation, StatesTheDefaultsOfTheSettings)
             const auto result = read_settings(source(block.place, block.text));
             ASSERT_TRUE(result.value) << shown(result);
             EXPECT_EQ(*result.value, Settings{});
+            return;    // those behind it are examples
         }
     }
+    FAIL() << "there is no list of the settings";
 }
 
 }    // namespace
