@@ -25,8 +25,8 @@ TEST(CommandLine, Version)
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
-    for (const char* command : {"check", "plan", "show-config", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
-                                "query-path", "reconcile", "verify", "request", "monitor"}) {
+    for (const char* command : {"check", "plan", "show-config", "reload", "status", "tree", "levels", "devices",
+                                "sessions", "explain", "query-path", "reconcile", "verify", "request", "monitor"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
