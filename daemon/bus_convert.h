@@ -57,10 +57,11 @@ void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, wi
 void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
 void write(bus::Writer& writer, const Identity& owner);
 void write(bus::DictWriter& dict, const Request& request, const PathResult& result);
-void write(bus::Writer& writer, const std::vector<DevicePlan>& plans);
+void write(bus::Writer& writer, const PlanReport& report);
 void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
 void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
 void write(bus::Writer& writer, const Capabilities& capabilities);
+void write(bus::Writer& writer, const CounterReading& reading);
 // The tree as the device has it, with the queue pairs in each leaf.
 void write_tree(bus::Writer& writer, const DeviceStatus& status);
 

@@ -95,6 +95,56 @@ std::vector<std::string> to_texts(const std::vector<Finding>& findings)
     return texts;
 }
 
+void write_one(Writer& writer, const SessionChange& change)
+{
+    DictWriter dict(writer);
+    dict.set("session", static_cast<std::uint64_t>(change.session));
+    dict.set("pid", static_cast<std::uint32_t>(change.owner->pid));
+    dict.set("uid", change.owner->uid);
+    dict.set_text("unit", change.owner->unit);
+    dict.set_text("command", change.owner->command);
+    dict.set_text("device", change.device);
+    dict.set("queue-pairs", change.queue_pairs);
+    dict.set_text("level-before", change.level_before);
+    dict.set_text("level-after", change.level_after);
+    dict.set_text("leaf-before", change.leaf_before);
+    dict.set_text("leaf-after", change.leaf_after);
+}
+
+void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
+{
+    DictWriter dict(writer);
+    dict.set("class", rate.first.text());
+    dict.set("before", kbps(rate.second.before));
+    dict.set("after", kbps(rate.second.after));
+}
+
+void write_one(Writer& writer, const DevicePlan& plan);
+
+template <typename List>
+void write_list(DictWriter& dict, const char* key, const List& list)
+{
+    dict.open(key, "aa{sv}");
+    dict.writer().open('a', "a{sv}");
+    for (const auto& entry : list) {
+        write_one(dict.writer(), entry);
+    }
+    dict.writer().close();
+    dict.close();
+}
+
+void write_one(Writer& writer, const DevicePlan& plan)
+{
+    DictWriter dict(writer);
+    dict.set("device", plan.device);
+    dict.set("operations", static_cast<std::uint32_t>(plan.plan.operations.size()));
+    dict.set("text", render_plan(plan.before, plan.plan));
+    dict.set("operation-list", lines_of(render_operations(plan.before, plan.plan)));
+    dict.set("findings", to_texts(plan.findings));
+    dict.set("link-speed", plan.link_speed.kbps());
+    write_list(dict, "rates", plan.rates);
+}
+
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
 {
     std::vector<std::string> texts;
@@ -184,18 +234,13 @@ void write(DictWriter& dict, const Request& request, const PathResult& result)
     dict.set("sl", answer.sl);
 }
 
-void write(Writer& writer, const std::vector<DevicePlan>& plans)
+void write(Writer& writer, const PlanReport& report)
 {
-    writer.open('a', "a{sv}");
-    for (const auto& plan : plans) {
-        DictWriter dict(writer);
-        dict.set("device", plan.device);
-        dict.set("operations", static_cast<std::uint32_t>(plan.plan.operations.size()));
-        dict.set("text", render_plan(plan.before, plan.plan));
-        dict.set("operation-list", lines_of(render_operations(plan.before, plan.plan)));
-        dict.set("findings", to_texts(plan.findings));
-    }
-    writer.close();
+    DictWriter dict(writer);
+    dict.set("revision", report.revision);
+    dict.set("levels", report.levels);
+    write_list(dict, "sessions", report.sessions);
+    write_list(dict, "devices", report.devices);
 }
 
 void write(Writer& writer, const std::vector<DeviceReconcile>& results)
@@ -248,6 +293,15 @@ void write(Writer& writer, const Capabilities& capabilities)
     }
     dict.set("pacing-min-rate", kbps(capabilities.pacing.min_rate));
     dict.set("pacing-max-rate", kbps(capabilities.pacing.max_rate));
+}
+
+void write(Writer& writer, const CounterReading& reading)
+{
+    const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(reading.taken_at.time_since_epoch());
+    DictWriter dict(writer);
+    dict.set("transmit-bytes", reading.counters.transmit_bytes);
+    dict.set("receive-bytes", reading.counters.receive_bytes);
+    dict.set("taken-at", static_cast<std::uint64_t>(taken_at.count()));
 }
 
 void write_tree(Writer& writer, const DeviceStatus& status)

@@ -82,6 +82,18 @@ bus::Counts statistics(const DeviceStatus& status)
             {"queue-depth", status.queue_depth}};
 }
 
+void on_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    const auto key = device_of_path(sd_bus_message_get_path(call.message()));
+    endpoint.context.service.counters(key.value_or(""), [call](const Result<CounterReading>& reading) {
+        if (reading) {
+            call.reply([&](Writer& writer) { write(writer, *reading); });
+        } else {
+            call.refuse(reading.error());
+        }
+    });
+}
+
 void get_capabilities(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
 {
     write(writer, device_at(endpoint, bus, path).capabilities);
@@ -120,6 +132,8 @@ constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside;
 
 const sd_bus_vtable kVtable[] = {
     SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", counters), method<on_counters>,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_PROPERTY("Name", "s", property<get<kName>>, 0, kConst),
     SD_BUS_PROPERTY("Port", "u", property<get<kPort>>, 0, kConst),
     SD_BUS_PROPERTY("NodeGUID", "t", property<get<kNodeGuid>>, 0, kConst),

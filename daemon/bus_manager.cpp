@@ -184,12 +184,12 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         }
     }
     auto& service = endpoint.context.service;
-    const auto done = [call](const Result<std::vector<DevicePlan>>& plans) {
-        if (!plans) {
-            call.refuse(plans.error());
+    const auto done = [call](const Result<PlanReport>& report) {
+        if (!report) {
+            call.refuse(report.error());
             return;
         }
-        call.reply([&](Writer& writer) { write(writer, *plans); });
+        call.reply([&](Writer& writer) { write(writer, *report); });
     };
     const auto* value = dict->find("policy");
     if (value == nullptr) {
@@ -362,7 +362,7 @@ const sd_bus_vtable kVtable[] = {
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", report), method<on_reload>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("s", report), method<on_check>, kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("aa{sv}", plans), method<on_plan>,
+    SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sv}", report), method<on_plan>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results),
                             method<on_reconcile>, kOpen),

@@ -61,7 +61,7 @@ int run(const Options& options, const Clock& clock)
 
     report(service.start());
     if (!options.simulate.empty()) {
-        auto devices = simulated_devices(options.simulate);
+        auto devices = simulated_devices(options.simulate, clock);
         if (!devices) {
             throw std::runtime_error(to_string(devices.error()));
         }

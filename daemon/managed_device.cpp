@@ -29,11 +29,12 @@ bool is_refusal(const Error& error)
 
 // Lives as long as the worker has tasks; touched on the worker thread only, but for its construction.
 struct ManagedDevice::Core {
-    Core(std::unique_ptr<Backend> nic, const Clock& clock, ReconcilerOptions options)
-        : backend(std::move(nic)), reconciler(*backend, clock, options)
+    Core(std::unique_ptr<Backend> nic, const Clock& time, ReconcilerOptions options)
+        : clock(time), backend(std::move(nic)), reconciler(*backend, time, options)
     {
     }
 
+    const Clock& clock;
     std::unique_ptr<Backend> backend;
     Reconciler reconciler;
 };
@@ -256,6 +257,19 @@ void ManagedDevice::schedule_drift_check()
         verify(true, [](const DeviceDrift&) {});
         schedule_drift_check();
     });
+}
+
+void ManagedDevice::counters(Callback<CounterReading> done)
+{
+    on_worker(
+        [](Core& core) -> Result<CounterReading> {
+            const auto counters = core.backend->port_counters();
+            if (!counters) {
+                return fail(counters.error());
+            }
+            return CounterReading{*counters, core.clock.now()};
+        },
+        std::move(done));
 }
 
 void ManagedDevice::with_actual(std::function<void(ActualState)> done)

@@ -66,6 +66,8 @@ public:
     // Empty for a number that is not a member.
     [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
 
+    // What the port has moved.
+    void counters(Callback<CounterReading> done);
     void with_actual(std::function<void(ActualState)> done);
     void reconcile_now(std::function<void(DeviceReconcile)> done);
     void verify(bool repair, std::function<void(DeviceDrift)> done);

@@ -202,6 +202,23 @@ void Service::verify(const std::string& device, Callback<std::vector<DeviceDrift
     }
 }
 
+void Service::counters(const std::string& device, Callback<CounterReading> done)
+{
+    const auto found = state_->devices.find(device);
+    if (found == state_->devices.end()) {
+        done(fail(ErrorCode::UnknownDevice, fmt::format("there is no device `{}` (any longer)", device)));
+        return;
+    }
+    if (const auto room = found->second->has_room(); !room) {
+        done(fail(room.error()));
+        return;
+    }
+    auto reading = std::make_shared<Result<CounterReading>>(
+        fail(ErrorCode::DeviceGone, fmt::format("{} went away", device)));
+    const Completion answer = state_->completion([reading, done = std::move(done)] { done(std::move(*reading)); });
+    found->second->counters([reading, answer](Result<CounterReading> got) { *reading = std::move(got); });
+}
+
 PathLimits Service::State::path_limits(const Request& request) const
 {
     PathLimits path;

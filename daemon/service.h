@@ -63,11 +63,15 @@ public:
     // served one after another. `done` when every device has been told and has answered.
     void reload(std::function<void(ReloadOutcome)> done);
     // What reload() would do with the host's files, or with the given policy text, without doing it.
-    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<std::vector<DevicePlan>> done);
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<PlanReport> done);
     void check(std::shared_ptr<const SourceFile> policy, std::function<void(ReloadOutcome)> done);
     // `device` empty: all.
     void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
+
+    // Asks the port (a key of devices()) for its counters, on the device's worker thread. Unsupported where it has
+    // none.
+    void counters(const std::string& device, Callback<CounterReading> done);
 
     // Client calls. `peer` is whose connection it came by; a session belongs to the peer that registered it.
     void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,

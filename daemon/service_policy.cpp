@@ -226,31 +226,4 @@ void Service::check(std::shared_ptr<const SourceFile> policy, std::function<void
     });
 }
 
-void Service::plan(std::optional<std::shared_ptr<const SourceFile>> policy,
-                   Callback<std::vector<DevicePlan>> done)
-{
-    state_->load(std::move(policy), [state = state_.get(), done = std::move(done)](const Loaded& loaded) {
-        if (!loaded.ok()) {
-            done(fail(ErrorCode::InvalidPolicy, render(loaded.diagnostics(), Colour::Off)));
-            return;
-        }
-        auto staged = std::make_shared<Staged>(
-            state->stage(state->make_rules(loaded.policy.value, loaded.fabric.value), *loaded.settings.value));
-        auto plans = std::make_shared<std::vector<DevicePlan>>(staged->devices.size());
-        const Completion answer = state->completion([plans, done] { done(std::move(*plans)); });
-        for (std::size_t i = 0; i < staged->devices.size(); ++i) {
-            ManagedDevice& device = *state->devices.at(staged->devices[i].key);
-            device.with_actual([staged, plans, answer, i,
-                                capabilities = device.capabilities()](ActualState actual) {
-                const PlacementBook& book = staged->devices[i].book;
-                DevicePlan& plan = (*plans)[i];
-                plan.device = staged->devices[i].key;
-                plan.plan = diff(book.desired(), actual, capabilities);
-                plan.before = std::move(actual);
-                plan.findings = book.compiled().findings;
-            });
-        }
-    });
-}
-
 }    // namespace rdmaqos

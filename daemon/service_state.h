@@ -98,6 +98,9 @@ struct Service::State : DeviceListener {
     // Reads the host's files, or the text with the running settings and fabric, off the main loop.
     void load(std::optional<std::shared_ptr<const SourceFile>> text, std::function<void(Loaded)> done);
 
+    // service_plan.cpp
+    [[nodiscard]] std::vector<SessionChange> session_changes(const Staged& staged) const;
+
     // service_sessions.cpp
     [[nodiscard]] Grant make_grant(const Session& session, const Choice& choice) const;
     void explain_enforcement(const Session& session, Grant& grant) const;

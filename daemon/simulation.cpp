@@ -29,7 +29,7 @@ DeviceInfo to_info(const SimulatedDevice& device)
 
 }    // namespace
 
-Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file)
+Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file, const Clock& clock)
 {
     const auto read = read_simulation(file, default_capabilities());
     if (!read.value) {
@@ -40,7 +40,12 @@ Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::files
     }
     std::vector<std::unique_ptr<Backend>> devices;
     for (const auto& device : *read.value) {
-        devices.push_back(std::make_unique<ModelBackend>(to_info(device), device.capabilities));
+        auto backend = std::make_unique<ModelBackend>(to_info(device), device.capabilities);
+        backend->carry({device.transmit_traffic, device.receive_traffic}, clock);
+        if (!device.port_counters) {
+            backend->withhold_counters();
+        }
+        devices.push_back(std::move(backend));
     }
     return devices;
 }

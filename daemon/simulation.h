@@ -5,11 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/nic/backend.h"
 
 namespace rdmaqos {
 
-// Error InvalidArgument: the diagnostics of the file.
-[[nodiscard]] Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file);
+// Error InvalidArgument: the diagnostics of the file. `clock` must outlive the devices.
+[[nodiscard]] Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file,
+                                                                              const Clock& clock);
 
 }    // namespace rdmaqos

@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/result.h"
+#include "lib/model/busy_rates.h"
 #include "lib/nic/backend.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
@@ -117,6 +120,14 @@ struct DeviceStatus {
     std::size_t queue_depth = 0;
 };
 
+// What a port has moved, and when it was asked: two readings give a rate.
+struct CounterReading {
+    PortCounters counters;
+    TimePoint taken_at{};
+
+    friend bool operator==(const CounterReading&, const CounterReading&) = default;
+};
+
 struct ReloadOutcome {
     bool accepted = false;
     std::string revision;         // of the running policy afterwards
@@ -131,6 +142,28 @@ struct DevicePlan {
     ActualState before;
     Plan plan;
     std::vector<Finding> findings;
+    std::map<ElementPath, BusyRate> rates;    // of classes, when everything is busy
+    Bandwidth link_speed;
+};
+
+// Queue pairs of a session that get another level or leaf; none: the session itself gets another level.
+struct SessionChange {
+    SessionId session{};
+    std::shared_ptr<const Identity> owner;
+    std::string device;    // empty without queue pairs
+    std::string level_before;
+    std::string level_after;
+    std::string leaf_before;    // empty: none
+    std::string leaf_after;
+    std::uint32_t queue_pairs = 0;
+};
+
+// What a reload would do.
+struct PlanReport {
+    std::string revision;
+    std::vector<std::string> levels;    // sentences (policy/changes.h)
+    std::vector<SessionChange> sessions;
+    std::vector<DevicePlan> devices;
 };
 
 struct DeviceDrift {

@@ -182,28 +182,37 @@ bool is_allowed(const QosLevel& level, const Identity& identity)
     return asked_anything;
 }
 
+std::string allowed_in_words(const QosLevel& level)
+{
+    if (!level.allow) {
+        return "everyone";
+    }
+    std::string text;
+    for (const auto key : kPermitKeys) {
+        if (asks(*level.allow, key)) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : " and ", noun(key), asked(*level.allow, key));
+        }
+    }
+    return text.empty() ? "nobody" : text;
+}
+
 Permission may_use(const QosLevel& level, const Identity& identity)
 {
     if (is_allowed(level, identity)) {
         return {};
     }
-    std::string wanted;
     std::string reached;
     for (const auto key : kPermitKeys) {
-        if (!asks(*level.allow, key)) {
-            continue;
-        }
-        wanted += fmt::format("{}{} {}", wanted.empty() ? "" : " and ", noun(key), asked(*level.allow, key));
-        if (!holds(*level.allow, key, identity, ClientUse::Permit)) {
+        if (asks(*level.allow, key) && !holds(*level.allow, key, identity, ClientUse::Permit)) {
             const std::string_view verb = key == ClientKey::User ? "are" : "are in";
             reached += fmt::format("{}{} {}", reached.empty() ? "" : ", ", verb, has_in_words(identity, key));
         }
     }
-    if (wanted.empty()) {
+    if (reached.empty()) {
         return {false,
                 fmt::format("level {} allows nobody: its `allow` names no user, group, unit or cgroup", level.name)};
     }
-    return {false, fmt::format("level {} allows {}; you {}", level.name, wanted, reached)};
+    return {false, fmt::format("level {} allows {}; you {}", level.name, allowed_in_words(level), reached)};
 }
 
 }    // namespace rdmaqos

@@ -31,6 +31,9 @@ enum class ClientUse : std::uint8_t { Classify, Permit };
 // "uid 1000", "unit job-7.scope", "no unit"
 [[nodiscard]] std::string has_in_words(const Identity& identity, ClientKey key);
 
+// "everyone", "nobody", "user alice, bob and unit job-*.scope"
+[[nodiscard]] std::string allowed_in_words(const QosLevel& level);
+
 // The yes or no of may_use(), without its words.
 [[nodiscard]] bool is_allowed(const QosLevel& level, const Identity& identity);
 

@@ -86,6 +86,7 @@ Explanation explain(const Matcher& matcher, const Request& request, const Identi
     auto answer = apply_level(*matched->level, request, limits);
     if (answer) {
         result.answer = *answer;
+        result.reasons = explain_answer(*matched->level, request, limits, *answer);
     } else {
         result.answer_error = std::move(answer).error();
     }

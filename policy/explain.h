@@ -41,9 +41,10 @@ struct Explanation {
     std::vector<RuleResult> rules;    // up to and including the deciding one; none for a level asked for by name
     std::vector<FallbackResult> fallbacks;    // up to and including the deciding one
     std::optional<Match> match;
-    std::string why;                 // of the match
+    std::string why;               // of the match
     std::optional<Error> error;    // of the match
     std::optional<PathAnswer> answer;
+    PathReasons reasons;    // of the answer
     std::optional<Error> answer_error;
 };
 

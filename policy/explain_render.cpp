@@ -170,12 +170,28 @@ std::string words_of(const Policy& policy, const RuleResult& result)
            (result.criteria.empty() ? "      no criterion: matches everything\n" : criteria_table(result.criteria));
 }
 
-std::string words_of(const PathAnswer& answer)
+std::string words_of(const PathAnswer& answer, const PathReasons& reasons)
 {
-    std::string text = fmt::format("  MTU          {}\n  rate         {}\n  packet life  {}\n", in_words(answer.mtu),
-                                   in_words(answer.rate), packet_life_in_words(answer.packet_life));
-    text += fmt::format("  P_Key        {}\n", answer.pkey ? hex(*answer.pkey) : "not known on this host");
-    text += fmt::format("  SL           {}\n", answer.sl ? fmt::format("{}", *answer.sl) : "left alone");
+    struct Line {
+        std::string_view field;
+        std::string value;
+        const std::string& reason;
+    };
+    const std::array<Line, 5> lines{{
+        {"MTU", in_words(answer.mtu), reasons.mtu},
+        {"rate", in_words(answer.rate), reasons.rate},
+        {"packet life", packet_life_in_words(answer.packet_life), reasons.packet_life},
+        {"P_Key", answer.pkey ? hex(*answer.pkey) : "not known", reasons.pkey},
+        {"SL", answer.sl ? fmt::format("{}", *answer.sl) : "left alone", reasons.sl},
+    }};
+    std::size_t width = 0;
+    for (const auto& line : lines) {
+        width = std::max(width, line.value.size());
+    }
+    std::string text;
+    for (const auto& line : lines) {
+        text += fmt::format("  {:<11}  {:<{}}  {}\n", line.field, line.value, width, line.reason);
+    }
     return text;
 }
 
@@ -277,11 +293,12 @@ Json json_of(const Match& match, const std::string& why)
         json["rule"] = match.rule->number;
     }
     json["verified"] = match.verified;
+    json["allow"] = allowed_in_words(*match.level);
     json["why"] = why;
     return json;
 }
 
-Json json_of(const PathAnswer& answer)
+Json json_of(const PathAnswer& answer, const PathReasons& reasons)
 {
     Json json{{"mtu", static_cast<std::uint8_t>(answer.mtu)},
               {"rate", number(answer.rate)},
@@ -292,6 +309,11 @@ Json json_of(const PathAnswer& answer)
     if (answer.sl) {
         json["sl"] = *answer.sl;
     }
+    json["reasons"] = Json{{"mtu", reasons.mtu},
+                           {"rate", reasons.rate},
+                           {"packet-life", reasons.packet_life},
+                           {"pkey", reasons.pkey},
+                           {"sl", reasons.sl}};
     return json;
 }
 
@@ -324,13 +346,14 @@ std::string render_explanation(const Policy& policy, const Explanation& explanat
         text += '\n';
     }
     if (explanation.match) {
-        text += fmt::format("level {}\n  {}{}\n", explanation.match->level->name, explanation.why,
-                            explanation.match->verified ? " (nothing the client claims took part)" : "");
+        text += fmt::format("level {}\n  {}{}\n  open to {}\n", explanation.match->level->name, explanation.why,
+                            explanation.match->verified ? " (nothing the client claims took part)" : "",
+                            allowed_in_words(*explanation.match->level));
     } else if (explanation.error) {
         text += fmt::format("no level: {}\n", rdmaqos::to_string(*explanation.error));
     }
     if (explanation.answer) {
-        text += fmt::format("\npath answer\n{}", words_of(*explanation.answer));
+        text += fmt::format("\npath answer\n{}", words_of(*explanation.answer, explanation.reasons));
     } else if (explanation.answer_error) {
         text += fmt::format("\nno path: {}\n", rdmaqos::to_string(*explanation.answer_error));
     }
@@ -347,14 +370,15 @@ std::string explanation_to_json(const Policy& policy, const Explanation& explana
     for (const auto& result : explanation.fallbacks) {
         fallbacks.push_back(json_of(result));
     }
-    const Json document{{"client", json_of(explanation.identity)},
-                        {"request", json_of(explanation.request)},
-                        {"rules", std::move(rules)},
-                        {"fallbacks", std::move(fallbacks)},
-                        {"match", explanation.match ? json_of(*explanation.match, explanation.why) : Json(nullptr)},
-                        {"error", or_null(explanation.error)},
-                        {"answer", or_null(explanation.answer)},
-                        {"answer-error", or_null(explanation.answer_error)}};
+    const Json document{
+        {"client", json_of(explanation.identity)},
+        {"request", json_of(explanation.request)},
+        {"rules", std::move(rules)},
+        {"fallbacks", std::move(fallbacks)},
+        {"match", explanation.match ? json_of(*explanation.match, explanation.why) : Json(nullptr)},
+        {"error", or_null(explanation.error)},
+        {"answer", explanation.answer ? json_of(*explanation.answer, explanation.reasons) : Json(nullptr)},
+        {"answer-error", or_null(explanation.answer_error)}};
     // What a client claims may be no UTF-8.
     return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

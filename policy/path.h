@@ -15,11 +15,11 @@ namespace rdmaqos {
 // What the path itself can do.
 struct PathLimits {
     IbMtu mtu = IbMtu::Mtu4096;
-    IbRate rate{};                          // must be set
-    std::uint16_t valid_sl_mask = 0xFFFF;   // SLs that no hop maps to VL15
-    std::vector<std::uint16_t> source_pkeys;         // with membership bit
+    IbRate rate{};                              // must be set
+    std::uint16_t valid_sl_mask = 0xFFFF;       // SLs that no hop maps to VL15
+    std::vector<std::uint16_t> source_pkeys;    // with membership bit
     std::vector<std::uint16_t> destination_pkeys;
-    bool pkeys_known = false;               // false: the tables above are not known and P_Keys are not checked
+    bool pkeys_known = false;    // false: the tables above are not known and P_Keys are not checked
     bool loopback = false;
     std::uint8_t subnet_timeout = 18;
 };
@@ -36,5 +36,18 @@ struct PathAnswer {
 
 // Errors: NoMatchingPath with OpenSM's reason. Never a retry with another level.
 [[nodiscard]] Result<PathAnswer> apply_level(const QosLevel& level, const Request& request, const PathLimits& limits);
+
+// What each field of an answer comes from, in words: "mtu-limit of the level; the path has 5 = 4096 bytes".
+struct PathReasons {
+    std::string mtu;
+    std::string rate;
+    std::string packet_life;
+    std::string pkey;
+    std::string sl;
+};
+
+// `answer` is what apply_level() gave for the same arguments.
+[[nodiscard]] PathReasons explain_answer(const QosLevel& level, const Request& request, const PathLimits& limits,
+                                         const PathAnswer& answer);
 
 }    // namespace rdmaqos

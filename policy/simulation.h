@@ -24,6 +24,10 @@ struct SimulatedDevice {
     std::vector<Gid> gids;
     std::vector<std::uint16_t> pkeys;
     std::string node_description;
+    // What the port moves all the time: its counters advance by it.
+    Bandwidth transmit_traffic;
+    Bandwidth receive_traffic;
+    bool port_counters = true;    // false: as a port that does not count
     Capabilities capabilities;
 };
 

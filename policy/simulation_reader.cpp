@@ -13,9 +13,10 @@ using namespace reader;
 using namespace std::string_view_literals;
 
 constexpr std::array kKeys{"version"sv, "devices"sv};
-constexpr std::array kDeviceKeys{"name"sv,       "port"sv,       "node-guid"sv, "port-guid"sv, "netdev"sv,
-                                 "pci"sv,        "link-layer"sv, "link-speed"sv, "mtu"sv,      "gids"sv,
-                                 "pkeys"sv,      "description"sv, "capabilities"sv};
+constexpr std::array kDeviceKeys{"name"sv,  "port"sv,        "node-guid"sv,  "port-guid"sv,     "netdev"sv,
+                                 "pci"sv,   "link-layer"sv,  "link-speed"sv, "mtu"sv,           "gids"sv,
+                                 "pkeys"sv, "description"sv, "traffic"sv,    "port-counters"sv, "capabilities"sv};
+constexpr std::array kTrafficKeys{"transmit"sv, "receive"sv};
 constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,    "rate-caps"sv,      "max-depth"sv,  "max-leaves"sv,
                                      "max-elements"sv, "max-share"sv, "responder-leaf"sv, "attachable"sv, "pacing"sv};
 constexpr std::array kPacingKeys{"types"sv, "min-rate"sv, "max-rate"sv, "table-size"sv, "burst"sv, "typical-packet"sv};
@@ -26,6 +27,7 @@ constexpr std::array<Choice<QueuePairType>, 5> kTypes{{{"rc", QueuePairType::Rc}
                                                        {"raw-packet", QueuePairType::RawPacket},
                                                        {"devx", QueuePairType::Devx}}};
 constexpr Bandwidth kDefaultSpeed = Bandwidth::from_gbps(100);
+constexpr Bandwidth kLowestTraffic = Bandwidth::from_kbps(1);
 constexpr Bandwidth kLowestPacing = Bandwidth::from_kbps(1);
 constexpr std::uint32_t kHighestCount = 1'000'000;
 
@@ -149,6 +151,32 @@ void read_link(Context& context, const Mapping& mapping, SimulatedDevice& device
     }
 }
 
+std::optional<Bandwidth> read_traffic_rate(Context& context, const Field& field, Bandwidth link_speed)
+{
+    const auto rate = read_rate(context, field, Unlimited::Refused, kLowestTraffic);
+    if (rate && *rate > link_speed) {
+        context.error(*field.value, fmt::format("`{}` is more than the link's {}", field.key, to_string(link_speed)));
+        return std::nullopt;
+    }
+    return rate;
+}
+
+// A rate: what is transmitted; or both directions.
+void read_traffic(Context& context, const Field& field, SimulatedDevice& device)
+{
+    if (!field.value->is_mapping()) {
+        device.transmit_traffic = read_traffic_rate(context, field, device.link_speed).value_or(Bandwidth{});
+        return;
+    }
+    const Mapping mapping(context, *field.value, "`traffic`", kTrafficKeys);
+    if (const auto rate = mapping.find("transmit")) {
+        device.transmit_traffic = read_traffic_rate(context, *rate, device.link_speed).value_or(Bandwidth{});
+    }
+    if (const auto rate = mapping.find("receive")) {
+        device.receive_traffic = read_traffic_rate(context, *rate, device.link_speed).value_or(Bandwidth{});
+    }
+}
+
 SimulatedDevice read_device(Context& context, const Node& entry, const Capabilities& capabilities)
 {
     SimulatedDevice device;
@@ -180,6 +208,10 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
     if (const auto field = mapping.find("description")) {
         device.node_description = read_description(context, *field);
     }
+    if (const auto field = mapping.find("traffic")) {
+        read_traffic(context, *field, device);
+    }
+    set_flag(context, mapping, "port-counters", device.port_counters);
     if (const auto field = mapping.find("capabilities")) {
         read_capabilities(context, *field, device.capabilities);
     }

@@ -4,7 +4,7 @@
 #   tools/install-deps.sh            what building and testing needs
 #   tools/install-deps.sh --demo     what building and the demo need
 #   tools/install-deps.sh --test     the default
-#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: clang-tidy, shellcheck, mmdebstrap
+#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: clang-tidy, shellcheck, mmdebstrap, Chromium
 #   tools/install-deps.sh --list     prints the packages of the set (give the set first) and ends
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -17,7 +17,7 @@ build_packages=(
 # The daemon is tried on a bus of its own; ps and kill, setsid and flock.
 run_packages=(dbus procps util-linux)
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev)
-full_packages=(clang-tidy shellcheck mmdebstrap git)
+full_packages=(clang-tidy shellcheck mmdebstrap git chromium libxml2-utils)
 
 option=--test
 packages=()

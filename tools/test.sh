@@ -12,6 +12,7 @@
 #   fuzz-long     every fuzzer for RDMAQOS_FUZZ_SECONDS (60) seconds                    7 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)       6 min
 #   bench         the benchmarks, optimised build                                       8 min
+#   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
 #   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  20 min
 #
@@ -20,7 +21,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(tsan fuzz-long soak bench lint clean-root)
+extra_groups=(tsan fuzz-long soak bench html lint clean-root)
 
 passed=0
 failed=0
@@ -109,13 +110,16 @@ run_label()
     sed -n 's/^.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/               \1 was skipped on this machine/p' "$output"
 }
 
-# run_command GROUP COMMAND...: one test that is a command.
+# run_command GROUP COMMAND...: one test that is a command; status 77: it says why it was skipped.
 run_command()
 {
-    local group=$1 started=$SECONDS
+    local group=$1 started=$SECONDS status=0
     shift
-    if "$@"; then
+    "$@" || status=$?
+    if ((status == 0)); then
         count 1 0 0 "$group" $((SECONDS - started))
+    elif ((status == 77)); then
+        count 0 0 1 "$group" $((SECONDS - started))
     else
         count 0 1 0 "$group" $((SECONDS - started))
         failures+=("$group: $*")
@@ -171,6 +175,10 @@ run_group()
             build_once release
             run_command bench "$project_dir/tests/bench/run.sh" "$project_dir/build/release"
             ;;
+        html)
+            build_once release
+            run_command html "$project_dir/tests/html/run.sh" "$project_dir/build/release/tools/rdma-qosctl/rdma-qosctl"
+            ;;
         lint) run_command lint "$project_dir/tools/lint.sh" ;;
         clean-root) run_command clean-root "$project_dir/tests/clean-root/run.sh" ;;
     esac
@@ -192,7 +200,7 @@ while (($# > 0)); do
             help_of "$0"
             exit 0
             ;;
-        lint | clean-root)
+        html | lint | clean-root)
             wanted+=("$1")
             set_of_packages=--full
             ;;

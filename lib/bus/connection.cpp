@@ -1,8 +1,10 @@
 #include "lib/bus/connection.h"
 
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include "lib/base/log.h"
@@ -32,8 +34,12 @@ Result<std::shared_ptr<Connection>> Connection::create(EventLoop& loop, BusPtr b
     if (fd < 0) {
         return fail(error_from_errno(ErrorCode::Io, -fd, "the connection has no descriptor"));
     }
+    raw->watched_ = UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!raw->watched_) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "duplicating the descriptor of a connection"));
+    }
     raw->events_ = EPOLLIN;
-    auto io = loop.on_io(fd, raw->events_, [raw](std::uint32_t) { raw->serve(); });
+    auto io = loop.on_io(raw->watched_.get(), raw->events_, [raw](std::uint32_t) { raw->serve(); });
     if (!io) {
         return fail(std::move(io).error());
     }
@@ -139,6 +145,7 @@ void Connection::close()
 {
     open_ = false;
     io_.reset();
+    watched_.reset();
     alarm_.reset();
     sd_bus_close(bus_.get());
 }

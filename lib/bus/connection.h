@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "lib/base/file.h"
 #include "lib/bus/event.h"
 #include "lib/bus/message.h"
 
@@ -47,6 +48,9 @@ private:
     EventLoop& loop_;
     BusPtr bus_;
     std::function<void()> on_closed_;
+    // A duplicate of sd-bus's descriptor for the loop to watch: sd-bus closes its own as soon as the peer is gone, and
+    // another thread may have that number before the loop lets go of it.
+    UniqueFd watched_;
     std::unique_ptr<IoSource> io_;
     std::unique_ptr<Alarm> alarm_;
     std::weak_ptr<Connection> self_;

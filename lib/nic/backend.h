@@ -1,4 +1,5 @@
-// The seam between rdma-qosd and a NIC: capabilities, scheduling elements, queue pairs, events. Implementations: the
+// The seam between rdma-qosd and a NIC: capabilities, scheduling elements, queue pairs, port counters,
+// events. Implementations: the
 // in-process model (lib/nic_model); mlx5 and software RDMA NICs will follow, so nothing here speaks their terms.
 //
 // Threads: a backend belongs to the worker thread of its device; every call may block on firmware. Only the event
@@ -90,6 +91,16 @@ struct QueuePairRef {
     std::shared_ptr<ClientFile> file;
 };
 
+// Bytes that have left and entered by the port, headers included, since a moment of the device's choosing. They only
+// grow, but may start again at zero (after a reset, or because the device's own counters are narrow): who computes a
+// rate leaves out a step down.
+struct PortCounters {
+    std::uint64_t transmit_bytes = 0;
+    std::uint64_t receive_bytes = 0;
+
+    friend bool operator==(const PortCounters&, const PortCounters&) = default;
+};
+
 enum class DeviceEventKind : std::uint8_t {
     LinkChanged,    // speed or state: ask info() again
     Reset,          // every element and every client file is dead; the device comes back as a new one
@@ -126,6 +137,9 @@ public:
     [[nodiscard]] virtual Result<void> set_rate(const QueuePairRef& queue_pair,
                                                 const std::optional<RateLimit>& rate) = 0;
     [[nodiscard]] virtual Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) = 0;
+
+    // All traffic of the port, also that of queue pairs outside the tree. Unsupported: the port does not count.
+    [[nodiscard]] virtual Result<PortCounters> port_counters() = 0;
 
     // Called on any thread; must not call back into the backend. Set once, before the first other call.
     using EventHandler = std::function<void(DeviceEvent)>;

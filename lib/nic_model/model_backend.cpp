@@ -1,5 +1,6 @@
 #include "lib/nic_model/model_backend.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <utility>
@@ -242,6 +243,45 @@ Result<QueuePairState> ModelBackend::query_queue_pair(const QueuePairRef& queue_
     return *state;
 }
 
+Result<PortCounters> ModelBackend::port_counters()
+{
+    const std::lock_guard lock(mutex_);
+    if (firmware_->presence() != DevicePresence::Present) {
+        return fail(ErrorCode::DeviceGone, fmt::format("{}: the device is gone or in reset", info_.name));
+    }
+    if (!counts_) {
+        return fail(ErrorCode::Unsupported, fmt::format("{} does not count what its port moves", info_.name));
+    }
+    return clock_ == nullptr ? PortCounters{} : meter_.read(clock_->now());
+}
+
+void ModelBackend::carry(PortTraffic traffic, const Clock& clock)
+{
+    const std::lock_guard lock(mutex_);
+    traffic_ = traffic;
+    clock_ = &clock;
+    update_meter();
+}
+
+void ModelBackend::withhold_counters()
+{
+    const std::lock_guard lock(mutex_);
+    counts_ = false;
+}
+
+void ModelBackend::update_meter()
+{
+    if (clock_ == nullptr) {
+        return;
+    }
+    PortTraffic carried;
+    if (info_.link_up && firmware_->presence() == DevicePresence::Present) {
+        carried.transmit = std::min(traffic_.transmit, info_.link_speed);
+        carried.receive = std::min(traffic_.receive, info_.link_speed);
+    }
+    meter_.change(carried, clock_->now());
+}
+
 void ModelBackend::set_event_handler(EventHandler handler)
 {
     const std::lock_guard lock(mutex_);
@@ -254,6 +294,7 @@ void ModelBackend::set_link(Bandwidth speed, bool up)
         const std::lock_guard lock(mutex_);
         info_.link_speed = speed;
         info_.link_up = up;
+        update_meter();
     }
     emit(DeviceEventKind::LinkChanged);
 }
@@ -273,6 +314,13 @@ void ModelBackend::remove()
 void ModelBackend::replug()
 {
     firmware_->replug();
+    {
+        const std::lock_guard lock(mutex_);
+        update_meter();
+        if (clock_ != nullptr) {
+            meter_.restart(clock_->now());
+        }
+    }
     context_ = firmware_->open_context().value_or(kNoContext);
     emit(DeviceEventKind::LinkChanged);
 }

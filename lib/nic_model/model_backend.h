@@ -22,6 +22,7 @@
 
 #include "lib/model/firmware.h"
 #include "lib/nic/backend.h"
+#include "lib/nic_model/traffic_meter.h"
 
 namespace rdmaqos {
 
@@ -66,10 +67,16 @@ public:
                                      std::optional<ElementHandle> responder) override;
     [[nodiscard]] Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
     [[nodiscard]] Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
+    // Zero until carry() has said what the port moves.
+    [[nodiscard]] Result<PortCounters> port_counters() override;
     void set_event_handler(EventHandler handler) override;
 
     // ---- what happens to the device ----
 
+    // From now on the port moves this traffic, as far as its link carries it. `clock` must outlive the backend.
+    void carry(PortTraffic traffic, const Clock& clock);
+    // As a port that does not count.
+    void withhold_counters();
     void set_link(Bandwidth speed, bool up = true);    // emits LinkChanged
     void reset();                                      // everything is lost, emits Reset; gone until replug()
     void remove();                                     // the same with Removed
@@ -96,6 +103,8 @@ private:
     [[nodiscard]] std::optional<Error> encode(const ElementAttributes& attributes, SchedulingFields& fields) const;
     [[nodiscard]] std::optional<Error> encode(const ElementChange& change, SchedulingFields& fields) const;
     [[nodiscard]] std::optional<Error> encode_rate(Bandwidth rate, SchedulingFields& fields) const;
+    // Sets the meter to what the link lets through now. With mutex_ held.
+    void update_meter();
     void note(ModelOperation operation);
     void emit(DeviceEventKind kind);
 
@@ -106,6 +115,10 @@ private:
     const std::shared_ptr<Firmware> firmware_;
     std::atomic<ContextId> context_{kNoContext};
     EventHandler handler_;
+    PortTraffic traffic_;
+    TrafficMeter meter_;
+    const Clock* clock_ = nullptr;    // null: no traffic
+    bool counts_ = true;
     std::deque<ModelOperation> log_;
     std::size_t log_limit_ = 256;
     std::uint64_t operations_ = 0;

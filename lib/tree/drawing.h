@@ -1,4 +1,4 @@
-// Inside render: a tree with columns, as text. Not for users of lib/tree.
+// Inside render: a tree with columns, as text. Others who draw trees use the order of siblings and their labels.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,6 @@ namespace rdmaqos {
 //     │       └── others       share 1
 //     └── bulk                 share 30
 //
-// `note` adds a last column (for example the solver's answer); it may be empty.
 // `note` adds a last column (for example the solver's answer); it may be empty. Of more than `principals_shown` leaves
 // beside an `others`, the rest is one line "... 240 more"; 0 shows all.
 [[nodiscard]] std::string render_tree(const DesiredState& state,

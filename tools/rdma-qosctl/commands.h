@@ -46,6 +46,19 @@ struct ExplainOptions {
 [[nodiscard]] Result<ExitStatus> explain_request(const Context& context, const ExplainOptions& options);
 [[nodiscard]] Result<ExitStatus> query_path(const Context& context, const ExplainOptions& options);
 
+// simulate_command.cpp
+struct SimulateOptions {
+    std::vector<std::string> loads;    // LEVEL[*SENDERS]=RATE|inf, separated by commas
+    std::string loads_file;            // instead of `loads`
+    std::string policy;                // empty: the daemon's trees, or the host's files
+    std::string simulation;
+    bool offline = false;
+    std::string device;    // empty: all
+    bool check = false;    // by packets
+    std::string html;      // file for the page; "-": stdout, instead of the text
+};
+[[nodiscard]] Result<ExitStatus> simulate(const Context& context, const SimulateOptions& options);
+
 // show.cpp
 [[nodiscard]] Result<ExitStatus> status(const Context& context, bool fail_on_problems);
 struct TreeOptions {
@@ -61,6 +74,13 @@ struct SessionFilter {
     std::string level;    // empty: all
 };
 [[nodiscard]] Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter);
+
+// why_command.cpp
+struct WhyOptions {
+    std::string target;                  // pid, unit or queue pair
+    std::uint32_t interval_ms = 1000;    // between two readings of the port counters; 0: none
+};
+[[nodiscard]] Result<ExitStatus> why(const Context& context, const WhyOptions& options);
 
 // manage.cpp
 [[nodiscard]] Result<ExitStatus> reload(const Context& context);

@@ -96,22 +96,6 @@ Json device_json(const DeviceView& device)
     return json;
 }
 
-Json session_json(const SessionView& session)
-{
-    const OwnerView& owner = session.owner;
-    Json json{{"session", session.id}, {"state", session.state}, {"level", session.level}};
-    Json who{{"pid", owner.pid}, {"start-time", owner.start_time}, {"uid", owner.uid}};
-    set_text(who, "user", owner.user);
-    set_text(who, "unit", owner.unit);
-    set_text(who, "cgroup", owner.cgroup);
-    set_text(who, "executable", owner.executable);
-    set_text(who, "command", owner.command);
-    json["owner"] = std::move(who);
-    json["grant"] = to_json(session.grant);
-    json["queue-pairs"] = to_json(session.queue_pairs);
-    return json;
-}
-
 Json tree_json(const DeviceView& device, const BusyRates* busy)
 {
     Json elements = Json::array();
@@ -137,13 +121,39 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
 }
 
+Json rates_json(const std::vector<BusyRateView>& rates)
+{
+    Json list = Json::array();
+    for (const auto& rate : rates) {
+        Json json{{"class", rate.path}};
+        set_rate(json, "before", rate.before);
+        set_rate(json, "after", rate.after);
+        list.push_back(std::move(json));
+    }
+    return list;
+}
+
+Json session_change_json(const SessionChangeView& change)
+{
+    Json json{{"session", change.session}, {"pid", change.owner.pid}, {"uid", change.owner.uid}};
+    set_text(json, "user", change.owner.user);
+    set_text(json, "unit", change.owner.unit);
+    set_text(json, "command", change.owner.command);
+    set_text(json, "device", change.device);
+    json["queue-pairs"] = change.queue_pairs;
+    set_text(json, "level-before", change.level_before);
+    set_text(json, "level-after", change.level_after);
+    set_text(json, "leaf-before", change.leaf_before);
+    set_text(json, "leaf-after", change.leaf_after);
+    return json;
+}
+
 Json plan_json(const PlanView& plan)
 {
-    return {{"device", plan.device},
-            {"operations", plan.operations},
-            {"operation-list", plan.operation_list},
-            {"findings", plan.findings},
-            {"text", plan.text}};
+    return {
+        {"device", plan.device},     {"operations", plan.operations},        {"operation-list", plan.operation_list},
+        {"findings", plan.findings}, {"link-speed", plan.link_speed.kbps()}, {"rates", rates_json(plan.rates)},
+        {"text", plan.text}};
 }
 
 std::string_view name_of(Severity severity)
@@ -185,6 +195,22 @@ std::string_view name_of(FindingKind kind)
 }
 
 }    // namespace
+
+Json session_json(const SessionView& session)
+{
+    const OwnerView& owner = session.owner;
+    Json json{{"session", session.id}, {"state", session.state}, {"level", session.level}};
+    Json who{{"pid", owner.pid}, {"start-time", owner.start_time}, {"uid", owner.uid}};
+    set_text(who, "user", owner.user);
+    set_text(who, "unit", owner.unit);
+    set_text(who, "cgroup", owner.cgroup);
+    set_text(who, "executable", owner.executable);
+    set_text(who, "command", owner.command);
+    json["owner"] = std::move(who);
+    json["grant"] = to_json(session.grant);
+    json["queue-pairs"] = to_json(session.queue_pairs);
+    return json;
+}
 
 std::string to_text(const Json& json)
 {
@@ -331,7 +357,16 @@ Json plans_json(const PlanReport& report)
     for (const auto& plan : report.plans) {
         list.push_back(plan_json(plan));
     }
-    return {{"mode", report.offline ? "offline" : "daemon"}, {"note", report.note}, {"plans", std::move(list)}};
+    Json sessions = Json::array();
+    for (const auto& change : report.sessions) {
+        sessions.push_back(session_change_json(change));
+    }
+    return {{"mode", report.offline ? "offline" : "daemon"},
+            {"note", report.note},
+            {"revision", report.revision},
+            {"levels", report.levels},
+            {"sessions", std::move(sessions)},
+            {"plans", std::move(list)}};
 }
 
 Json reconciled_json(const std::vector<ReconcileView>& results)

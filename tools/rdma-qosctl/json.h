@@ -19,6 +19,8 @@ namespace rdmaqos::ctl {
 
 using Json = nlohmann::ordered_json;
 
+struct SimulationReport;
+
 // Indented, with a line feed; broken UTF-8 is replaced.
 [[nodiscard]] std::string to_text(const Json& json);
 // On one line, with a line feed.
@@ -38,6 +40,9 @@ using Json = nlohmann::ordered_json;
 // One entry for each device; `busy` is empty or parallel to `devices`.
 [[nodiscard]] Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector<BusyRates>& busy);
 [[nodiscard]] Json plans_json(const PlanReport& report);
+[[nodiscard]] Json session_json(const SessionView& session);
+[[nodiscard]] Json why_json(const WhyReport& report);    // json_why.cpp
+[[nodiscard]] Json simulation_json(const SimulationReport& report);    // simulate_json.cpp
 [[nodiscard]] Json reconciled_json(const std::vector<ReconcileView>& results);
 [[nodiscard]] Json drift_json(const std::vector<DriftView>& drifts);
 [[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time);

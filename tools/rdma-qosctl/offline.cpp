@@ -1,12 +1,14 @@
 #include "tools/rdma-qosctl/offline.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/model/busy_rates.h"
 #include "lib/model/profile.h"
 #include "lib/tree/plan.h"
 #include "lib/tree/render.h"
@@ -288,6 +290,14 @@ PlanView plan_for(const Policy& policy, const Target& target, const Settings& se
     }
     for (const auto& finding : compiled.findings) {
         view.findings.push_back(to_string(finding));
+    }
+    view.link_speed = target.link_speed;
+    std::set<ElementPath> classes;
+    for (const auto& [path, leaves] : compiled.classes) {
+        classes.insert(path);
+    }
+    for (const auto& [path, rate] : compare_busy_rates({}, compiled.tree, target.link_speed, classes)) {
+        view.rates.push_back({path.text(), rate.before, rate.after});
     }
     return view;
 }

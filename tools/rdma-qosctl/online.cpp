@@ -103,6 +103,8 @@ Result<T> call_manager(bus::Client& client, const std::string& method, const std
 
 template Result<std::string> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
                                           std::chrono::milliseconds);
+template Result<bus::Dict> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
+                                        std::chrono::milliseconds);
 template Result<std::vector<bus::Dict>> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
                                                      std::chrono::milliseconds);
 
@@ -228,6 +230,7 @@ World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects)
     for (const auto& [path, interfaces] : objects) {
         if (const auto device = interfaces.find(kDeviceInterface); device != interfaces.end()) {
             world.devices.push_back(to_device(device->second));
+            world.devices.back().object_path = path;
         }
         if (const auto session = interfaces.find(kSessionInterface); session != interfaces.end()) {
             world.sessions.push_back(to_session(path, session->second));
@@ -241,10 +244,31 @@ World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects)
     return world;
 }
 
-PlanView to_plan(const bus::Dict& dict)
+PlanReport to_plan_report(const bus::Dict& dict)
 {
-    return {text_of(dict, "device"), number_of(dict, "operations"), text_of(dict, "text"),
-            list_of(dict, "operation-list"), list_of(dict, "findings")};
+    PlanReport report;
+    report.revision = text_of(dict, "revision");
+    report.levels = list_of(dict, "levels");
+    for (const auto& session : dicts_of(dict, "sessions")) {
+        report.sessions.push_back({number_of(session, "session"), to_owner(session), text_of(session, "device"),
+                                   number_of(session, "queue-pairs"), text_of(session, "level-before"),
+                                   text_of(session, "level-after"), text_of(session, "leaf-before"),
+                                   text_of(session, "leaf-after")});
+    }
+    for (const auto& device : dicts_of(dict, "devices")) {
+        PlanView plan{text_of(device, "device"),
+                      number_of(device, "operations"),
+                      text_of(device, "text"),
+                      list_of(device, "operation-list"),
+                      list_of(device, "findings"),
+                      rate_of(device, "link-speed").value_or(Bandwidth()),
+                      {}};
+        for (const auto& rate : dicts_of(device, "rates")) {
+            plan.rates.push_back({text_of(rate, "class"), rate_of(rate, "before"), rate_of(rate, "after")});
+        }
+        report.plans.push_back(std::move(plan));
+    }
+    return report;
 }
 
 ReconcileView to_reconcile(const bus::Dict& dict)

@@ -38,7 +38,8 @@ template <typename T>
 [[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
 [[nodiscard]] Capabilities to_capabilities(const bus::Dict& dict);
 [[nodiscard]] World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects);
-[[nodiscard]] PlanView to_plan(const bus::Dict& dict);
+// The answer of Plan, without a note.
+[[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
 [[nodiscard]] ReconcileView to_reconcile(const bus::Dict& dict);
 [[nodiscard]] DriftView to_drift(const bus::Dict& dict);
 

@@ -27,9 +27,11 @@ constexpr std::string_view kCommandMark = "--";
 struct Options {
     CheckOptions check;
     PlanOptions plan;
+    WhyOptions why;
     ShowConfigOptions show_config;
     ExplainOptions explain;
     HoldOptions hold;
+    SimulateOptions simulate;
     SessionFilter sessions;
     TreeOptions tree;
     std::string device;
@@ -60,6 +62,7 @@ private:
     CLI::App* add_command(const std::string& name, const std::string& description, const std::string& examples,
                           Function function);
     void add_policy_commands();
+    void add_simulate();
     void add_show_config();
     void add_views();
     void add_device_commands();
@@ -98,6 +101,7 @@ Parser::Parser()
         ->check(CLI::IsMember({"auto", "always", "never"}));
     app_.get_formatter()->column_width(34);
     add_policy_commands();
+    add_simulate();
     add_show_config();
     add_views();
     add_device_commands();
@@ -147,6 +151,36 @@ void Parser::add_policy_commands()
                 [](const Context& context) { return reload(context); });
 }
 
+void Parser::add_simulate()
+{
+    CLI::App* command = add_command(
+        "simulate", "Say who would get what under a load, and why no more",
+        "  rdma-qosctl simulate --load rpc=50Gbps,bulk=inf                 in the trees as they are\n"
+        "  rdma-qosctl simulate --policy new.yaml --load 'rpc*8=1Gbps,rpc=inf'\n"
+        "  rdma-qosctl simulate --offline --loads day.yaml --html day.html --check\n"
+        "  rdma-qosctl simulate --simulate devices.yaml --device mlx5_1 --load bulk=inf",
+        [options = options_](const Context& context) { return simulate(context, options->simulate); });
+    SimulateOptions& simulated = options_->simulate;
+    command
+        ->add_option("--load", simulated.loads,
+                     "What a level sends, separated by commas or repeated; RATE: 50Gbps, 400Mbps, or inf; LEVEL*N: N "
+                     "senders with that rate each")
+        ->type_name("LEVEL[*N]=RATE")
+        ->allow_extra_args(false);
+    command->add_option("--loads", simulated.loads_file, "The loads of this file, also over time")
+        ->type_name("FILE.yaml");
+    command->add_option("--policy", simulated.policy, "This policy instead of the running one; -: stdin")
+        ->type_name("FILE");
+    command->add_option("--simulate", simulated.simulation, "On the devices of this file; no daemon needed")
+        ->type_name("DEVICES.yaml");
+    command->add_flag("--offline", simulated.offline, "The host's files or --policy on a device of the default profile");
+    command->add_option("--device", simulated.device, "Only this: name, name/port, netdev or PCI address")
+        ->type_name("DEVICE");
+    command->add_flag("--check", simulated.check, "Play it packet by packet too, and say the largest deviation");
+    command->add_option("--html", simulated.html, "Write a page with tree and bandwidth drawn; -: to stdout")
+        ->type_name("FILE");
+}
+
 void Parser::add_show_config()
 {
     CLI::App* command = add_command(
@@ -162,6 +196,20 @@ void Parser::add_show_config()
 
 void Parser::add_views()
 {
+    CLI::App* why_command = add_command(
+        "why", "Why a process gets what it gets: its place in the tree, what is narrow, and what to do about it",
+        "  rdma-qosctl why 4711                           a process, or a queue pair of this number\n"
+        "  rdma-qosctl why 'job-7*.scope'                 the processes of a unit\n"
+        "  rdma-qosctl why mlx5_0:17                      whoever has queue pair 17 on mlx5_0",
+        [options = options_](const Context& context) { return why(context, options->why); });
+    why_command->add_option("PID|UNIT|QP", options_->why.target, "A process id, a unit, or [DEVICE|qp]:NUMBER")
+        ->required();
+    why_command
+        ->add_option("--interval", options_->why.interval_ms,
+                     "Milliseconds between two readings of the port counters; 0: do not read them")
+        ->type_name("MS")
+        ->check(CLI::Range(0, 60'000));
+
     add_command("status", "Is anything wrong, and what to do about it",
                 "  rdma-qosctl status\n"
                 "  rdma-qosctl status --check                     for scripts: status 1 if there is a problem",

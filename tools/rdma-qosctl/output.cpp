@@ -160,7 +160,7 @@ std::string advice(ErrorCode code)
     case ErrorCode::AuthorizationRequired:
         return "run it as root, or let polkit grant org.rdmaqos1.reload or org.rdmaqos1.manage to this user";
     case ErrorCode::NoDaemon:
-        return "check, plan, explain and query-path also work without the daemon";
+        return "check, plan, simulate, explain and query-path also work without the daemon";
     case ErrorCode::InvalidPolicy:
         return "`rdma-qosctl check FILE` tries an edit without touching the running policy";
     case ErrorCode::NoMatchingPath:

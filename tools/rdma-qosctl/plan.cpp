@@ -45,22 +45,19 @@ Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
         }
         options.set("policy", std::move(*fd));
     }
-    auto plans = call_manager<std::vector<bus::Dict>>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
-    if (!plans) {
-        Error error = std::move(plans).error();
+    auto answer = call_manager<bus::Dict>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
+    if (!answer) {
+        Error error = std::move(answer).error();
         if (error.code == ErrorCode::InvalidPolicy) {
             error.message.insert(0, "the policy is refused\n");
         }
         return fail(std::move(error));
     }
-    PlanReport report;
+    PlanReport report = to_plan_report(*answer);
     report.note = fmt::format("what a reload with {} would do, by the running daemon:", file.empty()
                                                                                             ? "the host's files"
                                                                                         : file == "-" ? "stdin"
                                                                                                       : file);
-    for (const auto& plan : *plans) {
-        report.plans.push_back(to_plan(plan));
-    }
     if (report.plans.empty()) {
         report.note = "the policy is valid; the daemon has no device, so nothing would be done";
     }
@@ -81,6 +78,7 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
     const auto settings = load_settings(context.root);
     PlanReport report;
     report.offline = true;
+    report.revision = (*policy)->revision;
     report.note = fmt::format("{}: what the policy would do to {}:", why,
                               options.simulation.empty()
                                   ? "an empty device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"

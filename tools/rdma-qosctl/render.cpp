@@ -43,11 +43,6 @@ std::string path_limits_text(const bus::Dict& level)
     return text;
 }
 
-std::string owner_text(const OwnerView& owner)
-{
-    return owner.user.empty() ? std::to_string(owner.uid) : owner.user;
-}
-
 Cell enforced_cell(const bus::Dict& queue_pair)
 {
     if (!text_of(queue_pair, "error").empty()) {
@@ -129,6 +124,11 @@ std::string changed_properties_text(const bus::Signal& signal)
 }
 
 }    // namespace
+
+std::string owner_text(const OwnerView& owner)
+{
+    return owner.user.empty() ? std::to_string(owner.uid) : owner.user;
+}
 
 std::string render_levels(const std::vector<bus::Dict>& levels, Colour colour)
 {
@@ -235,28 +235,6 @@ std::string render_grant(const std::string& session, const bus::Dict& grant, Col
     add_queue_pairs(dicts_of(grant, "queue-pairs"), session, table);
     if (!table.empty()) {
         text += "\n" + table.render(colour);
-    }
-    return text;
-}
-
-std::string render_plans(const PlanReport& report, Colour colour)
-{
-    std::string text = printable(report.note) + "\n";
-    for (const auto& plan : report.plans) {
-        text += fmt::format("\n{}\n{}", styled(printable(plan.device), Style::Heading, colour),
-                            printable_lines(plan.text));
-        if (!plan.text.empty() && plan.text.back() != '\n') {
-            text += '\n';
-        }
-        if (!plan.operation_list.empty()) {
-            text += "operations, in order:\n";
-        }
-        for (const auto& operation : plan.operation_list) {
-            text += fmt::format("  {}\n", printable(operation));
-        }
-        for (const auto& finding : plan.findings) {
-            text += fmt::format("{} {}\n", styled("finding:", Style::Warning, colour), printable(finding));
-        }
     }
     return text;
 }

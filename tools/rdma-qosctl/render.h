@@ -9,6 +9,7 @@
 #include "lib/bus/client.h"
 #include "tools/rdma-qosctl/output.h"
 #include "tools/rdma-qosctl/views.h"
+#include "tools/rdma-qosctl/why.h"
 
 namespace rdmaqos::ctl {
 
@@ -17,7 +18,6 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, Colour colour);
 [[nodiscard]] std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour);
 [[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, Colour colour);
-[[nodiscard]] std::string render_plans(const PlanReport& report, Colour colour);
 [[nodiscard]] std::string render_reconciled(const std::vector<ReconcileView>& results, Colour colour);
 [[nodiscard]] std::string render_drift(const std::vector<DriftView>& drifts, Colour colour);
 // One line, without a time: "drift repaired on mlx5_0/1: 2 elements".
@@ -26,6 +26,17 @@ namespace rdmaqos::ctl {
 // What each leaf gets when every leaf that holds queue pairs sends as much as it can.
 using BusyRates = std::map<std::string, Bandwidth>;
 [[nodiscard]] BusyRates busy_rates(const DeviceView& device);    // show.cpp
+
+// "alice", or "1000" if the uid has no name
+[[nodiscard]] std::string owner_text(const OwnerView& owner);
+
+// render_plan.cpp
+// For an administrator to approve: which levels change, per device the tree, who then gets how much when everything is
+// busy, the operations, and which sessions move.
+[[nodiscard]] std::string render_plans(const PlanReport& report, Colour colour);
+
+// render_why.cpp
+[[nodiscard]] std::string render_why(const WhyReport& report, Colour colour);
 
 // render_devices.cpp
 [[nodiscard]] std::string render_devices(const std::vector<DeviceView>& devices, Colour colour);

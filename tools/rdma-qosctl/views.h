@@ -63,6 +63,7 @@ struct DeviceView {
     std::vector<std::string> findings;
     std::vector<std::string> failures;
     bus::Counts statistics;
+    std::string object_path;
 
     // "mlx5_0/1", as everywhere in the API
     [[nodiscard]] std::string key() const { return name + "/" + std::to_string(port); }
@@ -94,6 +95,25 @@ struct World {
     std::vector<SessionView> sessions;    // by id
 };
 
+// What a class gets when everything is busy; empty: the class is not there.
+struct BusyRateView {
+    std::string path;
+    std::optional<Bandwidth> before;
+    std::optional<Bandwidth> after;
+};
+
+// Queue pairs of a session that get another level or leaf; none: the session itself gets another level.
+struct SessionChangeView {
+    std::uint64_t session = 0;
+    OwnerView owner;
+    std::string device;
+    std::uint64_t queue_pairs = 0;
+    std::string level_before;
+    std::string level_after;
+    std::string leaf_before;    // empty: none
+    std::string leaf_after;
+};
+
 // What a policy would do to one device.
 struct PlanView {
     std::string device;
@@ -101,11 +121,16 @@ struct PlanView {
     std::string text;    // the tree with its changes
     std::vector<std::string> operation_list;
     std::vector<std::string> findings;
+    Bandwidth link_speed;
+    std::vector<BusyRateView> rates;
 };
 
 struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
+    std::string revision;
+    std::vector<std::string> levels;    // a sentence per changed level; none offline
+    std::vector<SessionChangeView> sessions;
     std::vector<PlanView> plans;
 };
 

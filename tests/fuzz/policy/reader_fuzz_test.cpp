@@ -10,6 +10,7 @@
 #include "lib/model/profile.h"
 #include "lib/tree/compile.h"
 #include "policy/explain.h"
+#include "policy/loads.h"
 #include "policy/lower.h"
 #include "policy/reader.h"
 #include "tests/fuzz/support/mutator.h"
@@ -105,6 +106,27 @@ TEST(ReaderFuzz, Simulation)
 {
     test::fuzz("simulation", test::corpus({"config/examples", "tests/golden/diagnostics"}, ".yaml"),
                [](const std::string& text) { check_result(read_simulation(source(text), default_capabilities())); });
+}
+
+TEST(ReaderFuzz, Loads)
+{
+    test::fuzz("loads", test::corpus({"config/examples", "tests/golden/diagnostics"}, ".yaml"),
+               [](const std::string& text) {
+                   const auto result = read_loads(source(text));
+                   ASSERT_NO_FATAL_FAILURE(check_result(result));
+                   if (result.value) {
+                       ASSERT_FALSE(result.value->steps.empty());
+                   }
+               });
+}
+
+TEST(ReaderFuzz, LoadOptions)
+{
+    test::fuzz("load-options", {"rpc=50Gbps,bulk=inf", "rpc*8=1Gbps", "a b=2.5 Gbps,", "x=unlimited"},
+               [](const std::string& text) {
+                   const std::vector<std::string> options{text, "rpc=1Gbps"};
+                   ASSERT_NO_FATAL_FAILURE(check_result(parse_loads(options)));
+               });
 }
 
 // Scalars: what is printed is read back as the same value.

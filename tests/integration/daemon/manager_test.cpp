@@ -122,7 +122,11 @@ TEST_F(Manager, PlansWithoutDoing)
 {
     const auto same = call("Plan", {Value(Dict())});
     ASSERT_TRUE(same) << to_string(same.error());
-    const auto* devices = same->front().as<std::vector<Dict>>();
+    const auto* report = same->front().as<Dict>();
+    ASSERT_NE(report, nullptr);
+    EXPECT_TRUE(report->find("levels")->as<std::vector<std::string>>()->empty());
+    EXPECT_TRUE(report->find("sessions")->as<std::vector<Dict>>()->empty());
+    const auto* devices = report->find("devices")->as<std::vector<Dict>>();
     ASSERT_NE(devices, nullptr);
     ASSERT_EQ(devices->size(), 2U);
     EXPECT_EQ(text_of(devices->front(), "device"), "mlx5_0/1");
@@ -132,7 +136,9 @@ TEST_F(Manager, PlansWithoutDoing)
     options.set("policy", descriptor(replaced(kTwoLevelPolicy, "share: 40", "share: 30")));
     const auto changed = call("Plan", {Value(options)});
     ASSERT_TRUE(changed) << to_string(changed.error());
-    const auto& plan = changed->front().as<std::vector<Dict>>()->front();
+    const auto& changes = *changed->front().as<Dict>();
+    EXPECT_EQ(changes.find("levels")->as<std::vector<std::string>>()->front(), "level bulk: share 40 -> 30");
+    const auto& plan = changes.find("devices")->as<std::vector<Dict>>()->front();
     EXPECT_EQ(text_of(plan, "operations"), "1") << text_of(plan, "text");
     const auto* operations = plan.find("operation-list")->as<std::vector<std::string>>();
     ASSERT_EQ(operations->size(), 1U);

@@ -126,10 +126,28 @@ TEST(Online, DriftPlanAndReconcile)
         dict({{"device", "d"}, {"path", "/a"}, {"kind", "missing"}, {"expected", "leaf"}}));
     EXPECT_EQ(drift.kind, "missing");
     EXPECT_EQ(drift.found, "");
-    const PlanView plan = to_plan(
-        dict({{"device", "d"}, {"operations", 3U}, {"findings", std::vector<std::string>{"f"}}}));
-    EXPECT_EQ(plan.operations, 3U);
-    EXPECT_EQ(plan.findings.size(), 1U);
+    const bus::Dict rate = dict({{"class", "/a"}, {"after", std::uint64_t{5000}}});
+    const bus::Dict device = dict({{"device", "d"},
+                                   {"operations", 3U},
+                                   {"findings", std::vector<std::string>{"f"}},
+                                   {"link-speed", std::uint64_t{10'000'000}},
+                                   {"rates", std::vector<bus::Dict>{rate}}});
+    const bus::Dict session = dict({{"session", std::uint64_t{7}}, {"pid", 12U}, {"leaf-after", "/a"}});
+    const PlanReport report = to_plan_report(dict({{"revision", "abc"},
+                                                   {"levels", std::vector<std::string>{"level a: new"}},
+                                                   {"sessions", std::vector<bus::Dict>{session}},
+                                                   {"devices", std::vector<bus::Dict>{device}}}));
+    EXPECT_EQ(report.revision, "abc");
+    ASSERT_EQ(report.plans.size(), 1U);
+    EXPECT_EQ(report.plans[0].operations, 3U);
+    EXPECT_EQ(report.plans[0].findings.size(), 1U);
+    EXPECT_EQ(report.plans[0].link_speed, Bandwidth::from_gbps(10));
+    ASSERT_EQ(report.plans[0].rates.size(), 1U);
+    EXPECT_EQ(report.plans[0].rates[0].before, std::nullopt);
+    EXPECT_EQ(report.plans[0].rates[0].after, Bandwidth::from_mbps(5));
+    ASSERT_EQ(report.sessions.size(), 1U);
+    EXPECT_EQ(report.sessions[0].owner.pid, 12U);
+    EXPECT_EQ(report.sessions[0].leaf_after, "/a");
     const ReconcileView result = to_reconcile(dict({{"device", "d"}, {"operations", std::uint64_t{4}}}));
     EXPECT_EQ(result.operations, 4U);
 }

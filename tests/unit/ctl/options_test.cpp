@@ -25,8 +25,9 @@ TEST(CommandLine, Version)
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
-    for (const char* command : {"check", "plan", "show-config", "reload", "status", "tree", "levels", "devices",
-                                "sessions", "explain", "query-path", "reconcile", "verify", "request", "monitor"}) {
+    for (const char* command :
+         {"check", "plan", "simulate", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
+          "show-config", "query-path", "reconcile", "verify", "request", "monitor", "why"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -55,6 +56,7 @@ TEST(CommandLine, Mistakes)
         {{"--colour", "maybe", "status"}, "maybe", "status --help"},
         {{"request", "--qps", "4000000000"}, "--qps", "request --help"},
         {{"request", "--qps", "x"}, "--qps", "request --help"},
+        {{"simulate", "--laod", "rpc=inf"}, "--laod", "did you mean `--load`?"},
         {{"request", "sleep", "1"}, "sleep", "put `--` before the command"},
     };
     for (const auto& [arguments, error, hint] : cases) {
@@ -98,6 +100,9 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
     const auto parsed = parse_command_line({"query-path", "--source", "fd00::1", "--source", "fd00::2", "--offline"});
     EXPECT_TRUE(std::holds_alternative<Invocation>(parsed));
     EXPECT_EQ(refused({"query-path", "--source", "fd00::1", "fd00::2"}).status, 1);
+    EXPECT_TRUE(std::holds_alternative<Invocation>(
+        parse_command_line({"simulate", "--load", "a=inf,b=1Gbps", "--load", "c=inf", "--check"})));
+    EXPECT_EQ(refused({"simulate", "--load", "a=inf", "b=inf"}).status, 1);
 }
 
 // Nothing listens below this root.

@@ -1,6 +1,8 @@
+#include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/render.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
@@ -172,17 +174,58 @@ TEST(Render, Answers)
     expect_golden("ctl/answers.txt", render_answers({answer, bare}, Colour::Off));
 }
 
+Bandwidth gbps(std::uint64_t value)
+{
+    return Bandwidth::from_gbps(value);
+}
+
+OwnerView owner(std::uint32_t pid, const std::string& command)
+{
+    OwnerView view;
+    view.pid = pid;
+    view.uid = 1000;
+    view.user = "alice";
+    view.unit = "job-7.scope";
+    view.command = command;
+    return view;
+}
+
 TEST(Render, Plans)
 {
     PlanReport report;
     report.note = "what a reload with new.yaml would do, by the running daemon:";
-    report.plans = {{"mlx5_0/1",
-                     1,
-                     "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
-                     {"modify /bulk: share 30 -> 40"},
-                     {"/x: asked share 200, reached 100: the device's maximum"}},
-                    {"mlx5_1/1", 0, "no changes", {}, {}}};
+    report.plans = {
+        {"mlx5_0/1",
+         1,
+         "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
+         {"modify /bulk: share 30 -> 40"},
+         {"/x: asked share 200, reached 100: the device's maximum"},
+         gbps(100),
+         {{"/bulk", gbps(30), gbps(40)}, {"/new", {}, gbps(5)}, {"/old", gbps(10), {}}, {"/rpc", gbps(60), gbps(60)}}},
+        {"mlx5_1/1",
+         0,
+         "no changes",
+         {},
+         {},
+         gbps(100),
+         {{"/bulk", gbps(30), gbps(30)}, {"/rpc", gbps(60), gbps(60)}}}};
+    expect_golden("ctl/plans-no-session.txt", render_plans(report, Colour::Off));
+    report.levels = {"level bulk: share 30 -> 40"};
+    report.sessions = {{7, owner(4711, "ib_write_bw"), "mlx5_0/1", 4, "rpc", "bulk", "/rpc/pid:4711", "/bulk"},
+                       {8, owner(4712, "cp\x1b[31m"), "mlx5_0/1", 1, "rpc", "rpc", "/rpc/pid:4712", ""},
+                       {9, owner(4713, "idle"), "", 0, "rpc", "DEFAULT", "", ""}};
     expect_golden("ctl/plans.txt", render_plans(report, Colour::Off));
+    expect_golden("ctl/plans.json", to_text(plans_json(report)));
+}
+
+TEST(Render, OfflinePlans)
+{
+    PlanReport report;
+    report.offline = true;
+    report.note = "offline: what the policy would do to an empty device:";
+    report.plans = {
+        {"default profile", 1, "+ bulk\n", {"create leaf /bulk"}, {}, gbps(100), {{"/bulk", {}, gbps(100)}}}};
+    expect_golden("ctl/plans-offline.txt", render_plans(report, Colour::Off));
 }
 
 TEST(Render, Reconciled)

@@ -141,16 +141,52 @@ TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
     ASSERT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
     nic.clear_log();
     const std::string next = with_shares(60, 30) + "  - {name: new, schedule: {share: 5, max-rate: 1Gbps}}\n";
-    const auto planned = answer<std::vector<DevicePlan>>([&](auto done) {
+    const auto planned = answer<PlanReport>([&](auto done) {
         service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
-    ASSERT_EQ(planned->size(), 1U);
-    EXPECT_EQ(planned->at(0).plan.operations.size(), 1U);
+    ASSERT_EQ(planned->devices.size(), 1U);
+    EXPECT_EQ(planned->devices[0].plan.operations.size(), 1U);
+    EXPECT_EQ(planned->devices[0].rates.at(ElementPath("/rpc")),
+              (BusyRate{Bandwidth::from_kbps(66'666'666), Bandwidth::from_kbps(66'000'000)}))
+        << "the new class takes its 1 Gbit/s from both";
+    EXPECT_EQ(planned->levels,
+              std::vector<std::string>{"level new: new (parent the root, share 5, max-rate 1 Gbit/s)"});
+    EXPECT_TRUE(planned->sessions.empty());
     EXPECT_TRUE(writes(nic).empty()) << "a plan changes nothing";
     policy(next);
     ASSERT_TRUE(reload().accepted);
     EXPECT_EQ(writes(nic).size(), 1U);
+}
+
+TEST_F(ServicePolicyTest, APlanSaysWhoMoves)
+{
+    policy(with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: rpc}\n");
+    start();
+    add_device("mlx5_0");
+    RegisterRequest by_rule = asking_for("", "mlx5_0", {1, 2});
+    by_rule.request.level.reset();
+    by_rule.request.service_id = 80;
+    RegisterRequest idle = by_rule;
+    idle.queue_pairs.clear();
+    ASSERT_TRUE(register_as(PeerId{1}, process(1), by_rule));
+    ASSERT_TRUE(register_as(PeerId{2}, process(2), idle));
+    ASSERT_TRUE(register_as(PeerId{3}, process(3), asking_for("bulk", "mlx5_0", {3})));
+    const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
+    const auto planned = answer<PlanReport>([&](auto done) {
+        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
+    });
+    ASSERT_TRUE(planned) << planned.error().message;
+    EXPECT_TRUE(planned->levels.empty());
+    ASSERT_EQ(planned->sessions.size(), 2U);
+    const SessionChange& without = planned->sessions[0];
+    EXPECT_EQ(without.queue_pairs, 0U);
+    EXPECT_EQ(without.level_after, "bulk");
+    const SessionChange& moved = planned->sessions[1];
+    EXPECT_EQ(moved.queue_pairs, 2U);
+    EXPECT_EQ(moved.level_before + " " + moved.leaf_before, "rpc /rpc");
+    EXPECT_EQ(moved.level_after + " " + moved.leaf_after, "bulk /bulk");
+    EXPECT_EQ(moved.owner->pid, 1);
 }
 
 TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)

@@ -234,6 +234,30 @@ TEST_F(ServiceTest, SetRateNeedsALeafOrPacing)
     }));
 }
 
+TEST_F(ServiceTest, CountersAreReadWithTheirTime)
+{
+    const auto counters = [&](const std::string& key) {
+        return answer<CounterReading>([&](auto done) { service->counters(key, std::move(done)); });
+    };
+    nic->carry({Bandwidth::from_gbps(8), Bandwidth::from_gbps(4)}, loop.clock);
+    loop.clock.advance(std::chrono::seconds(1));
+    const auto reading = counters("mlx5_0/1");
+    ASSERT_TRUE(reading) << to_string(reading.error());
+    EXPECT_EQ(*reading, (CounterReading{{1'000'000'000, 500'000'000}, loop.clock.now()}));
+    nic->withhold_counters();
+    EXPECT_EQ(counters("mlx5_0/1").error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(counters("mlx5_7/1").error().code, ErrorCode::UnknownDevice);
+}
+
+TEST_F(ServiceTest, CountersOfADeviceThatGoesMeanwhileAreAnswered)
+{
+    std::optional<Result<CounterReading>> got;
+    service->counters("mlx5_0/1", [&](Result<CounterReading> reading) { got.emplace(std::move(reading)); });
+    service->remove_device("mlx5_0/1");
+    ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
+    EXPECT_EQ(got->error().code, ErrorCode::DeviceGone);
+}
+
 TEST_F(ServiceTest, ShutdownTakesEverythingDown)
 {
     ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11})));

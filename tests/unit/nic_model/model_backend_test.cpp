@@ -304,6 +304,56 @@ TEST_F(ModelBackendTest, InjectedFaultsBecomeDeviceErrors)
     EXPECT_TRUE(backend.place(queue_pair(1), leaf, {}));
 }
 
+TEST_F(ModelBackendTest, CountersAdvanceWithTheClock)
+{
+    ManualClock clock;
+    EXPECT_EQ(backend.port_counters().value(), PortCounters{});
+    backend.carry({Bandwidth::from_gbps(60), Bandwidth::from_mbps(8)}, clock);
+    EXPECT_EQ(backend.port_counters().value(), PortCounters{});
+    clock.advance(std::chrono::seconds(2));
+    EXPECT_EQ(backend.port_counters().value(), (PortCounters{15'000'000'000, 2'000'000}));
+    backend.carry({{}, Bandwidth::from_mbps(8)}, clock);
+    clock.advance(std::chrono::milliseconds(1));
+    EXPECT_EQ(backend.port_counters().value(), (PortCounters{15'000'000'000, 2'001'000}));
+}
+
+TEST_F(ModelBackendTest, CountersFollowTheLink)
+{
+    ManualClock clock;
+    backend.carry({Bandwidth::from_gbps(60), {}}, clock);
+    backend.set_link(Bandwidth::from_gbps(8));
+    clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(backend.port_counters()->transmit_bytes, 1'000'000'000U);
+    backend.set_link(Bandwidth::from_gbps(8), false);
+    clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(backend.port_counters()->transmit_bytes, 1'000'000'000U);
+    backend.reset();
+    EXPECT_EQ(backend.port_counters().error().code, ErrorCode::DeviceGone);
+    backend.replug();
+    backend.set_link(Bandwidth::from_gbps(8));
+    EXPECT_EQ(backend.port_counters().value(), PortCounters{});
+    clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(backend.port_counters()->transmit_bytes, 1'000'000'000U);
+}
+
+TEST_F(ModelBackendTest, CountersOfAYearDoNotOverflow)
+{
+    ManualClock clock;
+    TrafficMeter meter;
+    meter.change({Bandwidth::from_gbps(800), {}}, clock.now());
+    clock.advance(std::chrono::hours(24 * 365));
+    EXPECT_EQ(meter.read(clock.now()).transmit_bytes, 100'000'000'000ULL * 86'400 * 365);
+}
+
+TEST_F(ModelBackendTest, APortMayNotCount)
+{
+    backend.withhold_counters();
+    const auto counters = backend.port_counters();
+    ASSERT_FALSE(counters);
+    EXPECT_EQ(counters.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(counters.error().message, "mlx5_0 does not count what its port moves");
+}
+
 TEST_F(ModelBackendTest, LinkSpeedChangesAtRunTime)
 {
     std::vector<DeviceEventKind> events;

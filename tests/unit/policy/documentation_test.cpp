@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "policy/loads.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
 
@@ -133,6 +134,9 @@ std::string problem_of(const Block& block)
     }
     if (block.kind == "devices") {
         return problem_of(read_simulation(file, Capabilities{}));
+    }
+    if (block.kind == "loads") {
+        return problem_of(read_loads(file));
     }
     if (!block.kind.empty() && block.kind != "fragment") {
         return block.place + ": what is a yaml " + block.kind + "?";

@@ -54,6 +54,7 @@ const Object kObjects[] = {
      "/definitions/partition/properties/ipoib", "ipoib"},
     {Format::Devices, "unknown-key-here: 1", "", "Simulated devices"},
     {Format::Devices, "devices: [{unknown-key-here: 1}]", "/definitions/device", "devices"},
+    {Format::Devices, "devices: [{traffic: {unknown-key-here: 1}}]", "/definitions/traffic", "traffic"},
     {Format::Devices, "devices: [{capabilities: {unknown-key-here: 1}}]", "/definitions/capabilities", "capabilities"},
     {Format::Devices, "devices: [{capabilities: {pacing: {unknown-key-here: 1}}}]", "/definitions/pacing", "pacing"},
 };

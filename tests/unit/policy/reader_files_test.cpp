@@ -117,6 +117,8 @@ devices:
     gids: ["fe80::1", 10.0.0.1]
     pkeys: [0xffff, 1]
     description: node HCA-1
+    traffic: {transmit: 60Gbps, receive: 1kbps}
+    port-counters: false
     capabilities:
       scheduling: true
       shares: false
@@ -144,6 +146,9 @@ devices:
     EXPECT_EQ(device.gids.size(), 2U);
     EXPECT_EQ(device.pkeys, (std::vector<std::uint16_t>{0xFFFF, 1}));
     EXPECT_EQ(device.node_description, "node HCA-1");
+    EXPECT_EQ(device.transmit_traffic, Bandwidth::from_gbps(60));
+    EXPECT_EQ(device.receive_traffic, Bandwidth::from_kbps(1));
+    EXPECT_FALSE(device.port_counters);
     Capabilities expected;
     expected.scheduling = true;
     expected.max_depth = 3;
@@ -170,6 +175,11 @@ TEST(ReadSimulation, WhatIsAbsentIsTheProfileAndAStableGuid)
     EXPECT_NE(devices[0].port_guid, devices[1].port_guid);
     EXPECT_NE(devices[0].node_guid, devices[2].node_guid);
     EXPECT_EQ(read("devices: [{name: a}]")[0].port_guid, devices[0].port_guid);
+    EXPECT_TRUE(devices[0].transmit_traffic.is_zero());
+    EXPECT_TRUE(devices[0].port_counters);
+    const auto sends = read("devices: [{name: a, traffic: 40Gbps}]")[0];
+    EXPECT_EQ(sends.transmit_traffic, Bandwidth::from_gbps(40));
+    EXPECT_TRUE(sends.receive_traffic.is_zero());
     EXPECT_TRUE(read("devices:").empty());
 }
 

@@ -1,9 +1,10 @@
 // Every message the readers can give, as people see it. A case is tests/golden/diagnostics/NAME.yaml; "# file: NAME"
-// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation) names another reader.
+// lines divide it into the files that are read together, "# kind: settings" (fabric, simulation, loads) names another reader.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "policy/loads.h"
 #include "policy/yaml_reader.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
@@ -57,6 +58,9 @@ std::string diagnostics_of(const std::string& name)
     }
     if (text.starts_with("# kind: simulation\n")) {
         return shown(read_simulation(source(name + ".yaml", text), Capabilities{}));
+    }
+    if (text.starts_with("# kind: loads\n")) {
+        return shown(read_loads(source(name + ".yaml", text)));
     }
     return shown(read_policy(split(name + ".yaml", text), fake_names()));
 }
@@ -135,6 +139,20 @@ TEST(GoldenDiagnosticsOfLongNames, AreAsAccepted)
     const auto deep = read_body(nodes + "qos-levels: [{name: DEFAULT, schedule: {parent: n34}}]\n");
     const auto use = read_body("qos-levels: [{name: DEFAULT, use: " + std::string(5000, 'x') + "}]\n");
     expect_golden("diagnostics/too-much.txt", shown(deep) + shown(use));
+}
+
+TEST(GoldenDiagnosticsOfLoads, AreAsAccepted)
+{
+    std::string many = "version: 1\nsteps:\n";
+    for (std::size_t i = 0; i <= kMostLoadSteps; ++i) {
+        many += "  - {at: " + std::to_string(i) + "s, loads: {rpc: 1Gbps}}\n";
+    }
+    const auto steps = read_loads(source("many.yaml", many));
+    const auto loads = read_loads(source("levels.yaml", "version: 1\nloads: {rcp: inf, elsewhere: 1Gbps}\n"));
+    ASSERT_TRUE(loads.value);
+    const std::vector<std::string> levels{"rpc", "bulk"};
+    expect_golden("diagnostics/loads-by-themselves.txt",
+                  shown(steps) + render(check_levels(*loads.value, levels), Colour::Off));
 }
 
 }    // namespace

@@ -79,6 +79,7 @@ std::vector<SchemaException> about_other_objects()
         message("the chain of parents", "scheduling-node `.*` is nested more than 32 deep"),
         message("a sum over the objects below", "the min-rates below `.*` add up to .*, more than its `max-rate` .*"),
         message("two values compared, each with a unit", "`min-rate` .* is above `max-rate` .*"),
+        message("two values compared, each with a unit", "`(traffic|transmit|receive)` is more than the link's .*"),
     };
 }
 

@@ -199,6 +199,7 @@ public:
     {
         return model_.query_queue_pair(queue_pair);
     }
+    [[nodiscard]] Result<PortCounters> port_counters() override { return model_.port_counters(); }
     void set_event_handler(EventHandler handler) override { model_.set_event_handler(std::move(handler)); }
 
 private:

@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "policy/path.h"
+
+namespace rdmaqos {
+namespace {
+
+// Who set a value before the request's selector: the level, or the path, which then holds the level's limit off.
+template <typename T, typename Words>
+std::string limited(const T& path, const std::optional<T>& limit, bool limit_is_lower, std::string_view key,
+                    Words words)
+{
+    if (!limit) {
+        return fmt::format("of the path; the level has no {}", key);
+    }
+    if (limit_is_lower) {
+        return fmt::format("{} of the level; the path has {}", key, words(path));
+    }
+    return fmt::format("of the path; {} of the level is {}", key, words(*limit));
+}
+
+template <typename T>
+std::string with_request(std::string reason, bool asked, const T& before, const T& answer, std::string_view key)
+{
+    return asked && answer != before ? fmt::format("the request's {}; without it: {}", key, reason) : reason;
+}
+
+std::string reason_of_pkey(const QosLevel& level, const Request& request, const PathLimits& limits,
+                           const PathAnswer& answer)
+{
+    if (request.pkey) {
+        return limits.pkeys_known ? "the request's; both ports have it"
+                                  : "the request's; not checked against the ports";
+    }
+    if (!answer.pkey) {
+        return "the P_Keys of the ports are not known on this host";
+    }
+    if (!level.pkeys.empty()) {
+        return limits.pkeys_known ? "the lowest of the level's that both ports share" : "the level's only one";
+    }
+    return "the first that both ports share";
+}
+
+std::string reason_of_sl(const QosLevel& level, const Request& request)
+{
+    if (level.sl) {
+        return "of the level";
+    }
+    return request.sl ? "the request's; the level sets none" : "neither the level nor the request sets one";
+}
+
+}    // namespace
+
+PathReasons explain_answer(const QosLevel& level, const Request& request, const PathLimits& limits,
+                           const PathAnswer& answer)
+{
+    PathReasons reasons;
+    const auto words = [](auto value) { return in_words(value); };
+    const IbMtu mtu = std::min(limits.mtu, level.mtu_limit.value_or(limits.mtu));
+    reasons.mtu = with_request(limited(limits.mtu, level.mtu_limit, mtu < limits.mtu, "mtu-limit", words),
+                               request.mtu.has_value(), mtu, answer.mtu, "MTU");
+
+    const bool rate_is_limited = level.rate_limit && compare_rates(*level.rate_limit, limits.rate) < 0;
+    reasons.rate = with_request(limited(limits.rate, level.rate_limit, rate_is_limited, "rate-limit", words),
+                                request.rate.has_value(), rate_is_limited ? *level.rate_limit : limits.rate,
+                                answer.rate, "rate");
+
+    const std::uint8_t life = limits.loopback ? std::uint8_t{0} : level.packet_life.value_or(limits.subnet_timeout);
+    const std::string_view of_life = limits.loopback     ? "the path does not leave this port"
+                                     : level.packet_life ? "packet-life of the level"
+                                                         : "the subnet's timeout; the level has no packet-life";
+    reasons.packet_life = with_request(std::string(of_life), request.packet_life.has_value(), life, answer.packet_life,
+                                       "packet lifetime");
+    reasons.pkey = reason_of_pkey(level, request, limits, answer);
+    reasons.sl = reason_of_sl(level, request);
+    return reasons;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,67 @@
+// Device.Counters: two readings give the rate that the simulation file describes.
+#include <gtest/gtest.h>
+
+#include "tests/support/daemon_fixture.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+using bus::Dict;
+
+constexpr const char* kDevices = R"(version: 1
+devices:
+  - {name: mlx5_0, link-speed: 100Gbps, traffic: {transmit: 60Gbps, receive: 8Gbps}}
+  - {name: old_0, port-counters: false}
+)";
+
+class PortCountersTest : public ::testing::TestWithParam<bool> {
+protected:
+    Result<Dict> counters(const std::string& device)
+    {
+        auto reply = client.call("/org/rdmaqos1/device/" + device, bus::names::kDevice, "Counters", {});
+        if (!reply) {
+            return fail(std::move(reply).error());
+        }
+        return *reply->front().as<Dict>();
+    }
+    static double number(const Dict& dict, std::string_view key)
+    {
+        const auto* value = dict.find(key);
+        return value == nullptr ? -1.0 : static_cast<double>(value->as_unsigned().value_or(0));
+    }
+
+    Daemon daemon{{kTwoLevelPolicy, kDevices, "", true, RDMAQOS_DAEMON}};
+    bus::Client client = daemon.by(GetParam());
+};
+
+TEST_P(PortCountersTest, TwoReadingsGiveTheRate)
+{
+    const auto before = counters("mlx5_5f0_2f1");
+    ASSERT_TRUE(before) << to_string(before.error());
+    Result<Dict> after = before;
+    ASSERT_TRUE(eventually([&] {
+        after = counters("mlx5_5f0_2f1");
+        return after && number(*after, "taken-at") - number(*before, "taken-at") > 50'000;
+    }));
+    const double microseconds = number(*after, "taken-at") - number(*before, "taken-at");
+    const double sent = number(*after, "transmit-bytes") - number(*before, "transmit-bytes");
+    const double received = number(*after, "receive-bytes") - number(*before, "receive-bytes");
+    // The time is taken behind the counters; what is between them is noise of a loaded machine.
+    EXPECT_NEAR(sent / microseconds, 7500.0, 750.0);
+    EXPECT_NEAR(received / sent, 8.0 / 60.0, 0.001);
+}
+
+TEST_P(PortCountersTest, APortThatDoesNotCountSaysSo)
+{
+    const auto refused = counters("old_5f0_2f1");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(refused.error().message, "old_0 does not count what its port moves");
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, PortCountersTest, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "SystemBus" : "Direct"; });
+
+}    // namespace
+}    // namespace rdmaqos::test

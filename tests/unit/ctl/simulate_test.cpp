@@ -1,0 +1,255 @@
+#include "tools/rdma-qosctl/simulate.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.h"
+#include "tests/unit/ctl/simulate_sample.h"
+#include "tools/rdma-qosctl/json.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace test;
+
+constexpr double kGigabit = 1e6;
+
+TEST(SimulatePolicy, SharesCapsAndWhatLimits)
+{
+    const SimulatedStep step = simulated(kTenants, {"rpc=inf,bulk=10Gbps,storage=5Gbps"});
+    const SimulatedLevel& rpc = level_of(step, "rpc");
+    EXPECT_DOUBLE_EQ(rpc.rates.gets, 70 * kGigabit);    // what bulk leaves of the 80 of tenants
+    EXPECT_TRUE(std::isinf(rpc.rates.asked));
+    EXPECT_EQ(rpc.limit, (Limit{Limit::Kind::Cap, ElementPath("/tenants"), Bandwidth::from_gbps(80)}));
+    EXPECT_EQ(level_of(step, "bulk").limit.kind, Limit::Kind::Demand);
+    EXPECT_DOUBLE_EQ(level_of(step, "storage").rates.gets, 5 * kGigabit);
+    EXPECT_EQ(level_of(step, "storage.responder").limit.kind, Limit::Kind::Idle);
+    EXPECT_DOUBLE_EQ(step.used, 85 * kGigabit);
+}
+
+TEST(SimulatePolicy, LinkAndOwnCap)
+{
+    const SimulatedStep step = simulated(kTenants, {"bulk=inf,storage=inf,storage.responder=inf"});
+    EXPECT_EQ(level_of(step, "bulk").limit,
+              (Limit{Limit::Kind::Cap, ElementPath("/tenants/bulk"), Bandwidth::from_gbps(30)}));
+    EXPECT_EQ(level_of(step, "storage").limit.kind, Limit::Kind::Link);
+    EXPECT_DOUBLE_EQ(level_of(step, "storage").rates.gets, 52.5 * kGigabit);
+    EXPECT_DOUBLE_EQ(level_of(step, "storage.responder").rates.gets, 17.5 * kGigabit);
+}
+
+TEST(SimulatePolicy, EverySenderHasALeaf)
+{
+    const SimulatedStep step = simulated(kTenants, {"rpc*8=1Gbps,rpc=inf"});
+    EXPECT_EQ(level_of(step, "rpc").senders, 9U);
+    EXPECT_DOUBLE_EQ(element_of(step, "/tenants/rpc/process-1").rates.gets, 1 * kGigabit);
+    EXPECT_DOUBLE_EQ(element_of(step, "/tenants/rpc/process-9").rates.gets, 72 * kGigabit);
+    const auto runs = leaf_runs(step.elements);
+    ASSERT_EQ(runs.size(), 3U);
+    EXPECT_EQ(runs[0].count, 8U);    // process-1 to process-8, process-9, others
+    EXPECT_EQ(runs[1].count, 1U);
+}
+
+// A class that is one leaf adds up what its queue pairs send.
+TEST(SimulatePolicy, SendersOfOneLeafAddUp)
+{
+    const SimulatedStep step = simulated(kTenants, {"bulk*3=2Gbps,bulk=1Gbps"});
+    EXPECT_EQ(level_of(step, "bulk").senders, 4U);
+    EXPECT_DOUBLE_EQ(level_of(step, "bulk").rates.gets, 7 * kGigabit);
+    EXPECT_TRUE(std::isinf(level_of(simulated(kTenants, {"bulk=1Gbps,bulk=inf"}), "bulk").rates.asked));
+}
+
+TEST(SimulatePolicy, BeyondTheBudgetOthersIsShared)
+{
+    const LoadedTree loaded = loaded_policy("qos-levels:\n  - {name: DEFAULT}\n"
+                                            "  - {name: rpc, schedule: {fair-by: user, leaf-budget: 2}}\n",
+                                            {"rpc*5=inf"});
+    const SimulatedStep step = simulate_step(loaded, Bandwidth::from_gbps(90));
+    EXPECT_EQ(element_of(step, "/rpc/others").senders, 3U);
+    EXPECT_DOUBLE_EQ(element_of(step, "/rpc/user-1").rates.gets, 30 * kGigabit);
+    ASSERT_EQ(loaded.notes.size(), 1U);
+    EXPECT_THAT(loaded.notes[0], HasSubstr("leaf-budget 2"));
+}
+
+TEST(SimulatePolicy, GuaranteedIsWhatRemainsWhenEverybodySends)
+{
+    const SimulatedStep step = simulated(kTenants, {"rpc*2=1Gbps"});
+    EXPECT_DOUBLE_EQ(level_of(step, "bulk").rates.guaranteed, level_of(step, "rpc").rates.guaranteed / 3);
+    // `others` takes no part where nobody is in it.
+    EXPECT_DOUBLE_EQ(element_of(step, "/tenants/rpc/process-1").rates.guaranteed,
+                     level_of(step, "rpc").rates.guaranteed / 2);
+    double sum = 0;
+    for (const auto& level : step.levels) {
+        sum += level.rates.guaranteed;
+    }
+    EXPECT_NEAR(sum, 100 * kGigabit, 1);
+}
+
+TEST(SimulatePolicy, WhatIsNotInTheTreeIsSaidAndNotCounted)
+{
+    const SimulatedStep step = simulated(kTenants, {"default=90Gbps,DEFAULT=inf,rpc=10Gbps"});
+    EXPECT_THAT(step.outside, ElementsAre(OutsideLevel{"DEFAULT", "the policy gives it no `schedule`"}));
+    EXPECT_DOUBLE_EQ(step.used, 10 * kGigabit);
+}
+
+TEST(SimulatePolicy, DevicesThatCannotSchedule)
+{
+    Target target = default_target();
+    target.capabilities.responder_leaf = false;
+    EXPECT_THAT(simulated(kTenants, {"storage.responder=inf"}, target).outside,
+                ElementsAre(OutsideLevel{"storage.responder", "the device schedules RDMA READ responses with the "
+                                                              "requests of the level"}));
+    target.capabilities.max_leaves = 1;
+    EXPECT_THAT(simulated(kTenants, {"storage=inf"}, target).outside,
+                ElementsAre(OutsideLevel{"storage", "the device has no leaf for it"}));
+    target.capabilities.scheduling = false;
+    const SimulatedStep step = simulated(kTenants, {"rpc=inf"}, target);
+    EXPECT_THAT(step.outside, ElementsAre(OutsideLevel{"rpc", "the device has no scheduling elements"}));
+    EXPECT_THAT(step.elements, IsEmpty());
+    EXPECT_THAT(step.levels, IsEmpty());
+}
+
+constexpr const char* kLimited = R"(qos-levels:
+  - {name: DEFAULT}
+  - {name: one, schedule: {}, per-queue-pair: {max-rate: 2Gbps}}
+  - {name: many, schedule: {fair-by: process}, per-queue-pair: {max-rate: 2Gbps}}
+)";
+
+TEST(SimulatePolicy, LimitsOfQueuePairsAsLeavesOrByPacing)
+{
+    Target target = default_target();
+    const SimulatedStep leaves = simulated(kLimited, {"one*3=inf"}, target);
+    EXPECT_DOUBLE_EQ(level_of(leaves, "one").rates.gets, 6 * kGigabit);
+    EXPECT_EQ(level_of(leaves, "one").limit.kind, Limit::Kind::Below);
+    EXPECT_EQ(element_of(leaves, "/one/queue-pair-2").limit.kind, Limit::Kind::Cap);
+
+    target.capabilities.pacing.supported_types = target.capabilities.attachable;
+    const LoadedTree paced = loaded_policy(kLimited, {"one*3=inf,many=inf"}, target);
+    const SimulatedStep step = simulate_step(paced, target.link_speed);
+    EXPECT_DOUBLE_EQ(level_of(step, "one").rates.gets, 6 * kGigabit);
+    EXPECT_EQ(element_of(step, "/one").kind, ElementKind::Leaf);
+    EXPECT_DOUBLE_EQ(level_of(step, "many").rates.gets, 94 * kGigabit);
+    EXPECT_THAT(paced.notes,
+                ElementsAre(HasSubstr("one: each queue pair is paced at 2 Gbit/s"),
+                            HasSubstr("many: its limit of 2 Gbit/s for each queue pair is not simulated")));
+}
+
+// The device has one level less than the policy: the class's node is left out, its leaves are not.
+TEST(SimulatePolicy, AFoldedClassIsTheSumOfItsLeaves)
+{
+    Target target = default_target();
+    target.capabilities.max_depth = 2;
+    const SimulatedStep step = simulated(
+        "qos-levels:\n  - {name: DEFAULT}\n  - {name: rpc, schedule: {fair-by: process}}\n", {"rpc*2=30Gbps"}, target);
+    const SimulatedLevel& rpc = level_of(step, "rpc");
+    EXPECT_FALSE(rpc.attributes);
+    EXPECT_EQ(rpc.senders, 2U);
+    EXPECT_DOUBLE_EQ(rpc.rates.gets, 60 * kGigabit);
+    EXPECT_EQ(rpc.limit.kind, Limit::Kind::Demand);
+}
+
+TEST(SimulatePolicy, KnowsWhatMayBeNamed)
+{
+    EXPECT_THAT(level_names(*policy_of(kTenants)),
+                ElementsAre("DEFAULT", "rpc", "bulk", "storage", "storage.responder"));
+}
+
+TEST(SimulateCheck, PacketsAgree)
+{
+    const LoadedTree loaded = loaded_policy(kTenants, {"rpc*8=1Gbps,rpc=inf,bulk=inf,storage=3Gbps"});
+    const Deviation deviation = check_by_packets(loaded, Bandwidth::from_gbps(100));
+    EXPECT_LT(deviation.percent, 1.0);
+    EXPECT_GE(deviation.compared, 12U);
+    EXPECT_FALSE(deviation.path.empty());
+    EXPECT_EQ(deviation.too_slow, 0U);
+    EXPECT_EQ(check_by_packets({}, Bandwidth::from_gbps(100)).compared, 0U);
+    EXPECT_EQ(check_by_packets(loaded, Bandwidth()).compared, 0U);
+    EXPECT_EQ(check_by_packets(loaded_policy(kTenants, {"bulk=1Mbps"}), Bandwidth::from_gbps(100)).too_slow, 3U);
+}
+
+TEST(SimulateTimes, TheLastStepLastsAsLongAsTheOneBefore)
+{
+    using std::chrono::seconds;
+    Loads loads;
+    loads.steps = {{seconds(10), "a", {}}, {seconds(40), "b", {}}};
+    std::vector<SimulatedStep> steps(2);
+    set_times(loads, steps);
+    EXPECT_EQ(steps[0].until, seconds(40));
+    EXPECT_EQ(steps[1].until, seconds(70));
+    EXPECT_EQ(steps[1].use, "b");
+    loads.until = seconds(41);
+    set_times(loads, steps);
+    EXPECT_EQ(steps[1].until, seconds(41));
+    loads.steps.resize(1);
+    steps.resize(1);
+    loads.until.reset();
+    set_times(loads, steps);
+    EXPECT_GT(steps[0].until, steps[0].at);
+}
+
+TEST(SimulateWords, RatesAndTimes)
+{
+    EXPECT_EQ(rate_in_words(100e6 / 3), "33.333 Gbit/s");
+    EXPECT_EQ(rate_in_words(999'999.9999), "1 Gbit/s");
+    EXPECT_EQ(rate_in_words(1500), "1.5 Mbit/s");
+    EXPECT_EQ(asked_in_words(0), "");
+    EXPECT_EQ(asked_in_words(INFINITY), "unlimited");
+    using std::chrono::milliseconds;
+    EXPECT_EQ(time_in_words(milliseconds(0)), "0 s");
+    EXPECT_EQ(time_in_words(milliseconds(1500)), "1500 ms");
+    EXPECT_EQ(time_in_words(milliseconds(90'000)), "90 s");
+    EXPECT_EQ(time_in_words(milliseconds(120'000)), "2 min");
+    EXPECT_EQ(time_in_words(milliseconds(7'200'000)), "2 h");
+    EXPECT_EQ(senders_in_words(1, FairBy::Process), "1 process");
+    EXPECT_EQ(senders_in_words(2, FairBy::Process), "2 processes");
+    EXPECT_EQ(senders_in_words(2, FairBy::None), "2 queue pairs");
+}
+
+SimulationReport sample_report()
+{
+    SimulationReport report;
+    report.offline = true;
+    report.note = "who would get what with policy.yaml on a device";
+    const LoadedTree loaded = loaded_policy(kTenants, {"rpc*8=1Gbps,rpc=inf,bulk=inf,storage=3Gbps,DEFAULT=inf"});
+    SimulatedPort port{"mlx5_0/1", Bandwidth::from_gbps(100), {"one note"}, {}};
+    port.steps.push_back(simulate_step(loaded, port.link_speed));
+    port.steps.back().deviation = Deviation{ElementPath("/tenants/rpc"), 50e6, 49.9e6, 0.2, 7, 1};
+    report.ports.push_back(port);
+    return report;
+}
+
+SimulationReport sample_over_time()
+{
+    SimulationReport report = sample_report();
+    report.over_time = true;
+    auto& steps = report.ports[0].steps;
+    steps[0].deviation.reset();
+    steps.insert(steps.begin(), simulated(kTenants, {"bulk=inf"}));
+    steps[0].use = "night";
+    steps[0].until = steps[1].at = std::chrono::seconds(60);
+    steps[1].until = std::chrono::seconds(120);
+    return report;
+}
+
+TEST(SimulateGolden, Text)
+{
+    expect_golden("ctl/simulate.txt", render_simulation(sample_report(), Colour::Off));
+    expect_golden("ctl/simulate-steps.txt", render_simulation(sample_over_time(), Colour::Off));
+}
+
+TEST(SimulateGolden, Json)
+{
+    expect_golden("ctl/simulate.json", to_text(simulation_json(sample_report())));
+    const Json steps = simulation_json(sample_over_time()).at("devices").at(0).at("steps");
+    EXPECT_EQ(steps.at(1).at("at"), 60'000);
+    EXPECT_EQ(steps.at(0).at("use"), "night");
+    EXPECT_FALSE(steps.at(0).contains("check"));
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,236 @@
+#include "tools/rdma-qosctl/why.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.h"
+#include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/render.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using rdmaqos::test::expect_golden;
+using test::dict;
+using testing::HasSubstr;
+
+// The sample with one session that has one queue pair in this leaf.
+WhyReport report_of(World world, const std::string& level, const std::string& leaf, std::vector<bus::Dict> queue_pairs)
+{
+    SessionView& session = world.sessions.front();
+    session.level = level;
+    session.queue_pairs = std::move(queue_pairs);
+    WhyReport report;
+    report.target = "4711";
+    report.sessions = {explain_session(world, session)};
+    EXPECT_EQ(report.sessions[0].leaves.size(), 1U);
+    EXPECT_EQ(report.sessions[0].leaves[0].leaf, leaf);
+    return report;
+}
+
+bus::Dict queue_pair(std::uint32_t number, const std::string& level, const std::string& leaf)
+{
+    return dict({{"device", "mlx5_0/1"}, {"number", number}, {"level", level}, {"leaf", leaf}, {"enforced", true}});
+}
+
+// All queue pairs in the leaf of the sample's process.
+std::vector<bus::Dict> both()
+{
+    return {queue_pair(17, "rpc", "/tenants/rpc/pid:4711"), queue_pair(18, "rpc", "/tenants/rpc/pid:4711")};
+}
+
+TreeElementView* find(World& world, const std::string& path)
+{
+    auto& tree = world.devices[0].tree;
+    const auto found =
+        std::find_if(tree.begin(), tree.end(), [&](const TreeElementView& element) { return element.path == path; });
+    return found == tree.end() ? nullptr : &*found;
+}
+
+void expect_texts(const std::string& name, const WhyReport& report)
+{
+    expect_golden("ctl/why-" + name + ".txt", render_why(report, Colour::Off));
+    expect_golden("ctl/why-" + name + ".json", to_text(why_json(report)));
+}
+
+TEST(Why, CappedWhenNobodyElseSends)
+{
+    World world = test::sample_world();
+    find(world, "/bulk")->queue_pairs = 0;
+    auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Capped);
+    EXPECT_EQ(leaf.alone, Bandwidth::from_gbps(40));
+    EXPECT_THAT(leaf.advice, HasSubstr("`max-rate` of level rpc"));
+    report.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(39), Bandwidth::from_mbps(200)}};
+    expect_texts("capped", report);
+}
+
+TEST(Why, CappedByASchedulingNode)
+{
+    World world = test::sample_world();
+    find(world, "/bulk")->queue_pairs = 0;
+    find(world, "/tenants/rpc")->max_rate.reset();
+    const auto report =
+        report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    EXPECT_THAT(report.sessions[0].leaves[0].advice, HasSubstr("`max-rate` of scheduling node tenants"));
+}
+
+TEST(Why, CrowdedByItsOwnClass)
+{
+    World world = test::sample_world();
+    for (int pid = 1; pid <= 7; ++pid) {
+        world.devices[0].tree.push_back(
+            {"/tenants/rpc/pid:" + std::to_string(pid), "/tenants/rpc", ElementKind::Leaf, 1, std::nullopt, 3, false});
+    }
+    auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711",
+                            both());
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
+    EXPECT_EQ(leaf.own, Bandwidth::from_gbps(5)) << "an eighth of 40 Gbit/s";
+    EXPECT_THAT(leaf.advice, HasSubstr("the class itself is full"));
+    report.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(12), Bandwidth::from_gbps(1)}};
+    report.advice = advice_by_use(report.sessions, report.ports);
+    ASSERT_EQ(report.advice.size(), 1U);
+    expect_texts("crowded", report);
+    report.ports[0].transmits = Bandwidth::from_gbps(95);
+    EXPECT_TRUE(advice_by_use(report.sessions, report.ports).empty());
+}
+
+TEST(Why, CrowdedByAnotherClass)
+{
+    const auto report = report_of(test::sample_world(), "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
+    EXPECT_EQ(leaf.own, Bandwidth::from_gbps(60)) << "rpc is capped at 40 Gbit/s, the rest is left";
+    EXPECT_EQ(leaf.verdict, "crowded: /bulk has share 30 of 100 beside another that sends");
+    EXPECT_THAT(leaf.advice, HasSubstr("raise the share of /bulk"));
+}
+
+TEST(Why, CrowdedInsideALeaf)
+{
+    World world = test::sample_world();
+    find(world, "/tenants/rpc/others")->queue_pairs = 10;
+    find(world, "/tenants/rpc/pid:4711")->queue_pairs = 0;
+    const auto report =
+        report_of(world, "rpc", "/tenants/rpc/others", {queue_pair(17, "rpc", "/tenants/rpc/others")});
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
+    EXPECT_EQ(leaf.others_in_leaf, 9U);
+    EXPECT_EQ(leaf.own, Bandwidth::from_gbps(4)) << "one of ten queue pairs";
+    EXPECT_THAT(leaf.advice, HasSubstr("raise `leaf-budget` of level rpc"));
+    expect_texts("in-others", report);
+}
+
+TEST(Why, PacedByItsQueuePairs)
+{
+    bus::Dict paced = queue_pair(18, "bulk", "/bulk");
+    paced.set("rate", std::uint64_t{2'500'000});
+    const auto report = report_of(test::sample_world(), "bulk", "/bulk", {paced});
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Paced);
+    EXPECT_EQ(leaf.own, Bandwidth::from_mbps(2500));
+    EXPECT_THAT(leaf.advice, HasSubstr("`per-queue-pair: max-rate` of level bulk"));
+}
+
+TEST(Why, NothingHoldsIt)
+{
+    World world = test::sample_world();
+    find(world, "/tenants/rpc/pid:4711")->queue_pairs = 0;
+    const auto report = report_of(world, "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});
+    EXPECT_EQ(report.sessions[0].leaves[0].narrowness, Narrowness::Nothing);
+    expect_texts("free", report);
+}
+
+struct OutsideCase {
+    const char* name;
+    void (*edit)(World&, bus::Dict&);
+    const char* advice;
+};
+
+class WhyOutside : public testing::TestWithParam<OutsideCase> {};
+
+TEST_P(WhyOutside, SaysWhatToDo)
+{
+    World world = test::sample_world();
+    bus::Dict lost =
+        dict({{"device", "mlx5_0/1"}, {"number", 17U}, {"level", "rpc"}, {"enforced", false}, {"reason", "no room"}});
+    GetParam().edit(world, lost);
+    const auto report = report_of(world, "rpc", "", {lost});
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Outside);
+    EXPECT_THAT(leaf.verdict, HasSubstr("not in the tree: no room"));
+    EXPECT_THAT(leaf.advice, HasSubstr(GetParam().advice));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Reasons, WhyOutside,
+    testing::Values(OutsideCase{"refused", [](World&, bus::Dict&) {}, "`rdma-qosctl reconcile mlx5_0/1` tries again"},
+                    OutsideCase{"no_schedule", [](World&, bus::Dict& qp) { qp.set("level", "DEFAULT"); },
+                                "level DEFAULT has no `schedule`"},
+                    OutsideCase{"monitor", [](World& world, bus::Dict&) { world.manager.mode = "monitor"; },
+                                "`mode: enforce`"},
+                    OutsideCase{"detached", [](World& world, bus::Dict&) { world.sessions[0].state = "detached"; },
+                                "register again"},
+                    OutsideCase{"no_attach", [](World& world, bus::Dict&) { world.devices[0].attach_mode = "none"; },
+                                "cannot attach queue pairs"}),
+    [](const auto& instance) { return instance.param.name; });
+
+TEST(Why, NotEnforced)
+{
+    const auto report = report_of(test::sample_world(), "rpc", "",
+                                  {dict({{"device", "mlx5_0/1"},
+                                         {"number", 17U},
+                                         {"level", "rpc"},
+                                         {"enforced", false},
+                                         {"reason", "the device refused it: cp\x1b[31m"}})});
+    expect_texts("not-enforced", report);
+}
+
+TEST(Why, WithoutQueuePairsAndWithoutASession)
+{
+    World world = test::sample_world();
+    world.sessions[0].queue_pairs.clear();
+    WhyReport report;
+    report.target = "job-7.scope";
+    report.sessions = {explain_session(world, world.sessions[0])};
+    expect_texts("idle", report);
+
+    WhyReport nobody;
+    nobody.target = "99";
+    nobody.unregistered = "process 99 (ib_send_bw) has not registered";
+    nobody.advice = {"if it registered, it would be in level DEFAULT"};
+    expect_texts("unregistered", nobody);
+}
+
+std::vector<std::uint64_t> ids(const World& world, const std::string& target)
+{
+    std::vector<std::uint64_t> result;
+    for (const auto* session : sessions_of(world, target)) {
+        result.push_back(session->id);
+    }
+    return result;
+}
+
+TEST(Why, WhoIsMeant)
+{
+    World world = test::sample_world();
+    world.sessions.push_back(test::sample_session_bulk());
+    using Ids = std::vector<std::uint64_t>;
+    EXPECT_EQ(ids(world, "4711"), Ids{3}) << "a pid";
+    EXPECT_EQ(ids(world, "99"), Ids{12}) << "a queue pair";
+    EXPECT_EQ(ids(world, "qp:17"), Ids{3});
+    EXPECT_EQ(ids(world, "mlx5_0:99"), Ids{12});
+    EXPECT_EQ(ids(world, "mlx5_0/1:99"), Ids{12});
+    EXPECT_EQ(ids(world, "mlx5_1:99"), Ids{});
+    EXPECT_EQ(ids(world, "mlx5_9:99"), Ids{});
+    EXPECT_EQ(ids(world, "job-7.scope"), Ids{3});
+    EXPECT_EQ(ids(world, "job-*"), Ids{3});
+    EXPECT_EQ(ids(world, "*"), Ids{3}) << "a session without a unit is in none";
+    EXPECT_EQ(ids(world, "12345"), Ids{});
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,66 @@
+#include "policy/changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/policy/reader_support.h"
+
+namespace rdmaqos {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Warnings are welcome: what has no effect is compared all the same.
+Policy policy(const std::string& levels)
+{
+    const auto read = test::read_body("scheduling-nodes:\n  - {name: tenants, share: 70}\nqos-levels:\n" + levels);
+    EXPECT_TRUE(read.value) << test::shown(read);
+    return read.value ? *read.value : Policy{};
+}
+
+TEST(LevelChanges, EveryPropertyIsNamed)
+{
+    const auto before = policy("  - {name: DEFAULT, sl: 0}\n"
+                               "  - name: rpc\n    sl: 3\n    mtu-limit: 4096\n    dscp: 26\n    pkey: [0x1234]\n"
+                               "    schedule: {parent: tenants, share: 60, max-rate: 40Gbps, fair-by: process, "
+                               "leaf-budget: 64, responder: {share: 20}}\n"
+                               "    per-queue-pair: {max-rate: 5Gbps, max-burst: 64KiB}\n"
+                               "    message-model: low-latency\n");
+    const auto after = policy("  - {name: DEFAULT, sl: 0}\n"
+                              "  - name: rpc\n    sl: 4\n    rate-limit: 40Gbps\n    packet-life: 16\n    pkey: [0x1234]\n"
+                              "    schedule: {share: 60, min-rate: 10Gbps, fair-by: user, "
+                              "responder: {share: 20, max-rate: 20Gbps}}\n"
+                              "    per-queue-pair: {max-rate: 4Gbps}\n"
+                              "    allow: {user: [alice]}\n");
+    EXPECT_THAT(level_changes(before, after),
+                ElementsAre("level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
+                            "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
+                            "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, fair-by process -> user, "
+                            "leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
+                            "per-queue-pair max-rate 5 Gbit/s -> 4 Gbit/s, per-queue-pair max-burst 65536 -> none, "
+                            "message-model low-latency -> none, allow everyone -> user alice"));
+    EXPECT_THAT(level_changes(after, after), IsEmpty());
+}
+
+TEST(LevelChanges, NewAndGoneLevels)
+{
+    const auto before = policy("  - {name: DEFAULT, sl: 0}\n  - {name: old, sl: 1}\n");
+    const auto after = policy("  - {name: Default, sl: 0}\n"
+                              "  - {name: backup, sl: 5, schedule: {share: 10, max-rate: 20Gbps}}\n"
+                              "  - {name: bare}\n");
+    EXPECT_THAT(level_changes(before, after),
+                ElementsAre("level backup: new (sl 5, parent the root, share 10, max-rate 20 Gbit/s)",
+                            "level bare: new", "level old: gone"));
+}
+
+TEST(LevelChanges, ALevelThatJoinsTheTree)
+{
+    const auto before = policy("  - {name: DEFAULT, sl: 0}\n");
+    const auto after = policy("  - {name: DEFAULT, sl: 0, schedule: {share: 5}}\n");
+    EXPECT_THAT(level_changes(before, after),
+                ElementsAre("level DEFAULT: parent none -> the root, share none -> 5"));
+}
+
+}    // namespace
+}    // namespace rdmaqos

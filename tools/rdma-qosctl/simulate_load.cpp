@@ -1,0 +1,83 @@
+#include "tools/rdma-qosctl/simulate_load.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace rdmaqos::ctl::loading {
+
+std::string_view noun_of(FairBy fair_by)
+{
+    switch (fair_by) {
+    case FairBy::Process:
+        return "process";
+    case FairBy::User:
+        return "user";
+    case FairBy::Unit:
+        return "unit";
+    case FairBy::None:
+    case FairBy::QueuePair:
+        break;
+    }
+    return "queue-pair";
+}
+
+bool has_many_queue_pairs(FairBy fair_by)
+{
+    return fair_by != FairBy::None && fair_by != FairBy::QueuePair;
+}
+
+bool caps_by_leaves(const Capabilities& capabilities)
+{
+    const auto& paced = capabilities.pacing.supported_types;
+    return capabilities.rate_caps &&
+           !std::includes(paced.begin(), paced.end(), capabilities.attachable.begin(), capabilities.attachable.end());
+}
+
+std::optional<Bandwidth> limited_by_pacing(LoadedTree& loaded, std::string_view level, FairBy fair_by,
+                                           const Capabilities& capabilities, std::optional<Bandwidth> cap,
+                                           std::optional<Bandwidth> rate)
+{
+    if (!cap) {
+        return rate;
+    }
+    if (has_many_queue_pairs(fair_by)) {
+        add_note(loaded, fmt::format("{}: its limit of {} for each queue pair is not simulated, as a {} may have any "
+                                     "number of them",
+                                     level, to_string(*cap), noun_of(fair_by)));
+        return rate;
+    }
+    if (caps_by_leaves(capabilities) || capabilities.pacing.supported_types.empty()) {
+        return rate;
+    }
+    add_note(loaded, fmt::format("{}: each queue pair is paced at {}, so it asks for no more", level, to_string(*cap)));
+    return rate ? std::min(*rate, *cap) : cap;
+}
+
+void add_demand(LoadedTree& loaded, const ElementPath& leaf, std::size_t senders, std::optional<Bandwidth> rate)
+{
+    loaded.senders[leaf] += senders;
+    const auto [entry, is_new] = loaded.demands.try_emplace(leaf, rate);
+    if (!is_new) {
+        entry->second = entry->second && rate
+                            ? std::optional(Bandwidth::from_kbps(entry->second->kbps() + rate->kbps()))
+                            : std::nullopt;
+    }
+}
+
+void add_note(LoadedTree& loaded, std::string note)
+{
+    if (std::find(loaded.notes.begin(), loaded.notes.end(), note) == loaded.notes.end()) {
+        loaded.notes.push_back(std::move(note));
+    }
+}
+
+void add_outside(LoadedTree& loaded, std::string_view level, std::string_view why)
+{
+    OutsideLevel outside{std::string(level), std::string(why)};
+    if (std::find(loaded.outside.begin(), loaded.outside.end(), outside) == loaded.outside.end()) {
+        loaded.outside.push_back(std::move(outside));
+    }
+}
+
+}    // namespace rdmaqos::ctl::loading

@@ -1,0 +1,402 @@
+#include "tools/rdma-qosctl/why.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/text.h"
+#include "lib/model/solver.h"
+#include "tools/rdma-qosctl/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// Shares and pacing come in whole numbers; less than this is no difference.
+constexpr double kNoticeable = 0.001;
+
+bool is_less(Bandwidth a, Bandwidth b)
+{
+    return static_cast<double>(a.kbps()) < static_cast<double>(b.kbps()) * (1 - kNoticeable);
+}
+
+const DeviceView* find_device_by_key(const World& world, const std::string& key)
+{
+    const auto found = std::find_if(world.devices.begin(), world.devices.end(),
+                                    [&](const DeviceView& device) { return device.key() == key; });
+    return found == world.devices.end() ? nullptr : &*found;
+}
+
+// "level rpc", or the scheduling node of that path.
+std::string owner_of_cap(const World& world, const std::string& path)
+{
+    for (const auto& level : world.manager.levels) {
+        if (text_of(level, "class") == path) {
+            return fmt::format("`max-rate` of level {}", text_of(level, "name"));
+        }
+    }
+    const std::string name(ElementPath(path).name());
+    return name.find(':') != std::string::npos ? fmt::format("the limit of each queue pair ({})", name)
+                                               : fmt::format("`max-rate` of scheduling node {}", name);
+}
+
+// The tree of a device as the solver takes it, and who is active in it.
+class ActiveTree {
+public:
+    explicit ActiveTree(const DeviceView& device) : link_speed_(device.link_speed)
+    {
+        for (const auto& element : device.tree) {
+            const ElementPath path(element.path);
+            tree_[path] =
+                Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
+            queue_pairs_[path] = element.queue_pairs;
+        }
+        for (const auto& [path, count] : queue_pairs_) {
+            if (count > 0) {
+                active_[path] = std::nullopt;
+                for (ElementPath above = path; !above.empty() && tree_.contains(above); above = tree_.at(above).parent) {
+                    busy_paths_.insert(above);
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] bool contains(const ElementPath& path) const { return tree_.contains(path); }
+    [[nodiscard]] std::uint32_t queue_pairs(const ElementPath& leaf) const { return queue_pairs_.at(leaf); }
+    [[nodiscard]] Allocation alone(const ElementPath& leaf) const { return rates({{leaf, std::nullopt}}).at(leaf); }
+    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return rates(active_).at(leaf); }
+
+    // From the root to the leaf.
+    [[nodiscard]] std::vector<WhyStep> way_to(const ElementPath& leaf) const
+    {
+        std::vector<WhyStep> steps;
+        for (ElementPath path = leaf; !path.empty(); path = tree_.at(path).parent) {
+            const Element& element = tree_.at(path);
+            WhyStep step;
+            step.path = path.text();
+            step.max_rate = element.attributes.max_rate;
+            if (!path.is_root()) {
+                step.share = element.attributes.share;
+                step.share_of = weight(element);
+                add_siblings(path, element, step);
+            }
+            steps.push_back(std::move(step));
+        }
+        std::reverse(steps.begin(), steps.end());
+        return steps;
+    }
+
+private:
+    [[nodiscard]] static std::uint32_t weight(const Element& element)
+    {
+        return std::max(1U, element.attributes.share);
+    }
+
+    [[nodiscard]] Allocations rates(const Demands& demands) const { return solve(tree_, link_speed_, demands); }
+
+    void add_siblings(const ElementPath& path, const Element& element, WhyStep& step) const
+    {
+        for (const auto& other : busy_paths_) {
+            const Element& sibling = tree_.at(other);
+            if (other != path && sibling.parent == element.parent) {
+                step.share_of += weight(sibling);
+                step.siblings.push_back(fmt::format("{} (share {})", other.name(), weight(sibling)));
+            }
+        }
+    }
+
+    Tree tree_;
+    Bandwidth link_speed_;
+    std::map<ElementPath, std::uint32_t> queue_pairs_;
+    Demands active_;
+    std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
+};
+
+void mark_narrowest_cap(WhyLeaf& leaf)
+{
+    WhyStep* narrowest = nullptr;
+    for (auto& step : leaf.steps) {
+        if (step.max_rate && *step.max_rate < leaf.link_speed &&
+            (narrowest == nullptr || *step.max_rate < *narrowest->max_rate)) {
+            narrowest = &step;
+        }
+    }
+    if (narrowest != nullptr) {
+        narrowest->is_narrowest_cap = true;
+    }
+}
+
+// The step where most is lost to others: the smallest part of its parent.
+const WhyStep* most_crowded(const WhyLeaf& leaf)
+{
+    const WhyStep* worst = nullptr;
+    const auto part = [](const WhyStep& step) {
+        return static_cast<double>(std::max(1U, *step.share)) / static_cast<double>(step.share_of);
+    };
+    for (const auto& step : leaf.steps) {
+        if (!step.siblings.empty() && (worst == nullptr || part(step) < part(*worst))) {
+            worst = &step;
+        }
+    }
+    return worst;
+}
+
+void judge_outside(const World& world, const SessionView& session, const std::string& reason, WhyLeaf& leaf)
+{
+    leaf.narrowness = Narrowness::Outside;
+    leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
+                               reason.empty() ? "not in the tree" : fmt::format("not in the tree: {}", reason));
+    const DeviceView* device = find_device_by_key(world, leaf.device);
+    const auto level = std::find_if(world.manager.levels.begin(), world.manager.levels.end(), [&](const auto& each) {
+        return equals_ignoring_case(text_of(each, "name"), leaf.level);
+    });
+    if (session.state == "detached") {
+        leaf.advice = "the process has to register again; restart it if it does not";
+    } else if (world.manager.mode == "monitor") {
+        leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
+    } else if (level != world.manager.levels.end() && text_of(*level, "class").empty()) {
+        leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
+                                  "(`rdma-qosctl levels`)",
+                                  leaf.level);
+    } else if (device != nullptr && device->attach_mode == "none") {
+        leaf.advice = "this device cannot attach queue pairs; use another one, or update its firmware";
+    } else {
+        leaf.advice = fmt::format("`rdma-qosctl devices {}` shows what the device refuses; `rdma-qosctl reconcile {}` "
+                                  "tries again",
+                                  leaf.device, leaf.device);
+    }
+}
+
+void judge_crowded(const World& world, WhyLeaf& leaf)
+{
+    leaf.narrowness = Narrowness::Crowded;
+    const WhyStep* step = most_crowded(leaf);
+    const auto class_of_leaf = [&]() -> std::string {
+        for (const auto& level : world.manager.levels) {
+            if (equals_ignoring_case(text_of(level, "name"), leaf.level)) {
+                return text_of(level, "class");
+            }
+        }
+        return {};
+    };
+    if (leaf.others_in_leaf > 0 && (step == nullptr || leaf.others_in_leaf >= step->siblings.size())) {
+        leaf.verdict = fmt::format("crowded: {} of others in the same leaf {}, which compete queue pair by queue pair; "
+                                   "of {} its own {} {}",
+                                   counted(leaf.others_in_leaf, "queue pair"), leaf.leaf, to_string(leaf.busy),
+                                   counted(leaf.queue_pairs.size(), "queue pair"),
+                                   leaf.queue_pairs.size() == 1 ? "gets its part" : "get their part");
+        leaf.advice = ElementPath(leaf.leaf).name() == "others"
+                          ? fmt::format("raise `leaf-budget` of level {}, so that it gets a leaf of its own", leaf.level)
+                          : fmt::format("`fair-by: process` on level {} gives every process a leaf of its own",
+                                        leaf.level);
+        return;
+    }
+    if (step == nullptr) {
+        leaf.verdict = "crowded";
+        return;
+    }
+    leaf.verdict = fmt::format("crowded: {} has share {} of {} beside {}", step->path, std::max(1U, *step->share),
+                               step->share_of,
+                               step->siblings.size() == 1 ? "another that sends"
+                                                          : fmt::format("{} others that send", step->siblings.size()));
+    const bool in_class = ElementPath(step->path).parent().text() == class_of_leaf();
+    leaf.advice = in_class ? fmt::format("the class itself is full: raise the share, `min-rate` or `max-rate` of level "
+                                         "{}, or move some of its {} processes to another level",
+                                         leaf.level, step->siblings.size() + 1)
+                           : fmt::format("raise the share of {}, or give it a `min-rate`; `rdma-qosctl simulate` shows "
+                                         "what that takes from the others",
+                                         step->path);
+}
+
+void judge(const World& world, WhyLeaf& leaf)
+{
+    if (leaf.paced && is_less(*leaf.paced, leaf.own)) {
+        leaf.narrowness = Narrowness::Paced;
+        leaf.verdict = fmt::format("paced: its {} may send {} together", counted(leaf.queue_pairs.size(), "queue pair"),
+                                   to_string(*leaf.paced));
+        leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
+        leaf.own = *leaf.paced;
+        return;
+    }
+    if (is_less(leaf.own, leaf.alone)) {
+        judge_crowded(world, leaf);
+        return;
+    }
+    if (is_less(leaf.alone, leaf.link_speed)) {
+        leaf.narrowness = Narrowness::Capped;
+        const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
+                                      [](const WhyStep& step) { return step.is_narrowest_cap; });
+        const std::string path = cap != leaf.steps.end() ? cap->path : leaf.leaf;
+        leaf.verdict = fmt::format("capped: {} may send {}, and nobody else takes from it", path, to_string(leaf.alone));
+        leaf.advice = fmt::format("raise {}", owner_of_cap(world, path));
+        return;
+    }
+    leaf.verdict = fmt::format("nothing in the tree holds it: it may have the whole port, {}", to_string(leaf.alone));
+    leaf.advice = "what it does not reach is lost elsewhere: the program, PCIe, the network or the other end";
+}
+
+// Queue pairs of a session with the same device, leaf and level.
+struct Group {
+    std::string device;
+    std::string leaf;
+    std::string level;
+
+    friend auto operator<=>(const Group&, const Group&) = default;
+};
+
+WhyLeaf explain_group(const World& world, const SessionView& session, const Group& group,
+                      const std::vector<const bus::Dict*>& queue_pairs)
+{
+    WhyLeaf leaf;
+    leaf.device = group.device;
+    leaf.leaf = group.leaf;
+    leaf.level = group.level;
+    bool all_paced = true;
+    std::uint64_t paced_kbps = 0;
+    for (const auto* queue_pair : queue_pairs) {
+        leaf.queue_pairs.push_back(number_of(*queue_pair, "number"));
+        const auto rate = rate_of(*queue_pair, "rate");
+        all_paced = all_paced && rate.has_value();
+        paced_kbps += rate ? rate->kbps() : 0;
+    }
+    const DeviceView* device = find_device_by_key(world, group.device);
+    const ElementPath path(group.leaf);
+    if (device != nullptr) {
+        leaf.link_speed = device->link_speed;
+    }
+    const ActiveTree tree = device != nullptr ? ActiveTree(*device) : ActiveTree(DeviceView{});
+    if (group.leaf.empty() || !tree.contains(path)) {
+        judge_outside(world, session, text_of(*queue_pairs.front(), "reason"), leaf);
+        return leaf;
+    }
+    const std::uint64_t in_leaf = std::max<std::uint64_t>(tree.queue_pairs(path), leaf.queue_pairs.size());
+    leaf.others_in_leaf = in_leaf - leaf.queue_pairs.size();
+    leaf.steps = tree.way_to(path);
+    mark_narrowest_cap(leaf);
+    leaf.alone = tree.alone(path).rate();
+    leaf.busy = tree.busy(path).rate();
+    leaf.own = Bandwidth::from_kbps(leaf.busy.kbps() * leaf.queue_pairs.size() / in_leaf);
+    if (all_paced) {
+        leaf.paced = Bandwidth::from_kbps(paced_kbps);
+    }
+    judge(world, leaf);
+    return leaf;
+}
+
+std::optional<std::uint64_t> queue_pair_number(std::string_view target, std::string& device)
+{
+    const auto colon = target.rfind(':');
+    if (colon == std::string_view::npos) {
+        return std::nullopt;
+    }
+    device = target.substr(0, colon) == "qp" ? "" : std::string(target.substr(0, colon));
+    return parse_number(target.substr(colon + 1));
+}
+
+bool has_queue_pair(const World& world, const SessionView& session, std::uint64_t number, const std::string& device)
+{
+    return std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
+        if (number_of(queue_pair, "number") != number) {
+            return false;
+        }
+        const auto named = find_device(world, device);
+        return device.empty() || (named && (*named)->key() == text_of(queue_pair, "device"));
+    });
+}
+
+}    // namespace
+
+std::string_view to_string(Narrowness narrowness)
+{
+    switch (narrowness) {
+    case Narrowness::Nothing:
+        return "nothing";
+    case Narrowness::Paced:
+        return "paced";
+    case Narrowness::Capped:
+        return "capped";
+    case Narrowness::Crowded:
+        return "crowded";
+    case Narrowness::Outside:
+        return "outside";
+    }
+    return "";
+}
+
+double PortUse::utilisation() const
+{
+    return link_speed.is_zero() ? 0 : static_cast<double>(transmits.kbps()) / static_cast<double>(link_speed.kbps());
+}
+
+std::vector<std::string> advice_by_use(const std::vector<WhySession>& sessions, const std::vector<PortUse>& ports)
+{
+    constexpr double kFull = 0.8;
+    std::vector<std::string> advice;
+    for (const auto& port : ports) {
+        const bool crowded = std::any_of(sessions.begin(), sessions.end(), [&](const WhySession& session) {
+            return std::any_of(session.leaves.begin(), session.leaves.end(), [&](const WhyLeaf& leaf) {
+                return leaf.device == port.device && leaf.narrowness == Narrowness::Crowded;
+            });
+        });
+        if (crowded && port.utilisation() < kFull) {
+            advice.push_back(fmt::format("{} is not full now ({:.0f} %), so others do not take from it at the moment: "
+                                         "look at caps, the program, PCIe, the network and the other end",
+                                         port.device, 100 * port.utilisation()));
+        }
+    }
+    return advice;
+}
+
+WhySession explain_session(const World& world, const SessionView& session)
+{
+    WhySession result;
+    result.session = session;
+    std::map<Group, std::vector<const bus::Dict*>> groups;
+    for (const auto& queue_pair : session.queue_pairs) {
+        groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level")}].push_back(
+            &queue_pair);
+    }
+    for (const auto& [group, queue_pairs] : groups) {
+        result.leaves.push_back(explain_group(world, session, group, queue_pairs));
+    }
+    if (groups.empty()) {
+        result.note = "no queue pair is attached: what it sends is outside the tree";
+    }
+    return result;
+}
+
+std::vector<const SessionView*> sessions_of(const World& world, const std::string& target)
+{
+    std::string device;
+    const auto named_queue_pair = queue_pair_number(target, device);
+    const auto number = parse_number(target);
+    std::vector<const SessionView*> found;
+    const auto collect = [&](auto matches) {
+        for (const auto& session : world.sessions) {
+            if (matches(session)) {
+                found.push_back(&session);
+            }
+        }
+    };
+    if (number) {
+        collect([&](const SessionView& session) { return session.owner.pid == *number; });
+        if (found.empty()) {
+            collect([&](const SessionView& session) { return has_queue_pair(world, session, *number, ""); });
+        }
+        return found;
+    }
+    if (named_queue_pair) {
+        collect([&](const SessionView& session) { return has_queue_pair(world, session, *named_queue_pair, device); });
+    }
+    if (found.empty()) {
+        collect([&](const SessionView& session) {
+            return !session.owner.unit.empty() &&
+                   (session.owner.unit == target || glob_matches(target, session.owner.unit));
+        });
+    }
+    return found;
+}
+
+}    // namespace rdmaqos::ctl
