@@ -1,5 +1,7 @@
 #include "tests/unit/policy/generated_files.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -257,44 +259,58 @@ const std::vector<Object>& other_objects()
     return kObjects;
 }
 
-// clang-format off
+// Good for one key, bad for the next; two blanks or a line end between them.
+constexpr std::string_view kValues = R"---(
+null  ~  "null"  true  FALSE  tRuE  "false"  yes  0  1  -1  2  5  6  15  16  24  25  63  64  127  128  254
+255  256  4095  4096  4097  32768  65535  65536  86400  1000000  1000001  10000000  10000001  4294967294
+4294967295  4294967296  9223372036854775807  18446744073709551615  18446744073709551616  0x10  0X10  0x  010
+0o17  1e1  1.0  1.5  +5  1_000  '1'  '2'  '5'  '16'  '0'  ' 7 '  '0x8000'  '4294967295'
+'99999999999999999999'  abc  ""  ' '  ' a'  "a\x01b"  a/b  a/P1  a/P0  a/P255  a/P256  a/p0x1f  /P1  a/Pz
+others  Others  x.Responder  x.responder.y  a.service  7-9  9-7  7 - 9  ' 7 - 9 '  7-  7-9-11  0-200
+0x0-0xFFFF  0-0x10000  7-99999999999999999999  '1,2'  1Gbps  25 gbps  0Gbps  0.0Gbps  1.5kbps  1kbps  1bps
+999kbps  1Mbps  5Mbpss  1e3Gbps  -5Gbps  2000000Gbps  99999999999999999999Gbps  40Gbps  2.5Gbps  3Gbps
+0.0000000001Gbps  1.Gbps  5Tbps  64KiB  64kib  4KiB  1GiB  4GiB  64XB  64 B  0B  0.3KiB  0x40  '0X40'  256B
+2 KB  60s  5 min  1MS  25h  0s  1.5s  0.0001s  60  1d  unlimited  UNLIMITED  device-default  Device-Default
+none  process  Process  queue-pair  queue_pair  host  subnet-manager  SubNet-Manager  low-latency  default  CA
+self  SELF  switch  tcp  UDP  ib  rc  RC  raw-packet  enforce  Monitor  error  degrade  auto  shared
+per-process  whole  divide  ethernet  InfiniBand  sdp  srp  any  "0:255"  0:255  "15:0"  "16:0"  "0:256"
+"0xf:0xFF"  "0:"  ":0"  "0:1:2"  "fd00::/8"  "fd00::1"  10.1.0.0/16  10.1.0.0  "gg::"  "fd00::1/8"
+"fd00::/129"  "::"  "*"  "a*"  "[x"  "a?"  []  [1]  [1, 2]  [abc, 7-9]  [[1]]  [{a: 1}]  [null]  [""]  {}
+{a: 1}  {user: alice}  {share: 2}  {max-rate: 1Gbps}  {space: tcp, port: 1}  [rc, ud]  [CA, SELF]  [true]
+[g1, nope]  l1  n1  g1  c1  DEFAULT  nobody  !tag x  &anchor x  "\0"
+)---";
+
+std::vector<std::string> split(std::string_view text)
+{
+    std::vector<std::string> values;
+    while (!text.empty()) {
+        const auto end = std::min(text.find("  "), text.find('\n'));
+        if (end > 0) {
+            values.emplace_back(text.substr(0, end));
+        }
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + (text[end] == ' ' ? 2 : 1));
+    }
+    return values;
+}
+
+std::string repeated(std::string_view text, int times)
+{
+    std::string all;
+    for (int i = 0; i < times; ++i) {
+        all += text;
+    }
+    return all;
+}
+
 const std::vector<std::string>& values()
 {
-    static const std::vector<std::string> kValues = [] {
-        std::vector<std::string> all{
-            "", "null", "~", "\"null\"", "true", "FALSE", "tRuE", "\"false\"", "yes",
-            "0", "1", "-1", "2", "5", "6", "15", "16", "24", "25", "63", "64", "127", "128", "254", "255", "256", "4095", "4096",
-            "4097", "32768", "65535", "65536", "86400", "1000000", "1000001", "10000000", "10000001", "4294967294", "4294967295",
-            "4294967296", "9223372036854775807", "18446744073709551615", "18446744073709551616", "0x10", "0X10", "0x", "010", "0o17", "1e1",
-            "1.0", "1.5", "+5", "1_000", "'1'", "'2'", "'5'", "'16'", "'0'", "' 7 '", "'0x8000'", "'4294967295'", "'99999999999999999999'",
-            "abc", "\"\"", "' '", "' a'", "\"a\\x01b\"", "a/b", "a/P1", "a/P0", "a/P255", "a/P256", "a/p0x1f", "/P1", "a/Pz",
-            "others", "Others", "x.Responder", "x.responder.y", "a.service",
-            "7-9", "9-7", "7 - 9", "' 7 - 9 '", "7-", "7-9-11", "0-200", "0x0-0xFFFF", "0-0x10000", "7-99999999999999999999", "'1,2'",
-            "1Gbps", "25 gbps", "0Gbps", "0.0Gbps", "1.5kbps", "1kbps", "1bps", "999kbps", "1Mbps", "5Mbpss", "1e3Gbps", "-5Gbps", "2000000Gbps",
-            "99999999999999999999Gbps", "40Gbps", "2.5Gbps", "3Gbps", "0.0000000001Gbps", "1.Gbps", "5Tbps",
-            "64KiB", "64kib", "4KiB", "1GiB", "4GiB", "64XB", "64 B", "0B", "0.3KiB", "0x40", "'0X40'", "256B", "2 KB",
-            "60s", "5 min", "1MS", "25h", "0s", "1.5s", "0.0001s", "60", "1d",
-            "unlimited", "UNLIMITED", "device-default", "Device-Default", "none", "process", "Process", "queue-pair", "queue_pair", "host",
-            "subnet-manager", "SubNet-Manager", "low-latency", "default", "CA", "self", "SELF", "switch", "tcp", "UDP", "ib", "rc", "RC",
-            "raw-packet", "enforce", "Monitor", "error", "degrade", "auto", "shared", "per-process", "whole", "divide", "ethernet", "InfiniBand",
-            "sdp", "srp", "any",
-            "\"0:255\"", "0:255", "\"15:0\"", "\"16:0\"", "\"0:256\"", "\"0xf:0xFF\"", "\"0:\"", "\":0\"", "\"0:1:2\"",
-            "\"fd00::/8\"", "\"fd00::1\"", "10.1.0.0/16", "10.1.0.0", "\"gg::\"", "\"fd00::1/8\"", "\"fd00::/129\"", "\"::\"",
-            "\"*\"", "\"a*\"", "\"[x\"", "\"a?\"", "[]", "[1]", "[1, 2]", "[abc, 7-9]", "[[1]]", "[{a: 1}]", "[null]", "[\"\"]", "{}", "{a: 1}",
-            "{user: alice}", "{share: 2}", "{max-rate: 1Gbps}", "{space: tcp, port: 1}", "[rc, ud]", "[CA, SELF]", "[true]", "[g1, nope]",
-            "l1", "n1", "g1", "c1", "DEFAULT", "nobody", "!tag x", "&anchor x", "\"\\0\""};
-        all.push_back(std::string(128, 'a'));
-        all.push_back(std::string(129, 'a'));
-        std::string umlauts;
-        for (int i = 0; i < 100; ++i) {
-            umlauts += "ü";
-        }
-        all.push_back(umlauts);
+    static const std::vector<std::string> kAll = [] {
+        auto all = split(kValues);
+        all.insert(all.end(), {"", repeated("a", 128), repeated("a", 129), repeated("\u00fc", 100)});
         return all;
     }();
-    return kValues;
+    return kAll;
 }
-// clang-format on
 
 std::string keys_text(const std::vector<Key>& keys)
 {
@@ -382,15 +398,6 @@ private:
     std::size_t entries_ = 0;    // in the last file, if it takes more
     std::size_t counter_ = 0;
 };
-
-std::string repeated(std::string_view text, int times)
-{
-    std::string all;
-    for (int i = 0; i < times; ++i) {
-        all += text;
-    }
-    return all;
-}
 
 }    // namespace
 

@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include "tests/support/golden.h"
+#include "tests/unit/policy/mutated.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {
@@ -60,31 +61,6 @@ TEST(Examples, TheShippedPolicyChangesNothing)
         EXPECT_FALSE(level.schedule || level.sl || level.mtu_limit || level.rate_limit || level.packet_life ||
                      level.traffic_class || level.per_queue_pair.max_rate);
     }
-}
-
-std::string mutated(std::string text)
-{
-    const auto edits = *rc::gen::inRange(1, 8);
-    for (int i = 0; i < edits && !text.empty(); ++i) {
-        const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
-        switch (*rc::gen::inRange(0, 5)) {
-        case 0:
-            text[at] = static_cast<char>(*rc::gen::inRange(0, 256));
-            break;
-        case 1:
-            text.erase(at, *rc::gen::inRange<std::size_t>(1, 40));
-            break;
-        case 2:
-            text.insert(at, 1, *rc::gen::elementOf(std::string("[]{}:,-&*!|>'\"#%@` \n\t?~09")));
-            break;
-        case 3:
-            text.insert(at, text.substr(*rc::gen::inRange<std::size_t>(0, text.size()), 60));
-            break;
-        default:
-            text.resize(at);
-        }
-    }
-    return text;
 }
 
 TEST(Mutations, OfExamplesNeverCrashAndAreJudged)

@@ -8,6 +8,7 @@
 
 #include "policy/show_config.h"
 #include "tests/support/golden.h"
+#include "tests/unit/policy/mutated.h"
 #include "tests/unit/policy/policy_text.h"
 #include "tests/unit/policy/reader_support.h"
 
@@ -384,6 +385,22 @@ TEST(ShowConfigProperty, WhatIsPrintedMeansTheSame)
             RC_LOG() << sources.front()->text << verdict.message();
         }
         RC_ASSERT(static_cast<bool>(verdict));
+    }));
+}
+
+// What a typing mistake leaves readable may be stranger than anything above.
+TEST(ShowConfigProperty, WhatIsLeftOfAMutatedPolicyMeansTheSame)
+{
+    const std::string text = read_text(source_dir() + "/config/examples/cluster.yaml");
+    EXPECT_TRUE(rc::check("reading what show-config prints of a mutated policy gives the same policy", [&] {
+        const auto file = source("mutated.yaml", mutated(text));
+        const auto result = read_policy({file}, fake_names());
+        RC_CLASSIFY(result.value != nullptr, "still a policy");
+        if (result.value) {
+            const auto verdict = round_trips({file});
+            RC_LOG() << verdict.message();
+            RC_ASSERT(static_cast<bool>(verdict));
+        }
     }));
 }
 
