@@ -107,6 +107,11 @@ Error DeviceWriter::explain(Error error, std::initializer_list<std::optional<Ele
             if (!read_back(*id) && !device_.exists(*id)) {
                 return {ErrorCode::DeviceFailed, ENOENT, fmt::format("{} has vanished from the device", path.text())};
             }
+            if (doubtful_.contains(*id)) {
+                // Not known: no reason to believe that the device will always refuse.
+                return {ErrorCode::DeviceFailed, ENOENT,
+                        fmt::format("{} may have vanished from the device: it cannot be read back", path.text())};
+            }
         }
     }
     return error;

@@ -281,6 +281,22 @@ TEST(ReconcilerFailure, ALeafThatVanishedIsMadeAnewWhenAQueuePairFindsOut)
     rig.expect_converged();
 }
 
+// Taken for a refusal for good, the queue pair would have stayed outside for ever.
+TEST(ReconcilerFailure, ALeafOfWhichNobodyKnowsWhetherItVanishedIsNoRefusal)
+{
+    Rig rig;
+    (void)rig.update(two_levels(), {put(1, "/sys")});
+    ASSERT_TRUE(rig.firmware->lose(rig.object_with_share(30)));
+    rig.firmware->faults().fail(CommandKind::Query, 1);
+    const auto report = rig.update({put(2, "/sys")});
+    EXPECT_EQ(outcome_of(report, 2)->error->message, "/sys may have vanished from the device: it cannot be read back");
+    ASSERT_NE(report.retry_after, std::nullopt);
+    (void)rig.retry_after(report);
+    EXPECT_EQ(rig.share_of_leaf(1), 30U);
+    EXPECT_EQ(rig.share_of_leaf(2), 30U);
+    rig.expect_converged();
+}
+
 FirmwareOptions explicit_queue_pairs()
 {
     FirmwareOptions options;
