@@ -10,9 +10,15 @@ namespace {
 
 using Align = Table::Align;
 
+// What the solver says has fractions; whole Mbit/s are enough to decide by.
+std::string rounded_text(Bandwidth rate)
+{
+    return to_string(rate.mbps() > 0 ? Bandwidth::from_mbps(rate.mbps()) : rate);
+}
+
 std::string rate_text(const std::optional<Bandwidth>& rate)
 {
-    return rate ? to_string(*rate) : "-";
+    return rate ? rounded_text(*rate) : "-";
 }
 
 // Of the port.
@@ -35,7 +41,7 @@ std::string change_text(const BusyRateView& rate)
     const bool grows = *rate.after > *rate.before;
     const Bandwidth difference = grows ? Bandwidth::from_kbps(rate.after->kbps() - rate.before->kbps())
                                        : Bandwidth::from_kbps(rate.before->kbps() - rate.after->kbps());
-    std::string text = fmt::format("{}{}", grows ? "+" : "-", to_string(difference));
+    std::string text = fmt::format("{}{}", grows ? "+" : "-", rounded_text(difference));
     if (!rate.before->is_zero()) {
         text += fmt::format(" ({}{:.1f} %)", grows ? "+" : "-",
                             100.0 * static_cast<double>(difference.kbps()) / static_cast<double>(rate.before->kbps()));

@@ -218,6 +218,16 @@ TEST(Render, Plans)
     expect_golden("ctl/plans.json", to_text(plans_json(report)));
 }
 
+TEST(Render, RatesOfAPlanAreWholeMegabits)
+{
+    PlanReport report;
+    report.plans = {{"mlx5_0/1", 0, "", {}, {}, gbps(100), {}}};
+    report.plans[0].rates = {{"/rpc", gbps(42), Bandwidth::from_kbps(23'333'333)}};
+    const std::string text = render_plans(report, Colour::Off);
+    EXPECT_NE(text.find("23.333 Gbit/s"), std::string::npos) << text;
+    EXPECT_NE(text.find("-18.666 Gbit/s (-44.4 %)"), std::string::npos) << text;
+}
+
 TEST(Render, OfflinePlans)
 {
     PlanReport report;
