@@ -313,6 +313,16 @@ Result<World> fetch_world(bus::Client& client)
     return world;
 }
 
+Tree to_tree(const DeviceView& device)
+{
+    Tree tree;
+    for (const auto& element : device.tree) {
+        tree[ElementPath(element.path)] =
+            Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
+    }
+    return tree;
+}
+
 Result<const DeviceView*> find_device(const World& world, const std::string& name)
 {
     std::vector<std::string> known;

@@ -46,6 +46,9 @@ template <typename T>
 [[nodiscard]] Result<ManagerView> fetch_manager(bus::Client& client);
 [[nodiscard]] Result<World> fetch_world(bus::Client& client);
 
+// The scheduling tree it has, draining elements included.
+[[nodiscard]] Tree to_tree(const DeviceView& device);
+
 // By "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
 [[nodiscard]] Result<const DeviceView*> find_device(const World& world, const std::string& name);
 

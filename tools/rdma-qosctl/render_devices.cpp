@@ -4,6 +4,7 @@
 #include "lib/base/net.h"
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
+#include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/render.h"
 
 namespace rdmaqos::ctl {
@@ -55,12 +56,10 @@ std::string describe_pacing(const PacingCapabilities& pacing)
 // The tree as the renderer takes it: only the number of queue pairs is known, so theirs are made up.
 DesiredState to_state(const DeviceView& device)
 {
-    DesiredState state;
+    DesiredState state{to_tree(device), {}};
     std::uint32_t next = 1;
     for (const auto& element : device.tree) {
         const ElementPath path(element.path);
-        state.tree[path] = Element{
-            element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
         for (std::uint32_t i = 0; i < element.queue_pairs; ++i) {
             state.queue_pairs[QueuePairId{next++}] = Placement{path, {}, {}};
         }

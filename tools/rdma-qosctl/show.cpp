@@ -47,17 +47,14 @@ Result<std::vector<const DeviceView*>> choose(const World& world, const std::str
 
 BusyRates busy_rates(const DeviceView& device)
 {
-    Tree tree;
     Demands demands;
     for (const auto& element : device.tree) {
-        const ElementPath path(element.path);
-        tree[path] = Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
         if (element.kind == ElementKind::Leaf && element.queue_pairs > 0) {
-            demands[path] = std::nullopt;
+            demands[ElementPath(element.path)] = std::nullopt;
         }
     }
     BusyRates rates;
-    for (const auto& [path, allocation] : solve(tree, device.link_speed, demands)) {
+    for (const auto& [path, allocation] : solve(to_tree(device), device.link_speed, demands)) {
         if (demands.contains(path)) {
             rates[path.text()] = allocation.rate();
         }

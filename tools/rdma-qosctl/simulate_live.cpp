@@ -39,10 +39,7 @@ class LiveLoader {
 public:
     LiveLoader(const std::vector<bus::Dict>& levels, const DeviceView& device) : device_(device)
     {
-        for (const auto& element : device.tree) {
-            loaded_.tree[ElementPath(element.path)] = Element{
-                element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
-        }
+        loaded_.tree = to_tree(device);
         for (const auto& level : levels) {
             add_class(level);
         }

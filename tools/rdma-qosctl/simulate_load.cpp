@@ -8,18 +8,7 @@ namespace rdmaqos::ctl::loading {
 
 std::string_view noun_of(FairBy fair_by)
 {
-    switch (fair_by) {
-    case FairBy::Process:
-        return "process";
-    case FairBy::User:
-        return "user";
-    case FairBy::Unit:
-        return "unit";
-    case FairBy::None:
-    case FairBy::QueuePair:
-        break;
-    }
-    return "queue-pair";
+    return to_string(fair_by == FairBy::None ? FairBy::QueuePair : fair_by);
 }
 
 bool has_many_queue_pairs(FairBy fair_by)

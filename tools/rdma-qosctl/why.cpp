@@ -45,13 +45,10 @@ std::string owner_of_cap(const World& world, const std::string& path)
 // The tree of a device as the solver takes it, and who is active in it.
 class ActiveTree {
 public:
-    explicit ActiveTree(const DeviceView& device) : link_speed_(device.link_speed)
+    explicit ActiveTree(const DeviceView& device) : tree_(to_tree(device)), link_speed_(device.link_speed)
     {
         for (const auto& element : device.tree) {
-            const ElementPath path(element.path);
-            tree_[path] =
-                Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
-            queue_pairs_[path] = element.queue_pairs;
+            queue_pairs_[ElementPath(element.path)] = element.queue_pairs;
         }
         for (const auto& [path, count] : queue_pairs_) {
             if (count > 0) {
