@@ -191,24 +191,30 @@ tl::unexpected<Error> passed_on(Result<T>& result)
 
 }    // namespace
 
+LimitedPath limit_path(const QosLevel& level, const PathLimits& limits)
+{
+    const bool rate_is_limited = level.rate_limit && compare_rates(*level.rate_limit, limits.rate) < 0;
+    return {std::min(limits.mtu, level.mtu_limit.value_or(limits.mtu)),
+            rate_is_limited ? *level.rate_limit : limits.rate,
+            limits.loopback ? std::uint8_t{0} : level.packet_life.value_or(limits.subnet_timeout)};
+}
+
 Result<PathAnswer> apply_level(const QosLevel& level, const Request& request, const PathLimits& limits)
 {
     if (level.sl && !sl_is_valid(*level.sl, limits.valid_sl_mask)) {
         return no_path(fmt::format("SL {} of level {} cannot be used on this path: a port maps it to VL15", *level.sl,
                                    level.name));
     }
-    const bool rate_is_limited = level.rate_limit && compare_rates(*level.rate_limit, limits.rate) < 0;
-    const std::uint8_t life = limits.loopback ? std::uint8_t{0} : level.packet_life.value_or(limits.subnet_timeout);
-
-    auto mtu = select_mtu(std::min(limits.mtu, level.mtu_limit.value_or(limits.mtu)), request.mtu);
+    const LimitedPath limited = limit_path(level, limits);
+    auto mtu = select_mtu(limited.mtu, request.mtu);
     if (!mtu) {
         return passed_on(mtu);
     }
-    auto rate = select_rate(rate_is_limited ? *level.rate_limit : limits.rate, request.rate);
+    auto rate = select_rate(limited.rate, request.rate);
     if (!rate) {
         return passed_on(rate);
     }
-    auto packet_life = select_packet_life(life, request.packet_life);
+    auto packet_life = select_packet_life(limited.packet_life, request.packet_life);
     if (!packet_life) {
         return passed_on(packet_life);
     }

@@ -37,6 +37,14 @@ struct PathAnswer {
 // Errors: NoMatchingPath with OpenSM's reason. Never a retry with another level.
 [[nodiscard]] Result<PathAnswer> apply_level(const QosLevel& level, const Request& request, const PathLimits& limits);
 
+// The path within the level's limits, before the request's selectors.
+struct LimitedPath {
+    IbMtu mtu{};
+    IbRate rate{};
+    std::uint8_t packet_life = 0;
+};
+[[nodiscard]] LimitedPath limit_path(const QosLevel& level, const PathLimits& limits);
+
 // What each field of an answer comes from, in words: "mtu-limit of the level; the path has 5 = 4096 bytes".
 struct PathReasons {
     std::string mtu;

@@ -58,21 +58,18 @@ PathReasons explain_answer(const QosLevel& level, const Request& request, const 
 {
     PathReasons reasons;
     const auto words = [](auto value) { return in_words(value); };
-    const IbMtu mtu = std::min(limits.mtu, level.mtu_limit.value_or(limits.mtu));
-    reasons.mtu = with_request(limited(limits.mtu, level.mtu_limit, mtu < limits.mtu, "mtu-limit", words),
-                               request.mtu.has_value(), mtu, answer.mtu, "MTU");
+    const LimitedPath path = limit_path(level, limits);
+    reasons.mtu = with_request(limited(limits.mtu, level.mtu_limit, path.mtu < limits.mtu, "mtu-limit", words),
+                               request.mtu.has_value(), path.mtu, answer.mtu, "MTU");
 
-    const bool rate_is_limited = level.rate_limit && compare_rates(*level.rate_limit, limits.rate) < 0;
-    reasons.rate = with_request(limited(limits.rate, level.rate_limit, rate_is_limited, "rate-limit", words),
-                                request.rate.has_value(), rate_is_limited ? *level.rate_limit : limits.rate,
-                                answer.rate, "rate");
+    reasons.rate = with_request(limited(limits.rate, level.rate_limit, path.rate != limits.rate, "rate-limit", words),
+                                request.rate.has_value(), path.rate, answer.rate, "rate");
 
-    const std::uint8_t life = limits.loopback ? std::uint8_t{0} : level.packet_life.value_or(limits.subnet_timeout);
     const std::string_view of_life = limits.loopback     ? "the path does not leave this port"
                                      : level.packet_life ? "packet-life of the level"
                                                          : "the subnet's timeout; the level has no packet-life";
-    reasons.packet_life = with_request(std::string(of_life), request.packet_life.has_value(), life, answer.packet_life,
-                                       "packet lifetime");
+    reasons.packet_life = with_request(std::string(of_life), request.packet_life.has_value(), path.packet_life,
+                                       answer.packet_life, "packet lifetime");
     reasons.pkey = reason_of_pkey(level, request, limits, answer);
     reasons.sl = reason_of_sl(level, request);
     return reasons;
