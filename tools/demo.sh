@@ -157,6 +157,9 @@ note "The tree on the first NIC, and what each leaf gets when all of them send a
 class rpc get the same, though one has a hundred queue pairs; nobody sends storage traffic, so its share is lent."
 show "rdma-qosctl --root . tree mlx5_0 --busy"
 
+note "Why does the process with a hundred queue pairs not get more?"
+show "rdma-qosctl --root . why ${clients[1]}"
+
 step "4. One process, two destinations, two levels"
 note "A level belongs to a path, not to a process: with their own destinations, queue pairs are matched one by one."
 client "rdma-qosctl --root . request --device mlx5_0 --qp auto:destination=fd00:10::7 --qp auto:destination=fd00:20::9 -- sleep 600"

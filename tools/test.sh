@@ -81,6 +81,26 @@ summarize()
     fi
 }
 
+# reasons_of_skips DIRECTORY: a line for each test that did not run, with what it said.
+reasons_of_skips()
+{
+    local programs=()
+    mapfile -t programs < <(find "$1" -name '*.xml' ! -name junit.xml | sort)
+    awk '
+        /<testcase / { split($0, part, "\""); name = part[2]; skipped = 0 }
+        /<skipped message="SKIP_RETURN_CODE/ { skipped = 1 }
+        /<system-out>/ && skipped { sub(/.*<system-out>/, ""); print name ": " $0; skipped = 0 }' "$1/junit.xml"
+    awk '
+        FNR == 1 { program = FILENAME; sub(/.*\//, "", program); sub(/\.xml$/, "", program) }
+        /<testcase / { match($0, /name="[^"]*"/); name = substr($0, RSTART + 6, RLENGTH - 7) }
+        /<skipped message="/ {
+            sub(/.*<skipped message="/, "")
+            sub(/^[^ ]*:[0-9]+(&#x0A;)?/, "")
+            sub(/".*/, "")
+            print program ": " name ": skipped: " $0
+        }' "${programs[@]}" /dev/null
+}
+
 # run_label PRESET LABEL [GROUP]: the tests of one label, on all cores.
 run_label()
 {
@@ -107,7 +127,9 @@ run_label()
         remark="$golden of them with golden files"
     fi
     count "${numbers[@]}" "$group" $((SECONDS - started)) "$remark"
-    sed -n 's/^.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/               \1 was skipped on this machine/p' "$output"
+    reasons_of_skips "$directory" | while read -r reason; do
+        note "$(printf '%14s %s' '' "$reason")"
+    done
 }
 
 # run_command GROUP COMMAND...: one test that is a command; status 77: it says why it was skipped.

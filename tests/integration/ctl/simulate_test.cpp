@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "tests/support/ctl.h"
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/golden.h"
 
@@ -17,19 +18,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Json = nlohmann::json;
 
-struct Outcome {
-    int status = -1;
-    std::string output;
-    std::string error;
-};
-
-// Words are joined by the shell, in the directory of the root; a hang ends with status 124.
+// In the directory of the root; a hang ends with status 124.
 Outcome run(const std::filesystem::path& root, const std::string& words)
 {
-    const std::string command = fmt::format("cd {0} && timeout 120 {1} --root {0} simulate {2} >out 2>err </dev/null",
-                                            root.string(), RDMAQOS_CTL, words);
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(root / "out"), read_text(root / "err")};
+    return run_ctl(root, "simulate " + words);
 }
 
 std::string example(const std::string& name)

@@ -1,5 +1,6 @@
 // Device.Counters: two readings give the rate that the simulation file describes.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/daemon_fixture.h"
 
@@ -17,9 +18,16 @@ devices:
 
 class PortCountersTest : public ::testing::TestWithParam<bool> {
 protected:
+    void SetUp() override
+    {
+        if (GetParam() && geteuid() != 0) {
+            GTEST_SKIP() << "only root may own org.rdmaqos1 on a bus with our policy";
+        }
+        client.emplace(daemon.by(GetParam()));
+    }
     Result<Dict> counters(const std::string& device)
     {
-        auto reply = client.call("/org/rdmaqos1/device/" + device, bus::names::kDevice, "Counters", {});
+        auto reply = client->call("/org/rdmaqos1/device/" + device, bus::names::kDevice, "Counters", {});
         if (!reply) {
             return fail(std::move(reply).error());
         }
@@ -32,7 +40,7 @@ protected:
     }
 
     Daemon daemon{{kTwoLevelPolicy, kDevices, "", true, RDMAQOS_DAEMON}};
-    bus::Client client = daemon.by(GetParam());
+    std::optional<bus::Client> client;
 };
 
 TEST_P(PortCountersTest, TwoReadingsGiveTheRate)
