@@ -22,11 +22,20 @@ bool is_less(Bandwidth a, Bandwidth b)
     return static_cast<double>(a.kbps()) < static_cast<double>(b.kbps()) * (1 - kNoticeable);
 }
 
-const DeviceView* find_device_by_key(const World& world, const std::string& key)
+const DeviceView* device_of(const World& world, const std::string& key)
 {
-    const auto found = std::find_if(world.devices.begin(), world.devices.end(),
-                                    [&](const DeviceView& device) { return device.key() == key; });
-    return found == world.devices.end() ? nullptr : &*found;
+    const auto found = find_device(world, key);
+    return found ? *found : nullptr;
+}
+
+// nullptr: the running policy has no such level.
+const bus::Dict* find_level(const World& world, std::string_view name)
+{
+    const auto& levels = world.manager.levels;
+    const auto found = std::find_if(levels.begin(), levels.end(), [&](const bus::Dict& level) {
+        return equals_ignoring_case(text_of(level, "name"), name);
+    });
+    return found == levels.end() ? nullptr : &*found;
 }
 
 // "level rpc", or the scheduling node of that path.
@@ -58,12 +67,14 @@ public:
                 }
             }
         }
+        busy_ = rates(active_);
     }
 
+    [[nodiscard]] Bandwidth link_speed() const { return link_speed_; }
     [[nodiscard]] bool contains(const ElementPath& path) const { return tree_.contains(path); }
     [[nodiscard]] std::uint32_t queue_pairs(const ElementPath& leaf) const { return queue_pairs_.at(leaf); }
     [[nodiscard]] Allocation alone(const ElementPath& leaf) const { return rates({{leaf, std::nullopt}}).at(leaf); }
-    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return rates(active_).at(leaf); }
+    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return busy_.at(leaf); }
 
     // From the root to the leaf.
     [[nodiscard]] std::vector<WhyStep> way_to(const ElementPath& leaf) const
@@ -108,6 +119,7 @@ private:
     Bandwidth link_speed_;
     std::map<ElementPath, std::uint32_t> queue_pairs_;
     Demands active_;
+    Allocations busy_;
     std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
 };
 
@@ -145,15 +157,13 @@ void judge_outside(const World& world, const SessionView& session, const std::st
     leaf.narrowness = Narrowness::Outside;
     leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
                                reason.empty() ? "not in the tree" : fmt::format("not in the tree: {}", reason));
-    const DeviceView* device = find_device_by_key(world, leaf.device);
-    const auto level = std::find_if(world.manager.levels.begin(), world.manager.levels.end(), [&](const auto& each) {
-        return equals_ignoring_case(text_of(each, "name"), leaf.level);
-    });
+    const DeviceView* device = device_of(world, leaf.device);
+    const bus::Dict* level = find_level(world, leaf.level);
     if (session.state == "detached") {
         leaf.advice = "the process has to register again; restart it if it does not";
     } else if (world.manager.mode == "monitor") {
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
-    } else if (level != world.manager.levels.end() && text_of(*level, "class").empty()) {
+    } else if (level != nullptr && text_of(*level, "class").empty()) {
         leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
                                   "(`rdma-qosctl levels`)",
                                   leaf.level);
@@ -170,14 +180,6 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
 {
     leaf.narrowness = Narrowness::Crowded;
     const WhyStep* step = most_crowded(leaf);
-    const auto class_of_leaf = [&]() -> std::string {
-        for (const auto& level : world.manager.levels) {
-            if (equals_ignoring_case(text_of(level, "name"), leaf.level)) {
-                return text_of(level, "class");
-            }
-        }
-        return {};
-    };
     if (leaf.others_in_leaf > 0 && (step == nullptr || leaf.others_in_leaf >= step->siblings.size())) {
         leaf.verdict = fmt::format("crowded: {} of others in the same leaf {}, which compete queue pair by queue pair; "
                                    "of {} its own {} {}",
@@ -198,7 +200,8 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
                                step->share_of,
                                step->siblings.size() == 1 ? "another that sends"
                                                           : fmt::format("{} others that send", step->siblings.size()));
-    const bool in_class = ElementPath(step->path).parent().text() == class_of_leaf();
+    const bus::Dict* level = find_level(world, leaf.level);
+    const bool in_class = level != nullptr && ElementPath(step->path).parent().text() == text_of(*level, "class");
     leaf.advice = in_class ? fmt::format("the class itself is full: raise the share, `min-rate` or `max-rate` of level "
                                          "{}, or move some of its {} processes to another level",
                                          leaf.level, step->siblings.size() + 1)
@@ -243,8 +246,9 @@ struct Group {
     friend auto operator<=>(const Group&, const Group&) = default;
 };
 
+// `tree` is nullptr for a device that is gone.
 WhyLeaf explain_group(const World& world, const SessionView& session, const Group& group,
-                      const std::vector<const bus::Dict*>& queue_pairs)
+                      const std::vector<const bus::Dict*>& queue_pairs, const ActiveTree* tree)
 {
     WhyLeaf leaf;
     leaf.device = group.device;
@@ -258,22 +262,20 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
         all_paced = all_paced && rate.has_value();
         paced_kbps += rate ? rate->kbps() : 0;
     }
-    const DeviceView* device = find_device_by_key(world, group.device);
     const ElementPath path(group.leaf);
-    if (device != nullptr) {
-        leaf.link_speed = device->link_speed;
+    if (tree != nullptr) {
+        leaf.link_speed = tree->link_speed();
     }
-    const ActiveTree tree = device != nullptr ? ActiveTree(*device) : ActiveTree(DeviceView{});
-    if (group.leaf.empty() || !tree.contains(path)) {
+    if (group.leaf.empty() || tree == nullptr || !tree->contains(path)) {
         judge_outside(world, session, text_of(*queue_pairs.front(), "reason"), leaf);
         return leaf;
     }
-    const std::uint64_t in_leaf = std::max<std::uint64_t>(tree.queue_pairs(path), leaf.queue_pairs.size());
+    const std::uint64_t in_leaf = std::max<std::uint64_t>(tree->queue_pairs(path), leaf.queue_pairs.size());
     leaf.others_in_leaf = in_leaf - leaf.queue_pairs.size();
-    leaf.steps = tree.way_to(path);
+    leaf.steps = tree->way_to(path);
     mark_narrowest_cap(leaf);
-    leaf.alone = tree.alone(path).rate();
-    leaf.busy = tree.busy(path).rate();
+    leaf.alone = tree->alone(path).rate();
+    leaf.busy = tree->busy(path).rate();
     leaf.own = Bandwidth::from_kbps(leaf.busy.kbps() * leaf.queue_pairs.size() / in_leaf);
     if (all_paced) {
         leaf.paced = Bandwidth::from_kbps(paced_kbps);
@@ -294,12 +296,10 @@ std::optional<std::uint64_t> queue_pair_number(std::string_view target, std::str
 
 bool has_queue_pair(const World& world, const SessionView& session, std::uint64_t number, const std::string& device)
 {
+    const DeviceView* named = device_of(world, device);
     return std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
-        if (number_of(queue_pair, "number") != number) {
-            return false;
-        }
-        const auto named = find_device(world, device);
-        return device.empty() || (named && (*named)->key() == text_of(queue_pair, "device"));
+        return number_of(queue_pair, "number") == number &&
+               (device.empty() || (named != nullptr && named->key() == text_of(queue_pair, "device")));
     });
 }
 
@@ -355,8 +355,14 @@ WhySession explain_session(const World& world, const SessionView& session)
         groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level")}].push_back(
             &queue_pair);
     }
+    std::map<std::string, ActiveTree> trees;    // by the key of the device
     for (const auto& [group, queue_pairs] : groups) {
-        result.leaves.push_back(explain_group(world, session, group, queue_pairs));
+        if (const DeviceView* device = device_of(world, group.device); device != nullptr) {
+            trees.try_emplace(group.device, *device);
+        }
+        const auto tree = trees.find(group.device);
+        result.leaves.push_back(
+            explain_group(world, session, group, queue_pairs, tree == trees.end() ? nullptr : &tree->second));
     }
     if (groups.empty()) {
         result.note = "no queue pair is attached: what it sends is outside the tree";
