@@ -77,8 +77,8 @@ private:
     const std::filesystem::path directory_;
     Behaviour behaviour_;
     Trace trace_;
+    std::atomic<unsigned> next_index_{0};    // the devices take theirs from it
     std::vector<std::shared_ptr<Device>> devices_;
-    std::atomic<unsigned> next_index_{0};
     std::atomic<std::uint64_t> next_file_{1};
     std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::uint64_t> internal_errors_{0};
