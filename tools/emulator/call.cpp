@@ -51,7 +51,10 @@ Call::Call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vec
         throw Failure(EINVAL);
     }
     attributes_.resize(header_.num_attrs);
-    std::memcpy(attributes_.data(), bytes.data() + sizeof(header_), bytes.size() - sizeof(header_));
+    for (std::size_t index = 0; index < attributes_.size(); ++index) {
+        std::memcpy(&attributes_[index], &bytes[sizeof(header_) + index * sizeof(ib_uverbs_attr)],
+                    sizeof(ib_uverbs_attr));
+    }
 }
 
 Call::~Call()

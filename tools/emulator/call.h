@@ -134,7 +134,9 @@ T Call::in_as(std::uint16_t id, std::size_t at_least)
         }
     }
     T value{};
-    std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(T)));
+    if (!bytes.empty()) {
+        std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(T)));
+    }
     return value;
 }
 

@@ -141,6 +141,7 @@ Server::~Server()
     for (const auto& device : devices_) {
         for (const auto& file : device->files()) {
             file->disassociate();
+            device->remove(file.get(), 0);
         }
     }
     const std::lock_guard lock(mutex_);

@@ -1,0 +1,151 @@
+// A uverbs file is its last descriptor, wherever it travelled; what it holds goes with it.
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "tests/support/uverbs_client.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace emulator;
+
+bool eventually(const std::function<bool()>& condition)
+{
+    for (int tries = 0; tries < 500; ++tries) {
+        if (condition()) {
+            return true;
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+    return false;
+}
+
+struct EmulatorLifetime : testing::Test {
+    [[nodiscard]] bool is_empty()
+    {
+        const auto usage = emulator.firmware().usage();
+        return emulator.device().files().empty() && usage.elements == 0 && emulator.firmware().queue_pairs().empty();
+    }
+
+    EmulatorInProcess emulator;
+};
+
+TEST_F(EmulatorLifetime, EverythingGoesWithTheLastDescriptor)
+{
+    UverbsClient client(emulator.path());
+    const auto root = client.make_element(false, 0);
+    ASSERT_EQ(root.error, 0);
+    const auto leaf = client.make_element(true, root.id());
+    const auto queue_pair = client.make_qp();
+    emulator.firmware().set_queue_pair_state(queue_pair.number, QueuePairState::Rts);
+    ASSERT_EQ(client.attach(queue_pair, leaf.id()).error, 0);
+
+    UverbsClient second = client.again();
+    client.close();
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(emulator.firmware().usage().elements, 2U);
+    EXPECT_EQ(second.devx_destroy(root.handle), EREMOTEIO) << "it still has its leaf";
+    second.close();
+    EXPECT_TRUE(eventually([&] { return is_empty(); }));
+    EXPECT_EQ(emulator.device().leaked(), 0U);
+}
+
+TEST_F(EmulatorLifetime, ADescriptorInAnotherProcessKeepsIt)
+{
+    UverbsClient client(emulator.path());
+    ASSERT_EQ(client.make_element(false, 0).error, 0);
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const pid_t child = fork();    // inherits the descriptor
+    if (child == 0) {
+        char byte = 0;
+        (void)!read(ends[0], &byte, 1);
+        _exit(0);
+    }
+    client.close();
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(emulator.firmware().usage().elements, 1U);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_TRUE(eventually([&] { return is_empty(); }));
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
+TEST_F(EmulatorLifetime, AnElementWithQueuePairsOfOthersIsLeakedAndCounted)
+{
+    UverbsClient owner(emulator.path());
+    UverbsClient guest(emulator.path());
+    const auto root = owner.make_element(false, 0);
+    const auto leaf = owner.make_element(true, root.id());
+    const auto queue_pair = guest.make_qp();
+    emulator.firmware().set_queue_pair_state(queue_pair.number, QueuePairState::Rts);
+    ASSERT_EQ(guest.attach(queue_pair, leaf.id()).error, 0);
+    owner.close();
+    EXPECT_TRUE(eventually([&] { return emulator.device().leaked() == 2; })) << "the leaf, and the root above it";
+}
+
+TEST_F(EmulatorLifetime, HandlesAreOfTheFileAndTheLowestFreeOneIsNext)
+{
+    UverbsClient client(emulator.path());
+    UverbsClient other(emulator.path());
+    EXPECT_EQ(client.make_pd(), 0U);
+    EXPECT_EQ(client.make_pd(), 1U);
+    EXPECT_EQ(other.make_pd(), 0U);
+    EXPECT_EQ(Ioctl(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY).handle(UVERBS_ATTR_DESTROY_PD_HANDLE, 0).run(client.fd()), 0);
+    EXPECT_EQ(client.make_cq(), 0U);
+    EXPECT_EQ(client.make_pd(), 2U);
+}
+
+TEST_F(EmulatorLifetime, TheLastCloseTakesItsTimeAndNobodyWaits)
+{
+    emulator.server().behaviour().close_milliseconds = 300;
+    UverbsClient client(emulator.path());
+    ASSERT_EQ(client.make_element(false, 0).error, 0);
+    const auto started = std::chrono::steady_clock::now();
+    client.close();
+    EXPECT_LT(std::chrono::steady_clock::now() - started, 200ms);
+    UverbsClient next(emulator.path());
+    EXPECT_EQ(next.make_pd(), 0U);
+    EXPECT_EQ(emulator.firmware().usage().elements, 1U);
+    EXPECT_TRUE(eventually([&] { return emulator.firmware().usage().elements == 0; }));
+}
+
+TEST_F(EmulatorLifetime, AResetKillsOpenFilesForEverAndANewDeviceAppears)
+{
+    UverbsClient client(emulator.path());
+    const UniqueFd events = client.open_events();
+    ASSERT_EQ(client.make_element(false, 0).error, 0);
+    emulator.server().reset(emulator.device());
+    ib_uverbs_async_event_desc event{};
+    ASSERT_EQ(read(events.get(), &event, sizeof(event)), static_cast<ssize_t>(sizeof(event)));
+    EXPECT_EQ(event.event_type, static_cast<std::uint32_t>(AsyncEvent::DeviceFatal));
+    EXPECT_EQ(read(events.get(), &event, sizeof(event)), 0) << "nothing more comes";
+    EXPECT_EQ(client.make_element(false, 0).error, EIO);
+    EXPECT_EQ(client.get_context(), EIO);
+    EXPECT_THROW(UverbsClient(emulator.path(), 0), std::runtime_error);
+    EXPECT_EQ(emulator.device().index(), 2U);
+    UverbsClient again(emulator.path(), 2);
+    EXPECT_EQ(again.make_element(false, 0).error, 0);
+    EXPECT_EQ(client.get_context(), EIO);
+}
+
+TEST_F(EmulatorLifetime, PulledOutAndPutBack)
+{
+    UverbsClient client(emulator.path());
+    emulator.server().unplug(emulator.device());
+    EXPECT_EQ(client.get_context(), EIO);
+    EXPECT_FALSE(std::filesystem::exists(emulator.path() / "sys/class/infiniband/mlx5_0"));
+    EXPECT_TRUE(std::filesystem::exists(emulator.path() / "sys/class/infiniband/mlx5_1"));
+    emulator.server().plug(emulator.device());
+    EXPECT_TRUE(std::filesystem::exists(emulator.path() / "sys/class/infiniband_verbs/uverbs2"));
+    UverbsClient again(emulator.path(), 2);
+    EXPECT_EQ(again.make_pd(), 0U);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
