@@ -1,24 +1,24 @@
-#include "check.h"
+#include "tests/emulator/clients/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *group = "";
+static const char* group = "";
 static int passed;
 static int failed;
 
-void check_group(const char *prefix)
+void check_group(const char* prefix)
 {
     group = prefix;
 }
 
-static void print_name(const char *word, const char *name)
+static void print_name(const char* word, const char* name)
 {
     printf("%s %s%s%s", word, group, *group != '\0' ? ": " : "", name);
 }
 
-bool check(bool good, const char *name, const char *reason, ...)
+bool check(bool good, const char* name, const char* reason, ...)
 {
     if (good) {
         ++passed;
@@ -37,7 +37,7 @@ bool check(bool good, const char *name, const char *reason, ...)
     return good;
 }
 
-bool check_errno(int got, int expected, const char *name)
+bool check_errno(int got, int expected, const char* name)
 {
     if (expected == ANY_ERRNO) {
         return check(got != 0, name, "succeeded");
@@ -48,12 +48,12 @@ bool check_errno(int got, int expected, const char *name)
     return check(got == expected, name, "%d (%s), not %d (%s)", got, strerror(got), expected, strerror(expected));
 }
 
-bool check_number(long long got, long long expected, const char *name)
+bool check_number(long long got, long long expected, const char* name)
 {
     return check(got == expected, name, "%lld, not %lld", got, expected);
 }
 
-void skipped(const char *name, const char *reason)
+void skipped(const char* name, const char* reason)
 {
     print_name("skipped", name);
     printf(": %s\n", reason);

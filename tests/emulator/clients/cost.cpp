@@ -10,8 +10,8 @@
 #include <functional>
 #include <vector>
 
-#include "prm.h"
-#include "world.h"
+#include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/world.h"
 
 namespace {
 
@@ -76,15 +76,15 @@ bool measure_commands(int iterations)
     bool good = root_object != nullptr && leaf_object != nullptr && qp != nullptr;
     std::uint32_t share = 1;
     good = good && measure("DEVX modify", iterations, [&] {
-        share = share % 100 + 1;
-        prm_modify_element(in.data(), id, SELECT_SHARE, share, 0);
-        return mlx5dv_devx_obj_modify(leaf_object, in.data(), in.size(), out.data(), out.size()) == 0;
-    });
+               share = share % 100 + 1;
+               prm_modify_element(in.data(), id, SELECT_SHARE, share, 0);
+               return mlx5dv_devx_obj_modify(leaf_object, in.data(), in.size(), out.data(), out.size()) == 0;
+           });
     good = good && measure("ibv_query_qp", iterations, [&] { return state_of_qp(qp) == IBV_QPS_RESET; });
     good = good && measure("ibv_query_port", iterations, [&] {
-        ibv_port_attr port{};
-        return ibv_query_port(here.context, 1, &port) == 0;
-    });
+               ibv_port_attr port{};
+               return ibv_query_port(here.context, 1, &port) == 0;
+           });
     // What is still there goes with the context.
     return ibv_close_device(here.context) == 0 && good;
 }

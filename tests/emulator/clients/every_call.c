@@ -1,19 +1,19 @@
-/* every_call [EMULATOR]: with the emulator's path also events and faults on order are checked. */
+// every_call [EMULATOR]: with the emulator's path also events and faults on order are checked.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "every_call.h"
+#include "tests/emulator/clients/every_call.h"
 
-static const char *emulator;
+static const char* emulator;
 
 bool can_control(void)
 {
     return emulator != NULL;
 }
 
-bool control(const char *words)
+bool control(const char* words)
 {
     char line[512];
     const int length = snprintf(line, sizeof(line), "'%s' ctl %s >/dev/null", emulator, words);
@@ -21,17 +21,17 @@ bool control(const char *words)
     return length > 0 && (size_t)length < sizeof(line) && system(line) == 0;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     static const struct {
-        const char *name;
+        const char* name;
         void (*run)(void);
         bool with_control;
     } groups[] = {
-        {"device", check_device, false},     {"import", check_import, false},   {"objects", check_objects, false},
-        {"domains", check_domains, false},   {"states", check_states, false},   {"elements", check_elements, false},
-        {"attach", check_attaching, false},  {"limits", check_limits, false},   {"rates", check_rates, false},
-        {"devx", check_devx, false},         {"events", check_events, true},    {"faults", check_faults, true},
+        {"device", check_device, false},    {"import", check_import, false}, {"objects", check_objects, false},
+        {"domains", check_domains, false},  {"states", check_states, false}, {"elements", check_elements, false},
+        {"attach", check_attaching, false}, {"limits", check_limits, false}, {"rates", check_rates, false},
+        {"devx", check_devx, false},        {"events", check_events, true},  {"faults", check_faults, true},
     };
     emulator = argc > 1 ? argv[1] : NULL;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); ++i) {

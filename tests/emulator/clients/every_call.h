@@ -1,13 +1,13 @@
-/* every_call: uses every call of libibverbs and libmlx5 that the emulator plays, and checks what it answers. */
+// every_call: uses every call of libibverbs and libmlx5 that the emulator plays, and checks what it answers.
 #pragma once
 
 #include <stdbool.h>
 
-#include "check.h"
-#include "world.h"
+#include "tests/emulator/clients/check.h"
+#include "tests/emulator/clients/world.h"
 
-/* `rdma-qos-emulator ctl WORDS`; false: there is no such program, or it failed. */
-bool control(const char *words);
+// `rdma-qos-emulator ctl WORDS`; false: there is no such program, or it failed.
+bool control(const char* words);
 bool can_control(void);
 
 void check_device(void);

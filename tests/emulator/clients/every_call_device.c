@@ -1,4 +1,4 @@
-/* The device: opening, asking, importing. */
+// The device: opening, asking, importing.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -6,15 +6,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "every_call.h"
+#include "tests/emulator/clients/every_call.h"
 
-/* Character devices of uverbs have this major number. */
+// Character devices of uverbs have this major number.
 enum { UVERBS_MAJOR = 231 };
 
 static void check_list(void)
 {
     int count = 0;
-    struct ibv_device **devices = ibv_get_device_list(&count);
+    struct ibv_device** devices = ibv_get_device_list(&count);
     if (!check(devices != NULL && count > 0, "ibv_get_device_list", "%s", strerror(errno))) {
         return;
     }
@@ -26,7 +26,7 @@ static void check_list(void)
     ibv_free_device_list(devices);
 }
 
-static void check_attributes(struct ibv_context *context)
+static void check_attributes(struct ibv_context* context)
 {
     struct ibv_device_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -56,7 +56,7 @@ static void check_attributes(struct ibv_context *context)
           (unsigned long long)direct.flags);
 }
 
-static void check_port(struct ibv_context *context)
+static void check_port(struct ibv_context* context)
 {
     struct ibv_port_attr port;
     memset(&port, 0, sizeof(port));
@@ -66,8 +66,8 @@ static void check_port(struct ibv_context *context)
     check_number(port.state, IBV_PORT_ACTIVE, "port state");
     check(port.active_mtu >= IBV_MTU_1024 && port.active_mtu <= port.max_mtu, "MTU", "%d of %d", port.active_mtu,
           port.max_mtu);
-    check(port.link_layer == IBV_LINK_LAYER_ETHERNET || port.link_layer == IBV_LINK_LAYER_INFINIBAND, "link layer", "%d",
-          port.link_layer);
+    check(port.link_layer == IBV_LINK_LAYER_ETHERNET || port.link_layer == IBV_LINK_LAYER_INFINIBAND, "link layer",
+          "%d", port.link_layer);
     check(port.active_speed != 0 && port.active_width != 0, "speed and width", "%d, %d", port.active_speed,
           port.active_width);
     check_errno(ibv_query_port(context, 2, &port), EINVAL, "port 2 is refused");
@@ -114,9 +114,9 @@ void check_device(void)
     check_port(world.context);
     close_world(&world);
 
-    struct ibv_device **devices = ibv_get_device_list(NULL);
+    struct ibv_device** devices = ibv_get_device_list(NULL);
     struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-    struct ibv_context *context = devices != NULL && devices[0] != NULL ? mlx5dv_open_device(devices[0], &attr) : NULL;
+    struct ibv_context* context = devices != NULL && devices[0] != NULL ? mlx5dv_open_device(devices[0], &attr) : NULL;
     check(context != NULL, "mlx5dv_open_device", "%s", strerror(errno));
     if (context != NULL) {
         check_errno(ibv_close_device(context), 0, "it closes");
@@ -126,22 +126,22 @@ void check_device(void)
     }
 }
 
-static void check_imported(struct world *world, struct ibv_context *import)
+static void check_imported(struct world* world, struct ibv_context* import)
 {
     struct ibv_device_attr attr;
     check_errno(ibv_query_device(import, &attr), 0, "ibv_query_device");
-    struct ibv_pd *pd = ibv_import_pd(import, world->pd->handle);
+    struct ibv_pd* pd = ibv_import_pd(import, world->pd->handle);
     check_errno(ERRNO_OF_POINTER(pd), 0, "ibv_import_pd");
     static char memory[4096];
-    struct ibv_mr *mr = ibv_reg_mr(world->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_mr* mr = ibv_reg_mr(world->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
     if (pd != NULL && check_errno(ERRNO_OF_POINTER(mr), 0, "a memory region")) {
-        struct ibv_mr *same = ibv_import_mr(pd, mr->handle);
+        struct ibv_mr* same = ibv_import_mr(pd, mr->handle);
         check_errno(ERRNO_OF_POINTER(same), 0, "ibv_import_mr");
         if (same != NULL) {
             check(same->lkey == mr->lkey && same->rkey == mr->rkey, "its keys", "%#x and %#x", same->lkey, mr->lkey);
             ibv_unimport_mr(same);
         }
-        struct ibv_mr *own = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+        struct ibv_mr* own = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
         check_errno(ERRNO_OF_POINTER(own), 0, "a region in the imported PD");
         if (own != NULL) {
             check_errno(ibv_dereg_mr(own), 0, "it goes");
@@ -153,7 +153,7 @@ static void check_imported(struct world *world, struct ibv_context *import)
     if (pd != NULL) {
         ibv_unimport_pd(pd);
     }
-    struct ibv_pd *none = ibv_import_pd(import, world->pd->handle + 1000);
+    struct ibv_pd* none = ibv_import_pd(import, world->pd->handle + 1000);
     check(none == NULL, "a PD that is not there is refused", "imported");
 }
 
@@ -163,8 +163,8 @@ void check_import(void)
     if (!open_world(&world)) {
         return;
     }
-    struct ibv_qp *qp = qp_in_state(&world, IBV_QPT_RC, IBV_QPS_RTS);
-    struct ibv_context *import = ibv_import_device(fcntl(world.context->cmd_fd, F_DUPFD_CLOEXEC, 0));
+    struct ibv_qp* qp = qp_in_state(&world, IBV_QPT_RC, IBV_QPS_RTS);
+    struct ibv_context* import = ibv_import_device(fcntl(world.context->cmd_fd, F_DUPFD_CLOEXEC, 0));
     if (check_errno(ERRNO_OF_POINTER(import), 0, "ibv_import_device")) {
         check_imported(&world, import);
         check_errno(ibv_close_device(import), 0, "the import closes");

@@ -1,11 +1,11 @@
-/* DEVX: commands written by hand. */
+// DEVX: commands written by hand.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "every_call.h"
-#include "prm.h"
-#include "uverbs.h"
+#include "tests/emulator/clients/every_call.h"
+#include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/uverbs.h"
 
 enum { CAPABILITY_GENERAL = 0, CAPABILITY_QOS = 0xc };
 enum { NO_SUCH_ELEMENT = 0x00ffffff };
@@ -13,21 +13,21 @@ enum { NO_SUCH_ELEMENT = 0x00ffffff };
 static uint8_t in[MODIFY_QP_IN];
 static uint8_t out[CAPABILITY_OUT];
 
-/* The kernel's errno for a refusal of the firmware; the status byte and the syndrome say what it was. */
-static void check_refusal(int answer, const char *name)
+// The kernel's errno for a refusal of the firmware; the status byte and the syndrome say what it was.
+static void check_refusal(int answer, const char* name)
 {
     check(answer != 0 && prm_status(out) != 0 && prm_syndrome(out) != 0, name,
           "%d (%s), status %#x, syndrome %#x; expected a refusal with all of them", answer, strerror(answer),
           prm_status(out), prm_syndrome(out));
 }
 
-static int general(struct ibv_context *context, size_t in_length, size_t out_length)
+static int general(struct ibv_context* context, size_t in_length, size_t out_length)
 {
     memset(out, 0, sizeof(out));
     return mlx5dv_devx_general_cmd(context, in, in_length, out, out_length);
 }
 
-static void check_capabilities(struct ibv_context *context)
+static void check_capabilities(struct ibv_context* context)
 {
     enum { AT = 128 };
     prm_query_capability(in, CAPABILITY_GENERAL);
@@ -48,7 +48,7 @@ static void check_capabilities(struct ibv_context *context)
         check_number(prm_get(out, AT + 256, 16), 0x11, "nic_element_type: TSAR and queue group");
         check_number(prm_get(out, AT + 272, 16), 1, "nic_tsar_type: DWRR");
     }
-    /* The kernel lets through only commands that are about no object. */
+    // The kernel lets through only commands that are about no object.
     prm_create_element(in, &(struct prm_element){.type = ELEMENT_TSAR});
     check_errno(general(context, ELEMENT_IN, ELEMENT_OUT), EINVAL, "creating is no general command");
     prm_query_capability(in, CAPABILITY_QOS);
@@ -56,47 +56,47 @@ static void check_capabilities(struct ibv_context *context)
                 "an answer that nobody can be given");
 }
 
-static struct mlx5dv_devx_obj *create(struct ibv_context *context, const struct prm_element *element, uint32_t *id)
+static struct mlx5dv_devx_obj* create(struct ibv_context* context, const struct prm_element* element, uint32_t* id)
 {
     memset(out, 0, sizeof(out));
     prm_create_element(in, element);
     errno = 0;
-    struct mlx5dv_devx_obj *object = mlx5dv_devx_obj_create(context, in, ELEMENT_IN, out, GENERAL_OUT);
+    struct mlx5dv_devx_obj* object = mlx5dv_devx_obj_create(context, in, ELEMENT_IN, out, GENERAL_OUT);
     *id = prm_object_id(out);
     return object;
 }
 
-static void refuse(struct ibv_context *context, const struct prm_element *element, const char *name)
+static void refuse(struct ibv_context* context, const struct prm_element* element, const char* name)
 {
     uint32_t id = 0;
-    struct mlx5dv_devx_obj *object = create(context, element, &id);
+    struct mlx5dv_devx_obj* object = create(context, element, &id);
     check_refusal(ERRNO_OF_POINTER(object), name);
     if (object != NULL) {
         mlx5dv_devx_obj_destroy(object);
     }
 }
 
-static void check_query(struct mlx5dv_devx_obj *object, uint32_t id, const struct prm_element *expected,
-                        const char *name)
+static void check_query(struct mlx5dv_devx_obj* object, uint32_t id, const struct prm_element* expected,
+                        const char* name)
 {
     memset(out, 0, sizeof(out));
     prm_element_command(in, OP_QUERY_GENERAL_OBJECT, id);
     const int answer = mlx5dv_devx_obj_query(object, in, GENERAL_OUT, out, ELEMENT_OUT);
     const struct prm_element got = prm_read_element(out);
-    check(answer == 0 && got.type == expected->type && got.parent == expected->parent &&
-              got.share == expected->share && got.max_rate == expected->max_rate,
+    check(answer == 0 && got.type == expected->type && got.parent == expected->parent && got.share == expected->share &&
+              got.max_rate == expected->max_rate,
           name, "%s; type %u, parent %u, share %u, rate %u", strerror(answer), got.type, got.parent, got.share,
           got.max_rate);
 }
 
-static int modify(struct mlx5dv_devx_obj *object, uint32_t id, uint32_t select, uint32_t share, uint32_t rate)
+static int modify(struct mlx5dv_devx_obj* object, uint32_t id, uint32_t select, uint32_t share, uint32_t rate)
 {
     memset(out, 0, sizeof(out));
     prm_modify_element(in, id, select, share, rate);
     return mlx5dv_devx_obj_modify(object, in, ELEMENT_IN, out, GENERAL_OUT);
 }
 
-static void check_changes(struct mlx5dv_devx_obj *leaf, uint32_t id, struct prm_element expected)
+static void check_changes(struct mlx5dv_devx_obj* leaf, uint32_t id, struct prm_element expected)
 {
     check_errno(modify(leaf, id, SELECT_SHARE, 42, 999), 0, "mlx5dv_devx_obj_modify of the share");
     expected.share = 42;
@@ -111,10 +111,10 @@ static void check_changes(struct mlx5dv_devx_obj *leaf, uint32_t id, struct prm_
     check(mlx5dv_devx_obj_query(leaf, in, GENERAL_OUT, out, ELEMENT_OUT) != 0, "for asking too", "it was not");
 }
 
-/* A queue pair by its handle, as somebody who holds only the descriptor does it. */
-static void check_by_handle(const struct world *world, uint32_t leaf, uint32_t node)
+// A queue pair by its handle, as somebody who holds only the descriptor does it.
+static void check_by_handle(const struct world* world, uint32_t leaf, uint32_t node)
 {
-    struct ibv_qp *qp = qp_in_state(world, IBV_QPT_RC, IBV_QPS_RTS);
+    struct ibv_qp* qp = qp_in_state(world, IBV_QPT_RC, IBV_QPS_RTS);
     if (qp == NULL) {
         return;
     }
@@ -144,19 +144,19 @@ static void check_by_handle(const struct world *world, uint32_t leaf, uint32_t n
     check_errno(ibv_destroy_qp(qp), 0, "the queue pair goes");
 }
 
-static void check_tree(const struct world *world)
+static void check_tree(const struct world* world)
 {
     uint32_t root_id = 0;
     uint32_t node_id = 0;
     uint32_t leaf_id = 0;
     const struct prm_element root = {.type = ELEMENT_TSAR};
-    struct mlx5dv_devx_obj *root_object = create(world->context, &root, &root_id);
+    struct mlx5dv_devx_obj* root_object = create(world->context, &root, &root_id);
     check_errno(ERRNO_OF_POINTER(root_object), 0, "mlx5dv_devx_obj_create of a root");
     const struct prm_element node = {ELEMENT_TSAR, root_id, 20, 10000};
-    struct mlx5dv_devx_obj *node_object = create(world->context, &node, &node_id);
+    struct mlx5dv_devx_obj* node_object = create(world->context, &node, &node_id);
     check_errno(ERRNO_OF_POINTER(node_object), 0, "of a node");
     const struct prm_element leaf = {ELEMENT_QUEUE_GROUP, node_id, 3, 0};
-    struct mlx5dv_devx_obj *leaf_object = create(world->context, &leaf, &leaf_id);
+    struct mlx5dv_devx_obj* leaf_object = create(world->context, &leaf, &leaf_id);
     check_errno(ERRNO_OF_POINTER(leaf_object), 0, "of a leaf");
     if (root_object == NULL || node_object == NULL || leaf_object == NULL) {
         return;

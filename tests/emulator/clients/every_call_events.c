@@ -1,22 +1,22 @@
-/* Asynchronous events, and faults on order: what `rdma-qos-emulator ctl` makes the device do. */
+// Asynchronous events, and faults on order: what `rdma-qos-emulator ctl` makes the device do.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "every_call.h"
+#include "tests/emulator/clients/every_call.h"
 
 enum { WAIT_MS = 5000 };
 
-/* The next event; false: none came. */
-static bool next_event(struct ibv_context *context, struct ibv_async_event *event)
+// The next event; false: none came.
+static bool next_event(struct ibv_context* context, struct ibv_async_event* event)
 {
     struct pollfd wait = {.fd = context->async_fd, .events = POLLIN};
     return poll(&wait, 1, WAIT_MS) == 1 && ibv_get_async_event(context, event) == 0;
 }
 
-static void check_port_event(struct ibv_context *context, const char *words, enum ibv_event_type type,
+static void check_port_event(struct ibv_context* context, const char* words, enum ibv_event_type type,
                              enum ibv_port_state state)
 {
     struct ibv_async_event event;
@@ -47,7 +47,7 @@ void check_events(void)
     snprintf(device, sizeof(device), "event %s port-active", ibv_get_device_name(world.context->device));
     check_port_event(world.context, device, IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
 
-    struct ibv_qp *qp = qp_in_state(&world, IBV_QPT_RC, IBV_QPS_RTS);
+    struct ibv_qp* qp = qp_in_state(&world, IBV_QPT_RC, IBV_QPS_RTS);
     if (qp != NULL) {
         snprintf(device, sizeof(device), "qp-fatal %s %u", ibv_get_device_name(world.context->device), qp->qp_num);
         check(control(device), "qp-fatal", "ctl failed");
@@ -62,15 +62,15 @@ void check_events(void)
     close_world(&world);
 }
 
-static void check_ordered(const struct world *world, struct mlx5dv_sched_node *root)
+static void check_ordered(const struct world* world, struct mlx5dv_sched_node* root)
 {
     struct mlx5dv_sched_attr attr = sched_attr(root, 5, 0);
     check(control("fail create 2"), "fail create 2", "ctl failed");
-    struct mlx5dv_sched_leaf *leaf = mlx5dv_sched_leaf_create(world->context, &attr);
+    struct mlx5dv_sched_leaf* leaf = mlx5dv_sched_leaf_create(world->context, &attr);
     check_errno(ERRNO_OF_POINTER(leaf), 0, "the first create passes");
-    struct mlx5dv_sched_leaf *none = mlx5dv_sched_leaf_create(world->context, &attr);
+    struct mlx5dv_sched_leaf* none = mlx5dv_sched_leaf_create(world->context, &attr);
     check_errno(ERRNO_OF_POINTER(none), ANY_ERRNO, "the second fails");
-    struct mlx5dv_sched_leaf *third = mlx5dv_sched_leaf_create(world->context, &attr);
+    struct mlx5dv_sched_leaf* third = mlx5dv_sched_leaf_create(world->context, &attr);
     if (check_errno(ERRNO_OF_POINTER(third), 0, "the third passes")) {
         check_errno(mlx5dv_sched_leaf_destroy(third), 0, "it goes");
     }
@@ -84,7 +84,7 @@ static void check_ordered(const struct world *world, struct mlx5dv_sched_node *r
     check_errno(mlx5dv_sched_leaf_destroy(leaf), EBUSY, "destroy finds it in use");
     check_errno(mlx5dv_sched_leaf_destroy(leaf), EBUSY, "twice");
 
-    struct ibv_qp *qp = qp_in_state(world, IBV_QPT_RC, IBV_QPS_RTS);
+    struct ibv_qp* qp = qp_in_state(world, IBV_QPT_RC, IBV_QPS_RTS);
     if (qp != NULL) {
         check(control("fail attach 1"), "fail attach 1", "ctl failed");
         check_errno(mlx5dv_modify_qp_sched_elem(qp, leaf, NULL), ANY_ERRNO, "attach fails");
@@ -103,7 +103,7 @@ void check_faults(void)
         return;
     }
     const struct mlx5dv_sched_attr attr = sched_attr(NULL, 0, 0);
-    struct mlx5dv_sched_node *root = mlx5dv_sched_node_create(world.context, &attr);
+    struct mlx5dv_sched_node* root = mlx5dv_sched_node_create(world.context, &attr);
     if (check_errno(ERRNO_OF_POINTER(root), 0, "a root")) {
         check_ordered(&world, root);
         check_errno(mlx5dv_sched_node_destroy(root), 0, "the root goes");

@@ -1,26 +1,26 @@
-/* Rates of single queue pairs (packet pacing). */
+// Rates of single queue pairs (packet pacing).
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "every_call.h"
+#include "tests/emulator/clients/every_call.h"
 
 enum { TABLE_SIZE = 127, SOME_RATE = 1000000 };
 
-static int set_rate(struct ibv_qp *qp, uint32_t rate, uint32_t burst, uint16_t packet)
+static int set_rate(struct ibv_qp* qp, uint32_t rate, uint32_t burst, uint16_t packet)
 {
     struct ibv_qp_rate_limit_attr attr = {.rate_limit = rate, .max_burst_sz = burst, .typical_pkt_sz = packet};
     return ibv_modify_qp_rate_limit(qp, &attr);
 }
 
-static void check_refused_types(const struct world *world)
+static void check_refused_types(const struct world* world)
 {
     static const struct {
         enum ibv_qp_type type;
-        const char *name;
+        const char* name;
     } rows[] = {{IBV_QPT_RC, "RC is refused"}, {IBV_QPT_UC, "UC is refused"}, {IBV_QPT_UD, "UD is refused"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-        struct ibv_qp *qp = qp_in_state(world, rows[i].type, IBV_QPS_RTS);
+        struct ibv_qp* qp = qp_in_state(world, rows[i].type, IBV_QPS_RTS);
         if (qp != NULL) {
             const int answer = set_rate(qp, SOME_RATE, 0, 0);
             check(answer == EOPNOTSUPP || answer == EINVAL, rows[i].name, "%d (%s)", answer, strerror(answer));
@@ -30,7 +30,7 @@ static void check_refused_types(const struct world *world)
     }
 }
 
-static void check_one(struct ibv_qp *qp)
+static void check_one(struct ibv_qp* qp)
 {
     check_errno(set_rate(qp, SOME_RATE, 0, 0), 0, "a rate");
     check_errno(set_rate(qp, SOME_RATE, 16384, 1024), 0, "with burst and packet size");
@@ -42,10 +42,10 @@ static void check_one(struct ibv_qp *qp)
     check_errno(ibv_modify_qp_rate_limit(qp, &attr), EINVAL, "an unknown comp_mask is refused");
 }
 
-/* One entry of the table for each rate; equal rates share theirs. */
-static void check_table(const struct world *world)
+// One entry of the table for each rate; equal rates share theirs.
+static void check_table(const struct world* world)
 {
-    struct ibv_qp *qps[TABLE_SIZE + 2] = {NULL};
+    struct ibv_qp* qps[TABLE_SIZE + 2] = {NULL};
     int ready = 0;
     while (ready < TABLE_SIZE + 2 && (qps[ready] = create_qp(world, IBV_QPT_RAW_PACKET)) != NULL &&
            drive_qp(qps[ready], IBV_QPS_RTS) == 0) {
@@ -76,7 +76,7 @@ void check_rates(void)
         return;
     }
     check_refused_types(&world);
-    struct ibv_qp *qp = qp_in_state(&world, IBV_QPT_RAW_PACKET, IBV_QPS_INIT);
+    struct ibv_qp* qp = qp_in_state(&world, IBV_QPT_RAW_PACKET, IBV_QPS_INIT);
     if (qp != NULL) {
         check(set_rate(qp, SOME_RATE, 0, 0) != 0, "refused in INIT", "it was not");
         check_errno(step_qp(qp, IBV_QPS_RTR, 0), 0, "to RTR");

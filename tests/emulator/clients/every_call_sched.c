@@ -1,15 +1,15 @@
-/* Scheduling elements through mlx5dv_sched_*, and queue pairs in their leaves. */
+// Scheduling elements through mlx5dv_sched_*, and queue pairs in their leaves.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "every_call.h"
+#include "tests/emulator/clients/every_call.h"
 
-/* What the destroying calls answer when the device refuses: libmlx5 hands on the kernel's errno. */
+// What the destroying calls answer when the device refuses: libmlx5 hands on the kernel's errno.
 enum { REFUSED_DESTROY = EREMOTEIO };
 enum { MAX_SHARE = 100, LEVELS = 4, MAX_LEAVES = 256 };
 
-static struct mlx5dv_sched_node *make_node(const struct world *world, struct mlx5dv_sched_node *parent, uint32_t share,
+static struct mlx5dv_sched_node* make_node(const struct world* world, struct mlx5dv_sched_node* parent, uint32_t share,
                                            uint32_t max_rate)
 {
     const struct mlx5dv_sched_attr attr = sched_attr(parent, share, max_rate);
@@ -17,7 +17,7 @@ static struct mlx5dv_sched_node *make_node(const struct world *world, struct mlx
     return mlx5dv_sched_node_create(world->context, &attr);
 }
 
-static struct mlx5dv_sched_leaf *make_leaf(const struct world *world, struct mlx5dv_sched_node *parent, uint32_t share,
+static struct mlx5dv_sched_leaf* make_leaf(const struct world* world, struct mlx5dv_sched_node* parent, uint32_t share,
                                            uint32_t max_rate)
 {
     const struct mlx5dv_sched_attr attr = sched_attr(parent, share, max_rate);
@@ -25,25 +25,25 @@ static struct mlx5dv_sched_leaf *make_leaf(const struct world *world, struct mlx
     return mlx5dv_sched_leaf_create(world->context, &attr);
 }
 
-static void refuse_node(const struct world *world, const struct mlx5dv_sched_attr *attr, int expected, const char *name)
+static void refuse_node(const struct world* world, const struct mlx5dv_sched_attr* attr, int expected, const char* name)
 {
     errno = 0;
-    struct mlx5dv_sched_node *node = mlx5dv_sched_node_create(world->context, attr);
+    struct mlx5dv_sched_node* node = mlx5dv_sched_node_create(world->context, attr);
     if (!check_errno(ERRNO_OF_POINTER(node), expected, name) && node != NULL) {
         mlx5dv_sched_node_destroy(node);
     }
 }
 
-static void refuse_leaf(const struct world *world, const struct mlx5dv_sched_attr *attr, int expected, const char *name)
+static void refuse_leaf(const struct world* world, const struct mlx5dv_sched_attr* attr, int expected, const char* name)
 {
     errno = 0;
-    struct mlx5dv_sched_leaf *leaf = mlx5dv_sched_leaf_create(world->context, attr);
+    struct mlx5dv_sched_leaf* leaf = mlx5dv_sched_leaf_create(world->context, attr);
     if (!check_errno(ERRNO_OF_POINTER(leaf), expected, name) && leaf != NULL) {
         mlx5dv_sched_leaf_destroy(leaf);
     }
 }
 
-static void check_roots(const struct world *world)
+static void check_roots(const struct world* world)
 {
     struct mlx5dv_sched_attr attr = sched_attr(NULL, 5, 0);
     refuse_node(world, &attr, EINVAL, "a root with a share is refused");
@@ -58,14 +58,14 @@ static void check_roots(const struct world *world)
     attr.flags = 1U << 7;
     refuse_node(world, &attr, ANY_ERRNO, "unknown flags are refused");
     attr.flags = MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE | MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW;
-    struct mlx5dv_sched_node *root = mlx5dv_sched_node_create(world->context, &attr);
+    struct mlx5dv_sched_node* root = mlx5dv_sched_node_create(world->context, &attr);
     if (check_errno(ERRNO_OF_POINTER(root), 0, "a root whose share and rate are 0")) {
         check_errno(mlx5dv_sched_node_destroy(root), 0, "mlx5dv_sched_node_destroy of it");
     }
 }
 
-static void check_modifying(struct mlx5dv_sched_node *root, struct mlx5dv_sched_node *node,
-                            struct mlx5dv_sched_leaf *leaf)
+static void check_modifying(struct mlx5dv_sched_node* root, struct mlx5dv_sched_node* node,
+                            struct mlx5dv_sched_leaf* leaf)
 {
     struct mlx5dv_sched_attr attr = sched_attr(root, 70, 9000);
     check_errno(mlx5dv_sched_node_modify(node, &attr), 0, "mlx5dv_sched_node_modify");
@@ -96,9 +96,9 @@ void check_elements(void)
         return;
     }
     check_roots(&world);
-    struct mlx5dv_sched_node *root = make_node(&world, NULL, 0, 0);
-    struct mlx5dv_sched_node *node = NULL;
-    struct mlx5dv_sched_leaf *leaf = NULL;
+    struct mlx5dv_sched_node* root = make_node(&world, NULL, 0, 0);
+    struct mlx5dv_sched_node* node = NULL;
+    struct mlx5dv_sched_leaf* leaf = NULL;
     if (check_errno(ERRNO_OF_POINTER(root), 0, "mlx5dv_sched_node_create of a root")) {
         node = make_node(&world, root, 10, 10000);
         check_errno(ERRNO_OF_POINTER(node), 0, "mlx5dv_sched_node_create below it");
@@ -125,9 +125,9 @@ void check_elements(void)
     close_world(&world);
 }
 
-/* A busy leaf refuses to go: the way to see where a queue pair is. */
-static void check_holds(struct mlx5dv_sched_leaf **leaf, const struct world *world, struct mlx5dv_sched_node *parent,
-                        bool busy, const char *name)
+// A busy leaf refuses to go: the way to see where a queue pair is.
+static void check_holds(struct mlx5dv_sched_leaf** leaf, const struct world* world, struct mlx5dv_sched_node* parent,
+                        bool busy, const char* name)
 {
     const int answer = mlx5dv_sched_leaf_destroy(*leaf);
     check_errno(answer, busy ? REFUSED_DESTROY : 0, name);
@@ -139,16 +139,16 @@ static void check_holds(struct mlx5dv_sched_leaf **leaf, const struct world *wor
 
 struct attach_row {
     enum ibv_qp_type type;
-    const char *name;
+    const char* name;
     bool in_init;
     bool responder;
 };
 
-static void check_in_rts(const struct attach_row *row, const struct world *world, struct mlx5dv_sched_node *root,
-                         struct ibv_qp *qp)
+static void check_in_rts(const struct attach_row* row, const struct world* world, struct mlx5dv_sched_node* root,
+                         struct ibv_qp* qp)
 {
-    struct mlx5dv_sched_leaf *here = make_leaf(world, root, 1, 0);
-    struct mlx5dv_sched_leaf *there = make_leaf(world, root, 2, 5000);
+    struct mlx5dv_sched_leaf* here = make_leaf(world, root, 1, 0);
+    struct mlx5dv_sched_leaf* there = make_leaf(world, root, 2, 5000);
     if (!check(here != NULL && there != NULL, "two leaves", "%s", strerror(errno))) {
         return;
     }
@@ -175,11 +175,11 @@ static void check_in_rts(const struct attach_row *row, const struct world *world
     check_errno(mlx5dv_sched_leaf_destroy(there), 0, "the other goes");
 }
 
-static void check_attach_type(const struct attach_row *row, const struct world *world, struct mlx5dv_sched_node *root)
+static void check_attach_type(const struct attach_row* row, const struct world* world, struct mlx5dv_sched_node* root)
 {
     check_group(row->name);
-    struct mlx5dv_sched_leaf *leaf = make_leaf(world, root, 1, 0);
-    struct ibv_qp *qp = qp_in_state(world, row->type, IBV_QPS_RESET);
+    struct mlx5dv_sched_leaf* leaf = make_leaf(world, root, 1, 0);
+    struct ibv_qp* qp = qp_in_state(world, row->type, IBV_QPS_RESET);
     if (leaf == NULL || qp == NULL) {
         if (leaf != NULL) {
             mlx5dv_sched_leaf_destroy(leaf);
@@ -224,7 +224,7 @@ void check_attaching(void)
     if (!open_world(&world)) {
         return;
     }
-    struct mlx5dv_sched_node *root = make_node(&world, NULL, 0, 0);
+    struct mlx5dv_sched_node* root = make_node(&world, NULL, 0, 0);
     if (check_errno(ERRNO_OF_POINTER(root), 0, "a root")) {
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
             check_attach_type(&rows[i], &world, root);
@@ -236,24 +236,24 @@ void check_attaching(void)
     if (!open_world(&world)) {
         return;
     }
-    /* Closing with everything still there is the kernel's work. */
+    // Closing with everything still there is the kernel's work.
     root = make_node(&world, NULL, 0, 0);
-    struct mlx5dv_sched_leaf *leaf = root != NULL ? make_leaf(&world, root, 1, 0) : NULL;
-    struct ibv_qp *qp = qp_in_state(&world, IBV_QPT_RC, IBV_QPS_RTS);
+    struct mlx5dv_sched_leaf* leaf = root != NULL ? make_leaf(&world, root, 1, 0) : NULL;
+    struct ibv_qp* qp = qp_in_state(&world, IBV_QPT_RC, IBV_QPS_RTS);
     if (leaf != NULL && qp != NULL) {
         check_errno(mlx5dv_modify_qp_sched_elem(qp, leaf, leaf), 0, "a queue pair in a leaf");
     }
     check_errno(ibv_close_device(world.context), 0, "the context closes with all of it");
 }
 
-/* At most this many levels, at most that many leaves; what was refused leaves nothing behind. */
+// At most this many levels, at most that many leaves; what was refused leaves nothing behind.
 void check_limits(void)
 {
     struct world world;
     if (!open_world(&world)) {
         return;
     }
-    struct mlx5dv_sched_node *chain[LEVELS] = {NULL};
+    struct mlx5dv_sched_node* chain[LEVELS] = {NULL};
     for (int level = 0; level < LEVELS; ++level) {
         chain[level] = make_node(&world, level > 0 ? chain[level - 1] : NULL, level > 0 ? 1 : 0, 0);
         char name[32];
@@ -266,7 +266,7 @@ void check_limits(void)
     refuse_node(&world, &attr, ENOMEM, "no node below the last level");
     refuse_leaf(&world, &attr, ENOMEM, "no leaf below the last level");
 
-    static struct mlx5dv_sched_leaf *leaves[MAX_LEAVES + 1];
+    static struct mlx5dv_sched_leaf* leaves[MAX_LEAVES + 1];
     int made = 0;
     while (made <= MAX_LEAVES && (leaves[made] = make_leaf(&world, chain[0], 1, 0)) != NULL) {
         ++made;
@@ -277,7 +277,7 @@ void check_limits(void)
         failures += mlx5dv_sched_leaf_destroy(leaves[i]) != 0 ? 1 : 0;
     }
     check_number(failures, 0, "all leaves go");
-    struct mlx5dv_sched_leaf *again = make_leaf(&world, chain[0], 1, 0);
+    struct mlx5dv_sched_leaf* again = make_leaf(&world, chain[0], 1, 0);
     if (check_errno(ERRNO_OF_POINTER(again), 0, "then there is room again")) {
         check_errno(mlx5dv_sched_leaf_destroy(again), 0, "it goes");
     }

@@ -1,21 +1,21 @@
-/* Queue pairs of each type through their states. A step that lacks an attribute it needs is EINVAL and changes
- * nothing, and so is one that the state diagram does not have. */
+// Queue pairs of each type through their states. A step that lacks an attribute it needs is EINVAL and changes
+// nothing, and so is one that the state diagram does not have.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "every_call.h"
+#include "tests/emulator/clients/every_call.h"
 
 enum { BITS = 26 };
 
-static void check_stays(struct ibv_qp *qp, int answer, enum ibv_qp_state state, const char *name)
+static void check_stays(struct ibv_qp* qp, int answer, enum ibv_qp_state state, const char* name)
 {
     check(answer == EINVAL && state_of_qp(qp) == state && qp->state == state, name, "%s; the state is %s, not %s",
           strerror(answer), name_of_state(state_of_qp(qp)), name_of_state(state));
 }
 
-/* Each needed attribute is left out once, and an attribute is given that does not belong there. */
-static void check_masks(struct ibv_qp *qp, enum ibv_qp_state to)
+// Each needed attribute is left out once, and an attribute is given that does not belong there.
+static void check_masks(struct ibv_qp* qp, enum ibv_qp_state to)
 {
     char name[96];
     const int needed = needed_for(qp, to);
@@ -33,8 +33,8 @@ static void check_masks(struct ibv_qp *qp, enum ibv_qp_state to)
     check_stays(qp, ibv_modify_qp(qp, &attr, needed | IBV_QP_STATE | foreign), to - 1, name);
 }
 
-/* From a state, those it cannot reach in one step. */
-static void check_no_way(struct ibv_qp *qp, enum ibv_qp_state from)
+// From a state, those it cannot reach in one step.
+static void check_no_way(struct ibv_qp* qp, enum ibv_qp_state from)
 {
     char name[64];
     for (enum ibv_qp_state to = IBV_QPS_INIT; to <= IBV_QPS_RTS; ++to) {
@@ -46,7 +46,7 @@ static void check_no_way(struct ibv_qp *qp, enum ibv_qp_state from)
     }
 }
 
-static void check_values(struct ibv_qp *qp)
+static void check_values(struct ibv_qp* qp)
 {
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
@@ -79,10 +79,10 @@ static void check_values(struct ibv_qp *qp)
     }
 }
 
-static void check_posting(struct ibv_qp *qp, bool receive)
+static void check_posting(struct ibv_qp* qp, bool receive)
 {
     struct ibv_recv_wr take = {.wr_id = 1};
-    struct ibv_recv_wr *bad_take = NULL;
+    struct ibv_recv_wr* bad_take = NULL;
     if (receive) {
         check_errno(ibv_post_recv(qp, &take, &bad_take), 0, "a receive is taken");
         return;
@@ -91,21 +91,21 @@ static void check_posting(struct ibv_qp *qp, bool receive)
         return;
     }
     static char memory[64];
-    struct ibv_mr *mr = ibv_reg_mr(qp->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_mr* mr = ibv_reg_mr(qp->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
     if (mr == NULL) {
         check(false, "memory to send", "%s", strerror(errno));
         return;
     }
     struct ibv_sge piece = {(uintptr_t)memory, sizeof(memory), mr->lkey};
     struct ibv_send_wr work = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
-    struct ibv_send_wr *bad = NULL;
+    struct ibv_send_wr* bad = NULL;
     check_errno(ibv_post_send(qp, &work, &bad), 0, "a send is taken");
     struct ibv_wc completion;
     check_number(ibv_poll_cq(qp->send_cq, 1, &completion), 0, "and does not complete");
     check_errno(ibv_dereg_mr(mr), 0, "its memory goes");
 }
 
-static void check_rest(struct ibv_qp *qp)
+static void check_rest(struct ibv_qp* qp)
 {
     struct ibv_qp_attr attr = values_for(qp);
     if (qp->qp_type == IBV_QPT_RC) {
@@ -134,12 +134,12 @@ static void check_rest(struct ibv_qp *qp)
     check_number(state_of_qp(qp), IBV_QPS_RESET, "it is in RESET");
 }
 
-static void check_type(const struct world *world, enum ibv_qp_type type)
+static void check_type(const struct world* world, enum ibv_qp_type type)
 {
     char group[32];
     snprintf(group, sizeof(group), "states: %s", name_of_type(type));
     check_group(group);
-    struct ibv_qp *qp = qp_in_state(world, type, IBV_QPS_RESET);
+    struct ibv_qp* qp = qp_in_state(world, type, IBV_QPS_RESET);
     if (qp == NULL) {
         return;
     }
@@ -174,8 +174,8 @@ void check_states(void)
         check_type(&world, types[i]);
     }
     check_group("states");
-    struct ibv_qp *first = create_qp(&world, IBV_QPT_RC);
-    struct ibv_qp *second = create_qp(&world, IBV_QPT_UD);
+    struct ibv_qp* first = create_qp(&world, IBV_QPT_RC);
+    struct ibv_qp* second = create_qp(&world, IBV_QPT_UD);
     check(first != NULL && second != NULL && first->qp_num != second->qp_num, "numbers differ", "they do not");
     if (first != NULL) {
         struct ibv_qp_attr attr = values_for(first);

@@ -26,7 +26,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "stress_worker.h"
+#include "tests/emulator/clients/stress_worker.h"
 #include "tools/emulator/protocol.h"
 
 namespace {
@@ -171,7 +171,8 @@ private:
 
     std::uint64_t random_number()
     {
-        constexpr std::array<std::uint64_t, 8> kOften{0, 1, 8, 0xffff, 0xffffffff, ~std::uint64_t{0}, 0x7fffffffffffffff, 4096};
+        constexpr std::array<std::uint64_t, 8> kOften{
+            0, 1, 8, 0xffff, 0xffffffff, ~std::uint64_t{0}, 0x7fffffffffffffff, 4096};
         return below(2) == 0 ? kOften[below(kOften.size())] : random_();
     }
 
@@ -184,9 +185,9 @@ private:
         }
         call.address = random_number();
         constexpr std::array<std::uint16_t, 12> kObjects{
-            UVERBS_OBJECT_DEVICE, UVERBS_OBJECT_PD, UVERBS_OBJECT_CQ, UVERBS_OBJECT_QP, UVERBS_OBJECT_MR,
-            UVERBS_OBJECT_ASYNC_EVENT, MLX5_IB_OBJECT_DEVX, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_OBJECT_DEVX_OBJ,
-            MLX5_IB_OBJECT_UAR, UVERBS_OBJECT_SRQ, 0xffff};
+            UVERBS_OBJECT_DEVICE,    UVERBS_OBJECT_PD,          UVERBS_OBJECT_CQ,    UVERBS_OBJECT_QP,
+            UVERBS_OBJECT_MR,        UVERBS_OBJECT_ASYNC_EVENT, MLX5_IB_OBJECT_DEVX, MLX5_IB_OBJECT_DEVX_OBJ,
+            MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_OBJECT_UAR,        UVERBS_OBJECT_SRQ,   0xffff};
         std::array<ib_uverbs_attr, 64> attributes{};
         const std::uint32_t count = below(8) == 0 ? below(attributes.size()) : below(6);
         ib_uverbs_ioctl_hdr header{};
@@ -313,7 +314,8 @@ int main(int argc, char** argv)
     }
     std::printf("%.0f seconds, seed %llu\n", seconds, static_cast<unsigned long long>(seed));
     std::fflush(stdout);
-    const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const auto until = Clock::now() +
+                       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 
     stress::Totals totals{};
     const stress::Options options;

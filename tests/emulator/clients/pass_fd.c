@@ -1,5 +1,5 @@
-/* pass_fd EMULATOR: a uverbs file lives as long as its last descriptor. One process opens the device, builds a tree
- * with queue pairs and hands its descriptor to another, which kills it, finds everything alive, and closes. */
+// pass_fd EMULATOR: a uverbs file lives as long as its last descriptor. One process opens the device, builds a tree
+// with queue pairs and hands its descriptor to another, which kills it, finds everything alive, and closes.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,16 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "prm.h"
-#include "uverbs.h"
-#include "world.h"
+#include "tests/emulator/clients/check.h"
+#include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/uverbs.h"
+#include "tests/emulator/clients/world.h"
 
 enum { QUEUE_PAIRS = 4, LEAVES = 2, ELEMENTS = 1 + LEAVES };
 enum { SHARE = 17, RATE = 2500 };
 enum { WAIT_TENTHS = 100 };
 
-/* What the holder of the descriptor must know. */
+// What the holder of the descriptor must know.
 struct handover {
     uint32_t leaf_handle;
     uint32_t leaf_id;
@@ -28,11 +28,11 @@ struct handover {
     uint32_t qp_numbers[QUEUE_PAIRS];
 };
 
-static const char *emulator;
+static const char* emulator;
 
-/* ---- the first process ---- */
+// ---- the first process ----
 
-static int make_element(int fd, const struct prm_element *element, uint32_t *handle, uint32_t *id)
+static int make_element(int fd, const struct prm_element* element, uint32_t* handle, uint32_t* id)
 {
     uint8_t in[ELEMENT_IN];
     uint8_t out[GENERAL_OUT] = {0};
@@ -43,7 +43,7 @@ static int make_element(int fd, const struct prm_element *element, uint32_t *han
     return failure;
 }
 
-static int build(struct handover *made, struct world *world)
+static int build(struct handover* made, struct world* world)
 {
     uint32_t unused = 0;
     uint32_t other = 0;
@@ -60,7 +60,7 @@ static int build(struct handover *made, struct world *world)
         failure = make_element(fd, &(struct prm_element){ELEMENT_QUEUE_GROUP, made->root_id, 1, 0}, &unused, &other);
     }
     for (int i = 0; i < QUEUE_PAIRS && failure == 0; ++i) {
-        struct ibv_qp *qp = create_qp(world, IBV_QPT_RC);
+        struct ibv_qp* qp = create_qp(world, IBV_QPT_RC);
         failure = qp != NULL ? drive_qp(qp, IBV_QPS_RTS) : errno;
         if (failure == 0) {
             uint8_t in[MODIFY_QP_IN];
@@ -75,14 +75,14 @@ static int build(struct handover *made, struct world *world)
     return failure;
 }
 
-static bool transfer(int socket, bool sending, struct handover *content, int *fd)
+static bool transfer(int socket, bool sending, struct handover* content, int* fd)
 {
     _Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec part = {content, sizeof(*content)};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof(ancillary)};
     if (sending) {
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        struct cmsghdr* rights = CMSG_FIRSTHDR(&message);
         rights->cmsg_level = SOL_SOCKET;
         rights->cmsg_type = SCM_RIGHTS;
         rights->cmsg_len = CMSG_LEN(sizeof(int));
@@ -90,7 +90,7 @@ static bool transfer(int socket, bool sending, struct handover *content, int *fd
         return sendmsg(socket, &message, 0) == (ssize_t)sizeof(*content);
     }
     const bool whole = recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == (ssize_t)sizeof(*content);
-    const struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    const struct cmsghdr* rights = CMSG_FIRSTHDR(&message);
     if (!whole || rights == NULL || rights->cmsg_type != SCM_RIGHTS) {
         return false;
     }
@@ -115,14 +115,14 @@ static int be_owner(int socket)
     }
 }
 
-/* ---- the second process ---- */
+// ---- the second process ----
 
-/* A number of the first device in the emulator's state; -1: not there. */
-static long state_number(const char *key)
+// A number of the first device in the emulator's state; -1: not there.
+static long state_number(const char* key)
 {
     char line[512];
     snprintf(line, sizeof(line), "'%s' ctl state --json", emulator);
-    FILE *said = popen(line, "r");
+    FILE* said = popen(line, "r");
     if (said == NULL) {
         return -1;
     }
@@ -134,18 +134,18 @@ static long state_number(const char *key)
     }
     char quoted[64];
     snprintf(quoted, sizeof(quoted), "\"%s\"", key);
-    const char *device = strstr(text, "\"mlx5_0\"");
-    /* The keys of an object come in any order: its first brace is before its name. */
+    const char* device = strstr(text, "\"mlx5_0\"");
+    // The keys of an object come in any order: its first brace is before its name.
     while (device != NULL && device > text && *device != '{') {
         --device;
     }
-    const char *found = device != NULL ? strstr(device, quoted) : NULL;
-    const char *colon = found != NULL ? strchr(found, ':') : NULL;
+    const char* found = device != NULL ? strstr(device, quoted) : NULL;
+    const char* colon = found != NULL ? strchr(found, ':') : NULL;
     return colon != NULL ? strtol(colon + 1, NULL, 10) : -1;
 }
 
-/* The last close may take its time. */
-static long state_number_when(const char *key, long expected)
+// The last close may take its time.
+static long state_number_when(const char* key, long expected)
 {
     const struct timespec tenth = {0, 100000000};
     long now = state_number(key);
@@ -156,7 +156,7 @@ static long state_number_when(const char *key, long expected)
     return now;
 }
 
-static void check_alive(int fd, const struct handover *made)
+static void check_alive(int fd, const struct handover* made)
 {
     uint8_t in[ELEMENT_IN];
     uint8_t out[ELEMENT_OUT] = {0};
@@ -176,14 +176,14 @@ static void check_alive(int fd, const struct handover *made)
         check_number(state, IBV_QPS_RTS, "it is in RTS");
         uint8_t command[MODIFY_QP_IN];
         prm_attach(command, OP_RTS2RTS_QP, made->qp_numbers[i], made->leaf_id, 0);
-        check_errno(uverbs_devx_modify(fd, made->qp_handles[i], &(struct uverbs_buffer){command, sizeof(command)},
-                                       &answer),
-                    0, "and can be attached");
+        check_errno(
+            uverbs_devx_modify(fd, made->qp_handles[i], &(struct uverbs_buffer){command, sizeof(command)}, &answer), 0,
+            "and can be attached");
     }
     check_errno(uverbs_devx_destroy(fd, made->leaf_handle), EREMOTEIO, "its leaf is busy");
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     if (argc != 2) {
         fprintf(stderr, "usage: pass_fd EMULATOR\n");

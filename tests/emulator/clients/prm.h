@@ -1,4 +1,4 @@
-/* The device's commands that the tests write by hand: fields are big-endian, a field is found by its first bit. */
+// The device's commands that the tests write by hand: fields are big-endian, a field is found by its first bit.
 #pragma once
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ enum { HIERARCHY_NIC = 3 };
 enum { ELEMENT_TSAR = 0, ELEMENT_QUEUE_GROUP = 4 };
 enum { SELECT_SHARE = 1, SELECT_RATE = 2 };
 
-/* Bytes of the mailboxes. */
+// Bytes of the mailboxes.
 enum {
     CAPABILITY_IN = 16,
     CAPABILITY_OUT = 16 + 4096,
@@ -35,18 +35,18 @@ enum {
     MODIFY_QP_OUT = 16,
 };
 
-/* `width` is at most 32, and the field lies within one aligned word. */
-static inline uint32_t prm_get(const void *mailbox, unsigned bit, unsigned width)
+// `width` is at most 32, and the field lies within one aligned word.
+static inline uint32_t prm_get(const void* mailbox, unsigned bit, unsigned width)
 {
-    const uint8_t *word = (const uint8_t *)mailbox + bit / 32 * 4;
+    const uint8_t* word = (const uint8_t*)mailbox + bit / 32 * 4;
     const uint32_t value = (uint32_t)word[0] << 24 | (uint32_t)word[1] << 16 | (uint32_t)word[2] << 8 | word[3];
     const uint32_t mask = width == 32 ? 0xffffffffU : (1U << width) - 1;
     return value >> (32 - bit % 32 - width) & mask;
 }
 
-static inline void prm_set(void *mailbox, unsigned bit, unsigned width, uint32_t value)
+static inline void prm_set(void* mailbox, unsigned bit, unsigned width, uint32_t value)
 {
-    uint8_t *word = (uint8_t *)mailbox + bit / 32 * 4;
+    uint8_t* word = (uint8_t*)mailbox + bit / 32 * 4;
     const unsigned shift = 32 - bit % 32 - width;
     const uint32_t mask = (width == 32 ? 0xffffffffU : (1U << width) - 1) << shift;
     uint32_t all = (uint32_t)word[0] << 24 | (uint32_t)word[1] << 16 | (uint32_t)word[2] << 8 | word[3];
@@ -57,28 +57,37 @@ static inline void prm_set(void *mailbox, unsigned bit, unsigned width, uint32_t
     word[3] = (uint8_t)all;
 }
 
-/* Of any answer. */
-static inline uint32_t prm_status(const void *out) { return prm_get(out, 0, 8); }
-static inline uint32_t prm_syndrome(const void *out) { return prm_get(out, 32, 32); }
-static inline uint32_t prm_object_id(const void *mailbox) { return prm_get(mailbox, 64, 32); }
+// Of any answer.
+static inline uint32_t prm_status(const void* out)
+{
+    return prm_get(out, 0, 8);
+}
+static inline uint32_t prm_syndrome(const void* out)
+{
+    return prm_get(out, 32, 32);
+}
+static inline uint32_t prm_object_id(const void* mailbox)
+{
+    return prm_get(mailbox, 64, 32);
+}
 
-/* `in` has CAPABILITY_IN bytes; the capability begins at bit 128 of the answer. */
-static inline void prm_query_capability(void *in, uint32_t type)
+// `in` has CAPABILITY_IN bytes; the capability begins at bit 128 of the answer.
+static inline void prm_query_capability(void* in, uint32_t type)
 {
     memset(in, 0, CAPABILITY_IN);
     prm_set(in, 0, 16, OP_QUERY_HCA_CAP);
-    prm_set(in, 48, 16, type << 1 | 1); /* what the device has now, not what it could have */
+    prm_set(in, 48, 16, type << 1 | 1);    // what the device has now, not what it could have
 }
 
 struct prm_element {
     uint32_t type;
-    uint32_t parent; /* 0: a root */
+    uint32_t parent;    // 0: a root
     uint32_t share;
-    uint32_t max_rate; /* Mbit/s */
+    uint32_t max_rate;    // Mbit/s
 };
 
-/* `in` has ELEMENT_IN bytes. */
-static inline void prm_element_command(void *in, uint32_t opcode, uint32_t id)
+// `in` has ELEMENT_IN bytes.
+static inline void prm_element_command(void* in, uint32_t opcode, uint32_t id)
 {
     memset(in, 0, ELEMENT_IN);
     prm_set(in, 0, 16, opcode);
@@ -86,10 +95,10 @@ static inline void prm_element_command(void *in, uint32_t opcode, uint32_t id)
     prm_set(in, 64, 32, id);
 }
 
-/* The context begins 256 bits into the object, and the object at bit 128. */
+// The context begins 256 bits into the object, and the object at bit 128.
 enum { ELEMENT_CONTEXT = 128 + 256 };
 
-static inline void prm_create_element(void *in, const struct prm_element *element)
+static inline void prm_create_element(void* in, const struct prm_element* element)
 {
     prm_element_command(in, OP_CREATE_GENERAL_OBJECT, 0);
     prm_set(in, 128 + 64, 8, HIERARCHY_NIC);
@@ -99,8 +108,8 @@ static inline void prm_create_element(void *in, const struct prm_element *elemen
     prm_set(in, ELEMENT_CONTEXT + 192, 32, element->max_rate);
 }
 
-/* Only the fields in `select` change. */
-static inline void prm_modify_element(void *in, uint32_t id, uint32_t select, uint32_t share, uint32_t max_rate)
+// Only the fields in `select` change.
+static inline void prm_modify_element(void* in, uint32_t id, uint32_t select, uint32_t share, uint32_t max_rate)
 {
     prm_element_command(in, OP_MODIFY_GENERAL_OBJECT, id);
     prm_set(in, 128 + 32, 32, select);
@@ -109,7 +118,7 @@ static inline void prm_modify_element(void *in, uint32_t id, uint32_t select, ui
     prm_set(in, ELEMENT_CONTEXT + 192, 32, max_rate);
 }
 
-static inline struct prm_element prm_read_element(const void *out)
+static inline struct prm_element prm_read_element(const void* out)
 {
     struct prm_element element;
     element.type = prm_get(out, ELEMENT_CONTEXT, 8);
@@ -119,12 +128,12 @@ static inline struct prm_element prm_read_element(const void *out)
     return element;
 }
 
-/* Puts a queue pair of RC, UC or UD into leaves: `opcode` is that of its state. `in` has MODIFY_QP_IN bytes. */
-static inline void prm_attach(void *in, uint32_t opcode, uint32_t number, uint32_t requester, uint32_t responder)
+// Puts a queue pair of RC, UC or UD into leaves: `opcode` is that of its state. `in` has MODIFY_QP_IN bytes.
+static inline void prm_attach(void* in, uint32_t opcode, uint32_t number, uint32_t requester, uint32_t responder)
 {
     memset(in, 0, MODIFY_QP_IN);
     prm_set(in, 0, 16, opcode);
-    prm_set(in, 64, 1, 1); /* the extension of the queue pair's context follows */
+    prm_set(in, 64, 1, 1);    // the extension of the queue pair's context follows
     prm_set(in, 72, 24, number);
     prm_set(in, 2112, 32, 2);
     prm_set(in, 2208, 32, requester);

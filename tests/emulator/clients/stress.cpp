@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stress_worker.h"
+#include "tests/emulator/clients/stress_worker.h"
 
 namespace {
 
@@ -52,7 +52,8 @@ class Processes {
 public:
     Processes(Totals& totals, const Options& options)
         : totals_(totals), options_(options),
-          until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds)))
+          until_(Clock::now() +
+                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds)))
     {
         for (unsigned i = 0; i < options.processes; ++i) {
             start();
@@ -153,7 +154,8 @@ int main(int argc, char** argv)
     Options options;
     options.seed = static_cast<std::uint64_t>(getpid());
     if (!parse(argc, argv, options)) {
-        std::fprintf(stderr, "usage: stress [--processes N] [--threads N] [--seconds S] [--faults] [--kills] [--seed N]\n");
+        std::fprintf(stderr,
+                     "usage: stress [--processes N] [--threads N] [--seconds S] [--faults] [--kills] [--seed N]\n");
         return 2;
     }
     void* memory = mmap(nullptr, sizeof(Totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,10 +1,10 @@
-#include "stress_tree.h"
+#include "tests/emulator/clients/stress_tree.h"
 
 #include <array>
 #include <cerrno>
 
-#include "prm.h"
-#include "uverbs.h"
+#include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/uverbs.h"
 
 namespace stress {
 namespace {
@@ -59,7 +59,8 @@ int modify(const Element& element, std::optional<std::uint32_t> share, std::opti
     if (element.object != nullptr) {
         std::array<std::uint8_t, ELEMENT_IN> in{};
         std::array<std::uint8_t, GENERAL_OUT> out{};
-        const std::uint32_t select = (share ? std::uint32_t{SELECT_SHARE} : 0) | (max_rate ? std::uint32_t{SELECT_RATE} : 0);
+        const std::uint32_t select = (share ? std::uint32_t{SELECT_SHARE} : 0) |
+                                     (max_rate ? std::uint32_t{SELECT_RATE} : 0);
         prm_modify_element(in.data(), element.id, select, share.value_or(0), max_rate.value_or(0));
         return mlx5dv_devx_obj_modify(element.object, in.data(), in.size(), out.data(), out.size());
     }

@@ -1,4 +1,4 @@
-#include "stress_worker.h"
+#include "tests/emulator/clients/stress_worker.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "prm.h"
-#include "world.h"
+#include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/world.h"
 
 namespace stress {
 namespace {
@@ -195,7 +195,8 @@ void Worker::some_operation()
     case 13:
         return pace_queue_pair();
     case 14:
-        return queue_pairs_.empty() ? void() : destroy_queue_pair(below(static_cast<std::uint32_t>(queue_pairs_.size())));
+        return queue_pairs_.empty() ? void()
+                                    : destroy_queue_pair(below(static_cast<std::uint32_t>(queue_pairs_.size())));
     case 15:
     case 16:
         return create_element();

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "stress_tree.h"
+#include "tests/emulator/clients/stress_tree.h"
 
 namespace stress {
 

@@ -1,4 +1,4 @@
-#include "uverbs.h"
+#include "tests/emulator/clients/uverbs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,41 +13,42 @@
 enum { MOST_ATTRIBUTES = 4 };
 
 struct command {
-    _Alignas(8) unsigned char bytes[sizeof(struct ib_uverbs_ioctl_hdr) + MOST_ATTRIBUTES * sizeof(struct ib_uverbs_attr)];
+    _Alignas(
+        8) unsigned char bytes[sizeof(struct ib_uverbs_ioctl_hdr) + MOST_ATTRIBUTES * sizeof(struct ib_uverbs_attr)];
 };
 
-static struct ib_uverbs_ioctl_hdr *header_of(struct command *command)
+static struct ib_uverbs_ioctl_hdr* header_of(struct command* command)
 {
-    return (struct ib_uverbs_ioctl_hdr *)command->bytes;
+    return (struct ib_uverbs_ioctl_hdr*)command->bytes;
 }
 
-static void begin(struct command *command, uint16_t object, uint16_t method)
+static void begin(struct command* command, uint16_t object, uint16_t method)
 {
     memset(command, 0, sizeof(*command));
-    struct ib_uverbs_ioctl_hdr *header = header_of(command);
+    struct ib_uverbs_ioctl_hdr* header = header_of(command);
     header->object_id = object;
     header->method_id = method;
     header->driver_id = RDMA_DRIVER_MLX5;
 }
 
-static struct ib_uverbs_attr *add(struct command *command, uint16_t id)
+static struct ib_uverbs_attr* add(struct command* command, uint16_t id)
 {
-    struct ib_uverbs_attr *attribute = &header_of(command)->attrs[header_of(command)->num_attrs++];
+    struct ib_uverbs_attr* attribute = &header_of(command)->attrs[header_of(command)->num_attrs++];
     attribute->attr_id = id;
     attribute->flags = UVERBS_ATTR_F_MANDATORY;
     return attribute;
 }
 
-static struct ib_uverbs_attr *add_handle(struct command *command, uint16_t id, uint32_t handle)
+static struct ib_uverbs_attr* add_handle(struct command* command, uint16_t id, uint32_t handle)
 {
-    struct ib_uverbs_attr *attribute = add(command, id);
+    struct ib_uverbs_attr* attribute = add(command, id);
     attribute->data = handle;
     return attribute;
 }
 
-static void add_in(struct command *command, uint16_t id, const void *data, size_t length)
+static void add_in(struct command* command, uint16_t id, const void* data, size_t length)
 {
-    struct ib_uverbs_attr *attribute = add(command, id);
+    struct ib_uverbs_attr* attribute = add(command, id);
     attribute->len = (uint16_t)length;
     if (length <= sizeof(attribute->data)) {
         memcpy(&attribute->data, data, length);
@@ -56,25 +57,25 @@ static void add_in(struct command *command, uint16_t id, const void *data, size_
     }
 }
 
-static void add_out(struct command *command, uint16_t id, void *data, size_t length)
+static void add_out(struct command* command, uint16_t id, void* data, size_t length)
 {
-    struct ib_uverbs_attr *attribute = add(command, id);
+    struct ib_uverbs_attr* attribute = add(command, id);
     attribute->len = (uint16_t)length;
     attribute->data = (uintptr_t)data;
 }
 
-static int run(int fd, struct command *command)
+static int run(int fd, struct command* command)
 {
-    struct ib_uverbs_ioctl_hdr *header = header_of(command);
+    struct ib_uverbs_ioctl_hdr* header = header_of(command);
     header->length = (uint16_t)(sizeof(*header) + header->num_attrs * sizeof(header->attrs[0]));
     return ioctl(fd, RDMA_VERBS_IOCTL, header) == 0 ? 0 : errno;
 }
 
-int uverbs_devx_create(int fd, uint32_t *handle, const struct uverbs_buffer *in, const struct uverbs_buffer *out)
+int uverbs_devx_create(int fd, uint32_t* handle, const struct uverbs_buffer* in, const struct uverbs_buffer* out)
 {
     struct command command;
     begin(&command, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
-    const struct ib_uverbs_attr *made = add_handle(&command, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, 0);
+    const struct ib_uverbs_attr* made = add_handle(&command, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, 0);
     add_in(&command, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, in->data, in->length);
     add_out(&command, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, out->data, out->length);
     const int result = run(fd, &command);
@@ -82,7 +83,7 @@ int uverbs_devx_create(int fd, uint32_t *handle, const struct uverbs_buffer *in,
     return result;
 }
 
-int uverbs_devx_modify(int fd, uint32_t handle, const struct uverbs_buffer *in, const struct uverbs_buffer *out)
+int uverbs_devx_modify(int fd, uint32_t handle, const struct uverbs_buffer* in, const struct uverbs_buffer* out)
 {
     struct command command;
     begin(&command, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
@@ -92,7 +93,7 @@ int uverbs_devx_modify(int fd, uint32_t handle, const struct uverbs_buffer *in, 
     return run(fd, &command);
 }
 
-int uverbs_devx_query(int fd, uint32_t handle, const struct uverbs_buffer *in, const struct uverbs_buffer *out)
+int uverbs_devx_query(int fd, uint32_t handle, const struct uverbs_buffer* in, const struct uverbs_buffer* out)
 {
     struct command command;
     begin(&command, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
@@ -110,7 +111,7 @@ int uverbs_devx_destroy(int fd, uint32_t handle)
     return run(fd, &command);
 }
 
-int uverbs_query_qp_state(int fd, uint32_t handle, unsigned *state)
+int uverbs_query_qp_state(int fd, uint32_t handle, unsigned* state)
 {
     struct ib_uverbs_query_qp in = {.qp_handle = handle, .attr_mask = 1};
     struct ib_uverbs_query_qp_resp out;

@@ -1,16 +1,16 @@
-#include "world.h"
+#include "tests/emulator/clients/world.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/emulator/clients/check.h"
 
-bool open_world(struct world *world)
+bool open_world(struct world* world)
 {
     memset(world, 0, sizeof(*world));
-    struct ibv_device **devices = ibv_get_device_list(NULL);
+    struct ibv_device** devices = ibv_get_device_list(NULL);
     if (devices != NULL && devices[0] != NULL) {
         world->context = ibv_open_device(devices[0]);
     }
@@ -28,7 +28,7 @@ bool open_world(struct world *world)
     return false;
 }
 
-void close_world(struct world *world)
+void close_world(struct world* world)
 {
     check_errno(ibv_destroy_cq(world->cq), 0, "the CQ goes");
     check_errno(ibv_dealloc_pd(world->pd), 0, "the PD goes");
@@ -37,11 +37,11 @@ void close_world(struct world *world)
 
 enum { TYPES = 4, STEPS = 3 };
 
-/* What each step needs besides IBV_QP_STATE. */
+// What each step needs besides IBV_QP_STATE.
 static const struct type_row {
     enum ibv_qp_type type;
-    const char *name;
-    int needed[STEPS]; /* to INIT, RTR, RTS */
+    const char* name;
+    int needed[STEPS];    // to INIT, RTR, RTS
 } types[TYPES] = {
     {IBV_QPT_RC,
      "RC",
@@ -56,7 +56,7 @@ static const struct type_row {
     {IBV_QPT_RAW_PACKET, "raw packet", {IBV_QP_PORT, 0, 0}},
 };
 
-static const struct type_row *row_of(enum ibv_qp_type type)
+static const struct type_row* row_of(enum ibv_qp_type type)
 {
     for (size_t i = 0; i < TYPES; ++i) {
         if (types[i].type == type) {
@@ -66,18 +66,18 @@ static const struct type_row *row_of(enum ibv_qp_type type)
     return &types[0];
 }
 
-const char *name_of_state(enum ibv_qp_state state)
+const char* name_of_state(enum ibv_qp_state state)
 {
-    static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+    static const char* const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
     return (unsigned)state < sizeof(names) / sizeof(names[0]) ? names[state] : "no state";
 }
 
-const char *name_of_type(enum ibv_qp_type type)
+const char* name_of_type(enum ibv_qp_type type)
 {
     return row_of(type)->name;
 }
 
-struct ibv_qp *create_qp(const struct world *world, enum ibv_qp_type type)
+struct ibv_qp* create_qp(const struct world* world, enum ibv_qp_type type)
 {
     struct ibv_qp_init_attr init = {
         .send_cq = world->cq,
@@ -88,7 +88,7 @@ struct ibv_qp *create_qp(const struct world *world, enum ibv_qp_type type)
     return ibv_create_qp(world->pd, &init);
 }
 
-struct ibv_qp_attr values_for(struct ibv_qp *qp)
+struct ibv_qp_attr values_for(struct ibv_qp* qp)
 {
     struct ibv_qp_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -112,19 +112,19 @@ struct ibv_qp_attr values_for(struct ibv_qp *qp)
     return attr;
 }
 
-int needed_for(struct ibv_qp *qp, enum ibv_qp_state state)
+int needed_for(struct ibv_qp* qp, enum ibv_qp_state state)
 {
     return state >= IBV_QPS_INIT && state <= IBV_QPS_RTS ? row_of(qp->qp_type)->needed[state - IBV_QPS_INIT] : 0;
 }
 
-int step_qp(struct ibv_qp *qp, enum ibv_qp_state state, int dropped)
+int step_qp(struct ibv_qp* qp, enum ibv_qp_state state, int dropped)
 {
     struct ibv_qp_attr attr = values_for(qp);
     attr.qp_state = state;
     return ibv_modify_qp(qp, &attr, (needed_for(qp, state) | IBV_QP_STATE) & ~dropped);
 }
 
-int drive_qp(struct ibv_qp *qp, enum ibv_qp_state state)
+int drive_qp(struct ibv_qp* qp, enum ibv_qp_state state)
 {
     for (enum ibv_qp_state next = IBV_QPS_INIT; next <= state; ++next) {
         const int failure = step_qp(qp, next, 0);
@@ -135,7 +135,7 @@ int drive_qp(struct ibv_qp *qp, enum ibv_qp_state state)
     return 0;
 }
 
-enum ibv_qp_state state_of_qp(struct ibv_qp *qp)
+enum ibv_qp_state state_of_qp(struct ibv_qp* qp)
 {
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
@@ -143,9 +143,9 @@ enum ibv_qp_state state_of_qp(struct ibv_qp *qp)
     return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0 ? attr.qp_state : IBV_QPS_UNKNOWN;
 }
 
-struct ibv_qp *qp_in_state(const struct world *world, enum ibv_qp_type type, enum ibv_qp_state state)
+struct ibv_qp* qp_in_state(const struct world* world, enum ibv_qp_type type, enum ibv_qp_state state)
 {
-    struct ibv_qp *qp = create_qp(world, type);
+    struct ibv_qp* qp = create_qp(world, type);
     int failure = ERRNO_OF_POINTER(qp);
     if (qp != NULL) {
         failure = drive_qp(qp, state);
@@ -163,7 +163,7 @@ struct ibv_qp *qp_in_state(const struct world *world, enum ibv_qp_type type, enu
     return qp;
 }
 
-struct mlx5dv_sched_attr sched_attr(struct mlx5dv_sched_node *parent, uint32_t share, uint32_t max_rate)
+struct mlx5dv_sched_attr sched_attr(struct mlx5dv_sched_node* parent, uint32_t share, uint32_t max_rate)
 {
     const struct mlx5dv_sched_attr attr = {
         .parent = parent,
