@@ -28,10 +28,19 @@ int main(int argc, char** argv)
         void (*run)(void);
         bool with_control;
     } groups[] = {
-        {"device", check_device, false},    {"import", check_import, false}, {"objects", check_objects, false},
-        {"domains", check_domains, false},  {"states", check_states, false}, {"elements", check_elements, false},
-        {"attach", check_attaching, false}, {"limits", check_limits, false}, {"rates", check_rates, false},
-        {"devx", check_devx, false},        {"events", check_events, true},  {"faults", check_faults, true},
+        {"device", check_device, false},
+        {"import", check_import, false},
+        {"objects", check_objects, false},
+        {"domains", check_domains, false},
+        {"states", check_states, false},
+        {"elements", check_elements, false},
+        {"attach", check_attaching, false},
+        {"limits", check_limits, false},
+        {"rates", check_rates, false},
+        {"devx", check_devx, false},
+        {"devx queue pair", check_devx_queue_pair, false},
+        {"events", check_events, true},
+        {"faults", check_faults, true},
     };
     emulator = argc > 1 ? argv[1] : NULL;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); ++i) {

@@ -20,5 +20,6 @@ void check_attaching(void);
 void check_limits(void);
 void check_rates(void);
 void check_devx(void);
+void check_devx_queue_pair(void);
 void check_events(void);
 void check_faults(void);

@@ -135,7 +135,7 @@ static inline void prm_attach(void* in, uint32_t opcode, uint32_t number, uint32
     prm_set(in, 0, 16, opcode);
     prm_set(in, 64, 1, 1);    // the extension of the queue pair's context follows
     prm_set(in, 72, 24, number);
-    prm_set(in, 2112, 32, 2);
+    prm_set(in, 2144, 32, 2);    // of optional parameters 32 to 95: the queue groups
     prm_set(in, 2208, 32, requester);
     prm_set(in, 2240, 32, responder);
 }
