@@ -68,7 +68,7 @@ public:
                 random_messages(connect_to("uverbs0.sock"));
                 break;
             case 1:
-                random_messages(connect_to(below(2) == 0 ? "netlink.sock" : "control.sock"));
+                random_messages(below(2) == 0 ? connect_to("netlink.sock") : connect_to("control.sock", SOCK_STREAM));
                 break;
             case 2:
                 // Opened and kept for a while without a word, or with a call that nobody goes on with.
@@ -87,13 +87,13 @@ public:
 private:
     std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
 
-    Descriptor connect_to(const char* name)
+    Descriptor connect_to(const char* name, int type = SOCK_SEQPACKET)
     {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         const std::string path = directory_ + "/" + name;
         path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-        Descriptor descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        Descriptor descriptor(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
         if (connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
             return Descriptor();
         }
