@@ -1,5 +1,6 @@
-// garbage [--seconds S] [--seed N]: what no well-behaved client does at the emulator's sockets, while a good client
-// works beside it and must not notice. The last line is "N messages of garbage, N good operations, 0 wrong".
+// garbage [--seconds S] [--seed N] [--files N]: what no well-behaved client does at the emulator's sockets, while a
+// good client works beside it and must not notice. On N (4) files 50 calls each are begun and never ended. The last
+// line is "N messages of garbage, N good operations, 0 wrong".
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,6 +21,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/socket.h>
@@ -80,6 +82,24 @@ public:
             }
         }
         kept_.clear();
+    }
+
+    // Calls that the emulator begins, asks the caller for memory, and is never answered. Until the end.
+    void leave_calls_open(unsigned files, unsigned calls_each)
+    {
+        for (unsigned i = 0; i < files; ++i) {
+            Descriptor file = connect_to("uverbs0.sock");
+            for (unsigned j = 0; j < calls_each && file.get() >= 0; ++j) {
+                std::array<int, 2> ends{-1, -1};
+                if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+                    return;
+                }
+                open_.emplace_back(ends[0]);
+                Descriptor theirs(ends[1]);
+                send(file.get(), context_call(), {theirs.get()});
+            }
+            open_.push_back(std::move(file));
+        }
     }
 
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
@@ -161,6 +181,24 @@ private:
         while (kept_.size() > 40) {
             kept_.pop_front();
         }
+    }
+
+    // A right one: its input is somewhere in the caller's memory.
+    static std::vector<unsigned char> context_call()
+    {
+        const CallHeader call;
+        const ib_uverbs_attr input{UVERBS_ATTR_UHW_IN, 32, UVERBS_ATTR_F_MANDATORY, {}, {4096}};
+        ib_uverbs_ioctl_hdr header{};
+        header.length = sizeof(header) + sizeof(input);
+        header.object_id = UVERBS_OBJECT_DEVICE;
+        header.method_id = UVERBS_METHOD_GET_CONTEXT;
+        header.num_attrs = 1;
+        header.driver_id = RDMA_DRIVER_MLX5;
+        std::vector<unsigned char> bytes;
+        append(bytes, &call, sizeof(call));
+        append(bytes, &header, sizeof(header));
+        append(bytes, &input, sizeof(input));
+        return bytes;
     }
 
     static void append(std::vector<unsigned char>& bytes, const void* data, std::size_t length)
@@ -291,6 +329,7 @@ private:
     std::string directory_;
     std::mt19937_64 random_;
     std::deque<Descriptor> kept_;
+    std::vector<Descriptor> open_;
     std::uint64_t sent_ = 0;
 };
 
@@ -298,6 +337,8 @@ private:
 
 int main(int argc, char** argv)
 {
+    constexpr unsigned kCallsEach = 50;
+    unsigned files = 4;
     double seconds = 3;
     std::uint64_t seed = static_cast<std::uint64_t>(getpid());
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -305,6 +346,8 @@ int main(int argc, char** argv)
             seconds = std::strtod(argv[i + 1], nullptr);
         } else if (std::strcmp(argv[i], "--seed") == 0) {
             seed = std::strtoull(argv[i + 1], nullptr, 10);
+        } else if (std::strcmp(argv[i], "--files") == 0) {
+            files = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
         }
     }
     const char* directory = std::getenv(kDirectoryVariable);
@@ -317,11 +360,12 @@ int main(int argc, char** argv)
     const auto until = Clock::now() +
                        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 
+    Nuisance first(directory, seed + 1);
+    Nuisance second(directory, seed + 2);
+    first.leave_calls_open(files, kCallsEach);
     stress::Totals totals{};
     const stress::Options options;
     std::thread good([&] { stress::Worker(totals, options, seed, nullptr).run(until); });
-    Nuisance first(directory, seed + 1);
-    Nuisance second(directory, seed + 2);
     std::thread other([&] { second.run(until); });
     first.run(until);
     other.join();
