@@ -82,7 +82,7 @@ void write_question(bus::Writer& writer, const char* sender, const char* action,
 }    // namespace
 
 void authorize(const Call& call, std::uint32_t uid, const std::shared_ptr<bus::Connection>& connection,
-               bool on_system_bus, Action action, std::function<void(Result<void>)> done)
+               bool on_system_bus, Action action, const std::function<void(Result<void>)>& done)
 {
     if (uid == 0) {
         done({});

@@ -17,7 +17,7 @@ bus::MessageRef Call::new_reply() const
     return bus::MessageRef::adopt(raw);
 }
 
-void Call::send(bus::MessageRef answer, int written) const
+void Call::send(const bus::MessageRef& answer, int written) const
 {
     if (written < 0) {
         refuse(error_from_errno(ErrorCode::Internal, -written, "the answer cannot be written"));

@@ -28,11 +28,11 @@ public:
     template <typename Write>
     void reply(Write&& write) const
     {
-        bus::MessageRef answer = new_reply();
+        const bus::MessageRef answer = new_reply();
         if (answer) {
             bus::Writer writer(answer.get());
             std::forward<Write>(write)(writer);
-            send(std::move(answer), writer.result());
+            send(answer, writer.result());
         }
     }
     void reply() const
@@ -50,7 +50,7 @@ public:
 private:
     // Null: nobody waits for it.
     [[nodiscard]] bus::MessageRef new_reply() const;
-    void send(bus::MessageRef answer, int written) const;
+    void send(const bus::MessageRef& answer, int written) const;
 
     bus::MessageRef message_;
     std::shared_ptr<bus::Connection> connection_;

@@ -32,7 +32,8 @@ struct QueuePairArguments {
 };
 [[nodiscard]] QueuePairArguments to_queue_pairs(const std::vector<bus::Dict>& dicts, const Names& names);
 // The answers in the order of the call.
-[[nodiscard]] std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, RefusedQueuePairs refused);
+[[nodiscard]] std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results,
+                                                 const RefusedQueuePairs& refused);
 
 struct RegisterArguments {
     RegisterRequest request;

@@ -180,8 +180,9 @@ private:
 Result<void> Collector::collect(const Dict& dict)
 {
     for (const auto& [name, value] : dict.entries()) {
-        const auto info = std::ranges::find_if(
-            kKeys, [&](const KeyInfo& candidate) { return (candidate.uses & use_) != 0 && candidate.name == name; });
+        const auto info = std::ranges::find_if(kKeys, [this, &name = name](const KeyInfo& candidate) {
+            return (candidate.uses & use_) != 0 && candidate.name == name;
+        });
         if (info == kKeys.end()) {
             if (name.starts_with("x-")) {
                 continue;
@@ -496,12 +497,12 @@ QueuePairArguments to_queue_pairs(const std::vector<Dict>& dicts, const Names& n
     return result;
 }
 
-std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, RefusedQueuePairs refused)
+std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, const RefusedQueuePairs& refused)
 {
     // Ascending places: each insertion finds everything before it already in place.
-    for (auto& [place, result] : refused) {
+    for (const auto& [place, result] : refused) {
         const auto at = results.begin() + static_cast<std::ptrdiff_t>(std::min(place, results.size()));
-        results.insert(at, std::move(result));
+        results.insert(at, result);
     }
     return results;
 }

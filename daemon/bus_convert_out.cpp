@@ -148,6 +148,7 @@ void write_one(Writer& writer, const DevicePlan& plan)
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
 {
     std::vector<std::string> texts;
+    texts.reserve(types.size());
     for (const auto type : types) {
         texts.emplace_back(to_string(type));
     }

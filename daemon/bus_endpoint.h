@@ -85,7 +85,7 @@ public:
     // The sender of a message, if it is known already.
     [[nodiscard]] virtual const Peer* known(sd_bus_message* message) = 0;
     // Finds out who sent a message; calls of one sender keep their order. The peer is valid during the callback.
-    virtual void find_out(sd_bus_message* message, Known known) = 0;
+    virtual void find_out(sd_bus_message* message, Known done) = 0;
     [[nodiscard]] virtual bool is_system_bus() const = 0;
 
     BusContext& context;

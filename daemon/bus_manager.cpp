@@ -144,14 +144,15 @@ void with_policy(BusEndpoint& endpoint, const Call& call, const Peer& peer, cons
         call.refuse(fd.error());
         return;
     }
-    endpoint.context.policy_files.read(peer.identity->uid, *fd,
-                                       [call, then](const Result<std::shared_ptr<const SourceFile>>& source) {
-                                           if (source) {
-                                               then(*source);
-                                           } else {
-                                               call.refuse(source.error());
-                                           }
-                                       });
+    endpoint.context.policy_files.read(
+        peer.identity->uid, *fd,
+        [call, then = std::move(then)](const Result<std::shared_ptr<const SourceFile>>& source) {
+            if (source) {
+                then(*source);
+            } else {
+                call.refuse(source.error());
+            }
+        });
 }
 
 void answer(const Call& call, const ReloadOutcome& outcome)

@@ -216,10 +216,11 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
                  [&](bus::Writer& writer) { writer.put(policy ? policy->revision : std::string()); });
         }
         for (const auto& [key, count] : drift) {
-            emit(*endpoint, names::kRoot, names::kManager, "DriftRepaired", [&](bus::Writer& writer) {
-                writer.put(key);
-                writer.put(count);
-            });
+            emit(*endpoint, names::kRoot, names::kManager, "DriftRepaired",
+                 [&key = key, &count = count](bus::Writer& writer) {
+                     writer.put(key);
+                     writer.put(count);
+                 });
         }
     }
 }

@@ -23,7 +23,7 @@ public:
     ~SystemEndpoint() override;
 
     [[nodiscard]] const Peer* known(sd_bus_message* message) override;
-    void find_out(sd_bus_message* message, Known known) override;
+    void find_out(sd_bus_message* message, Known done) override;
     [[nodiscard]] bool is_system_bus() const override { return true; }
 
 private:

@@ -55,6 +55,7 @@ public:
                 items.push_back(fmt::format("RDMAQOS_{}={}", key, value));
             }
             std::vector<iovec> parts;
+            parts.reserve(items.size());
             for (auto& item : items) {
                 parts.push_back({item.data(), item.size()});
             }

@@ -29,8 +29,8 @@ public:
     virtual ~DeviceListener() = default;
     // These queue pairs are elsewhere than before, or their error changed.
     virtual void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) = 0;
-    // The device lost everything; its members are already forgotten. `sessions` had queue pairs on it.
-    virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& sessions) = 0;
+    // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it.
+    virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) = 0;
     virtual void device_removed_itself(const std::string& device) = 0;
     virtual void device_status_changed(const std::string& device) = 0;
     virtual void drift_repaired(const std::string& device, std::uint32_t count) = 0;

@@ -47,7 +47,8 @@ void PolicyFiles::read(std::uint32_t uid, std::shared_ptr<UniqueFd> fd, Done don
         done(fail(ErrorCode::Busy, "another policy is being read; try again when it is done"));
         return;
     }
-    const auto finish = [reading = reading_, uid, done](const Result<std::shared_ptr<const SourceFile>>& source) {
+    const auto finish = [reading = reading_, uid,
+                         done = std::move(done)](const Result<std::shared_ptr<const SourceFile>>& source) {
         reading->erase(uid);
         done(source);
     };

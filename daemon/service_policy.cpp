@@ -66,10 +66,10 @@ void Service::State::load(std::optional<std::shared_ptr<const SourceFile>> text,
     });
 }
 
-Staged Service::State::stage(Rules with, const Settings& new_settings) const
+Staged Service::State::stage(Rules new_rules, const Settings& new_settings) const
 {
     Staged staged;
-    staged.rules = std::move(with);
+    staged.rules = std::move(new_rules);
     const ScheduleSpec spec = schedule_spec(*staged.rules.policy, new_settings.leaf_reserve);
     for (const auto& [id, session] : sessions) {
         staged.sessions.emplace(id, choose(staged.rules, session.request, *session.owner));

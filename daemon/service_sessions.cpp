@@ -168,10 +168,10 @@ void Service::State::refresh(Session& session)
 }
 
 void Service::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
-                               Callback<RegisterReply> answer)
+                               Callback<RegisterReply> done)
 {
     State& state = *state_;
-    auto done = state.timed(&ServiceCounters::register_calls, std::move(answer));
+    done = state.timed(&ServiceCounters::register_calls, std::move(done));
     if (const auto ready = state.ready(); !ready) {
         done(fail(ready.error()));
         return;
@@ -281,9 +281,9 @@ Result<Member> Service::State::make_member(const Session& session, const QueuePa
 }
 
 void Service::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
-                     Callback<std::vector<QueuePairResult>> answer)
+                     Callback<std::vector<QueuePairResult>> done)
 {
-    auto done = state_->timed(&ServiceCounters::attach_calls, std::move(answer));
+    done = state_->timed(&ServiceCounters::attach_calls, std::move(done));
     const auto found = state_->owned_session(peer, session);
     if (!found) {
         done(fail(found.error()));

@@ -91,7 +91,7 @@ struct Service::State : DeviceListener {
     [[nodiscard]] Result<void> ready() const;
 
     // service_policy.cpp
-    [[nodiscard]] Staged stage(Rules rules, const Settings& with) const;
+    [[nodiscard]] Staged stage(Rules new_rules, const Settings& new_settings) const;
     void commit(Staged staged, const Settings& with, std::function<void()> done);
     void next_reload();
     void finish_reload(const Loaded& loaded);
@@ -131,7 +131,7 @@ struct Service::State : DeviceListener {
 
     // DeviceListener
     void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) override;
-    void device_was_reset(const std::string& device, const std::vector<SessionId>& sessions) override;
+    void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) override;
     void device_removed_itself(const std::string& device) override;
     void device_status_changed(const std::string& device) override;
     void drift_repaired(const std::string& device, std::uint32_t count) override;

@@ -25,7 +25,7 @@ enum class NodeKind : std::uint8_t {
     Mapping,
 };
 
-struct Node {
+struct Node {    // NOLINT(bugprone-forward-declaration-namespace): has nothing to do with YAML::Node
     NodeKind kind = NodeKind::Missing;
     bool quoted = false;    // a scalar in quotes or a block scalar
     Position at;

@@ -206,7 +206,7 @@ std::size_t GlobIndex::memory() const
     std::size_t bytes = nodes_.capacity() * sizeof(Node) + edges_.capacity() * sizeof(Edge) +
                         (patterns_of_.capacity() + always_.capacity()) * sizeof(std::uint32_t);
     for (const auto& pattern : patterns_) {
-        bytes += 2 * (sizeof(pattern) + pattern.capacity()) + 2 * sizeof(void*);    // here and in exact_
+        bytes += 2 * (sizeof(std::string) + pattern.capacity()) + 2 * sizeof(void*);    // here and in exact_
     }
     return bytes;
 }

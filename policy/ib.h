@@ -13,7 +13,7 @@ namespace rdmaqos {
 // 1=256 2=512 3=1024 4=2048 5=4096 bytes; ordered by size.
 enum class IbMtu : std::uint8_t { Mtu256 = 1, Mtu512, Mtu1024, Mtu2048, Mtu4096 };
 
-[[nodiscard]] std::optional<IbMtu> ib_mtu_from_bytes(std::uint64_t bytes);
+[[nodiscard]] std::optional<IbMtu> ib_mtu_from_bytes(std::uint64_t size);
 [[nodiscard]] std::uint32_t bytes(IbMtu mtu);
 
 // A PathRecord.Rate: 2=2.5 3=10 4=30 5=5 6=20 7=40 8=60 9=80 10=120 11=14 12=56 13=112 14=168 15=25 16=100 17=200

@@ -212,6 +212,7 @@ std::vector<RemovedObject> removed_objects(const Context& context, const Section
                std::tie(b.first.file, b.first.line, b.first.column);
     });
     std::vector<RemovedObject> removed;
+    removed.reserve(found.size());
     for (auto& [position, object] : found) {
         removed.push_back(std::move(object));
     }

@@ -33,7 +33,7 @@ public:
 };
 
 // Replaces the sink; nullptr: silence. Not to be called while other threads log.
-void set_log_sink(std::unique_ptr<LogSink> sink);
+void set_log_sink(std::unique_ptr<LogSink> replacement);
 void write_log(LogLevel level, LogFields fields, std::string_view message);
 
 template <typename... Args>

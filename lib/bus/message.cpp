@@ -232,7 +232,7 @@ Result<Counts> Reader::counts()
 Result<Value> Reader::array(const char* contents)
 {
     const std::string_view kind = contents;
-    const auto as_value = [](auto&& result) -> Result<Value> {
+    const auto as_value = [](auto result) -> Result<Value> {
         if (!result) {
             return fail(std::move(result).error());
         }

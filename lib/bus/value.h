@@ -1,11 +1,13 @@
 // D-Bus values as C++ values: what goes into and comes out of messages, so that nobody above lib/bus touches a message.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -67,7 +69,8 @@ struct Value {
 
     Value() = default;
     template <typename T>
-        requires std::constructible_from<Variant, T>
+        requires(!std::same_as<std::remove_cvref_t<T>, Value>) && std::constructible_from<Variant, T>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the constraint keeps it off copies and moves
     Value(T&& value) : data(std::forward<T>(value))    // NOLINT(google-explicit-constructor): reads as a literal
     {
     }

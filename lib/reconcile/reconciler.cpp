@@ -165,7 +165,7 @@ void Reconciler::State::let_leave(QueuePairId queue_pair)
     leaving.try_emplace(queue_pair, 0);
 }
 
-void Reconciler::State::check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass)
+void Reconciler::State::check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass) const
 {
     for (ElementPath* side : {&placement.requester, &placement.responder}) {
         if (!side->empty() && !is_leaf(desired.tree, *side)) {
@@ -250,6 +250,7 @@ Report Reconciler::replace(DesiredState desired)
 }
 
 Report Reconciler::update(std::optional<Tree> tree, std::vector<QueuePairUpdate> queue_pairs,
+                          // NOLINTNEXTLINE(performance-unnecessary-value-param): its placements are moved out
                           std::map<QueuePairId, Placement> moves)
 {
     auto pass = state_->begin();

@@ -60,7 +60,7 @@ struct Reconciler::State {
     void want(const QueuePairUpdate& update, Pass& pass);
     void want_placement(QueuePairId queue_pair, Placement placement, Pass& pass);
     // After this the placements of `desired` are in leaves of its tree.
-    void check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass);
+    void check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass) const;
     // The queue pair is not desired any longer.
     void let_leave(QueuePairId queue_pair);
 

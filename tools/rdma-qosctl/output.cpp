@@ -111,7 +111,7 @@ std::string Table::render(Colour colour) const
     return text;
 }
 
-void Fields::add(std::string label, std::string value, Style style)
+void Fields::add(std::string label, std::string_view value, Style style)
 {
     if (!value.empty()) {
         fields_.push_back({std::move(label), printable(value), style});

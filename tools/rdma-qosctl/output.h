@@ -52,7 +52,7 @@ private:
 // "label:   value" lines with aligned values; an empty value is left out.
 class Fields {
 public:
-    void add(std::string label, std::string value, Style style = Style::Plain);
+    void add(std::string label, std::string_view value, Style style = Style::Plain);
     [[nodiscard]] std::string render(Colour colour) const;
 
 private:

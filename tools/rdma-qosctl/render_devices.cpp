@@ -20,6 +20,7 @@ std::string link_of(const DeviceView& device)
 std::string join_types(const std::set<QueuePairType>& types)
 {
     std::vector<std::string_view> names;
+    names.reserve(types.size());
     for (const auto type : types) {
         names.push_back(to_string(type));
     }

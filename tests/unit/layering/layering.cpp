@@ -31,6 +31,7 @@ const std::vector<Folder>& folders()
          "rdmaqos_daemon",
          {"policy", "lib/base", "lib/tree", "lib/model", "lib/nic", "lib/nic_model", "lib/reconcile", "lib/bus"}},
         {"tools/rdma-qosctl", "rdmaqos_ctl", {"policy", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
+        {"tools/emulator", "rdmaqos_emulator", {"policy", "lib/tree", "lib/model", "lib/base"}},
     };
     return table;
 }

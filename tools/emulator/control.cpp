@@ -1,0 +1,475 @@
+#include "tools/emulator/control.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+
+#include "lib/base/text.h"
+#include "tools/emulator/netlink.h"
+#include "tools/emulator/server.h"
+#include "tools/emulator/uverbs_file.h"
+
+namespace rdmaqos::emulator {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+tl::unexpected<Error> wrong(std::string message)
+{
+    return fail(ErrorCode::InvalidArgument, std::move(message));
+}
+
+// ---- what there is ----
+
+std::string type_name(std::uint8_t verbs_type)
+{
+    switch (verbs_type) {
+    case IB_UVERBS_QPT_RC:
+        return "rc";
+    case IB_UVERBS_QPT_UC:
+        return "uc";
+    case IB_UVERBS_QPT_UD:
+        return "ud";
+    case IB_UVERBS_QPT_RAW_PACKET:
+        return "raw-packet";
+    default:
+        return std::to_string(verbs_type);
+    }
+}
+
+Json element_json(const ElementRecord& record)
+{
+    Json json{{"id", static_cast<std::uint32_t>(record.id)},
+              {"element", record.kind == ElementKind::Leaf ? "queue-group" : "tsar"}};
+    if (record.parent) {
+        json["parent"] = static_cast<std::uint32_t>(*record.parent);
+    }
+    json["context"] = static_cast<std::uint32_t>(record.context);
+    json["bw-share"] = record.share;
+    json["max-average-bw"] = record.max_rate_mbps;
+    json["queue-pairs"] = record.queue_pairs;
+    return json;
+}
+
+Json queue_pair_json(const QueuePairRecord& record)
+{
+    Json json{{"qpn", record.number},
+              {"type", to_string(record.type)},
+              {"state", to_string(record.state)},
+              {"requester", static_cast<std::uint32_t>(record.requester)},
+              {"responder", static_cast<std::uint32_t>(record.responder)}};
+    if (record.rate) {
+        json["rate-kbps"] = record.rate->rate.kbps();
+        json["max-burst"] = record.rate->max_burst.value_or(0);
+        json["typical-packet"] = record.rate->typical_packet.value_or(0);
+    }
+    return json;
+}
+
+Json device_json(Device& device)
+{
+    const FirmwareUsage usage = device.firmware().usage();
+    const bool present = device.firmware().presence() == DevicePresence::Present;
+    Json json{{"name", device.name()},
+              {"present", present},
+              {"uverbs", fmt::format("uverbs{}", device.index())},
+              {"files", device.files().size()},
+              {"elements", usage.elements},
+              {"leaves", usage.leaves},
+              {"pacing-entries", usage.pacing_entries},
+              {"leaked", device.leaked()}};
+    std::size_t objects = 0;
+    for (const auto& file : device.files()) {
+        objects += file->objects().size();
+    }
+    json["objects"] = objects;
+    json["tree"] = Json::array();
+    for (const auto& element : device.firmware().elements()) {
+        json["tree"].push_back(element_json(element));
+    }
+    json["queue-pairs"] = Json::array();
+    for (const auto& queue_pair : device.firmware().queue_pairs()) {
+        json["queue-pairs"].push_back(queue_pair_json(queue_pair));
+    }
+    return json;
+}
+
+Result<std::string> state(Server& server, const Words& words)
+{
+    Json all{{"calls", server.calls()}, {"internal-errors", server.internal_errors()}};
+    all["devices"] = Json::array();
+    for (const auto& device : server.devices()) {
+        all["devices"].push_back(device_json(*device));
+    }
+    if (!words.empty() && words.front() == "--json") {
+        return all.dump(2) + "\n";
+    }
+    std::string text;
+    for (const auto& device : all["devices"]) {
+        text += fmt::format("{}  {}  {} open, {} elements ({} leaves), {} queue pairs, {} pacing entries, {} leaked\n",
+                            device["name"].get<std::string>(),
+                            device["present"].get<bool>() ? device["uverbs"].get<std::string>() : "away",
+                            device["files"].dump(), device["elements"].dump(), device["leaves"].dump(),
+                            device["queue-pairs"].size(), device["pacing-entries"].dump(), device["leaked"].dump());
+        for (const char* list : {"tree", "queue-pairs"}) {
+            for (const auto& entry : device[list]) {
+                text += "   ";
+                for (const auto& [name, value] : entry.items()) {
+                    text += fmt::format(" {}={}", name,
+                                        value.is_string() ? value.get<std::string>() : value.dump());
+                }
+                text += "\n";
+            }
+        }
+    }
+    return text + fmt::format("{} calls\n", server.calls());
+}
+
+Result<std::string> resource(Server& server, const Words& words)
+{
+    if (words.empty() || words.front() != "qp") {
+        return wrong("which resource? there is: resource qp");
+    }
+    std::string text;
+    for (const auto& device : server.devices()) {
+        for (const auto& owner : owners_of(*device)) {
+            text += Json{{"device", device->name()},
+                         {"qpn", owner.number},
+                         {"pid", owner.pid},
+                         {"type", type_name(owner.verbs_type)},
+                         {"state", to_string(owner.state)}}
+                        .dump() +
+                    "\n";
+        }
+    }
+    return text;
+}
+
+// ---- faults ----
+
+Result<std::optional<CommandKind>> parse_kind(const std::string& word)
+{
+    if (word == "any") {
+        return std::optional<CommandKind>();
+    }
+    for (std::size_t kind = 0; kind < kCommandKinds; ++kind) {
+        if (to_string(static_cast<CommandKind>(kind)) == word) {
+            return std::optional(static_cast<CommandKind>(kind));
+        }
+    }
+    return wrong(fmt::format("`{}` is no kind of command: create, modify, query, destroy, attach, set-rate, "
+                             "query-queue-pair or any",
+                             word));
+}
+
+Result<std::uint64_t> parse_count(const std::string& word, const char* what)
+{
+    const auto number = parse_number(word);
+    if (!number || *number > UINT32_MAX) {
+        return wrong(fmt::format("`{}` is no {}", word, what));
+    }
+    return *number;
+}
+
+Result<std::string> fail_command(Server& server, const Words& words)
+{
+    const auto kind = parse_kind(words.at(0));
+    const auto nth = parse_count(words.at(1), "number of a command, counted from the next (1)");
+    if (!kind || !nth) {
+        return fail(kind ? nth.error() : kind.error());
+    }
+    rdmaqos::Failure failure;
+    std::uint64_t times = 1;
+    for (std::size_t at = 2; at < words.size(); ++at) {
+        if (words[at] == "errno-only") {
+            failure.mailbox = false;
+        } else if (words[at] == "times" && at + 1 < words.size()) {
+            const auto count = parse_count(words[++at], "number of times");
+            if (!count) {
+                return fail(count.error());
+            }
+            times = *count;
+        } else {
+            const auto status = parse_count(words[at], "status byte, `errno-only` or `times N`");
+            if (!status) {
+                return fail(status.error());
+            }
+            failure.status = static_cast<FirmwareStatus>(*status);
+        }
+    }
+    for (const auto& device : server.devices()) {
+        device->firmware().faults().fail(*kind, *nth, failure, times);
+    }
+    return std::string();
+}
+
+Result<std::string> busy(Server& server, const Words& words)
+{
+    const auto kind = parse_kind(words.at(0));
+    const auto times = parse_count(words.at(1), "number of times");
+    if (!kind || !times || !*kind) {
+        return wrong("busy KIND TIMES");
+    }
+    for (const auto& device : server.devices()) {
+        device->firmware().faults().busy(**kind, *times);
+    }
+    return std::string();
+}
+
+Result<std::string> delay(Server& server, const Words& words)
+{
+    const auto kind = parse_kind(words.at(0));
+    const auto time = parse_count(words.at(1), "number of milliseconds");
+    if (!kind || !time) {
+        return fail(kind ? time.error() : kind.error());
+    }
+    for (const auto& device : server.devices()) {
+        device->firmware().faults().delay(*kind, std::chrono::milliseconds(*time));
+    }
+    return std::string();
+}
+
+Result<std::string> clear(Server& server, const Words&)
+{
+    for (const auto& device : server.devices()) {
+        device->firmware().faults().clear();
+    }
+    return std::string();
+}
+
+// ---- how the kernel behaves ----
+
+Result<std::string> set_behaviour(Server& server, const Words& words)
+{
+    Behaviour& behaviour = server.behaviour();
+    const std::string& name = words.at(0);
+    const std::string& value = words.at(1);
+    const auto choose = [&](std::atomic<bool>& setting, const char* yes, const char* no) -> Result<std::string> {
+        if (value != yes && value != no) {
+            return wrong(fmt::format("{} is {} or {}, not `{}`", name, yes, no, value));
+        }
+        setting = value == yes;
+        return std::string();
+    };
+    if (name == "modify-lock") {
+        return choose(behaviour.exclusive_modify, "exclusive", "shared");
+    }
+    if (name == "mailbox-on-error") {
+        return choose(behaviour.mailbox_on_error, "yes", "no");
+    }
+    if (name == "close-ms" || name == "call-us") {
+        const auto time = parse_count(value, name == "close-ms" ? "number of milliseconds" : "number of microseconds");
+        if (!time) {
+            return fail(time.error());
+        }
+        (name == "close-ms" ? behaviour.close_milliseconds : behaviour.call_microseconds) =
+            static_cast<std::uint32_t>(*time);
+        return std::string();
+    }
+    return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, close-ms, call-us", name));
+}
+
+// ---- what happens to devices ----
+
+Result<std::shared_ptr<Device>> device_named(Server& server, const std::string& name)
+{
+    auto device = server.find(name);
+    if (!device) {
+        Words names;
+        for (const auto& each : server.devices()) {
+            names.push_back(each->name());
+        }
+        return wrong(fmt::format("there is no device {}; there are: {}", name, fmt::join(names, ", ")));
+    }
+    return device;
+}
+
+template <void (Server::*Action)(Device&)>
+Result<std::string> with_device(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    if (!device) {
+        return fail(device.error());
+    }
+    (server.*Action)(**device);
+    return std::string();
+}
+
+Result<std::string> drift(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    const auto element = parse_count(words.at(1), "id of an element");
+    const auto share = parse_count(words.at(2), "share");
+    const auto rate = parse_count(words.at(3), "rate in Mbit/s");
+    if (!device || !element || !share || !rate) {
+        return fail(!device ? device.error() : !element ? element.error() : !share ? share.error() : rate.error());
+    }
+    if (!(*device)->firmware().drift(ObjectId{static_cast<std::uint32_t>(*element)}, static_cast<std::uint32_t>(*share),
+                                     static_cast<std::uint32_t>(*rate))) {
+        return wrong(fmt::format("{} has no element {}", (*device)->name(), *element));
+    }
+    return std::string();
+}
+
+Result<std::string> lose(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    const auto element = parse_count(words.at(1), "id of an element");
+    if (!device || !element) {
+        return fail(!device ? device.error() : element.error());
+    }
+    if (!(*device)->firmware().lose(ObjectId{static_cast<std::uint32_t>(*element)})) {
+        return wrong(fmt::format("{} has no element {}", (*device)->name(), *element));
+    }
+    return std::string();
+}
+
+Result<std::string> event(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    if (!device) {
+        return fail(device.error());
+    }
+    const auto port = words.size() > 2 ? parse_count(words[2], "port") : Result<std::uint64_t>(1);
+    if (!port || *port == 0 || *port > (*device)->ports().size()) {
+        return wrong(fmt::format("{} has ports 1 to {}", (*device)->name(), (*device)->ports().size()));
+    }
+    if (words.at(1) == "port-active" || words.at(1) == "port-error") {
+        server.set_port(**device, static_cast<std::uint32_t>(*port), words.at(1) == "port-active");
+        return std::string();
+    }
+    if (words.at(1) == "device-fatal") {
+        for (const auto& file : (*device)->files()) {
+            file->send(AsyncEvent::DeviceFatal, 0);
+        }
+        return std::string();
+    }
+    return wrong(fmt::format("there is no event `{}`: port-active, port-error, device-fatal", words.at(1)));
+}
+
+Result<std::string> queue_pair_fatal(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    const auto number = parse_count(words.at(1), "queue pair number");
+    if (!device || !number) {
+        return fail(!device ? device.error() : number.error());
+    }
+    for (const auto& file : (*device)->files()) {
+        for (const auto& object : file->objects()) {
+            if (object->type == ObjectType::QueuePair && object->number == *number) {
+                (*device)->firmware().set_queue_pair_state(object->number, QueuePairState::Error);
+                file->send(AsyncEvent::QueuePairFatal, *object);
+                return std::string();
+            }
+        }
+    }
+    return wrong(fmt::format("{} has no queue pair {}", (*device)->name(), *number));
+}
+
+struct Request {
+    const char* name;
+    std::size_t words;    // at least, behind the name
+    const char* usage;
+    const char* help;
+    Result<std::string> (*run)(Server&, const Words&);
+};
+
+constexpr Request kRequests[] = {
+    {"state", 0, "state [--json]", "devices, elements, queue pairs", state},
+    {"resource", 1, "resource qp", "who owns which queue pair, a JSON line each", resource},
+    {"fail", 2, "fail KIND NTH [STATUS] [errno-only] [times N]",
+     "the NTH command of KIND from now fails with this status byte (0x1)", fail_command},
+    {"busy", 2, "busy KIND TIMES", "the next commands of KIND find their object in use: EBUSY", busy},
+    {"delay", 2, "delay KIND MILLISECONDS", "every command of KIND takes so long; 0 ends it", delay},
+    {"clear", 0, "clear", "takes back what fail, busy and delay ordered", clear},
+    {"set", 2, "set modify-lock exclusive|shared", "as kernels before and since 2024 lock a DEVX modify",
+     set_behaviour},
+    {"set", 2, "set mailbox-on-error yes|no", "no: as older kernels, which give only an errno", set_behaviour},
+    {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes", set_behaviour},
+    {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
+    {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},
+    {"lose", 2, "lose DEVICE ELEMENT", "loses an element, and all below it, the same way", lose},
+    {"reset", 1, "reset DEVICE", "device fatal: open files are dead, a new device appears", with_device<&Server::reset>},
+    {"unplug", 1, "unplug DEVICE", "takes the device away", with_device<&Server::unplug>},
+    {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&Server::plug>},
+    {"event", 2, "event DEVICE port-active|port-error|device-fatal [PORT]", "sends an asynchronous event", event},
+    {"qp-fatal", 2, "qp-fatal DEVICE QPN", "moves a queue pair to ERR and tells its owner", queue_pair_fatal},
+};
+
+void send_all(int socket, std::string_view text)
+{
+    while (!text.empty()) {
+        const ssize_t sent = send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent <= 0) {
+            return;
+        }
+        text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+}
+
+std::string receive_line(int socket)
+{
+    constexpr std::size_t kLongest = 4096;
+    std::string line;
+    char byte = 0;
+    while (line.size() < kLongest && recv(socket, &byte, 1, 0) == 1 && byte != '\n') {
+        line.push_back(byte);
+    }
+    return line;
+}
+
+}    // namespace
+
+Result<std::string> control(Server& server, const std::vector<std::string>& words)
+{
+    if (words.empty()) {
+        return wrong("what is to be done?\n" + control_help());
+    }
+    for (const auto& request : kRequests) {
+        if (words.front() == request.name) {
+            const Words rest(words.begin() + 1, words.end());
+            if (rest.size() < request.words) {
+                return wrong(fmt::format("usage: {}", request.usage));
+            }
+            return request.run(server, rest);
+        }
+    }
+    return wrong(fmt::format("`{}` is not known\n{}", words.front(), control_help()));
+}
+
+std::string control_help()
+{
+    std::string text;
+    for (const auto& request : kRequests) {
+        text += fmt::format("  {:<58} {}\n", request.usage, request.help);
+    }
+    return text;
+}
+
+void serve_control(Server& server, UniqueFd client)
+{
+    const auto request = nlohmann::json::parse(receive_line(client.get()), nullptr, false);
+    Words words;
+    if (request.is_array()) {
+        for (const auto& word : request) {
+            words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+        }
+    }
+    if (!words.empty() && words.front() == "trace") {
+        send_all(client.get(), "0\n");
+        server.trace().watch(std::move(client), std::find(words.begin(), words.end(), "--json") != words.end());
+        return;
+    }
+    const auto answer = control(server, words);
+    send_all(client.get(), answer ? "0\n" + *answer : "1\n" + answer.error().message + "\n");
+}
+
+}    // namespace rdmaqos::emulator

@@ -1,0 +1,77 @@
+// One emulated device: its ports, its firmware (lib/model), and what the kernel counts for it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/model/firmware.h"
+#include "policy/simulation.h"
+#include "tools/emulator/call.h"
+
+namespace rdmaqos::emulator {
+
+class UverbsFile;
+
+// How the kernel behaves; may change while calls are running.
+struct Behaviour {
+    // Kernels before be551ee15742 (2024) lock an object for a DEVX modify as they do for its end.
+    std::atomic<bool> exclusive_modify{false};
+    // Older kernels return before they copy the mailbox of a refused command.
+    std::atomic<bool> mailbox_on_error{true};
+    // Unpinning memory takes its time: how long the last close of a file does.
+    std::atomic<std::uint32_t> close_milliseconds{0};
+    // Every call of any kind takes this much longer.
+    std::atomic<std::uint32_t> call_microseconds{0};
+};
+
+enum class PortEvent : std::uint8_t { Active, Error };
+
+class Device {
+public:
+    // Ports of one name, in order.
+    Device(std::vector<SimulatedDevice> ports, const FirmwareOptions& options, unsigned index);
+
+    [[nodiscard]] const std::string& name() const { return ports_.front().name; }
+    [[nodiscard]] const std::vector<SimulatedDevice>& ports() const { return ports_; }
+    [[nodiscard]] const Capabilities& capabilities() const { return ports_.front().capabilities; }
+    [[nodiscard]] Firmware& firmware() { return firmware_; }
+    // N of uverbsN; another one after each reset.
+    [[nodiscard]] unsigned index() const { return index_; }
+    void set_index(unsigned index) { index_ = index; }
+
+    [[nodiscard]] bool port_is_up(std::uint32_t port) const;    // 1...
+    void set_port(std::uint32_t port, bool up);
+
+    [[nodiscard]] std::uint32_t next_number() { return 1 + next_number_++ % 0xfffffe; }
+    // Queue pair numbers have 24 bits; the first ones are the device's own.
+    [[nodiscard]] std::uint32_t next_queue_pair();
+
+    // ---- files ----
+
+    void add(const std::shared_ptr<UverbsFile>& file);
+    [[nodiscard]] std::vector<std::shared_ptr<UverbsFile>> files() const;
+    void remove(const UverbsFile* file, std::size_t leaked);
+    // Elements that could not be destroyed when their file closed.
+    [[nodiscard]] std::size_t leaked() const { return leaked_; }
+
+private:
+    std::vector<SimulatedDevice> ports_;
+    Firmware firmware_;
+    std::atomic<unsigned> index_;
+    std::atomic<std::uint32_t> next_number_{0};
+    std::atomic<std::uint32_t> next_queue_pair_{0x100};
+    std::atomic<std::size_t> leaked_{0};
+    mutable std::mutex mutex_;
+    std::set<std::uint32_t> ports_down_;
+    std::vector<std::shared_ptr<UverbsFile>> files_;
+};
+
+}    // namespace rdmaqos::emulator

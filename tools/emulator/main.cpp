@@ -1,0 +1,303 @@
+// rdma-qos-emulator: mlx5 devices that are not there, for programs that use libibverbs and libmlx5.
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/model/profile.h"
+#include "policy/reader.h"
+#include "tools/emulator/control.h"
+#include "tools/emulator/protocol.h"
+#include "tools/emulator/server.h"
+
+namespace {
+
+using namespace rdmaqos;
+using namespace rdmaqos::emulator;
+namespace fs = std::filesystem;
+
+constexpr int kLeaked = 99;
+constexpr const char* kPreload = "librdmaqos-emulator-preload.so";
+constexpr const char* kTwoDevices = R"(version: 1
+devices:
+  - {name: mlx5_0, link-speed: 100Gbps, gids: ["fd00:20::1", "::ffff:10.2.0.1"]}
+  - {name: mlx5_1, link-speed: 100Gbps, gids: ["fd00:21::1", "::ffff:10.3.0.1"]}
+)";
+
+int complain(const std::string& message)
+{
+    fmt::print(stderr, "rdma-qos-emulator: {}\n", message);
+    return 1;
+}
+
+struct Options {
+    std::string devices;
+    std::string directory;
+    bool isolate_queue_groups = false;
+    bool release_busy_leaf = false;
+    bool json = false;
+    std::vector<std::string> words;
+};
+
+ServerOptions server_options(const Options& options)
+{
+    const auto read = options.devices.empty()
+                          ? read_simulation(std::make_shared<SourceFile>("built in", kTwoDevices),
+                                            default_capabilities())
+                          : read_simulation(fs::path(options.devices), default_capabilities());
+    if (!read.value) {
+        throw std::runtime_error(render(read.diagnostics, Colour::Off));
+    }
+    return {fs::canonical(options.directory), *read.value, options.isolate_queue_groups, !options.release_busy_leaf};
+}
+
+// Beside the program in a build tree, else where it is installed.
+fs::path preload_library()
+{
+    const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / kPreload;
+    return fs::exists(beside) ? beside : fs::path(RDMAQOS_PRELOAD_FOLDER) / kPreload;
+}
+
+void allow_many_files()
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+std::vector<std::pair<std::string, std::string>> environment_of(const fs::path& directory)
+{
+    const char* others = std::getenv("LD_PRELOAD");
+    const std::string before = others != nullptr && *others != '\0' ? std::string(others) + ":" : "";
+    return {{kDirectoryVariable, directory.string()},
+            {"SYSFS_PATH", (directory / "sys").string()},
+            {"LD_PRELOAD", before + preload_library().string()}};
+}
+
+// ---- run ----
+
+volatile std::sig_atomic_t child_pid = 0;
+
+void forward(int signal)
+{
+    if (child_pid > 0) {
+        kill(child_pid, signal);
+    }
+}
+
+[[noreturn]] void become(const std::vector<std::string>& words, const fs::path& directory)
+{
+    for (const auto& [name, value] : environment_of(directory)) {
+        setenv(name.c_str(), value.c_str(), 1);
+    }
+    std::vector<char*> arguments;
+    for (const auto& word : words) {
+        arguments.push_back(const_cast<char*>(word.c_str()));
+    }
+    arguments.push_back(nullptr);
+    execvp(arguments.front(), arguments.data());
+    fmt::print(stderr, "rdma-qos-emulator: {}: {}\n", words.front(), std::strerror(errno));
+    _exit(127);
+}
+
+// Files close behind their processes.
+void wait_for_closes(const Server& server)
+{
+    for (int tries = 0; tries < 500; ++tries) {
+        bool open = false;
+        for (const auto& device : server.devices()) {
+            open = open || !device->files().empty();
+        }
+        if (!open) {
+            return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+}
+
+int judge(const Server& server, int status)
+{
+    std::size_t leaked = 0;
+    for (const auto& device : server.devices()) {
+        if (device->leaked() > 0) {
+            complain(fmt::format("{}: {} element(s) could not be destroyed when their file closed, because queue pairs "
+                                 "of others were in them",
+                                 device->name(), device->leaked()));
+        }
+        leaked += device->leaked();
+    }
+    return leaked > 0 || server.internal_errors() > 0 ? kLeaked : status;
+}
+
+int run(Options options)
+{
+    std::string folder = (fs::temp_directory_path() / "rdma-qos-emulator.XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr || chmod(folder.c_str(), 0755) != 0) {
+        return complain(fmt::format("{}: {}", folder, std::strerror(errno)));
+    }
+    options.directory = folder;
+    int status = 0;
+    try {
+        allow_many_files();
+        const Server server(server_options(options));
+        // The child is made while threads are there, so it only sets its environment and becomes another program.
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+            std::signal(signal, forward);
+        }
+        const pid_t pid = fork();
+        if (pid == 0) {
+            become(options.words, fs::canonical(folder));
+        }
+        child_pid = pid;
+        int how = 0;
+        while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+        }
+        child_pid = 0;
+        wait_for_closes(server);
+        status = judge(server, WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how));
+    } catch (const std::exception& mistake) {
+        status = complain(mistake.what());
+    }
+    fs::remove_all(folder);
+    return status;
+}
+
+// ---- serve ----
+
+int serve(const Options& options)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (const int signal : {SIGINT, SIGTERM}) {
+        sigaddset(&ends, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+    allow_many_files();
+    fs::create_directories(options.directory);
+    const Server server(server_options(options));
+    for (const auto& [name, value] : environment_of(fs::canonical(options.directory))) {
+        fmt::print("export {}={}\n", name, value);
+    }
+    std::fflush(stdout);
+    int signal = 0;
+    sigwait(&ends, &signal);
+    return judge(server, 0);
+}
+
+// ---- ctl and trace ----
+
+int ask(const Options& options, const std::vector<std::string>& words)
+{
+    const char* inherited = std::getenv(kDirectoryVariable);
+    const std::string directory = !options.directory.empty() ? options.directory
+                                  : inherited != nullptr     ? inherited
+                                                             : "";
+    if (directory.empty()) {
+        return complain(fmt::format("which emulator? give --directory, or run this below `rdma-qos-emulator run` "
+                                    "({} is not set)",
+                                    kDirectoryVariable));
+    }
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = directory + "/control.sock";
+    if (path.size() >= sizeof(address.sun_path)) {
+        return complain(path + " is too long for a socket");
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        return complain(fmt::format("{}: {}", path, std::strerror(errno)));
+    }
+    const std::string request = nlohmann::json(words).dump() + "\n";
+    (void)send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
+    char buffer[16384];
+    int status = -1;
+    ssize_t length = 0;
+    while ((length = recv(fd.get(), buffer, sizeof(buffer), 0)) > 0) {
+        std::string_view text(buffer, static_cast<std::size_t>(length));
+        if (status < 0) {
+            status = text.front() == '0' ? 0 : 1;
+            text.remove_prefix(std::min<std::size_t>(2, text.size()));
+        }
+        std::fwrite(text.data(), 1, text.size(), status == 0 ? stdout : stderr);
+        std::fflush(stdout);
+    }
+    return status < 0 ? complain("the emulator did not answer") : status;
+}
+
+void add_server_options(CLI::App& command, Options& options)
+{
+    command.add_option("--devices", options.devices,
+                       "The devices, as for rdma-qosd --simulate (default: two of 100 Gbit/s)");
+    command.add_flag("--isolate-queue-groups", options.isolate_queue_groups,
+                     "Firmware that lets a queue pair use only leaves of its own context");
+    command.add_flag("--release-busy-leaf", options.release_busy_leaf,
+                     "Firmware that destroys a leaf with queue pairs in it");
+}
+
+}    // namespace
+
+int main(int argc, char** argv)
+{
+    CLI::App app("Plays mlx5 devices for unmodified libibverbs and libmlx5. No data moves: work that is posted never "
+                 "completes.");
+    app.require_subcommand(1);
+    Options options;
+
+    CLI::App& run_command = *app.add_subcommand("run", "Fresh devices around a command; 99 if elements leaked");
+    add_server_options(run_command, options);
+    run_command.add_option("command", options.words, "The command")->required();
+    run_command.prefix_command();
+
+    CLI::App& serve_command = *app.add_subcommand("serve", "Devices until SIGTERM; prints the environment to use");
+    add_server_options(serve_command, options);
+    serve_command.add_option("--directory", options.directory, "Where the sockets and the sysfs tree go")->required();
+
+    CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help());
+    ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
+    ctl_command.add_option("words", options.words, "What to do")->required();
+    ctl_command.prefix_command();
+
+    CLI::App& trace_command = *app.add_subcommand("trace", "Shows every call as it ends");
+    trace_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
+    trace_command.add_flag("--json", options.json, "JSON, a line each");
+    CLI11_PARSE(app, argc, argv);
+
+    try {
+        const auto with_rest = [&](const CLI::App& command) {
+            for (const auto& word : command.remaining()) {
+                options.words.push_back(word);
+            }
+        };
+        if (run_command) {
+            with_rest(run_command);
+            return run(options);
+        }
+        if (serve_command) {
+            return serve(options);
+        }
+        if (ctl_command) {
+            with_rest(ctl_command);
+            return ask(options, options.words);
+        }
+        return ask(options, options.json ? std::vector<std::string>{"trace", "--json"}
+                                         : std::vector<std::string>{"trace"});
+    } catch (const std::exception& mistake) {
+        return complain(mistake.what());
+    }
+}

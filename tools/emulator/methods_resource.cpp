@@ -1,0 +1,323 @@
+// Everything beside queue pairs that a program allocates: protection domains, memory regions, completion queues and
+// channels, shared receive queues, address handles, doorbell pages.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <net/ethernet.h>
+#include <unistd.h>
+
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "tools/emulator/methods.h"
+
+namespace rdmaqos::emulator {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint32_t kMaxCqe = 4194303;
+constexpr std::uint32_t kMaxSrqWr = 32767;
+
+void refuse_busy(const Object& object)
+{
+    if (object.users > 0) {
+        throw Failure(EBUSY);
+    }
+}
+
+std::shared_ptr<Object> make(Context& context, ObjectType type)
+{
+    return std::make_shared<Object>(type, context.device.next_number());
+}
+
+// ---- protection domains ----
+
+void alloc_pd(Context& context)
+{
+    const auto domain = make(context, ObjectType::ProtectionDomain);
+    ib_uverbs_alloc_pd_resp answer{};
+    answer.pd_handle = context.publish(domain);
+    context.call.out_as(kCoreOut, answer);
+    context.call.out_as(UVERBS_ATTR_UHW_OUT, mlx5_ib_alloc_pd_resp{domain->number});
+    context.call.note("pdn", domain->number);
+}
+
+void destroy_pd(Context& context)
+{
+    refuse_busy(context.object(UVERBS_ATTR_DESTROY_PD_HANDLE));
+}
+
+void query_pd(Context& context)
+{
+    context.call.out_as(MLX5_IB_ATTR_QUERY_PD_RESP_PDN, context.object(MLX5_IB_ATTR_QUERY_PD_HANDLE).number);
+}
+
+// ---- memory regions ----
+
+void check_memory(Context& context, std::uint64_t start, std::uint64_t length)
+{
+    if (length == 0) {
+        return;
+    }
+    if (start + length < start) {
+        throw Failure(EINVAL);
+    }
+    context.call.touch(start);
+    context.call.touch(start + length - 1);
+}
+
+void reg_mr(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_reg_mr>(kCoreIn);
+    const bool local_write = (request.access_flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+    const auto remote = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+    if ((request.start & ~-kPage) != (request.hca_va & ~-kPage) ||
+        ((request.access_flags & remote) != 0 && !local_write)) {
+        throw Failure(EINVAL);
+    }
+    const auto domain = context.take(request.pd_handle, ObjectType::ProtectionDomain, Access::Read);
+    check_memory(context, request.start, request.length);
+    const auto region = std::make_shared<Object>(ObjectType::MemoryRegion, context.device.next_number() << 8);
+    region->uses = {domain};
+    region->data = MemoryRegionData{request.length, request.hca_va};
+    ib_uverbs_reg_mr_resp answer{};
+    answer.mr_handle = context.publish(region);
+    answer.lkey = region->number;
+    answer.rkey = region->number;
+    context.call.out_as(kCoreOut, answer);
+    context.call.note("length", request.length);
+}
+
+void query_mr(Context& context)
+{
+    const Object& region = context.object(UVERBS_ATTR_QUERY_MR_HANDLE);
+    const auto& data = std::get<MemoryRegionData>(region.data);
+    context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_LKEY, region.number);
+    context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_RKEY, region.number);
+    context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, data.length);
+    context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_IOVA, data.virtual_address);
+}
+
+void destroy_mr(Context& context)
+{
+    refuse_busy(context.object(UVERBS_ATTR_DESTROY_MR_HANDLE));
+}
+
+// ---- completion queues and channels ----
+
+// Nothing completes, so nothing is ever written to it; it is readable only when the device is gone.
+void create_comp_channel(Context& context)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        throw Failure(errno);
+    }
+    const UniqueFd read_end(ends[0]);
+    const UniqueFd write_end(ends[1]);
+    const std::string both = "/proc/self/fd/" + std::to_string(write_end.get());
+    // Open for both, or a reader would find the end of the file.
+    const UniqueFd channel(open(both.c_str(), O_RDWR | O_CLOEXEC));
+    context.call.out_descriptor_at(kCoreOut, offsetof(ib_uverbs_create_comp_channel_resp, fd), channel);
+}
+
+void create_cq(Context& context)
+{
+    Call& call = context.call;
+    const auto cqe = static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_CQ_CQE));
+    if (cqe == 0 || cqe > kMaxCqe || call.value(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR) >= 2) {
+        throw Failure(EINVAL);
+    }
+    const auto queue = make(context, ObjectType::CompletionQueue);
+    queue->user_handle = call.value(UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
+    call.out_handle(UVERBS_ATTR_CREATE_CQ_HANDLE, context.publish(queue));
+    // The queue has a power of two entries, one of them in reserve.
+    call.out_as(UVERBS_ATTR_CREATE_CQ_RESP_CQE, std::bit_ceil(cqe + 1) - 1);
+    call.out_as(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{queue->number, 0});
+    call.note("cqn", queue->number);
+}
+
+void destroy_cq(Context& context)
+{
+    Object& queue = context.object(UVERBS_ATTR_DESTROY_CQ_HANDLE);
+    refuse_busy(queue);
+    ib_uverbs_destroy_cq_resp answer{};
+    answer.async_events_reported = context.file.settle_events(queue);
+    context.call.out_as(UVERBS_ATTR_DESTROY_CQ_RESP, answer);
+}
+
+void resize_cq(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_resize_cq>(kCoreIn);
+    if (request.cqe == 0 || request.cqe > kMaxCqe) {
+        throw Failure(EINVAL);
+    }
+    (void)context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
+    context.call.out_as(kCoreOut, std::bit_ceil(request.cqe + 1) - 1);
+}
+
+// ---- shared receive queues ----
+
+void create_srq(Context& context)
+{
+    Call& call = context.call;
+    if (call.value(UVERBS_ATTR_CREATE_SRQ_TYPE) != IB_UVERBS_SRQT_BASIC) {
+        throw Failure(EOPNOTSUPP);    // XRC and tag matching are not played
+    }
+    const auto wr = static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_SRQ_MAX_WR));
+    const auto sge = static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_SRQ_MAX_SGE));
+    if (wr > kMaxSrqWr || sge > 31) {
+        throw Failure(EINVAL);
+    }
+    const auto queue = make(context, ObjectType::SharedReceiveQueue);
+    queue->user_handle = call.value(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE);
+    queue->uses = {context.object_or_null(UVERBS_ATTR_CREATE_SRQ_PD_HANDLE)};
+    queue->data = SharedReceiveQueueData{
+        wr, sge, static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_SRQ_LIMIT))};
+    call.out_handle(UVERBS_ATTR_CREATE_SRQ_HANDLE, context.publish(queue));
+    call.out_as(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, wr);
+    call.out_as(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, sge);
+    call.out_as(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_srq_resp{queue->number, 0});
+    call.note("srqn", queue->number);
+}
+
+void modify_srq(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_modify_srq>(kCoreIn);
+    const auto queue = context.take(request.srq_handle, ObjectType::SharedReceiveQueue, Access::Read);
+    auto& data = std::get<SharedReceiveQueueData>(queue->data);
+    constexpr std::uint32_t kMaxWr = 1U << 0;
+    constexpr std::uint32_t kLimit = 1U << 1;
+    if ((request.attr_mask & kMaxWr) != 0 ||
+        ((request.attr_mask & kLimit) != 0 && request.srq_limit >= data.max_wr)) {
+        throw Failure(EINVAL);    // mlx5 does not resize them
+    }
+    if ((request.attr_mask & kLimit) != 0) {
+        data.limit = request.srq_limit;
+    }
+}
+
+void query_srq(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_query_srq>(kCoreIn);
+    const auto queue = context.take(request.srq_handle, ObjectType::SharedReceiveQueue, Access::Read);
+    const auto& data = std::get<SharedReceiveQueueData>(queue->data);
+    context.call.out_as(kCoreOut, ib_uverbs_query_srq_resp{data.max_wr, data.max_sge, data.limit, 0});
+}
+
+void destroy_srq(Context& context)
+{
+    Object& queue = context.object(UVERBS_ATTR_DESTROY_SRQ_HANDLE);
+    refuse_busy(queue);
+    context.call.out_as(UVERBS_ATTR_DESTROY_SRQ_RESP,
+                        ib_uverbs_destroy_srq_resp{context.file.settle_events(queue)});
+}
+
+// ---- address handles: on Ethernet the kernel finds the MAC address ----
+
+void create_ah(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_create_ah>(kCoreIn);
+    const auto domain = context.take(request.pd_handle, ObjectType::ProtectionDomain, Access::Read);
+    const auto& ports = context.device.ports();
+    const auto port = request.attr.port_num;
+    if (port == 0 || port > ports.size() ||
+        (request.attr.is_global != 0 && request.attr.grh.sgid_index >= ports[port - 1U].gids.size())) {
+        throw Failure(EINVAL);
+    }
+    if (!ports[port - 1U].infiniband && request.attr.is_global == 0) {
+        throw Failure(EINVAL);
+    }
+    const auto handle = make(context, ObjectType::AddressHandle);
+    handle->uses = {domain};
+    ib_uverbs_create_ah_resp answer{};
+    answer.ah_handle = context.publish(handle);
+    context.call.out_as(kCoreOut, answer);
+    mlx5_ib_create_ah_resp vendor{};
+    vendor.response_length = sizeof(vendor);
+    vendor.dmac[0] = 0x02;    // locally administered, by the destination
+    std::copy_n(&request.attr.grh.dgid[11], ETH_ALEN - 1, &vendor.dmac[1]);
+    context.call.out_as(UVERBS_ATTR_UHW_OUT, vendor);
+}
+
+void destroy_ah(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_destroy_ah>(kCoreIn);
+    (void)context.take(request.ah_handle, ObjectType::AddressHandle, Access::Destroy);
+}
+
+void nothing(Context&) {}
+
+// ---- doorbell pages ----
+
+void alloc_uar(Context& context)
+{
+    const auto page = make(context, ObjectType::Uar);
+    context.call.out_handle(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, context.publish(page));
+    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, std::uint64_t{page->number} * kPage);
+    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPage));
+    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, page->number);
+}
+
+}    // namespace
+
+std::vector<Method> resource_methods()
+{
+    using enum ObjectType;
+    return {
+        {UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, "protection-domain.destroy", {},
+         {{UVERBS_ATTR_DESTROY_PD_HANDLE, ProtectionDomain, Access::Destroy}}, destroy_pd},
+        {UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, "protection-domain.query", {MLX5_IB_ATTR_QUERY_PD_RESP_PDN},
+         {{MLX5_IB_ATTR_QUERY_PD_HANDLE, ProtectionDomain}}, query_pd},
+        {UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, "memory-region.destroy", {},
+         {{UVERBS_ATTR_DESTROY_MR_HANDLE, MemoryRegion, Access::Destroy}}, destroy_mr},
+        {UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, "memory-region.query",
+         {UVERBS_ATTR_QUERY_MR_RESP_LKEY, UVERBS_ATTR_QUERY_MR_RESP_RKEY, UVERBS_ATTR_QUERY_MR_RESP_LENGTH,
+          UVERBS_ATTR_QUERY_MR_RESP_IOVA},
+         {{UVERBS_ATTR_QUERY_MR_HANDLE, MemoryRegion}}, query_mr},
+        {UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, "completion-queue.create",
+         {UVERBS_ATTR_CREATE_CQ_HANDLE, UVERBS_ATTR_CREATE_CQ_CQE, UVERBS_ATTR_CREATE_CQ_USER_HANDLE,
+          UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, UVERBS_ATTR_CREATE_CQ_FLAGS,
+          UVERBS_ATTR_CREATE_CQ_RESP_CQE, UVERBS_ATTR_CREATE_CQ_EVENT_FD, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT},
+         {}, create_cq},
+        {UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, "completion-queue.destroy", {UVERBS_ATTR_DESTROY_CQ_RESP},
+         {{UVERBS_ATTR_DESTROY_CQ_HANDLE, CompletionQueue, Access::Destroy}}, destroy_cq},
+        {UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, "shared-receive-queue.create",
+         {UVERBS_ATTR_CREATE_SRQ_HANDLE, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE,
+          UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, UVERBS_ATTR_CREATE_SRQ_MAX_WR, UVERBS_ATTR_CREATE_SRQ_MAX_SGE,
+          UVERBS_ATTR_CREATE_SRQ_LIMIT, UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS, UVERBS_ATTR_CREATE_SRQ_TYPE,
+          UVERBS_ATTR_CREATE_SRQ_EVENT_FD, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE,
+          UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, UVERBS_ATTR_UHW_IN, UVERBS_ATTR_UHW_OUT},
+         {{UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, ProtectionDomain}}, create_srq},
+        {UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, "shared-receive-queue.destroy", {UVERBS_ATTR_DESTROY_SRQ_RESP},
+         {{UVERBS_ATTR_DESTROY_SRQ_HANDLE, SharedReceiveQueue, Access::Destroy}}, destroy_srq},
+        {UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, "address-handle.destroy", {},
+         {{UVERBS_ATTR_DESTROY_AH_HANDLE, AddressHandle, Access::Destroy}}, nothing},
+        {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, "uar.alloc",
+         {MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
+          MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID},
+         {}, alloc_uar},
+        {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, "uar.destroy", {},
+         {{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, Uar, Access::Destroy}}, nothing},
+    };
+}
+
+std::vector<WriteCommand> resource_commands()
+{
+    return {
+        {IB_USER_VERBS_CMD_ALLOC_PD, "alloc-pd", sizeof(ib_uverbs_alloc_pd), sizeof(ib_uverbs_alloc_pd_resp), alloc_pd},
+        {IB_USER_VERBS_CMD_REG_MR, "reg-mr", sizeof(ib_uverbs_reg_mr), sizeof(ib_uverbs_reg_mr_resp), reg_mr},
+        {IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, "create-comp-channel", sizeof(ib_uverbs_create_comp_channel),
+         sizeof(ib_uverbs_create_comp_channel_resp), create_comp_channel},
+        {IB_USER_VERBS_CMD_RESIZE_CQ, "resize-cq", sizeof(ib_uverbs_resize_cq), 4, resize_cq},
+        {IB_USER_VERBS_CMD_MODIFY_SRQ, "modify-srq", sizeof(ib_uverbs_modify_srq), 0, modify_srq},
+        {IB_USER_VERBS_CMD_QUERY_SRQ, "query-srq", sizeof(ib_uverbs_query_srq), sizeof(ib_uverbs_query_srq_resp),
+         query_srq},
+        {IB_USER_VERBS_CMD_CREATE_AH, "create-ah", sizeof(ib_uverbs_create_ah), sizeof(ib_uverbs_create_ah_resp),
+         create_ah},
+        {IB_USER_VERBS_CMD_DESTROY_AH, "destroy-ah", sizeof(ib_uverbs_destroy_ah), 0, destroy_ah},
+    };
+}
+
+}    // namespace rdmaqos::emulator

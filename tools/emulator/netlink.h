@@ -1,0 +1,30 @@
+// RDMA netlink, as far as finding out who owns a queue pair needs it: `rdma resource show qp` in the kernel's words.
+// Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tools/emulator/device.h"
+
+namespace rdmaqos::emulator {
+
+// One queue pair as the kernel tracks it.
+struct QueuePairOwner {
+    std::uint32_t number = 0;
+    pid_t pid = 0;
+    std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type; DEVX-created ones are not tracked, as in the kernel
+    QueuePairState state = QueuePairState::Reset;
+};
+[[nodiscard]] std::vector<QueuePairOwner> owners_of(const Device& device);
+
+// The datagrams that answer one request.
+[[nodiscard]] std::vector<std::vector<std::uint8_t>>
+netlink_answer(std::span<const std::uint8_t> request, const std::vector<std::shared_ptr<Device>>& devices);
+
+// Reads one request from the socket and answers it. False: the other end is gone.
+[[nodiscard]] bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devices);
+
+}    // namespace rdmaqos::emulator

@@ -1,0 +1,519 @@
+// librdmaqos-emulator-preload.so: makes /dev/infiniband/uverbsN of this process a connection to rdma-qos-emulator.
+//
+// Only libc is used: the library is loaded into programs of any kind. A descriptor is recognised by the name of the
+// socket at its other end, so it is ours also in a process that was handed it.
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/emulator/protocol.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using namespace rdmaqos::emulator;
+
+constexpr const char* kDeviceFolder = "/dev/infiniband/";
+constexpr const char* kDevicePrefix = "/dev/infiniband/uverbs";
+constexpr int kNetlinkRdma = 20;
+
+// The function that this library stands before.
+template <typename Function>
+Function next(const char* name)
+{
+    return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+#define NEXT(name) static const auto real = next<decltype(&name)>(#name)
+
+const char* directory()
+{
+    static const char* const value = secure_getenv(kDirectoryVariable);
+    return value;
+}
+
+// -1: not a number.
+int parse_index(const char* text, const char* end)
+{
+    if (text == end || end - text > 4) {
+        return -1;
+    }
+    int value = 0;
+    for (; text != end; ++text) {
+        if (*text < '0' || *text > '9') {
+            return -1;
+        }
+        value = value * 10 + (*text - '0');
+    }
+    return value;
+}
+
+// N of "/dev/infiniband/uverbsN"; -1: another path, or there is no emulator.
+int index_of_path(const char* path)
+{
+    if (path == nullptr || directory() == nullptr || strncmp(path, kDevicePrefix, strlen(kDevicePrefix)) != 0) {
+        return -1;
+    }
+    const char* number = path + strlen(kDevicePrefix);
+    return parse_index(number, number + strlen(number));
+}
+
+bool socket_path(sockaddr_un& address, const char* name, int index)
+{
+    address = {};
+    address.sun_family = AF_UNIX;
+    const int length = index < 0 ? snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s.sock", directory(), name)
+                                 : snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s%d.sock", directory(),
+                                            name, index);
+    return length > 0 && static_cast<size_t>(length) < sizeof(address.sun_path);
+}
+
+// N if the descriptor is an open uverbsN of the emulator; -1.
+int index_of_descriptor(int fd)
+{
+    if (directory() == nullptr) {
+        return -1;
+    }
+    sockaddr_un peer{};
+    socklen_t length = sizeof(peer);
+    const int saved = errno;
+    const bool connected = getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+    errno = saved;
+    if (!connected || peer.sun_family != AF_UNIX) {
+        return -1;
+    }
+    const size_t folder = strlen(directory());
+    if (strncmp(peer.sun_path, directory(), folder) != 0 || strncmp(peer.sun_path + folder, "/uverbs", 7) != 0) {
+        return -1;
+    }
+    const char* number = peer.sun_path + folder + 7;
+    const char* dot = strchr(number, '.');
+    return dot != nullptr && strcmp(dot, ".sock") == 0 ? parse_index(number, dot) : -1;
+}
+
+int connect_to(const char* name, int index, bool close_on_exec, bool nonblocking)
+{
+    NEXT(socket);
+    sockaddr_un address{};
+    if (!socket_path(address, name, index)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    const int type = SOCK_SEQPACKET | (close_on_exec ? SOCK_CLOEXEC : 0);
+    const int fd = real(AF_UNIX, type, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        const int failure = errno;
+        close(fd);
+        errno = failure == ECONNREFUSED ? ENXIO : failure;    // as a device that is gone
+        return -1;
+    }
+    if (nonblocking) {
+        fcntl(fd, F_SETFL, O_NONBLOCK);
+    }
+    return fd;
+}
+
+int open_device(int index, int flags)
+{
+    return connect_to("uverbs", index, (flags & O_CLOEXEC) != 0, (flags & O_NONBLOCK) != 0);
+}
+
+// Fails as the real file would if there is no such device.
+int stat_device(int index, struct stat& result)
+{
+    NEXT(stat);
+    sockaddr_un address{};
+    if (!socket_path(address, "uverbs", index) || real(address.sun_path, &result) != 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    result.st_mode = (result.st_mode & 0777U) | S_IFCHR;
+    result.st_rdev = makedev(kMajor, kFirstMinor + static_cast<unsigned>(index));
+    result.st_size = 0;
+    return 0;
+}
+
+// On x86-64 and arm64 both are the same.
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+
+int finish_fstat(int fd, int status, struct stat* result)
+{
+    if (status == 0 && S_ISSOCK(result->st_mode)) {
+        if (const int index = index_of_descriptor(fd); index >= 0) {
+            return stat_device(index, *result);
+        }
+    }
+    return status;
+}
+
+// ---- the conversation of a call ----
+
+class Conversation {
+public:
+    explicit Conversation(int socket) : socket_(socket) {}
+
+    // The errno of the call.
+    int run()
+    {
+        for (;;) {
+            Step step;
+            if (!receive(step)) {
+                return EIO;
+            }
+            switch (step.kind) {
+            case StepKind::Read:
+                if (!answer_read(step)) {
+                    return EIO;
+                }
+                break;
+            case StepKind::Write:
+                note(copy(step.address, step.length, true));
+                break;
+            case StepKind::Install:
+                note(install(step));
+                break;
+            case StepKind::Done:
+                return step.value != 0 ? step.value : failure_;
+            default:
+                return EIO;
+            }
+        }
+    }
+
+private:
+    bool receive(Step& step)
+    {
+        received_fd_ = -1;
+        iovec parts[2] = {{&step, sizeof(step)}, {buffer_, sizeof(buffer_)}};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+        msghdr message{};
+        message.msg_iov = parts;
+        message.msg_iovlen = 2;
+        message.msg_control = control;
+        message.msg_controllen = sizeof(control);
+        ssize_t length = 0;
+        do {
+            length = recvmsg(socket_, &message, MSG_CMSG_CLOEXEC);
+        } while (length < 0 && errno == EINTR);
+        if (length < static_cast<ssize_t>(sizeof(step))) {
+            return false;
+        }
+        if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+            memcpy(&received_fd_, CMSG_DATA(header), sizeof(received_fd_));
+        }
+        return step.kind != StepKind::Write || step.length == static_cast<size_t>(length) - sizeof(step);
+    }
+
+    // Between this process's memory and the buffer; EFAULT where the address is bad.
+    int copy(std::uint64_t address, size_t length, bool to_user)
+    {
+        if (length > sizeof(buffer_)) {
+            return EINVAL;
+        }
+        if (length == 0) {
+            return 0;
+        }
+        iovec here{buffer_, length};
+        iovec there{reinterpret_cast<void*>(address), length};    // NOLINT: a user address
+        const ssize_t moved = to_user ? process_vm_writev(getpid(), &here, 1, &there, 1, 0)
+                                      : process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+        if (moved < 0 && (errno == ENOSYS || errno == EPERM)) {
+            // Where it is forbidden (containers), a bad pointer is a crash of the caller.
+            memcpy(to_user ? there.iov_base : here.iov_base, to_user ? here.iov_base : there.iov_base, length);
+            return 0;
+        }
+        return moved == static_cast<ssize_t>(length) ? 0 : EFAULT;
+    }
+
+    bool answer_read(const Step& step)
+    {
+        Data data;
+        data.error = copy(step.address, step.length, false);
+        data.length = data.error == 0 ? step.length : 0;
+        iovec parts[2] = {{&data, sizeof(data)}, {buffer_, data.length}};
+        msghdr message{};
+        message.msg_iov = parts;
+        message.msg_iovlen = 2;
+        ssize_t sent = 0;
+        do {
+            sent = sendmsg(socket_, &message, MSG_NOSIGNAL);
+        } while (sent < 0 && errno == EINTR);
+        return sent >= 0;
+    }
+
+    int install(const Step& step)
+    {
+        if (received_fd_ < 0) {
+            return EMFILE;
+        }
+        const std::int64_t wide = received_fd_;
+        const std::int32_t narrow = received_fd_;
+        const size_t width = step.length == sizeof(wide) ? sizeof(wide) : sizeof(narrow);
+        memcpy(buffer_, width == sizeof(wide) ? static_cast<const void*>(&wide) : &narrow, width);
+        const int failure = copy(step.address, width, true);
+        if (failure != 0) {
+            close(received_fd_);
+        }
+        return failure;
+    }
+
+    void note(int failure)
+    {
+        failure_ = failure_ == 0 ? failure : failure_;
+    }
+
+    int socket_;
+    int received_fd_ = -1;
+    int failure_ = 0;
+    char buffer_[kMaxTransfer];
+};
+
+bool send_call(int file, int reply, const ib_uverbs_ioctl_hdr* argument)
+{
+    CallHeader header;
+    header.thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    header.address = reinterpret_cast<std::uint64_t>(argument);
+    iovec parts[2] = {{&header, sizeof(header)}, {const_cast<ib_uverbs_ioctl_hdr*>(argument), argument->length}};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &reply, sizeof(reply));
+    ssize_t sent = 0;
+    do {
+        sent = sendmsg(file, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent >= 0;
+}
+
+int call(int file, void* argument)
+{
+    const auto* header = static_cast<const ib_uverbs_ioctl_hdr*>(argument);
+    if (header->length < sizeof(*header) || header->length > kMaxIoctl) {
+        errno = EINVAL;
+        return -1;
+    }
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return -1;
+    }
+    const bool sent = send_call(file, ends[1], header);
+    const int failure = errno;
+    close(ends[1]);
+    int result = EIO;
+    if (sent) {
+        result = Conversation(ends[0]).run();
+    } else if (failure == EFAULT) {
+        result = EFAULT;
+    }
+    close(ends[0]);
+    errno = result;
+    return result == 0 ? 0 : -1;
+}
+
+}    // namespace
+
+// ---- opening ----
+
+#define DEFINE_OPEN(name)                                                                                             \
+    EXPORT int name(const char* path, int flags, ...)                                                                 \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        if (const int index = index_of_path(path); index >= 0) {                                                      \
+            return open_device(index, flags);                                                                         \
+        }                                                                                                             \
+        va_list rest;                                                                                                 \
+        va_start(rest, flags);                                                                                        \
+        const mode_t mode = va_arg(rest, mode_t);                                                                     \
+        va_end(rest);                                                                                                 \
+        return real(path, flags, mode);                                                                               \
+    }
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+
+#define DEFINE_OPENAT(name)                                                                                           \
+    EXPORT int name(int folder, const char* path, int flags, ...)                                                     \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        if (const int index = index_of_path(path); index >= 0) {                                                      \
+            return open_device(index, flags);                                                                         \
+        }                                                                                                             \
+        va_list rest;                                                                                                 \
+        va_start(rest, flags);                                                                                        \
+        const mode_t mode = va_arg(rest, mode_t);                                                                     \
+        va_end(rest);                                                                                                 \
+        return real(folder, path, flags, mode);                                                                       \
+    }
+
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+
+// What fortified programs call; no header declares them without fortification.
+extern "C" int __open_2(const char* path, int flags);
+extern "C" int __open64_2(const char* path, int flags);
+
+#define DEFINE_OPEN_2(name)                                                                                           \
+    EXPORT int name(const char* path, int flags)                                                                      \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        const int index = index_of_path(path);                                                                        \
+        return index >= 0 ? open_device(index, flags) : real(path, flags);                                            \
+    }
+
+DEFINE_OPEN_2(__open_2)
+DEFINE_OPEN_2(__open64_2)
+
+// ---- looking ----
+
+#define DEFINE_STAT(name, type)                                                                                       \
+    EXPORT int name(const char* path, struct type* result)                                                            \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        const int index = index_of_path(path);                                                                        \
+        return index >= 0 ? stat_device(index, reinterpret_cast<struct stat&>(*result)) : real(path, result);         \
+    }
+
+DEFINE_STAT(stat, stat)
+DEFINE_STAT(lstat, stat)
+DEFINE_STAT(stat64, stat64)
+DEFINE_STAT(lstat64, stat64)
+
+#define DEFINE_FSTAT(name, type)                                                                                      \
+    EXPORT int name(int fd, struct type* result)                                                                      \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        return finish_fstat(fd, real(fd, result), reinterpret_cast<struct stat*>(result));                            \
+    }
+
+DEFINE_FSTAT(fstat, stat)
+DEFINE_FSTAT(fstat64, stat64)
+
+#define DEFINE_FSTATAT(name, type)                                                                                    \
+    EXPORT int name(int folder, const char* path, struct type* result, int flags)                                     \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        if (const int index = index_of_path(path); index >= 0) {                                                      \
+            return stat_device(index, reinterpret_cast<struct stat&>(*result));                                       \
+        }                                                                                                             \
+        const int status = real(folder, path, result, flags);                                                         \
+        const bool of_descriptor = (flags & AT_EMPTY_PATH) != 0 && path != nullptr && *path == '\0';                   \
+        return of_descriptor ? finish_fstat(folder, status, reinterpret_cast<struct stat*>(result)) : status;         \
+    }
+
+DEFINE_FSTATAT(fstatat, stat)
+DEFINE_FSTATAT(fstatat64, stat64)
+
+// Programs built against glibc before 2.33.
+extern "C" int __xstat(int version, const char* path, struct stat* result);
+extern "C" int __lxstat(int version, const char* path, struct stat* result);
+extern "C" int __fxstat(int version, int fd, struct stat* result);
+extern "C" int __xstat64(int version, const char* path, struct stat64* result);
+extern "C" int __lxstat64(int version, const char* path, struct stat64* result);
+extern "C" int __fxstat64(int version, int fd, struct stat64* result);
+
+#define DEFINE_XSTAT(name, type)                                                                                      \
+    EXPORT int name(int version, const char* path, struct type* result)                                               \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        const int index = index_of_path(path);                                                                        \
+        return index >= 0 ? stat_device(index, reinterpret_cast<struct stat&>(*result))                               \
+                          : real(version, path, result);                                                              \
+    }
+
+DEFINE_XSTAT(__xstat, stat)
+DEFINE_XSTAT(__lxstat, stat)
+DEFINE_XSTAT(__xstat64, stat64)
+DEFINE_XSTAT(__lxstat64, stat64)
+
+#define DEFINE_FXSTAT(name, type)                                                                                     \
+    EXPORT int name(int version, int fd, struct type* result)                                                         \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        return finish_fstat(fd, real(version, fd, result), reinterpret_cast<struct stat*>(result));                   \
+    }
+
+DEFINE_FXSTAT(__fxstat, stat)
+DEFINE_FXSTAT(__fxstat64, stat64)
+
+EXPORT int access(const char* path, int mode)
+{
+    NEXT(access);
+    if (const int index = index_of_path(path); index >= 0) {
+        struct stat ignored {};
+        return stat_device(index, ignored);
+    }
+    // There need not be such a folder on a machine without RDMA.
+    if (directory() != nullptr && path != nullptr && strncmp(path, kDeviceFolder, strlen(kDeviceFolder) - 1) == 0 &&
+        strlen(path) <= strlen(kDeviceFolder)) {
+        return 0;
+    }
+    return real(path, mode);
+}
+
+// ---- using ----
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+    NEXT(ioctl);
+    va_list rest;
+    va_start(rest, request);
+    void* argument = va_arg(rest, void*);
+    va_end(rest);
+    if (request == RDMA_VERBS_IOCTL && argument != nullptr && index_of_descriptor(fd) >= 0) {
+        return call(fd, argument);
+    }
+    return real(fd, request, argument);
+}
+
+// Doorbells, the clock page: memory that nobody looks at.
+#define DEFINE_MMAP(name, offset_type)                                                                                \
+    EXPORT void* name(void* address, size_t length, int protection, int flags, int fd, offset_type offset)            \
+    {                                                                                                                 \
+        NEXT(name);                                                                                                   \
+        if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && index_of_descriptor(fd) >= 0) {                                \
+            return real(address, length, protection, flags | MAP_ANONYMOUS, -1, 0);                                   \
+        }                                                                                                             \
+        return real(address, length, protection, flags, fd, offset);                                                  \
+    }
+
+DEFINE_MMAP(mmap, off_t)
+DEFINE_MMAP(mmap64, off64_t)
+
+EXPORT int socket(int domain, int type, int protocol)
+{
+    NEXT(socket);
+    if (domain == AF_NETLINK && protocol == kNetlinkRdma && directory() != nullptr) {
+        const int fd = connect_to("netlink", -1, (type & SOCK_CLOEXEC) != 0, (type & SOCK_NONBLOCK) != 0);
+        if (fd < 0) {
+            errno = EPROTONOSUPPORT;
+        }
+        return fd;
+    }
+    return real(domain, type, protocol);
+}

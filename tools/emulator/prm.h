@@ -1,0 +1,141 @@
+// Command mailboxes of an mlx5 device: big-endian bit fields, and the positions of those that are used here. Positions
+// are bits from the start of the mailbox, as the programmer's reference manual counts them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace rdmaqos::emulator {
+
+using Mailbox = std::vector<std::uint8_t>;
+
+struct Field {
+    std::size_t offset = 0;
+    std::size_t width = 0;    // at most 64
+};
+
+// What lies beyond the end reads as 0 and is not written.
+[[nodiscard]] std::uint64_t get(std::span<const std::uint8_t> mailbox, Field field);
+void set(std::span<std::uint8_t> mailbox, Field field, std::uint64_t value);
+
+[[nodiscard]] constexpr Field at(std::size_t base, Field field)
+{
+    return {base + field.offset, field.width};
+}
+
+namespace prm {
+
+// Every command and answer.
+constexpr Field kOpcode{0, 16};
+constexpr Field kOpMod{48, 16};
+constexpr Field kStatus{0, 8};
+constexpr Field kSyndrome{32, 32};
+constexpr std::size_t kHeaderBytes = 16;
+
+enum Opcode : std::uint16_t {
+    QueryHcaCap = 0x100,
+    CreateQp = 0x500,
+    DestroyQp = 0x501,
+    Rst2Init = 0x502,
+    Init2Rtr = 0x503,
+    Rtr2Rts = 0x504,
+    Rts2Rts = 0x505,
+    Sqerr2Rts = 0x506,
+    Qp2Err = 0x507,
+    Qp2Rst = 0x50a,
+    QueryQp = 0x50b,
+    Init2Init = 0x50e,
+    ModifySq = 0x905,
+    CreateGeneralObject = 0xa00,
+    ModifyGeneralObject = 0xa01,
+    QueryGeneralObject = 0xa02,
+    DestroyGeneralObject = 0xa03,
+};
+[[nodiscard]] std::string_view name_of(std::uint64_t opcode);    // "rts2rts-qp"; empty: not known here
+
+// QUERY_HCA_CAP: the type is op_mod >> 1, capabilities follow the header.
+constexpr std::size_t kCapability = 128;
+constexpr std::size_t kCapabilityBytes = 16 + 4096;
+constexpr std::uint64_t kGeneralCapabilities = 0x0;
+constexpr std::uint64_t kQosCapabilities = 0xc;
+namespace general {
+constexpr Field kLogMaxQp{155, 5};
+constexpr Field kLogMaxCq{219, 5};
+constexpr Field kQpcExtension{290, 1};
+constexpr Field kNumPorts{440, 8};
+constexpr Field kQos{539, 1};
+constexpr Field kLogMaxPd{811, 5};
+constexpr Field kGeneralObjectTypes{1024, 64};
+}    // namespace general
+namespace qos {
+constexpr Field kPacketPacing{0, 1};
+constexpr Field kPacketPacingBurst{5, 1};
+constexpr Field kPacketPacingTypicalSize{6, 1};
+constexpr Field kNicSqScheduling{8, 1};
+constexpr Field kNicBwShare{9, 1};
+constexpr Field kNicRateLimit{10, 1};
+constexpr Field kPacketPacingUid{11, 1};
+constexpr Field kNicQpScheduling{33, 1};
+constexpr Field kLogNicMaxSchedDepth{36, 4};
+constexpr Field kLogMaxNicQueueGroups{43, 5};
+constexpr Field kPacketPacingMaxRate{64, 32};    // kbit/s
+constexpr Field kPacketPacingMinRate{96, 32};
+constexpr Field kPacketPacingTableSize{144, 16};
+constexpr Field kMaxTsarBwShare{224, 32};
+constexpr Field kNicElementType{256, 16};
+constexpr Field kNicTsarType{272, 16};
+constexpr Field kLogMaxNicSchedulingElements{323, 5};
+}    // namespace qos
+
+// CREATE, MODIFY, QUERY, DESTROY_GENERAL_OBJECT.
+constexpr Field kObjectType{48, 16};
+constexpr Field kObjectId{64, 32};
+constexpr std::uint64_t kSchedulingElement = 0x26;
+constexpr std::size_t kObject = 128;
+constexpr std::size_t kObjectBytes = 16 + 128;
+namespace element {
+constexpr Field kModifySelect{0, 64};
+constexpr Field kHierarchy{64, 8};
+constexpr Field kType{256, 8};
+constexpr Field kTsarType{296, 8};
+constexpr Field kParent{320, 32};
+constexpr Field kBwShare{416, 32};
+constexpr Field kMaxAverageBw{448, 32};    // Mbit/s
+constexpr std::uint64_t kHierarchyNic = 3;
+constexpr std::uint64_t kTsar = 0;
+constexpr std::uint64_t kQueueGroup = 4;
+constexpr std::uint64_t kSelectBwShare = 1U << 0;
+constexpr std::uint64_t kSelectMaxAverageBw = 1U << 1;
+}    // namespace element
+
+// Commands on queue pairs.
+constexpr Field kQpn{72, 24};
+constexpr Field kQpcExt{64, 1};
+constexpr Field kOptParamMaskHigh{2112, 64};
+constexpr std::uint64_t kOptQueueGroup = 1U << 1;
+constexpr Field kQueueGroupRequester{2208, 32};
+constexpr Field kQueueGroupResponder{2240, 32};
+constexpr std::size_t kQpc = 192;
+constexpr std::size_t kQueryQpBytes = 272;
+namespace qpc {
+constexpr Field kState{0, 4};
+constexpr Field kServiceType{8, 8};
+constexpr Field kPd{40, 24};
+constexpr Field kRemoteQpn{168, 24};
+}    // namespace qpc
+
+// MODIFY_SQ.
+constexpr Field kSqState{64, 4};
+constexpr Field kSqn{72, 24};
+constexpr Field kSqModifyBitmask{128, 64};
+constexpr std::uint64_t kSqSelectQueueGroup = 1U << 2;
+constexpr std::size_t kSqc = 256;
+constexpr Field kSqcState{8, 4};
+constexpr Field kSqcQueueGroup{272, 16};
+constexpr std::uint64_t kSqReady = 1;
+
+}    // namespace prm
+}    // namespace rdmaqos::emulator

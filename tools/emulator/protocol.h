@@ -1,0 +1,62 @@
+// What the preload library and the emulator say to each other.
+//
+// A directory (environment RDMA_QOS_EMULATOR) holds the sockets, all AF_UNIX SOCK_SEQPACKET:
+//
+//     uverbs0.sock     connecting to it opens the device: the connection is the uverbs file, and ends with the last
+//                      descriptor of it, wherever that travelled
+//     netlink.sock     takes the place of a NETLINK_RDMA socket
+//     control.sock     rdma-qos-emulator ctl and trace
+//
+// Processes share a uverbs file, so nobody is answered on it. A call is one message on the file: CallHeader, then the
+// bytes of the ioctl (struct ib_uverbs_ioctl_hdr and its attributes), and by SCM_RIGHTS one end of a fresh socket pair,
+// on which the emulator leads the rest of the conversation as the kernel would read and write user memory:
+//
+//     emulator                          caller
+//     Read {address, length}       ->
+//                                  <-   Data {0 or errno}, then the bytes
+//     Write {address, length} data ->   (no answer: the first failure is the call's, if Done says 0)
+//     Install {address, length} fd ->   (the same; the number goes to address, in 4 or 8 bytes)
+//     Done {value}                 ->   the call returns: 0 or errno
+//
+// Either end that closes early ends the call: EIO for the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rdmaqos::emulator {
+
+constexpr const char* kDirectoryVariable = "RDMA_QOS_EMULATOR";
+// The device number of /dev/infiniband/uverbs0; the next ones follow.
+constexpr unsigned kMajor = 231;
+constexpr unsigned kFirstMinor = 192;
+
+constexpr std::uint32_t kCallMagic = 0x52514531;    // "RQE1"
+// The kernel's limit is a page; it bounds a call's message.
+constexpr std::size_t kMaxIoctl = 4096;
+// An attribute's length has 16 bits.
+constexpr std::size_t kMaxTransfer = 65536;
+
+struct CallHeader {
+    std::uint32_t magic = kCallMagic;
+    std::uint32_t thread = 0;     // the caller's, for the trace
+    std::uint64_t address = 0;    // of the ioctl's argument in the caller
+};
+
+enum class StepKind : std::uint32_t { Read = 1, Write, Install, Done };
+
+struct Step {
+    StepKind kind = StepKind::Done;
+    std::int32_t value = 0;    // Done: errno
+    std::uint64_t address = 0;
+    std::uint32_t length = 0;
+    std::uint32_t reserved = 0;
+};
+
+// The answer to a Read, followed by the bytes.
+struct Data {
+    std::int32_t error = 0;
+    std::uint32_t length = 0;
+};
+
+}    // namespace rdmaqos::emulator

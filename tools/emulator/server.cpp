@@ -1,0 +1,412 @@
+#include "tools/emulator/server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/emulator/control.h"
+#include "tools/emulator/methods.h"
+#include "tools/emulator/netlink.h"
+#include "tools/emulator/protocol.h"
+#include "tools/emulator/sysfs.h"
+
+namespace rdmaqos::emulator {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Calls of one file that run at the same time; more wait in its socket.
+constexpr int kCallsPerFile = 64;
+
+[[noreturn]] void give_up(const std::string& what)
+{
+    throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+std::vector<std::shared_ptr<Device>> make_devices(const ServerOptions& options, std::atomic<unsigned>& index)
+{
+    std::vector<std::shared_ptr<Device>> devices;
+    std::vector<std::vector<SimulatedDevice>> groups;
+    for (const auto& port : options.ports) {
+        const auto known = std::find_if(groups.begin(), groups.end(),
+                                        [&](const auto& group) { return group.front().name == port.name; });
+        if (known != groups.end()) {
+            known->push_back(port);
+        } else {
+            groups.push_back({port});
+        }
+    }
+    for (auto& ports : groups) {
+        FirmwareOptions firmware;
+        firmware.capabilities = ports.front().capabilities;
+        firmware.implicit_queue_pairs = false;
+        firmware.isolate_queue_groups = options.isolate_queue_groups;
+        firmware.refuse_busy_leaf = options.refuse_busy_leaf;
+        devices.push_back(std::make_shared<Device>(std::move(ports), firmware, index++));
+    }
+    return devices;
+}
+
+// One message of a file, and the descriptors that came with it.
+struct Message {
+    ssize_t length = 0;
+    CallHeader header;
+    std::vector<std::uint8_t> bytes;
+    Caller caller;
+    std::vector<UniqueFd> fds;
+    bool whole = true;
+};
+
+Message receive(int socket)
+{
+    constexpr std::size_t kMostFds = 16;
+    Message message;
+    message.bytes.resize(kMaxIoctl);
+    iovec parts[2] = {{&message.header, sizeof(message.header)}, {message.bytes.data(), message.bytes.size()}};
+    alignas(cmsghdr) std::uint8_t control[CMSG_SPACE(sizeof(int) * kMostFds) + CMSG_SPACE(sizeof(ucred))];
+    msghdr header{};
+    header.msg_iov = parts;
+    header.msg_iovlen = 2;
+    header.msg_control = control;
+    header.msg_controllen = sizeof(control);
+    message.length = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (message.length <= 0) {
+        return message;
+    }
+    for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+        if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SCM_RIGHTS) {
+            const std::size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+            for (std::size_t at = 0; at < count; ++at) {
+                int fd = -1;
+                std::memcpy(&fd, CMSG_DATA(each) + at * sizeof(int), sizeof(fd));
+                message.fds.emplace_back(fd);
+            }
+        } else if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SCM_CREDENTIALS) {
+            ucred credentials{};
+            std::memcpy(&credentials, CMSG_DATA(each), sizeof(credentials));
+            message.caller.pid = credentials.pid;
+            message.caller.uid = credentials.uid;
+        }
+    }
+    message.whole = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+                    message.length >= static_cast<ssize_t>(sizeof(message.header)) &&
+                    message.header.magic == kCallMagic && message.fds.size() == 1;
+    message.bytes.resize(message.whole ? static_cast<std::size_t>(message.length) - sizeof(message.header) : 0);
+    message.caller.thread = message.header.thread;
+    return message;
+}
+
+pid_t peer_of(int socket)
+{
+    ucred credentials{};
+    socklen_t length = sizeof(credentials);
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 ? credentials.pid : 0;
+}
+
+}    // namespace
+
+Server::Server(const ServerOptions& options)
+    : directory_(options.directory), devices_(make_devices(options, next_index_)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+{
+    if (!epoll_ || !wakeup_) {
+        give_up("epoll");
+    }
+    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr}, false);
+    begin_sysfs(directory_ / "sys");
+    for (const auto& device : devices_) {
+        appear(device);
+    }
+    listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
+    listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
+    thread_ = std::thread([this] { loop(); });
+}
+
+Server::~Server()
+{
+    ending_ = true;
+    const std::uint64_t one = 1;
+    (void)!write(wakeup_.get(), &one, sizeof(one));
+    thread_.join();
+    for (const auto& device : devices_) {
+        for (const auto& file : device->files()) {
+            file->disassociate();
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    peers_.clear();
+}
+
+std::shared_ptr<Device> Server::find(const std::string& name) const
+{
+    const auto found = std::find_if(devices_.begin(), devices_.end(),
+                                    [&](const auto& device) { return device->name() == name; });
+    return found == devices_.end() ? nullptr : *found;
+}
+
+// ---- descriptors in the loop ----
+
+void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device, unsigned mode)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = (directory_ / name).string();
+    if (path.size() >= sizeof(address.sun_path)) {
+        throw std::runtime_error(path + " is too long for a socket; choose a shorter directory");
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const int type = kind == Peer::Kind::ControlListener ? SOCK_STREAM : SOCK_SEQPACKET;
+    UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int on = 1;
+    if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||
+        bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+        chmod(path.c_str(), mode) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
+        give_up(path);
+    }
+    add_peer({kind, std::move(fd), device, nullptr}, false);
+}
+
+void Server::add_peer(Peer peer, bool once)
+{
+    const int fd = peer.file ? peer.file->socket() : peer.fd.get();
+    {
+        const std::lock_guard lock(mutex_);
+        peers_[fd] = std::make_shared<Peer>(std::move(peer));
+    }
+    epoll_event event{};
+    event.events = EPOLLIN | (once ? EPOLLONESHOT : 0U);
+    event.data.fd = fd;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void Server::remove_peer(int fd)
+{
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    const std::lock_guard lock(mutex_);
+    peers_.erase(fd);
+}
+
+void Server::arm(int fd)
+{
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLONESHOT;
+    event.data.fd = fd;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void Server::loop()
+{
+    while (!ending_) {
+        epoll_event events[64];
+        const int count = epoll_wait(epoll_.get(), events, std::size(events), -1);
+        for (int at = 0; at < count; ++at) {
+            std::shared_ptr<Peer> peer;
+            {
+                const std::lock_guard lock(mutex_);
+                const auto found = peers_.find(events[at].data.fd);
+                peer = found == peers_.end() ? nullptr : found->second;
+            }
+            if (peer) {
+                handle(peer);
+            }
+        }
+    }
+}
+
+void Server::handle(const std::shared_ptr<Peer>& peer)
+{
+    switch (peer->kind) {
+    case Peer::Kind::DeviceListener:
+    case Peer::Kind::ControlListener:
+    case Peer::Kind::NetlinkListener:
+        accept_from(*peer);
+        break;
+    case Peer::Kind::File:
+        take_call(peer);
+        break;
+    case Peer::Kind::Netlink:
+        if (!answer_netlink(peer->fd.get(), devices_)) {
+            remove_peer(peer->fd.get());
+        }
+        break;
+    case Peer::Kind::Wakeup:
+        break;
+    }
+}
+
+void Server::accept_from(const Peer& listener)
+{
+    UniqueFd fd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!fd) {
+        if (errno == EMFILE || errno == ENFILE) {
+            std::this_thread::sleep_for(10ms);    // until somebody closes something
+        }
+        return;
+    }
+    if (listener.kind == Peer::Kind::ControlListener) {
+        // Its thread may wait for the client as long as it likes.
+        workers_.run([this, client = std::make_shared<UniqueFd>(std::move(fd))] {
+            serve_control(*this, std::move(*client));
+        });
+    } else if (listener.kind == Peer::Kind::NetlinkListener) {
+        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr}, false);
+    } else {
+        const pid_t opener = peer_of(fd.get());
+        const auto file = std::make_shared<UverbsFile>(listener.device, std::move(fd), next_file_++, opener);
+        listener.device->add(file);
+        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file}, true);
+    }
+}
+
+// ---- calls ----
+
+void Server::take_call(const std::shared_ptr<Peer>& peer)
+{
+    const auto& file = peer->file;
+    Message message = receive(file->socket());
+    if (message.length < 0 && (errno == EAGAIN || errno == EINTR)) {
+        arm(file->socket());
+        return;
+    }
+    if (message.length <= 0) {
+        remove_peer(file->socket());
+        workers_.run([this, file] { file_closed(file); });
+        return;
+    }
+    if (message.whole) {
+        const int running = ++file->calls;
+        workers_.run([this, file, reply = std::make_shared<UniqueFd>(std::move(message.fds.front())),
+                      caller = message.caller, address = message.header.address,
+                      bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(message.bytes))] {
+            run_one(file, std::move(*reply), caller, address, std::move(*bytes));
+            if (file->calls-- == kCallsPerFile) {
+                arm(file->socket());
+            }
+        });
+        if (running == kCallsPerFile) {
+            return;    // who ends first arms it
+        }
+    }
+    arm(file->socket());
+}
+
+void Server::run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Caller caller, std::uint64_t address,
+                     std::vector<std::uint8_t> bytes)
+{
+    ++calls_;
+    const auto started = std::chrono::steady_clock::now();
+    caller.traced = trace_.is_watched();
+    CallRecord record{file->device().name(), file->number(), caller, "malformed", {}, EINVAL, 0};
+    try {
+        Call call(std::move(reply), caller, address, std::move(bytes));
+        try {
+            record.error = run_call(call, *file, behaviour_, record.method);
+        } catch (const std::exception& mistake) {
+            ++internal_errors_;
+            fmt::print(stderr, "rdma-qos-emulator: {}: {}\n", record.method, mistake.what());
+            record.error = EIO;
+        }
+        record.notes = call.take_notes();
+        record.microseconds =
+            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - started).count();
+        if (caller.traced) {
+            trace_.show(record);    // before the caller goes on, so that lines are in order
+        }
+        call.finish(record.error);
+    } catch (const Failure&) {
+        if (caller.traced) {
+            trace_.show(record);
+        }
+    }
+}
+
+void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
+{
+    while (file->calls > 0 && !ending_) {
+        std::this_thread::sleep_for(1ms);
+    }
+    const auto delay = std::chrono::milliseconds(behaviour_.close_milliseconds.load());
+    const auto until = std::chrono::steady_clock::now() + delay;
+    while (std::chrono::steady_clock::now() < until && !ending_) {
+        std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(delay, 10ms));
+    }
+    file->device().remove(file.get(), file->close());
+}
+
+// ---- what happens to devices ----
+
+void Server::appear(const std::shared_ptr<Device>& device)
+{
+    listen_at(fmt::format("uverbs{}.sock", device->index()), Peer::Kind::DeviceListener, device, 0666);
+    write_sysfs(directory_ / "sys", *device);
+}
+
+void Server::disappear(const Device& device)
+{
+    remove_sysfs(directory_ / "sys", device);
+    std::filesystem::remove(directory_ / fmt::format("uverbs{}.sock", device.index()));
+    int listener = -1;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [fd, peer] : peers_) {
+            if (peer->kind == Peer::Kind::DeviceListener && peer->device.get() == &device) {
+                listener = fd;
+            }
+        }
+    }
+    if (listener >= 0) {
+        remove_peer(listener);
+    }
+}
+
+void Server::unplug(Device& device)
+{
+    if (device.firmware().presence() != DevicePresence::Present) {
+        return;
+    }
+    disappear(device);
+    device.firmware().remove();
+    for (const auto& file : device.files()) {
+        file->disassociate();
+    }
+}
+
+void Server::plug(Device& device)
+{
+    if (device.firmware().presence() == DevicePresence::Present) {
+        return;
+    }
+    device.set_index(next_index_++);
+    device.firmware().replug();
+    appear(find(device.name()));
+}
+
+void Server::reset(Device& device)
+{
+    for (const auto& file : device.files()) {
+        file->send(AsyncEvent::DeviceFatal, 0);
+    }
+    unplug(device);
+    plug(device);
+}
+
+void Server::set_port(Device& device, std::uint32_t port, bool up)
+{
+    device.set_port(port, up);
+    write_port_state(directory_ / "sys", device, port);
+    for (const auto& file : device.files()) {
+        file->send(up ? AsyncEvent::PortActive : AsyncEvent::PortError, port);
+    }
+}
+
+}    // namespace rdmaqos::emulator

@@ -1,0 +1,95 @@
+// The emulator: devices, the sockets they are reached by, and what happens to them.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "tools/emulator/device.h"
+#include "tools/emulator/trace.h"
+#include "tools/emulator/workers.h"
+
+namespace rdmaqos::emulator {
+
+struct ServerOptions {
+    std::filesystem::path directory;        // exists; protocol.h says what it will hold
+    std::vector<SimulatedDevice> ports;     // those of one name are one device
+    bool isolate_queue_groups = false;
+    bool refuse_busy_leaf = true;
+};
+
+class Server {
+public:
+    // Throws std::runtime_error when a socket or the sysfs tree cannot be made.
+    explicit Server(const ServerOptions& options);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    [[nodiscard]] Behaviour& behaviour() { return behaviour_; }
+    [[nodiscard]] Trace& trace() { return trace_; }
+    [[nodiscard]] const std::vector<std::shared_ptr<Device>>& devices() const { return devices_; }
+    [[nodiscard]] std::shared_ptr<Device> find(const std::string& name) const;    // null: none
+
+    // Every open file is dead, the device is away.
+    void unplug(Device& device);
+    // It is there again, as a new one: empty, another uverbsN.
+    void plug(Device& device);
+    // Both, after an event to everybody who has it open.
+    void reset(Device& device);
+    // Changes the state of a port and tells everybody.
+    void set_port(Device& device, std::uint32_t port, bool up);
+
+    // Calls so far, and those that ended in a way that only a mistake of the emulator explains.
+    [[nodiscard]] std::uint64_t calls() const { return calls_; }
+    [[nodiscard]] std::uint64_t internal_errors() const { return internal_errors_; }
+
+private:
+    // What is at the other end of a descriptor in the loop.
+    struct Peer {
+        enum class Kind : std::uint8_t { DeviceListener, ControlListener, NetlinkListener, File, Netlink, Wakeup };
+        Kind kind = Kind::Wakeup;
+        UniqueFd fd;                           // not of a File, which has its own
+        std::shared_ptr<Device> device;        // of a DeviceListener
+        std::shared_ptr<UverbsFile> file;      // of a File
+    };
+
+    void listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device, unsigned mode);
+    void add_peer(Peer peer, bool once);
+    void remove_peer(int fd);
+    void arm(int fd);
+    void loop();
+    void handle(const std::shared_ptr<Peer>& peer);
+    void accept_from(const Peer& listener);
+    void take_call(const std::shared_ptr<Peer>& peer);
+    void run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Caller caller, std::uint64_t address,
+                 std::vector<std::uint8_t> bytes);
+    void file_closed(const std::shared_ptr<UverbsFile>& file);
+    void appear(const std::shared_ptr<Device>& device);
+    void disappear(const Device& device);
+
+    const std::filesystem::path directory_;
+    Behaviour behaviour_;
+    Trace trace_;
+    std::atomic<unsigned> next_index_{0};    // the devices take theirs from it
+    std::vector<std::shared_ptr<Device>> devices_;
+    std::atomic<std::uint64_t> next_file_{1};
+    std::atomic<std::uint64_t> calls_{0};
+    std::atomic<std::uint64_t> internal_errors_{0};
+
+    std::mutex mutex_;    // of peers_
+    std::map<int, std::shared_ptr<Peer>> peers_;
+    UniqueFd epoll_;
+    UniqueFd wakeup_;
+    std::atomic<bool> ending_{false};
+    Workers workers_{2048};
+    std::thread thread_;
+};
+
+}    // namespace rdmaqos::emulator

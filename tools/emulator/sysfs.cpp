@@ -1,0 +1,165 @@
+#include "tools/emulator/sysfs.h"
+
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tools/emulator/link.h"
+#include "tools/emulator/protocol.h"
+
+namespace rdmaqos::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+void put(const fs::path& path, const std::string& text)
+{
+    fs::create_directories(path.parent_path());
+    if (const auto written = write_file_atomically(path, text + "\n"); !written) {
+        throw std::runtime_error(written.error().message);
+    }
+}
+
+void link_to(const fs::path& target, const fs::path& link)
+{
+    fs::create_directories(link.parent_path());
+    fs::remove(link);
+    fs::create_directory_symlink(fs::relative(target, link.parent_path()), link);
+}
+
+// "0010:0000:0000:0001"
+std::string guid_text(Guid guid)
+{
+    const auto part = [&](unsigned shift) { return guid.value >> shift & 0xffffU; };
+    return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", part(48), part(32), part(16), part(0));
+}
+
+std::string gid_text(const Gid& gid)
+{
+    std::string text;
+    for (std::size_t at = 0; at < gid.bytes.size(); at += 2) {
+        text += fmt::format("{}{:02x}{:02x}", at == 0 ? "" : ":", gid.bytes[at], gid.bytes[at + 1]);
+    }
+    return text;
+}
+
+// A device without a PCI address gets one, so that there is a place for it.
+std::string pci_of(const Device& device)
+{
+    const auto& address = device.ports().front().pci_address;
+    return address.empty() ? fmt::format("0000:e0:{:02x}.0", device.index()) : address;
+}
+
+fs::path place_of(const fs::path& sys, const Device& device)
+{
+    return sys / "devices" / "pci0000:00" / pci_of(device);
+}
+
+std::string uverbs_of(const Device& device)
+{
+    return fmt::format("uverbs{}", device.index());
+}
+
+std::string device_number(const Device& device)
+{
+    return fmt::format("{}:{}", kMajor, kFirstMinor + device.index());
+}
+
+void write_port(const fs::path& folder, const SimulatedDevice& port)
+{
+    put(folder / "rate", encode_link(port.link_speed).text);
+    put(folder / "link_layer", port.infiniband ? "InfiniBand" : "Ethernet");
+    put(folder / "lid", port.infiniband ? "0x2" : "0x0");
+    put(folder / "sm_lid", port.infiniband ? "0x1" : "0x0");
+    put(folder / "cap_mask", "0x04010000");
+    for (std::size_t index = 0; index < port.gids.size(); ++index) {
+        put(folder / "gids" / std::to_string(index), gid_text(port.gids[index]));
+        put(folder / "gid_attrs/types" / std::to_string(index), port.infiniband ? "IB/RoCE v1" : "RoCE v2");
+        if (!port.netdev.empty()) {
+            put(folder / "gid_attrs/ndevs" / std::to_string(index), port.netdev);
+        }
+    }
+    const auto pkeys = port.pkeys.empty() ? std::vector<std::uint16_t>{0xffff} : port.pkeys;
+    for (std::size_t index = 0; index < pkeys.size(); ++index) {
+        put(folder / "pkeys" / std::to_string(index), fmt::format("{:#06x}", pkeys[index]));
+    }
+    if (port.port_counters) {
+        for (const char* name : {"port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"}) {
+            put(folder / "counters" / name, "0");
+        }
+    }
+}
+
+}    // namespace
+
+void begin_sysfs(const fs::path& sys)
+{
+    fs::create_directories(sys / "class/infiniband");
+    put(sys / "class/infiniband_verbs/abi_version", "6");
+}
+
+void write_sysfs(const fs::path& sys, const Device& device)
+{
+    const fs::path place = place_of(sys, device);
+    const auto& first = device.ports().front();
+    put(place / "modalias", "pci:v000015B3d0000101Dsv000015B3sd00000001bc02sc00i00");
+    put(place / "vendor", "0x15b3");
+    put(place / "device", "0x101d");
+    put(place / "numa_node", "0");
+
+    const fs::path verbs = place / "infiniband_verbs" / uverbs_of(device);
+    put(verbs / "ibdev", device.name());
+    put(verbs / "dev", device_number(device));
+    put(verbs / "abi_version", "1");
+    link_to(place, verbs / "device");
+    link_to(verbs, sys / "class/infiniband_verbs" / uverbs_of(device));
+
+    const fs::path ib = place / "infiniband" / device.name();
+    put(ib / "node_type", "1: CA");
+    put(ib / "node_guid", guid_text(first.node_guid));
+    put(ib / "sys_image_guid", guid_text(first.node_guid));
+    put(ib / "node_desc", first.node_description);
+    put(ib / "fw_ver", "22.35.1012");
+    put(ib / "hca_type", "MT4125");
+    put(ib / "board_id", "MT_0000000359");
+    put(ib / "hw_rev", "0");
+    link_to(place, ib / "device");
+    std::uint32_t number = 0;
+    for (const auto& port : device.ports()) {
+        ++number;
+        write_port(ib / "ports" / std::to_string(number), port);
+        write_port_state(sys, device, number);
+        if (!port.netdev.empty()) {
+            const fs::path net = place / "net" / port.netdev;
+            put(net / "speed", std::to_string(port.link_speed.kbps() / 1000));
+            put(net / "operstate", "up");
+            put(net / "dev_port", std::to_string(number - 1));
+            link_to(place, net / "device");
+            link_to(net, sys / "class/net" / port.netdev);
+        }
+    }
+    link_to(ib, sys / "class/infiniband" / device.name());
+}
+
+void write_port_state(const fs::path& sys, const Device& device, std::uint32_t port)
+{
+    const fs::path folder = place_of(sys, device) / "infiniband" / device.name() / "ports" / std::to_string(port);
+    const bool up = device.port_is_up(port);
+    put(folder / "state", up ? "4: ACTIVE" : "1: DOWN");
+    put(folder / "phys_state", up ? "5: LinkUp" : "3: Disabled");
+}
+
+void remove_sysfs(const fs::path& sys, const Device& device)
+{
+    fs::remove(sys / "class/infiniband" / device.name());
+    fs::remove(sys / "class/infiniband_verbs" / uverbs_of(device));
+    for (const auto& port : device.ports()) {
+        if (!port.netdev.empty()) {
+            fs::remove(sys / "class/net" / port.netdev);
+        }
+    }
+    fs::remove_all(place_of(sys, device));
+}
+
+}    // namespace rdmaqos::emulator

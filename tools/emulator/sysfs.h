@@ -1,0 +1,19 @@
+// The part of /sys that libibverbs, rdma-core's tools and rdma-qosd read, as files (SYSFS_PATH).
+//
+//     devices/PCI/{modalias,vendor,device,infiniband/NAME,infiniband_verbs/uverbsN,net/NETDEV}
+//     class/{infiniband,infiniband_verbs,net}/...     links to those
+#pragma once
+
+#include <filesystem>
+
+#include "tools/emulator/device.h"
+
+namespace rdmaqos::emulator {
+
+// Each throws std::filesystem::filesystem_error or std::runtime_error when it cannot write.
+void begin_sysfs(const std::filesystem::path& sys);
+void write_sysfs(const std::filesystem::path& sys, const Device& device);
+void write_port_state(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
+void remove_sysfs(const std::filesystem::path& sys, const Device& device);
+
+}    // namespace rdmaqos::emulator

@@ -1,0 +1,105 @@
+// What a uverbs file holds, and the kernel's lock on it.
+//
+// Every call takes the objects it names for reading or, to change their existence, for itself. Nobody waits: who comes
+// second gets EBUSY.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "lib/model/firmware.h"
+
+namespace rdmaqos::emulator {
+
+enum class ObjectType : std::uint8_t {
+    ProtectionDomain,
+    CompletionQueue,
+    QueuePair,
+    SharedReceiveQueue,
+    AddressHandle,
+    MemoryRegion,
+    Uar,
+    DevxObject,
+    DevxMemory,
+};
+[[nodiscard]] std::string_view to_string(ObjectType type);    // "protection-domain", ...
+
+struct QueuePairData {
+    std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type
+    QueuePairType type = QueuePairType::Rc;
+    std::uint32_t sq_number = 0;    // raw packet only
+    ib_uverbs_qp_cap cap{};
+    bool signal_all = false;
+    std::mutex mutex;               // held while its state changes
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"    // it ends in an array without a length
+    ib_uverbs_modify_qp attributes{};          // as last set
+#pragma GCC diagnostic pop
+};
+
+struct MemoryRegionData {
+    std::uint64_t length = 0;
+    std::uint64_t virtual_address = 0;
+};
+
+struct SharedReceiveQueueData {
+    std::uint32_t max_wr = 0;
+    std::uint32_t max_sge = 0;
+    std::uint32_t limit = 0;
+};
+
+struct ElementData {
+    ObjectId id{};
+};
+
+struct DevxQueuePairData {
+    std::uint8_t service_type = 0;
+};
+
+struct Object {
+    Object(ObjectType of_type, std::uint32_t of_number) : type(of_type), number(of_number) {}
+
+    const ObjectType type;
+    const std::uint32_t number;    // the device's: QP, CQ, SRQ or PD number, key
+    std::uint32_t handle = 0;      // the file's
+    pid_t creator = 0;
+    std::uint64_t user_handle = 0;
+    std::uint32_t events = 0;      // asynchronous ones sent for it
+    std::vector<std::shared_ptr<Object>> uses;
+    std::atomic<int> users{0};     // objects that use it: it cannot go before them
+    std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegionData, SharedReceiveQueueData, ElementData,
+                 DevxQueuePairData>
+        data;
+
+    [[nodiscard]] bool try_read()
+    {
+        int now = lock_.load();
+        while (now >= 0) {
+            if (lock_.compare_exchange_weak(now, now + 1)) {
+                return true;
+            }
+        }
+        return false;
+    }
+    [[nodiscard]] bool try_write()
+    {
+        int idle = 0;
+        return lock_.compare_exchange_strong(idle, -1);
+    }
+    void end_read() { --lock_; }
+    void end_write() { lock_ = 0; }
+
+private:
+    std::atomic<int> lock_{0};    // readers; -1: one writer
+};
+
+}    // namespace rdmaqos::emulator

@@ -1,0 +1,216 @@
+#include "tools/emulator/uverbs_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace rdmaqos::emulator {
+
+std::string_view to_string(ObjectType type)
+{
+    switch (type) {
+    case ObjectType::ProtectionDomain:
+        return "protection-domain";
+    case ObjectType::CompletionQueue:
+        return "completion-queue";
+    case ObjectType::QueuePair:
+        return "queue-pair";
+    case ObjectType::SharedReceiveQueue:
+        return "shared-receive-queue";
+    case ObjectType::AddressHandle:
+        return "address-handle";
+    case ObjectType::MemoryRegion:
+        return "memory-region";
+    case ObjectType::Uar:
+        return "uar";
+    case ObjectType::DevxObject:
+        return "devx-object";
+    case ObjectType::DevxMemory:
+        return "devx-memory";
+    }
+    return "";
+}
+
+UverbsFile::UverbsFile(std::shared_ptr<Device> device, UniqueFd socket, std::uint64_t number, pid_t opener)
+    : device_(std::move(device)), socket_(std::move(socket)), number_(number), opener_(opener)
+{
+}
+
+void UverbsFile::make_context(bool devx)
+{
+    const std::lock_guard lock(mutex_);
+    if (context_) {
+        throw Failure(EINVAL);
+    }
+    const auto opened = device_->firmware().open_context();
+    if (!opened) {
+        throw Failure(EIO);
+    }
+    context_ = *opened;
+    devx_ = devx;
+}
+
+std::optional<ContextId> UverbsFile::context() const
+{
+    const std::lock_guard lock(mutex_);
+    return context_;
+}
+
+std::uint32_t UverbsFile::add(const std::shared_ptr<Object>& object)
+{
+    const std::lock_guard lock(mutex_);
+    if (dead_) {
+        throw Failure(EIO);
+    }
+    std::uint32_t handle = 0;
+    for (const auto& [used, other] : objects_) {
+        if (used != handle) {
+            break;
+        }
+        ++handle;
+    }
+    object->handle = handle;
+    for (const auto& used : object->uses) {
+        ++used->users;
+    }
+    objects_.emplace(handle, object);
+    return handle;
+}
+
+std::shared_ptr<Object> UverbsFile::find(std::uint32_t handle) const
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(handle);
+    return found == objects_.end() ? nullptr : found->second;
+}
+
+void UverbsFile::remove(const Object& object)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(object.handle);
+    if (found == objects_.end() || found->second.get() != &object) {
+        return;
+    }
+    const auto removed = found->second;
+    objects_.erase(found);
+    for (const auto& used : removed->uses) {
+        --used->users;
+    }
+}
+
+std::vector<std::shared_ptr<Object>> UverbsFile::objects() const
+{
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<Object>> all;
+    all.reserve(objects_.size());
+    for (const auto& [handle, object] : objects_) {
+        all.push_back(object);
+    }
+    return all;
+}
+
+UniqueFd UverbsFile::open_events(pid_t reader)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        throw Failure(errno);
+    }
+    UniqueFd reading(ends[0]);
+    // An open file of its own, since the reader's blocks.
+    const std::string again = "/proc/self/fd/" + std::to_string(ends[0]);
+    EventQueue queue{reader, UniqueFd(open(again.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), UniqueFd(ends[1])};
+    fcntl(queue.write_end.get(), F_SETFL, O_NONBLOCK);
+    const std::lock_guard lock(mutex_);
+    event_queues_.push_back(std::move(queue));
+    return reading;
+}
+
+void UverbsFile::send_to(const EventQueue& queue, AsyncEvent event, std::uint64_t element)
+{
+    ib_uverbs_async_event_desc description{};
+    description.element = element;
+    description.event_type = static_cast<std::uint32_t>(event);
+    // A reader that never reads loses what does not fit; the kernel would keep it.
+    (void)!write(queue.write_end.get(), &description, sizeof(description));
+}
+
+void UverbsFile::send(AsyncEvent event, std::uint64_t element)
+{
+    const std::lock_guard lock(mutex_);
+    for (const auto& queue : event_queues_) {
+        send_to(queue, event, element);
+    }
+}
+
+void UverbsFile::send(AsyncEvent event, Object& object)
+{
+    const std::lock_guard lock(mutex_);
+    const auto own = std::find_if(event_queues_.begin(), event_queues_.end(),
+                                  [&](const EventQueue& queue) { return queue.reader == object.creator; });
+    if (own != event_queues_.end()) {
+        send_to(*own, event, object.user_handle);
+        ++object.events;
+    } else if (!event_queues_.empty()) {
+        send_to(event_queues_.front(), event, object.user_handle);
+        ++object.events;
+    }
+}
+
+std::uint32_t UverbsFile::settle_events(Object& object)
+{
+    const std::lock_guard lock(mutex_);
+    if (object.events == 0) {
+        return 0;
+    }
+    std::uint32_t unread = 0;
+    for (const auto& queue : event_queues_) {
+        int bytes = 0;
+        ioctl(queue.read_end.get(), FIONREAD, &bytes);
+        std::vector<ib_uverbs_async_event_desc> others;
+        for (std::size_t left = static_cast<std::size_t>(bytes) / sizeof(ib_uverbs_async_event_desc); left > 0; --left) {
+            ib_uverbs_async_event_desc description{};
+            if (read(queue.read_end.get(), &description, sizeof(description)) != sizeof(description)) {
+                break;    // the reader was faster
+            }
+            if (description.element == object.user_handle) {
+                ++unread;
+            } else {
+                others.push_back(description);
+            }
+        }
+        for (const auto& description : others) {
+            (void)!write(queue.write_end.get(), &description, sizeof(description));
+        }
+    }
+    return object.events - std::min(unread, object.events);
+}
+
+void UverbsFile::disassociate()
+{
+    dead_ = true;
+    shutdown(socket_.get(), SHUT_RDWR);
+    const std::lock_guard lock(mutex_);
+    event_queues_.clear();
+    objects_.clear();
+    context_.reset();
+}
+
+std::size_t UverbsFile::close()
+{
+    std::optional<ContextId> context;
+    {
+        const std::lock_guard lock(mutex_);
+        dead_ = true;
+        event_queues_.clear();
+        objects_.clear();
+        context = std::exchange(context_, std::nullopt);
+    }
+    return context ? device_->firmware().close_context(*context) : 0;
+}
+
+}    // namespace rdmaqos::emulator

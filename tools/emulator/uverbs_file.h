@@ -1,0 +1,84 @@
+// An open uverbs file: one connection, however many descriptors of it there are. It owns objects, by handle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "lib/base/file.h"
+#include "tools/emulator/device.h"
+#include "tools/emulator/uobject.h"
+
+namespace rdmaqos::emulator {
+
+// enum ib_event_type, which user space shares.
+enum class AsyncEvent : std::uint32_t { QueuePairFatal = 1, DeviceFatal = 8, PortActive = 9, PortError = 10 };
+
+class UverbsFile {
+public:
+    UverbsFile(std::shared_ptr<Device> device, UniqueFd socket, std::uint64_t number, pid_t opener);
+
+    [[nodiscard]] Device& device() { return *device_; }
+    [[nodiscard]] int socket() const { return socket_.get(); }
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    [[nodiscard]] pid_t opener() const { return opener_; }
+
+    // ---- the context: what GET_CONTEXT makes ----
+
+    // EINVAL: there is one already. EIO: the device is gone.
+    void make_context(bool devx);
+    [[nodiscard]] std::optional<ContextId> context() const;
+    [[nodiscard]] bool has_devx() const { return devx_; }
+
+    // ---- objects ----
+
+    // Gives it the lowest free handle.
+    std::uint32_t add(const std::shared_ptr<Object>& object);
+    [[nodiscard]] std::shared_ptr<Object> find(std::uint32_t handle) const;    // null: none
+    void remove(const Object& object);
+    [[nodiscard]] std::vector<std::shared_ptr<Object>> objects() const;
+
+    // ---- asynchronous events ----
+
+    // A new descriptor to read them from, for the process that asked.
+    [[nodiscard]] UniqueFd open_events(pid_t reader);
+    // To every reader, or to that of the object's creator.
+    void send(AsyncEvent event, std::uint64_t element);
+    void send(AsyncEvent event, Object& object);
+    // Takes back what nobody has read; how many events of the object were read.
+    std::uint32_t settle_events(Object& object);
+
+    // The device is gone: every call from now on gives EIO.
+    void disassociate();
+    [[nodiscard]] bool is_dead() const { return dead_; }
+    // The last descriptor is gone: destroys everything. Elements that could not go.
+    std::size_t close();
+
+    // Calls in flight, bounded: who sends more is not read until some are done.
+    std::atomic<int> calls{0};
+
+private:
+    struct EventQueue {
+        pid_t reader = 0;
+        UniqueFd read_end;    // to know what was read, and to take back
+        UniqueFd write_end;
+    };
+    static void send_to(const EventQueue& queue, AsyncEvent event, std::uint64_t element);
+
+    const std::shared_ptr<Device> device_;
+    const UniqueFd socket_;
+    const std::uint64_t number_;
+    const pid_t opener_;
+    std::atomic<bool> dead_{false};
+    std::atomic<bool> devx_{false};
+    mutable std::mutex mutex_;
+    std::optional<ContextId> context_;
+    std::map<std::uint32_t, std::shared_ptr<Object>> objects_;
+    std::vector<EventQueue> event_queues_;
+};
+
+}    // namespace rdmaqos::emulator
