@@ -129,6 +129,9 @@ void other_command(Context& context)
     note_command(context, command);
     const auto opcode = get(command, kOpcode);
     if (opcode != QueryHcaCap) {
+        if (!name_of(opcode).empty()) {
+            throw Failure(EINVAL);    // it is about an object, and the kernel lets only general commands through here
+        }
         refuse_opcode(context, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, opcode);
     }
     Mailbox answer = answer_of(kCapabilityBytes);
