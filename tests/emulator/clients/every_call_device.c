@@ -70,7 +70,8 @@ static void check_port(struct ibv_context* context)
           "%d", port.link_layer);
     check(port.active_speed != 0 && port.active_width != 0, "speed and width", "%d, %d", port.active_speed,
           port.active_width);
-    check_errno(ibv_query_port(context, 2, &port), EINVAL, "port 2 is refused");
+    struct ibv_port_attr none;
+    check_errno(ibv_query_port(context, 2, &none), EINVAL, "port 2 is refused");
 
     union ibv_gid gid;
     memset(&gid, 0, sizeof(gid));

@@ -58,10 +58,7 @@ static void check_roots(const struct world* world)
     attr.flags = 1U << 7;
     refuse_node(world, &attr, ANY_ERRNO, "unknown flags are refused");
     attr.flags = MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE | MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW;
-    struct mlx5dv_sched_node* root = mlx5dv_sched_node_create(world->context, &attr);
-    if (check_errno(ERRNO_OF_POINTER(root), 0, "a root whose share and rate are 0")) {
-        check_errno(mlx5dv_sched_node_destroy(root), 0, "mlx5dv_sched_node_destroy of it");
-    }
+    refuse_node(world, &attr, EINVAL, "a root whose share and rate are 0 is refused, too");
 }
 
 static void check_modifying(struct mlx5dv_sched_node* root, struct mlx5dv_sched_node* node,
