@@ -105,7 +105,7 @@ class SchedulingTest(QueuePairTest):
         node.modify(attributes(root, share=20))
         leaf.modify(attributes(node, share=3, rate=4096))
         with self.assertRaises(PyverbsRDMAError) as caught:
-            leaf.modify(attributes(node, share=101))
+            Mlx5dvSchedLeaf(self.context, attributes(node, share=101))
         self.assertEqual(caught.exception.error_code, errno.EINVAL)
         for element in (leaf, node, root):
             element.close()

@@ -1,5 +1,6 @@
 #!/bin/bash
-# traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND serves, and with "localhost" at its end is its own client. Both sides
+# traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND serves, and with
+# "localhost" at its end is its own client. Both sides
 # bring a queue pair to RTS, and then wait: nothing carries data.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
