@@ -17,7 +17,11 @@ build_packages=(
 )
 # The daemon is tried on a bus of its own; ps and kill, setsid and flock.
 run_packages=(dbus procps util-linux)
-test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev)
+# From ibverbs-utils on: programs that know nothing of the emulator and run below it.
+test_packages=(
+    libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
+    ibverbs-utils perftest python3-pyverbs valgrind
+)
 full_packages=(clang-tidy shellcheck mmdebstrap git chromium libxml2-utils prometheus)
 
 option=--test

@@ -281,7 +281,9 @@ int main(int argc, char** argv)
     try {
         const auto with_rest = [&](const CLI::App& command) {
             for (const auto& word : command.remaining()) {
-                options.words.push_back(word);
+                if (word != "--") {    // the first one, which ends our own options; later ones are among the words
+                    options.words.push_back(word);
+                }
             }
         };
         if (run_command) {

@@ -129,6 +129,9 @@ void other_command(Context& context)
     note_command(context, command);
     const auto opcode = get(command, kOpcode);
     if (opcode != QueryHcaCap) {
+        if (!name_of(opcode).empty()) {
+            throw Failure(EINVAL);    // it is about an object, and the kernel lets only general commands through here
+        }
         refuse_opcode(context, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, opcode);
     }
     Mailbox answer = answer_of(kCapabilityBytes);
@@ -200,6 +203,9 @@ void create_element(Context& context, const Mailbox& command)
         context.call.note("parent", parent);
     }
     create.fields = fields_of(command);
+    // libmlx5 also selects what it sets; a new element needs no selection.
+    create.fields.flags |= (create.fields.share != 0 ? kSchedulingShare : 0U) |
+                           (create.fields.max_rate_mbps != 0 ? kSchedulingMaxRate : 0U);
     context.call.note("element", create.kind == ElementKind::Leaf ? "queue-group" : "tsar");
     note_fields(context, create.fields);
     if (get(command, at(kObject, element::kHierarchy)) != element::kHierarchyNic ||

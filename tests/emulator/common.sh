@@ -1,0 +1,96 @@
+# shellcheck shell=bash
+# What the tests of the emulator share. To be sourced; expects `set -euo pipefail` and these arguments of the script:
+#
+#   EMULATOR CLIENTS [USER]
+#
+# the emulator's program, the folder with the clients, and who they run as: `self` (the default), `ordinary` (a user
+# without rights below the emulator of root) or `all-ordinary` (the emulator is that user's as well).
+#
+# The script begins anew inside the emulator, which ends it with another status if an element leaked.
+
+emulator=$1 clients=$2 user=${3:-self}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export here
+
+skip()
+{
+    echo "skipped: $*"
+    exit 77
+}
+
+fail()
+{
+    echo "FAILED: $*"
+    exit 1
+}
+
+need()
+{
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || skip "$program is not installed"
+    done
+}
+
+# Of a user without rights. The sanitizers of a sanitized emulator come after the preload library.
+export ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+ordinary=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
+
+if [[ $user != self ]]; then
+    ((EUID == 0)) || [[ -n ${RDMA_QOS_EMULATOR:-} ]] || skip "only root can become another user"
+    need setpriv
+    if ((EUID == 0)) && ! "${ordinary[@]}" test -x "$clients" -a -r "$here" -a -x "$emulator"; then
+        skip "an ordinary user cannot reach $clients"
+    fi
+fi
+
+# inside NAME...: runs the script once more, inside an emulator of its own.
+enter_emulator()
+{
+    if [[ -n ${RDMA_QOS_EMULATOR:-} ]]; then
+        return
+    fi
+    if [[ $user == all-ordinary ]]; then
+        exec "${ordinary[@]}" env HOME=/ "$emulator" run -- "$@"
+    fi
+    exec "$emulator" run -- "$@"
+}
+
+# client COMMAND...: as the user in question.
+client()
+{
+    if [[ $user == ordinary ]]; then
+        "${ordinary[@]}" "$@"
+    else
+        "$@"
+    fi
+}
+
+ctl()
+{
+    "$emulator" ctl "$@"
+}
+
+# wait_until SECONDS COMMAND...: false if it is not so in time.
+wait_until()
+{
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.1
+    done
+}
+
+# What clients leave behind goes with their last descriptor, soon after.
+nothing_is_left()
+{
+    local state
+    state=$(ctl state --json) || return 1
+    ! grep -qE '"(files|elements|leaves|leaked)": *[1-9]' <<<"$state"
+}
+
+check_nothing_is_left()
+{
+    wait_until 10 nothing_is_left || fail "something is left: $(ctl state --json)"
+}

@@ -1,0 +1,132 @@
+"""Debian's pyverbs: device, PD, CQ, queue pairs, and the mlx5 classes for scheduling elements."""
+import errno
+import unittest
+
+import pyverbs.device as device
+import pyverbs.enums as enums
+from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.providers.mlx5.mlx5dv import Mlx5Context, Mlx5DVContextAttr, Mlx5QP
+from pyverbs.providers.mlx5.mlx5dv_sched import Mlx5dvSchedAttr, Mlx5dvSchedLeaf, Mlx5dvSchedNode
+from pyverbs.providers.mlx5 import mlx5_enums
+from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+
+SHARE = mlx5_enums.MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE
+RATE = mlx5_enums.MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW
+
+
+def attributes(parent=None, share=0, rate=0):
+    flags = (SHARE if share else 0) | (RATE if rate else 0)
+    return Mlx5dvSchedAttr(parent, flags=flags, bw_share=share, max_avg_bw=rate)
+
+
+class DeviceTest(unittest.TestCase):
+    def test_list(self):
+        names = sorted(each.name.decode() for each in device.get_device_list())
+        self.assertEqual(names, ['mlx5_0', 'mlx5_1'])
+
+    def test_query(self):
+        with device.Context(name='mlx5_0') as context:
+            attr = context.query_device()
+            self.assertGreater(attr.max_qp, 0)
+            self.assertEqual(attr.phys_port_cnt, 1)
+            extended = context.query_device_ex()
+            self.assertEqual(extended.packet_pacing_caps.supported_qpts, 1 << enums.IBV_QPT_RAW_PACKET)
+            port = context.query_port(1)
+            self.assertEqual(port.state, enums.IBV_PORT_ACTIVE)
+            self.assertNotEqual(str(context.query_gid(1, 0)), '::')
+            self.assertGreater(len(context.query_gid_table(16)), 0)
+            self.assertEqual(context.query_pkey(1, 0), 0xffff)
+
+    def test_objects(self):
+        with device.Context(name='mlx5_0') as context, PD(context) as pd, CQ(context, 100) as cq:
+            self.assertGreaterEqual(cq.cqe, 100)
+            with MR(pd, 4096, enums.IBV_ACCESS_LOCAL_WRITE) as mr:
+                mr.write('abc', 3)
+                self.assertEqual(mr.read(3, 0), b'abc')
+
+
+class QueuePairTest(unittest.TestCase):
+    def setUp(self):
+        self.context = device.Context(name='mlx5_0')
+        self.pd = PD(self.context)
+        self.cq = CQ(self.context, 64)
+
+    def tearDown(self):
+        self.context.close()
+
+    def create(self, qp_type):
+        cap = QPCap(max_send_wr=8, max_recv_wr=8, max_send_sge=1, max_recv_sge=1)
+        return QP(self.pd, QPInitAttr(qp_type=qp_type, scq=self.cq, rcq=self.cq, cap=cap))
+
+    def attributes(self, qp):
+        route = GlobalRoute(dgid=self.context.query_gid(1, 0), sgid_index=0)
+        attr = QPAttr(port_num=1)
+        attr.ah_attr = AHAttr(gr=route, is_global=1, port_num=1)
+        attr.path_mtu = enums.IBV_MTU_1024
+        attr.dest_qp_num = qp.qp_num
+        attr.max_rd_atomic = attr.max_dest_rd_atomic = 1
+        attr.min_rnr_timer = 12
+        attr.timeout = 14
+        attr.retry_cnt = attr.rnr_retry = 7
+        attr.rq_psn = attr.sq_psn = 100
+        attr.qkey = 0x11111111
+        return attr
+
+    def test_states(self):
+        for qp_type in (enums.IBV_QPT_RC, enums.IBV_QPT_UC, enums.IBV_QPT_UD):
+            qp = self.create(qp_type)
+            self.assertEqual(qp.qp_state, enums.IBV_QPS_RESET)
+            qp.to_rts(self.attributes(qp))
+            attr, _ = qp.query(enums.IBV_QP_STATE)
+            self.assertEqual(attr.qp_state, enums.IBV_QPS_RTS)
+            qp.close()
+
+    def test_missing_attributes(self):
+        qp = self.create(enums.IBV_QPT_RC)
+        with self.assertRaises(PyverbsRDMAError) as caught:
+            qp.modify(QPAttr(qp_state=enums.IBV_QPS_INIT), enums.IBV_QP_STATE)
+        self.assertEqual(caught.exception.error_code, errno.EINVAL)
+
+
+class SchedulingTest(QueuePairTest):
+    def setUp(self):
+        self.context = Mlx5Context(Mlx5DVContextAttr(mlx5_enums.MLX5DV_CONTEXT_FLAGS_DEVX), name='mlx5_0')
+        self.pd = PD(self.context)
+        self.cq = CQ(self.context, 64)
+
+    def test_tree(self):
+        root = Mlx5dvSchedNode(self.context, attributes())
+        node = Mlx5dvSchedNode(self.context, attributes(root, share=10, rate=10000))
+        leaf = Mlx5dvSchedLeaf(self.context, attributes(node, share=2))
+        node.modify(attributes(root, share=20))
+        leaf.modify(attributes(node, share=3, rate=4096))
+        with self.assertRaises(PyverbsRDMAError) as caught:
+            Mlx5dvSchedLeaf(self.context, attributes(node, share=101))
+        self.assertEqual(caught.exception.error_code, errno.EINVAL)
+        for element in (leaf, node, root):
+            element.close()
+
+    def test_attach(self):
+        root = Mlx5dvSchedNode(self.context, attributes())
+        leaf = Mlx5dvSchedLeaf(self.context, attributes(root, share=5))
+        qp = self.create(enums.IBV_QPT_RC)
+        qp.to_rts(self.attributes(qp))
+        Mlx5QP.modify_qp_sched_elem(qp, req_sched_leaf=leaf, resp_sched_leaf=leaf)
+        with self.assertRaises(PyverbsRDMAError):
+            leaf.close()
+        qp.close()
+        leaf.close()
+        root.close()
+
+    def test_root_takes_no_share(self):
+        with self.assertRaises(PyverbsRDMAError) as caught:
+            Mlx5dvSchedNode(self.context, attributes(share=5))
+        self.assertEqual(caught.exception.error_code, errno.EINVAL)
+
+
+if __name__ == '__main__':
+    unittest.main()
