@@ -203,9 +203,6 @@ void create_element(Context& context, const Mailbox& command)
         context.call.note("parent", parent);
     }
     create.fields = fields_of(command);
-    // libmlx5 also selects what it sets; a new element needs no selection.
-    create.fields.flags |= (create.fields.share != 0 ? kSchedulingShare : 0U) |
-                           (create.fields.max_rate_mbps != 0 ? kSchedulingMaxRate : 0U);
     context.call.note("element", create.kind == ElementKind::Leaf ? "queue-group" : "tsar");
     note_fields(context, create.fields);
     if (get(command, at(kObject, element::kHierarchy)) != element::kHierarchyNic ||
