@@ -32,7 +32,7 @@ need()
     done
 }
 
-# Of a user without rights. The sanitizers of a sanitized emulator come after the preload library.
+# A sanitized program's runtime comes after the preload library.
 export ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 ordinary=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
@@ -44,7 +44,7 @@ if [[ $user != self ]]; then
     fi
 fi
 
-# inside NAME...: runs the script once more, inside an emulator of its own.
+# enter_emulator SCRIPT ARGUMENTS...: runs the script once more, inside an emulator of its own.
 enter_emulator()
 {
     if [[ -n ${RDMA_QOS_EMULATOR:-} ]]; then
@@ -56,15 +56,13 @@ enter_emulator()
     exec "$emulator" run -- "$@"
 }
 
-# client COMMAND...: as the user in question.
-client()
-{
-    if [[ $user == ordinary ]]; then
-        "${ordinary[@]}" "$@"
-    else
-        "$@"
-    fi
-}
+# Before a command: as the user in question.
+# shellcheck disable=SC2034    # for the scripts that source this
+client=()
+if [[ $user == ordinary ]]; then
+    # shellcheck disable=SC2034
+    client=("${ordinary[@]}")
+fi
 
 ctl()
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# program_test.sh EMULATOR CLIENTS USER COMMAND...: a client that checks by itself. A bare name is one of CLIENTS; a word
-# EMULATOR becomes the emulator's path.
+# program_test.sh EMULATOR CLIENTS USER COMMAND...: a client that checks by itself. A bare name is one of CLIENTS, and a
+# word EMULATOR becomes the path of the emulator.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 words=()
@@ -20,6 +20,6 @@ need "${words[0]}"
 enter_emulator "$0" "$@"
 
 status=0
-client "${words[@]}" || status=$?
+"${client[@]}" "${words[@]}" || status=$?
 ((status == 0)) || fail "${words[*]}: status $status"
 check_nothing_is_left

@@ -7,5 +7,5 @@ python=/usr/bin/python3
 "$python" -c 'import pyverbs.device' 2>/dev/null || skip "python3-pyverbs is not installed"
 enter_emulator "$0" "$@"
 
-client "$python" -B "$here/pyverbs_test.py" || fail "status $?"
+"${client[@]}" "$python" -B "$here/pyverbs_test.py" || fail "status $?"
 check_nothing_is_left

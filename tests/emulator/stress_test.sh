@@ -1,6 +1,6 @@
 #!/bin/bash
-# stress_test.sh EMULATOR CLIENTS USER PROCESSES THREADS [SECONDS]: random verbs from many threads while commands fail, wait and
-# find things in use, and processes are killed. SECONDS are those of RDMAQOS_SOAK_SECONDS (60) if not given.
+# stress_test.sh EMULATOR CLIENTS USER PROCESSES THREADS [SECONDS]: random verbs from many threads while commands fail,
+# wait and find things in use, and processes are killed. SECONDS are those of RDMAQOS_SOAK_SECONDS (60) if not given.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 processes=$4 threads=$5 seconds=${6:-${RDMAQOS_SOAK_SECONDS:-60}}
@@ -34,7 +34,7 @@ disturb()
 disturb >"$scratch/disturber" 2>&1 &
 disturber=$!
 
-client "$clients/stress" --processes "$processes" --threads "$threads" --seconds "$seconds" --faults --kills |
+"${client[@]}" "$clients/stress" --processes "$processes" --threads "$threads" --seconds "$seconds" --faults --kills |
     tee "$scratch/stress" || fail "see above"
 kill -0 "$disturber" || fail "no more faults could be ordered: $(cat "$scratch/disturber")"
 kill "$disturber"

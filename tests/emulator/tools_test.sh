@@ -18,24 +18,24 @@ says()
     done
 }
 
-client ibv_devices >"$scratch/devices" 2>&1 || fail "ibv_devices: $(cat "$scratch/devices")"
+"${client[@]}" ibv_devices >"$scratch/devices" 2>&1 || fail "ibv_devices: $(cat "$scratch/devices")"
 says "$scratch/devices" '^ *mlx5_0[[:space:]]+[0-9a-f]{16}$' '^ *mlx5_1[[:space:]]+[0-9a-f]{16}$'
 if (($(awk '/mlx5_/ { print $2 }' "$scratch/devices" | sort -u | wc -l) != 2)); then
     fail "the devices have one GUID: $(cat "$scratch/devices")"
 fi
 
-client ibv_devinfo >"$scratch/brief" 2>&1 || fail "ibv_devinfo: $(cat "$scratch/brief")"
+"${client[@]}" ibv_devinfo >"$scratch/brief" 2>&1 || fail "ibv_devinfo: $(cat "$scratch/brief")"
 says "$scratch/brief" '^hca_id:[[:space:]]*mlx5_0$' '^hca_id:[[:space:]]*mlx5_1$' \
     'transport:[[:space:]]*InfiniBand \(0\)' 'state:[[:space:]]*PORT_ACTIVE \(4\)' 'vendor_id:[[:space:]]*0x02c9'
 
-client ibv_devinfo -v -d mlx5_0 >"$scratch/all" 2>&1 || fail "ibv_devinfo -v: $(cat "$scratch/all")"
+"${client[@]}" ibv_devinfo -v -d mlx5_0 >"$scratch/all" 2>&1 || fail "ibv_devinfo -v: $(cat "$scratch/all")"
 says "$scratch/all" 'fw_ver:' 'max_qp:[[:space:]]*[1-9]' 'max_qp_rd_atom:[[:space:]]*[1-9]' 'port:[[:space:]]*1$' \
     'GID\[ *0\]:[[:space:]]*[0-9a-f:.]+, RoCE v2' 'link_layer:[[:space:]]*Ethernet' 'packet_pacing_caps:' \
     'active_width:[[:space:]]*[^ ]* \([1-9]' 'active_speed:[[:space:]]*[0-9.]+ Gbps' 'phys_state:[[:space:]]*LINK_UP'
 if grep -iE '^(warning|failed|error|couldn)' "$scratch/all"; then
     fail "ibv_devinfo -v complains"
 fi
-if client ibv_devinfo -d mlx5_7 >"$scratch/none" 2>&1; then
+if "${client[@]}" ibv_devinfo -d mlx5_7 >"$scratch/none" 2>&1; then
     fail "there is a device mlx5_7"
 fi
 check_nothing_is_left

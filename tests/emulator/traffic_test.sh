@@ -1,7 +1,6 @@
 #!/bin/bash
-# traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND serves, and with
-# "localhost" at its end is its own client. Both sides
-# bring a queue pair to RTS, and then wait: nothing carries data.
+# traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND is a server, and with "localhost" at its end a client of it.
+# Both bring a queue pair to RTS, and then wait: nothing carries data.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 program=("${@:4}")
@@ -46,20 +45,29 @@ failed()
 # PORT: server and client.
 start()
 {
-    client timeout 60 "${program[@]}" -p "$1" >"$scratch/server" 2>&1 &
+    "${client[@]}" timeout 60 "${program[@]}" -p "$1" >"$scratch/server" 2>&1 &
     pids=($!)
     wait_until 10 listening "$1" || return 1
-    client timeout 60 "${program[@]}" -p "$1" localhost >"$scratch/client" 2>&1 &
+    "${client[@]}" timeout 60 "${program[@]}" -p "$1" localhost >"$scratch/client" 2>&1 &
     pids+=($!)
+}
+
+# PORT: somebody listens there.
+is_taken()
+{
+    grep -qi ":$(printf '%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6
 }
 
 listening()
 {
-    everybody_runs || return 0
-    grep -qi ":$(printf '%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6
+    ! everybody_runs || is_taken "$1"
 }
 
-start $((20000 + RANDOM % 20000)) || failed "the server does not listen"
+port=$((20000 + RANDOM % 20000))
+while is_taken "$port"; do
+    port=$((port + 1))
+done
+start "$port" || failed "the server does not listen"
 wait_until 30 ready 2 || failed "no two queue pairs in RTS"
 sleep 1
 everybody_runs || failed "one did not wait for data"
