@@ -43,24 +43,23 @@ Result<std::shared_ptr<const SourceFile>> read_source(int fd)
 
 void PolicyFiles::read(std::uint32_t uid, std::shared_ptr<UniqueFd> fd, Done done)
 {
-    if (reading_->size() >= kAtOnce || !reading_->insert(uid).second) {
+    if (reading_->size() >= kAtOnce || reading_->contains(uid)) {
         done(fail(ErrorCode::Busy, "another policy is being read; try again when it is done"));
         return;
     }
-    const auto finish = [reading = reading_, uid,
-                         done = std::move(done)](const Result<std::shared_ptr<const SourceFile>>& source) {
-        reading->erase(uid);
-        done(source);
-    };
+    reading_->emplace(uid, std::move(done));
     try {
-        std::thread([post = post_, fd = std::move(fd), finish]() mutable {
+        // The thread never touches `done`, which may hold a message: messages belong to the loop.
+        std::thread([post = post_, fd = std::move(fd), uid, reading = reading_]() mutable {
             auto source = read_source(fd->get());
             fd.reset();    // closing may wait as long as reading
-            // The loop alone touches what `finish` holds, also when it is destroyed.
-            post([finish = std::move(finish), source = std::move(source)] { finish(source); });
+            post([reading = std::move(reading), uid, source = std::move(source)] {
+                reading->extract(uid).mapped()(source);
+            });
         }).detach();
     } catch (const std::system_error& error) {
-        finish(fail(error_from_errno(ErrorCode::Busy, error.code().value(), "no thread can be started")));
+        reading_->extract(uid).mapped()(
+            fail(error_from_errno(ErrorCode::Busy, error.code().value(), "no thread can be started")));
     }
 }
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 
 #include "lib/base/diagnostic.h"
 #include "lib/base/executor.h"
@@ -21,13 +21,13 @@ public:
 
     explicit PolicyFiles(bus::EventLoop& loop) : post_(loop.poster()) {}
 
-    // `done` is called on the loop. Busy: this user's last file is still being read, or too many are.
+    // `done` is called and destroyed on the loop. Busy: this user's last file is still being read, or too many are.
     void read(std::uint32_t uid, std::shared_ptr<UniqueFd> fd, Done done);
 
 private:
     std::function<void(std::function<void()>)> post_;
-    // Shared with the threads, one of which may outlive the daemon's objects.
-    std::shared_ptr<std::set<std::uint32_t>> reading_ = std::make_shared<std::set<std::uint32_t>>();
+    // By user. Only the loop looks into it; what it posts may outlive this object.
+    std::shared_ptr<std::map<std::uint32_t, Done>> reading_ = std::make_shared<std::map<std::uint32_t, Done>>();
 };
 
 }    // namespace rdmaqos

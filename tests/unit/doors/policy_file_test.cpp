@@ -1,6 +1,8 @@
 #include "daemon/policy_file.h"
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -90,6 +92,29 @@ TEST(PolicyFiles, MayBeGoneWhenTheAnswerComes)
     }
     run_until(loop, [&] { return answers == 1; });
     EXPECT_EQ(answers, 1);
+}
+
+// Answers hold D-Bus messages, whose reference counts are not atomic.
+TEST(PolicyFiles, AnAnswerStaysOnTheLoop)
+{
+    struct Witness {
+        std::atomic<int>* elsewhere;
+        std::thread::id home = std::this_thread::get_id();
+        explicit Witness(std::atomic<int>* counter) : elsewhere(counter) {}
+        Witness(const Witness& other) : elsewhere(other.elsewhere), home(other.home) { look(); }
+        ~Witness() { look(); }
+        void look() const { *elsewhere += std::this_thread::get_id() == home ? 0 : 1; }
+    };
+    const test::TempDir dir;
+    dir.write("a.yaml", "version: 1\n");
+    bus::EventLoop loop;
+    PolicyFiles files(loop);
+    std::atomic<int> elsewhere = 0;
+    bool done = false;
+    files.read(1, open_file(dir.path() / "a.yaml"),
+               [witness = Witness(&elsewhere), &done](const Source&) { done = true; });
+    run_until(loop, [&] { return done; });
+    EXPECT_EQ(elsewhere, 0) << "copied or destroyed on the thread that reads";
 }
 
 }    // namespace
