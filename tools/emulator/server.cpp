@@ -28,6 +28,16 @@ using namespace std::chrono_literals;
 // Calls of one file that run at the same time; more wait in its socket.
 constexpr int kCallsPerFile = 64;
 
+// How old the port counters may be.
+constexpr std::chrono::milliseconds kCountInterval = 200ms;
+
+bool moves_traffic(const Device& device)
+{
+    return std::any_of(device.ports().begin(), device.ports().end(), [](const SimulatedDevice& port) {
+        return !port.transmit_traffic.is_zero() || !port.receive_traffic.is_zero();
+    });
+}
+
 [[noreturn]] void give_up(const std::string& what)
 {
     throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -205,11 +215,32 @@ void Server::arm(int fd)
     epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
+void Server::count_traffic()
+{
+    const auto since_start = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                                                   started_);
+    if (since_start - counted_ < kCountInterval) {
+        return;
+    }
+    counted_ = since_start;
+    for (const auto& device : devices_) {
+        if (moves_traffic(*device) && device->firmware().presence() == DevicePresence::Present) {
+            write_counters(directory_ / "sys", *device, since_start);
+        }
+    }
+}
+
 void Server::loop()
 {
+    const bool counts = std::any_of(devices_.begin(), devices_.end(),
+                                    [](const auto& device) { return moves_traffic(*device); });
     while (!ending_) {
         epoll_event events[64];
-        const int count = epoll_wait(epoll_.get(), events, std::size(events), -1);
+        const int count = epoll_wait(epoll_.get(), events, std::size(events),
+                                     counts ? static_cast<int>(kCountInterval.count()) : -1);
+        if (counts) {
+            count_traffic();
+        }
         for (int at = 0; at < count; ++at) {
             std::shared_ptr<Peer> peer;
             {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -65,6 +66,7 @@ private:
     void remove_peer(int fd);
     void arm(int fd);
     void loop();
+    void count_traffic();
     void handle(const std::shared_ptr<Peer>& peer);
     void accept_from(const Peer& listener);
     void take_call(const std::shared_ptr<Peer>& peer);
@@ -75,6 +77,8 @@ private:
     void disappear(const Device& device);
 
     const std::filesystem::path directory_;
+    const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+    std::chrono::milliseconds counted_{0};    // since then; only the loop
     Behaviour behaviour_;
     Trace trace_;
     std::atomic<unsigned> next_index_{0};    // the devices take theirs from it

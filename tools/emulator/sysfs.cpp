@@ -56,6 +56,11 @@ fs::path place_of(const fs::path& sys, const Device& device)
     return sys / "devices" / "pci0000:00" / pci_of(device);
 }
 
+fs::path ports_of(const fs::path& sys, const Device& device)
+{
+    return place_of(sys, device) / "infiniband" / device.name() / "ports";
+}
+
 std::string uverbs_of(const Device& device)
 {
     return fmt::format("uverbs{}", device.index());
@@ -144,10 +149,28 @@ void write_sysfs(const fs::path& sys, const Device& device)
 
 void write_port_state(const fs::path& sys, const Device& device, std::uint32_t port)
 {
-    const fs::path folder = place_of(sys, device) / "infiniband" / device.name() / "ports" / std::to_string(port);
+    const fs::path folder = ports_of(sys, device) / std::to_string(port);
     const bool up = device.port_is_up(port);
     put(folder / "state", up ? "4: ACTIVE" : "1: DOWN");
     put(folder / "phys_state", up ? "5: LinkUp" : "3: Disabled");
+}
+
+void write_counters(const fs::path& sys, const Device& device, std::chrono::milliseconds since_start)
+{
+    std::uint32_t number = 0;
+    for (const auto& port : device.ports()) {
+        ++number;
+        if (!port.port_counters || !device.port_is_up(number)) {
+            continue;
+        }
+        const fs::path folder = ports_of(sys, device) / std::to_string(number) / "counters";
+        // kbit/s times milliseconds are bits; the counters count words of 4 bytes.
+        const auto words = [&](Bandwidth traffic) {
+            return traffic.kbps() * static_cast<std::uint64_t>(since_start.count()) / 32;
+        };
+        put(folder / "port_xmit_data", std::to_string(words(port.transmit_traffic)));
+        put(folder / "port_rcv_data", std::to_string(words(port.receive_traffic)));
+    }
 }
 
 void remove_sysfs(const fs::path& sys, const Device& device)

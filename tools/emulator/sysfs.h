@@ -4,6 +4,7 @@
 //     class/{infiniband,infiniband_verbs,net}/...     links to those
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 
 #include "tools/emulator/device.h"
@@ -14,6 +15,8 @@ namespace rdmaqos::emulator {
 void begin_sysfs(const std::filesystem::path& sys);
 void write_sysfs(const std::filesystem::path& sys, const Device& device);
 void write_port_state(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
+// What each port has moved after so long, by the traffic of its description, as long as it is up.
+void write_counters(const std::filesystem::path& sys, const Device& device, std::chrono::milliseconds since_start);
 void remove_sysfs(const std::filesystem::path& sys, const Device& device);
 
 }    // namespace rdmaqos::emulator

@@ -1,5 +1,7 @@
 #include "tools/emulator/sysfs.h"
 
+#include <chrono>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/golden.h"
@@ -26,6 +28,24 @@ TEST(EmulatorSysfs, IsWhatLibrariesRead)
     EXPECT_EQ(text("class/infiniband/mlx5_0/device/infiniband_verbs/uverbs0/ibdev"), "mlx5_0\n");
     emulator.server().set_port(emulator.device(), 1, false);
     EXPECT_EQ(text("class/infiniband/mlx5_0/ports/1/state"), "1: DOWN\n");
+}
+
+TEST(EmulatorSysfs, CountersAdvanceByTheTrafficOfAPortThatIsUp)
+{
+    EmulatorInProcess emulator;
+    SimulatedDevice port = emulator.device().ports().front();
+    port.name = "busy_0";
+    port.transmit_traffic = Bandwidth::from_gbps(8);
+    Device device({port}, {}, 7);
+    const auto sys = emulator.path() / "sys";
+    const auto words = [&] {
+        return std::stoull(read_text(sys / "devices/pci0000:00/0000:e0:07.0/infiniband/busy_0/ports/1/counters/port_xmit_data"));
+    };
+    write_counters(sys, device, std::chrono::seconds(2));
+    EXPECT_EQ(words(), 2'000'000'000U / 4) << "8 Gbit/s are 1 GB a second, in words of 4 bytes";
+    device.set_port(1, false);
+    write_counters(sys, device, std::chrono::seconds(3));
+    EXPECT_EQ(words(), 2'000'000'000U / 4);
 }
 
 TEST(EmulatorLink, InTheWordsOfInfiniBand)
