@@ -101,6 +101,10 @@ enum { ELEMENT_CONTEXT = 128 + 256 };
 static inline void prm_create_element(void* in, const struct prm_element* element)
 {
     prm_element_command(in, OP_CREATE_GENERAL_OBJECT, 0);
+    // As libmlx5 does it: what is set is selected, too.
+    const uint32_t share = element->share != 0 ? (uint32_t)SELECT_SHARE : 0;
+    const uint32_t rate = element->max_rate != 0 ? (uint32_t)SELECT_RATE : 0;
+    prm_set(in, 128 + 32, 32, share | rate);
     prm_set(in, 128 + 64, 8, HIERARCHY_NIC);
     prm_set(in, ELEMENT_CONTEXT, 8, element->type);
     prm_set(in, ELEMENT_CONTEXT + 64, 32, element->parent);
