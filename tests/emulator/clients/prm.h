@@ -98,11 +98,13 @@ static inline void prm_element_command(void* in, uint32_t opcode, uint32_t id)
 // The context begins 256 bits into the object, and the object at bit 128.
 enum { ELEMENT_CONTEXT = 128 + 256 };
 
-// Selects what it sets, as libmlx5 does: what is not selected is ignored.
 static inline void prm_create_element(void* in, const struct prm_element* element)
 {
     prm_element_command(in, OP_CREATE_GENERAL_OBJECT, 0);
-    prm_set(in, 128 + 32, 32, (element->share != 0 ? SELECT_SHARE : 0) | (element->max_rate != 0 ? SELECT_RATE : 0));
+    // As libmlx5 does it: what is set is selected, too.
+    const uint32_t share = element->share != 0 ? (uint32_t)SELECT_SHARE : 0;
+    const uint32_t rate = element->max_rate != 0 ? (uint32_t)SELECT_RATE : 0;
+    prm_set(in, 128 + 32, 32, share | rate);
     prm_set(in, 128 + 64, 8, HIERARCHY_NIC);
     prm_set(in, ELEMENT_CONTEXT, 8, element->type);
     prm_set(in, ELEMENT_CONTEXT + 64, 32, element->parent);
