@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -11,6 +12,9 @@
 
 namespace rdmaqos::emulator {
 namespace {
+
+// For a caller to give its memory: who is stopped longer loses the call.
+constexpr int kPatience = 30'000;    // milliseconds
 
 // False: the caller is gone.
 bool send_step(int socket, const Step& step, std::span<const std::uint8_t> bytes, int fd)
@@ -136,6 +140,14 @@ std::vector<std::uint8_t> Call::read(std::uint64_t address, std::size_t length)
     step.address = address;
     step.length = static_cast<std::uint32_t>(length);
     if (!send_step(reply_.get(), step, {}, -1)) {
+        throw Failure(EIO);
+    }
+    pollfd waiting{reply_.get(), POLLIN, 0};
+    int ready = 0;
+    do {
+        ready = poll(&waiting, 1, kPatience);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
         throw Failure(EIO);
     }
     std::vector<std::uint8_t> answer(sizeof(Data) + length);

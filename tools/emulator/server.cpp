@@ -27,6 +27,8 @@ using namespace std::chrono_literals;
 
 // Calls of one file that run at the same time; more wait in its socket.
 constexpr int kCallsPerFile = 64;
+// And of one process, on all its files; more get EAGAIN, which no kernel says. So nobody can take all the workers.
+constexpr int kCallsPerProcess = 512;
 
 // How old the port counters may be.
 constexpr std::chrono::milliseconds kCountInterval = 200ms;
@@ -114,6 +116,15 @@ Message receive(int socket)
     message.bytes.resize(message.whole ? static_cast<std::size_t>(message.length) - sizeof(message.header) : 0);
     message.caller.thread = message.header.thread;
     return message;
+}
+
+void refuse_call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vector<std::uint8_t> bytes)
+{
+    try {
+        Call(std::move(reply), caller, address, std::move(bytes)).finish(EAGAIN);
+    } catch (const Failure&) {
+        // It was not even well-formed, and has been told so.
+    }
 }
 
 pid_t peer_of(int socket)
@@ -315,12 +326,15 @@ void Server::take_call(const std::shared_ptr<Peer>& peer)
         workers_.run([this, file] { file_closed(file); });
         return;
     }
-    if (message.whole) {
+    if (message.whole && !begin_call(message.caller.pid)) {
+        refuse_call(std::move(message.fds.front()), message.caller, message.header.address, std::move(message.bytes));
+    } else if (message.whole) {
         const int running = ++file->calls;
         workers_.run([this, file, reply = std::make_shared<UniqueFd>(std::move(message.fds.front())),
                       caller = message.caller, address = message.header.address,
                       bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(message.bytes))] {
             run_one(file, std::move(*reply), caller, address, std::move(*bytes));
+            end_call(caller.pid);
             if (file->calls-- == kCallsPerFile) {
                 arm(file->socket());
             }
@@ -330,6 +344,25 @@ void Server::take_call(const std::shared_ptr<Peer>& peer)
         }
     }
     arm(file->socket());
+}
+
+bool Server::begin_call(pid_t process)
+{
+    const std::lock_guard lock(calls_mutex_);
+    int& running = calls_of_[process];
+    if (running >= kCallsPerProcess) {
+        return false;
+    }
+    ++running;
+    return true;
+}
+
+void Server::end_call(pid_t process)
+{
+    const std::lock_guard lock(calls_mutex_);
+    if (const auto found = calls_of_.find(process); --found->second == 0) {
+        calls_of_.erase(found);
+    }
 }
 
 void Server::run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Caller caller, std::uint64_t address,

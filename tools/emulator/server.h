@@ -70,6 +70,9 @@ private:
     void handle(const std::shared_ptr<Peer>& peer);
     void accept_from(const Peer& listener);
     void take_call(const std::shared_ptr<Peer>& peer);
+    // False: this process has as many calls running as it may.
+    [[nodiscard]] bool begin_call(pid_t process);
+    void end_call(pid_t process);
     void run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Caller caller, std::uint64_t address,
                  std::vector<std::uint8_t> bytes);
     void file_closed(const std::shared_ptr<UverbsFile>& file);
@@ -87,12 +90,14 @@ private:
     std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::uint64_t> internal_errors_{0};
 
-    std::mutex mutex_;    // of peers_
+    std::mutex calls_mutex_;
+    std::map<pid_t, int> calls_of_;    // running, by process
+    std::mutex mutex_;                 // of peers_
     std::map<int, std::shared_ptr<Peer>> peers_;
     UniqueFd epoll_;
     UniqueFd wakeup_;
     std::atomic<bool> ending_{false};
-    Workers workers_{2048};
+    Workers workers_{4096};
     std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
 // garbage [--seconds S] [--seed N] [--files N]: what no well-behaved client does at the emulator's sockets, while a
-// good client works beside it and must not notice. On N (4) files 50 calls each are begun and never ended. The last
+// good client works beside it and must not notice. On N (60) files 50 calls each are begun and never ended. The last
 // line is "N messages of garbage, N good operations, 0 wrong".
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <optional>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -24,8 +25,10 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/emulator/clients/stress_worker.h"
@@ -338,7 +341,7 @@ private:
 int main(int argc, char** argv)
 {
     constexpr unsigned kCallsEach = 50;
-    unsigned files = 4;
+    unsigned files = 60;
     double seconds = 3;
     std::uint64_t seed = static_cast<std::uint64_t>(getpid());
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -362,14 +365,29 @@ int main(int argc, char** argv)
 
     Nuisance first(directory, seed + 1);
     Nuisance second(directory, seed + 2);
+    // The good client is a process of its own: the emulator bounds what one process may begin.
+    auto* shared = mmap(nullptr, sizeof(stress::Totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        std::perror("mmap");
+        return 2;
+    }
+    auto& totals = *new (shared) stress::Totals{};
+    const pid_t good = fork();
+    if (good == 0) {
+        const stress::Options options;
+        stress::Worker(totals, options, seed, nullptr).run(until);
+        _exit(0);
+    }
     first.leave_calls_open(files, kCallsEach);
-    stress::Totals totals{};
-    const stress::Options options;
-    std::thread good([&] { stress::Worker(totals, options, seed, nullptr).run(until); });
     std::thread other([&] { second.run(until); });
     first.run(until);
     other.join();
-    good.join();
+    int status = -1;
+    waitpid(good, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        std::printf("the good client ended badly (%d)\n", status);
+        return 1;
+    }
     std::printf("%llu messages of garbage, %llu good operations, %llu wrong\n",
                 static_cast<unsigned long long>(first.sent() + second.sent()),
                 static_cast<unsigned long long>(totals.operations), static_cast<unsigned long long>(totals.wrong));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "tests/support/uverbs_client.h"
 
@@ -225,6 +226,27 @@ TEST_F(EmulatorKernel, EventsReachTheirReaderAndUnreadOnesGoWithTheirObject)
     EXPECT_EQ(reported, 1U);
 }
 
+// A DEVX command whose bytes are never handed over.
+UniqueFd half_a_call(const UverbsClient& client)
+{
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    Mailbox bytes(sizeof(CallHead) + sizeof(ib_uverbs_attr) * 2);
+    const CallHead head{static_cast<std::uint16_t>(bytes.size()), MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, 2, 0,
+                        RDMA_DRIVER_MLX5, 0};
+    std::memcpy(bytes.data(), &head, sizeof(head));
+    ib_uverbs_attr in{};
+    in.attr_id = MLX5_IB_ATTR_DEVX_OTHER_CMD_IN;
+    in.len = 64;
+    in.data = 8;
+    std::memcpy(bytes.data() + sizeof(head), &in, sizeof(in));
+    in.attr_id = MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT;
+    std::memcpy(bytes.data() + sizeof(head) + sizeof(in), &in, sizeof(in));
+    EXPECT_TRUE(send_call(client.fd(), ends[1], reinterpret_cast<const ib_uverbs_ioctl_hdr*>(bytes.data())));
+    close(ends[1]);
+    return UniqueFd(ends[0]);
+}
+
 TEST_F(EmulatorKernel, GarbageHarmsOnlyItsSender)
 {
     UverbsClient bad(emulator.path());
@@ -232,25 +254,10 @@ TEST_F(EmulatorKernel, GarbageHarmsOnlyItsSender)
     for (int each = 1; each <= 100; ++each) {
         ASSERT_GE(send(bad.fd(), noise.data(), static_cast<std::size_t>(each) * 30, MSG_NOSIGNAL), 0);
     }
-    // A conversation that nobody leads to its end: more of them than run at the same time.
+    // Conversations that nobody leads to their end: more of them than run at the same time.
     std::vector<UniqueFd> open;
     for (int each = 0; each < 100; ++each) {
-        int ends[2];
-        ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-        open.emplace_back(ends[0]);
-        Mailbox bytes(sizeof(CallHead) + sizeof(ib_uverbs_attr) * 2);
-        const CallHead head{static_cast<std::uint16_t>(bytes.size()), MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, 2, 0,
-                            RDMA_DRIVER_MLX5, 0};
-        std::memcpy(bytes.data(), &head, sizeof(head));
-        ib_uverbs_attr in{};
-        in.attr_id = MLX5_IB_ATTR_DEVX_OTHER_CMD_IN;
-        in.len = 64;
-        in.data = 8;
-        std::memcpy(bytes.data() + sizeof(head), &in, sizeof(in));
-        in.attr_id = MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT;
-        std::memcpy(bytes.data() + sizeof(head) + sizeof(in), &in, sizeof(in));
-        ASSERT_TRUE(send_call(bad.fd(), ends[1], reinterpret_cast<const ib_uverbs_ioctl_hdr*>(bytes.data())));
-        ::close(ends[1]);
+        open.push_back(half_a_call(bad));
     }
     EXPECT_EQ(client.make_pd(), 0U) << "others do not notice";
     bad.close();
@@ -260,6 +267,40 @@ TEST_F(EmulatorKernel, GarbageHarmsOnlyItsSender)
     }
     EXPECT_EQ(emulator.device().files().size(), 1U);
     EXPECT_EQ(emulator.server().internal_errors(), 0U);
+}
+
+TEST_F(EmulatorKernel, AProcessHasABoundedNumberOfCalls)
+{
+    rlimit files_allowed{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files_allowed), 0);
+    if (files_allowed.rlim_max < 4096) {
+        GTEST_SKIP() << "needs 4096 open files; the limit is " << files_allowed.rlim_max;
+    }
+    files_allowed.rlim_cur = 4096;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files_allowed), 0);
+    std::vector<std::unique_ptr<UverbsClient>> files;
+    std::vector<UniqueFd> open;
+    for (int file = 0; file < 12; ++file) {
+        files.push_back(std::make_unique<UverbsClient>(emulator.path()));
+    }
+    for (const auto& file : files) {
+        for (int each = 0; each < 50; ++each) {
+            open.push_back(half_a_call(*file));
+        }
+    }
+    int refused = 0;
+    for (int tries = 0; tries < 500 && refused == 0; ++tries) {
+        refused = client.get_context() == EAGAIN ? 1 : 0;    // this process is the greedy one
+        std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(refused, 1);
+    open.clear();
+    int answer = EAGAIN;
+    for (int tries = 0; tries < 500 && answer == EAGAIN; ++tries) {
+        answer = client.get_context();
+        std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_EQ(answer, EINVAL) << "it has a context, and is heard again";
 }
 
 }    // namespace
