@@ -30,6 +30,9 @@ constexpr int kCallsPerFile = 64;
 // And of one process, on all its files; more get EAGAIN, which no kernel says. So nobody can take all the workers.
 constexpr int kCallsPerProcess = 512;
 
+// Threads that wait for something to happen; those that come back from a call and are more, rest.
+constexpr int kWaiting = 2;
+
 // How old the port counters may be.
 constexpr std::chrono::milliseconds kCountInterval = 200ms;
 
@@ -76,7 +79,7 @@ struct Message {
     std::vector<std::uint8_t> bytes;
     Caller caller;
     std::vector<UniqueFd> fds;
-    bool whole = true;
+    bool whole = false;
 };
 
 Message receive(int socket)
@@ -138,19 +141,20 @@ pid_t peer_of(int socket)
 
 Server::Server(const ServerOptions& options)
     : directory_(options.directory), devices_(make_devices(options, next_index_)),
+      counts_(std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return moves_traffic(*device); })),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
     if (!epoll_ || !wakeup_) {
         give_up("epoll");
     }
-    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr}, false);
+    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr});
     begin_sysfs(directory_ / "sys");
     for (const auto& device : devices_) {
         appear(device);
     }
     listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
     listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
-    thread_ = std::thread([this] { loop(); });
+    workers_.run([this] { loop(); });
 }
 
 Server::~Server()
@@ -158,7 +162,7 @@ Server::~Server()
     ending_ = true;
     const std::uint64_t one = 1;
     (void)!write(wakeup_.get(), &one, sizeof(one));
-    thread_.join();
+    workers_.finish();
     for (const auto& device : devices_) {
         for (const auto& file : device->files()) {
             file->disassociate();
@@ -195,18 +199,20 @@ void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shar
         chmod(path.c_str(), mode) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
         give_up(path);
     }
-    add_peer({kind, std::move(fd), device, nullptr}, false);
+    add_peer({kind, std::move(fd), device, nullptr});
 }
 
-void Server::add_peer(Peer peer, bool once)
+void Server::add_peer(Peer peer)
 {
     const int fd = peer.file ? peer.file->socket() : peer.fd.get();
+    const bool wakes_all = peer.kind == Peer::Kind::Wakeup;
     {
         const std::lock_guard lock(mutex_);
         peers_[fd] = std::make_shared<Peer>(std::move(peer));
     }
     epoll_event event{};
-    event.events = EPOLLIN | (once ? EPOLLONESHOT : 0U);
+    // One thread at a time, which arms it again; all of them when this ends.
+    event.events = EPOLLIN | (wakes_all ? 0U : EPOLLONESHOT);
     event.data.fd = fd;
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
@@ -230,7 +236,8 @@ void Server::count_traffic()
 {
     const auto since_start = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
                                                                                    started_);
-    if (since_start - counted_ < kCountInterval) {
+    const std::unique_lock lock(counting_, std::try_to_lock);
+    if (!lock || since_start - counted_ < kCountInterval) {
         return;
     }
     counted_ = since_start;
@@ -241,45 +248,57 @@ void Server::count_traffic()
     }
 }
 
+// Who finds a call runs it, so that it changes threads only once; somebody else waits meanwhile.
 void Server::loop()
 {
-    const bool counts = std::any_of(devices_.begin(), devices_.end(),
-                                    [](const auto& device) { return moves_traffic(*device); });
     while (!ending_) {
-        epoll_event events[64];
-        const int count = epoll_wait(epoll_.get(), events, std::size(events),
-                                     counts ? static_cast<int>(kCountInterval.count()) : -1);
-        if (counts) {
+        epoll_event event{};
+        ++waiting_;
+        const int count = epoll_wait(epoll_.get(), &event, 1, counts_ ? static_cast<int>(kCountInterval.count()) : -1);
+        if (--waiting_ == 0 && !ending_) {
+            workers_.run([this] { loop(); });
+        }
+        if (counts_) {
             count_traffic();
         }
-        for (int at = 0; at < count; ++at) {
+        if (count > 0) {
             std::shared_ptr<Peer> peer;
             {
                 const std::lock_guard lock(mutex_);
-                const auto found = peers_.find(events[at].data.fd);
+                const auto found = peers_.find(event.data.fd);
                 peer = found == peers_.end() ? nullptr : found->second;
             }
             if (peer) {
-                handle(peer);
+                handle(*peer);
             }
+        }
+        if (waiting_ >= kWaiting) {
+            return;
         }
     }
 }
 
-void Server::handle(const std::shared_ptr<Peer>& peer)
+void Server::handle(const Peer& peer)
 {
-    switch (peer->kind) {
+    switch (peer.kind) {
     case Peer::Kind::DeviceListener:
     case Peer::Kind::ControlListener:
-    case Peer::Kind::NetlinkListener:
-        accept_from(*peer);
+    case Peer::Kind::NetlinkListener: {
+        UniqueFd fd = accept_from(peer);
+        arm(peer.fd.get());
+        if (fd) {
+            welcome(peer, std::move(fd));
+        }
         break;
+    }
     case Peer::Kind::File:
-        take_call(peer);
+        take_call(peer.file);
         break;
     case Peer::Kind::Netlink:
-        if (!answer_netlink(peer->fd.get(), devices_)) {
-            remove_peer(peer->fd.get());
+        if (answer_netlink(peer.fd.get(), devices_)) {
+            arm(peer.fd.get());
+        } else {
+            remove_peer(peer.fd.get());
         }
         break;
     case Peer::Kind::Wakeup:
@@ -287,63 +306,57 @@ void Server::handle(const std::shared_ptr<Peer>& peer)
     }
 }
 
-void Server::accept_from(const Peer& listener)
+UniqueFd Server::accept_from(const Peer& listener)
 {
     UniqueFd fd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!fd) {
-        if (errno == EMFILE || errno == ENFILE) {
-            std::this_thread::sleep_for(10ms);    // until somebody closes something
-        }
-        return;
+    if (!fd && (errno == EMFILE || errno == ENFILE)) {
+        std::this_thread::sleep_for(10ms);    // until somebody closes something
     }
+    return fd;
+}
+
+void Server::welcome(const Peer& listener, UniqueFd fd)
+{
     if (listener.kind == Peer::Kind::ControlListener) {
-        // Its thread may wait for the client as long as it likes.
-        workers_.run([this, client = std::make_shared<UniqueFd>(std::move(fd))] {
-            serve_control(*this, std::move(*client));
-        });
+        serve_control(*this, std::move(fd));    // as long as the client likes: this thread is his
     } else if (listener.kind == Peer::Kind::NetlinkListener) {
-        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr}, false);
+        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr});
     } else {
         const pid_t opener = peer_of(fd.get());
         const auto file = std::make_shared<UverbsFile>(listener.device, std::move(fd), next_file_++, opener);
         listener.device->add(file);
-        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file}, true);
+        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file});
     }
 }
 
 // ---- calls ----
 
-void Server::take_call(const std::shared_ptr<Peer>& peer)
+void Server::take_call(const std::shared_ptr<UverbsFile>& file)
 {
-    const auto& file = peer->file;
     Message message = receive(file->socket());
-    if (message.length < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (message.length == 0 || (message.length < 0 && errno != EAGAIN && errno != EINTR)) {
+        remove_peer(file->socket());
+        file_closed(file);
+        return;
+    }
+    if (!message.whole) {
         arm(file->socket());
         return;
     }
-    if (message.length <= 0) {
-        remove_peer(file->socket());
-        workers_.run([this, file] { file_closed(file); });
+    const Caller caller = message.caller;
+    if (!begin_call(caller.pid)) {
+        arm(file->socket());
+        refuse_call(std::move(message.fds.front()), caller, message.header.address, std::move(message.bytes));
         return;
     }
-    if (message.whole && !begin_call(message.caller.pid)) {
-        refuse_call(std::move(message.fds.front()), message.caller, message.header.address, std::move(message.bytes));
-    } else if (message.whole) {
-        const int running = ++file->calls;
-        workers_.run([this, file, reply = std::make_shared<UniqueFd>(std::move(message.fds.front())),
-                      caller = message.caller, address = message.header.address,
-                      bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(message.bytes))] {
-            run_one(file, std::move(*reply), caller, address, std::move(*bytes));
-            end_call(caller.pid);
-            if (file->calls-- == kCallsPerFile) {
-                arm(file->socket());
-            }
-        });
-        if (running == kCallsPerFile) {
-            return;    // who ends first arms it
-        }
+    if (++file->calls < kCallsPerFile) {    // else who ends first arms it
+        arm(file->socket());
     }
-    arm(file->socket());
+    run_one(file, std::move(message.fds.front()), caller, message.header.address, std::move(message.bytes));
+    end_call(caller.pid);
+    if (file->calls-- == kCallsPerFile) {
+        arm(file->socket());
+    }
 }
 
 bool Server::begin_call(pid_t process)

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lib/base/result.h"
@@ -62,14 +61,15 @@ private:
     };
 
     void listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device, unsigned mode);
-    void add_peer(Peer peer, bool once);
+    void add_peer(Peer peer);
     void remove_peer(int fd);
     void arm(int fd);
     void loop();
     void count_traffic();
-    void handle(const std::shared_ptr<Peer>& peer);
-    void accept_from(const Peer& listener);
-    void take_call(const std::shared_ptr<Peer>& peer);
+    void handle(const Peer& peer);
+    [[nodiscard]] static UniqueFd accept_from(const Peer& listener);
+    void welcome(const Peer& listener, UniqueFd fd);
+    void take_call(const std::shared_ptr<UverbsFile>& file);
     // False: this process has as many calls running as it may.
     [[nodiscard]] bool begin_call(pid_t process);
     void end_call(pid_t process);
@@ -81,11 +81,13 @@ private:
 
     const std::filesystem::path directory_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-    std::chrono::milliseconds counted_{0};    // since then; only the loop
+    std::mutex counting_;
+    std::chrono::milliseconds counted_{0};    // since then
     Behaviour behaviour_;
     Trace trace_;
     std::atomic<unsigned> next_index_{0};    // the devices take theirs from it
     std::vector<std::shared_ptr<Device>> devices_;
+    const bool counts_;    // a port moves traffic
     std::atomic<std::uint64_t> next_file_{1};
     std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::uint64_t> internal_errors_{0};
@@ -97,8 +99,8 @@ private:
     UniqueFd epoll_;
     UniqueFd wakeup_;
     std::atomic<bool> ending_{false};
+    std::atomic<int> waiting_{0};
     Workers workers_{4096};
-    std::thread thread_;
 };
 
 }    // namespace rdmaqos::emulator

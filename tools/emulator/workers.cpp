@@ -2,21 +2,25 @@
 
 namespace rdmaqos::emulator {
 
-Workers::~Workers()
+void Workers::finish()
 {
     {
         const std::lock_guard lock(mutex_);
         ending_ = true;
     }
     wake_.notify_all();
-    for (auto& thread : threads_) {
+    for (auto& thread : threads_) {    // nobody adds one any more
         thread.join();
     }
+    threads_.clear();
 }
 
 void Workers::run(std::function<void()> job)
 {
     const std::lock_guard lock(mutex_);
+    if (ending_) {
+        return;
+    }
     jobs_.push_back(std::move(job));
     if (jobs_.size() > idle_ && threads_.size() < most_) {
         threads_.emplace_back([this] { work(); });

@@ -13,11 +13,13 @@ namespace rdmaqos::emulator {
 class Workers {
 public:
     explicit Workers(std::size_t most) : most_(most) {}
-    ~Workers();    // after the jobs that were given
+    ~Workers() { finish(); }
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
     void run(std::function<void()> job);
+    // Returns when the jobs that were given are done; later ones are not run.
+    void finish();
 
 private:
     void work();
