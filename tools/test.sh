@@ -161,12 +161,13 @@ check_scripts()
 }
 
 built=' '
-# build_once PRESET: with tests; each preset once per run.
+# build_once PRESET [TARGET...]: with tests; each once per run.
 build_once()
 {
-    if [[ $built != *" $1 "* ]]; then
-        build_preset "$1" "$project_dir/build/$1.log" -DRDMAQOS_TESTS=ON
-        built+="$1 "
+    local what="$*"
+    if [[ $built != *" ${what// /+} "* ]]; then
+        build_preset "$1" "$project_dir/build/$1.log" -DRDMAQOS_TESTS=ON -- "${@:2}"
+        built+="${what// /+} "
     fi
 }
 
@@ -194,11 +195,11 @@ run_group()
             RDMAQOS_SOAK_SECONDS=${RDMAQOS_SOAK_SECONDS:-300} run_label asan soak
             ;;
         bench)
-            build_once release
+            build_once release benchmarks
             run_command bench "$project_dir/tests/bench/run.sh" "$project_dir/build/release"
             ;;
         html)
-            build_once release
+            build_once release rdma-qosctl
             run_command html "$project_dir/tests/html/run.sh" "$project_dir/build/release/tools/rdma-qosctl/rdma-qosctl"
             ;;
         lint) run_command lint "$project_dir/tools/lint.sh" ;;

@@ -17,4 +17,10 @@ for program in "${programs[@]}"; do
         failures=$((failures + 1))
     }
 done
+
+printf '\n-- what a call costs on an emulated device\n'
+"$build/tools/emulator/rdma-qos-emulator" run -- "$build/tests/emulator/clients/cost" || {
+    echo "FAILED: cost"
+    failures=$((failures + 1))
+}
 ((failures == 0))
