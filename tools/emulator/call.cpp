@@ -50,7 +50,7 @@ Call::Call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vec
         std::memcpy(&header_, bytes.data(), sizeof(header_));
     }
     const std::size_t expected = sizeof(header_) + header_.num_attrs * sizeof(ib_uverbs_attr);
-    if (bytes.size() < sizeof(header_) || header_.length != bytes.size() || header_.length != expected) {
+    if (bytes.size() < expected || header_.length != expected) {
         finish(EINVAL);
         throw Failure(EINVAL);
     }
@@ -59,6 +59,7 @@ Call::Call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vec
         std::memcpy(&attributes_[index], &bytes[sizeof(header_) + index * sizeof(ib_uverbs_attr)],
                     sizeof(ib_uverbs_attr));
     }
+    bytes_ = std::move(bytes);
 }
 
 Call::~Call()
@@ -133,8 +134,29 @@ void Call::touch(std::uint64_t address)
     (void)read(address, 1);
 }
 
+std::span<const std::uint8_t> Call::find_memory(std::uint64_t address, std::size_t length) const
+{
+    std::span<const std::uint8_t> rest = std::span(bytes_).subspan(header_.length);
+    Chunk chunk;
+    while (rest.size() >= sizeof(chunk)) {
+        std::memcpy(&chunk, rest.data(), sizeof(chunk));
+        rest = rest.subspan(sizeof(chunk));
+        if (chunk.length > rest.size()) {
+            break;
+        }
+        if (chunk.address == address && chunk.length == length) {
+            return rest.first(length);
+        }
+        rest = rest.subspan(chunk.length);
+    }
+    return {};
+}
+
 std::vector<std::uint8_t> Call::read(std::uint64_t address, std::size_t length)
 {
+    if (const auto sent = find_memory(address, length); !sent.empty()) {
+        return {sent.begin(), sent.end()};
+    }
     Step step;
     step.kind = StepKind::Read;
     step.address = address;

@@ -57,7 +57,7 @@ using Notes = nlohmann::ordered_json;
 
 class Call {
 public:
-    // `bytes`: the ioctl's argument. Throws Failure if it is no well-formed ioctl.
+    // `bytes`: the ioctl's argument, and the memory that came with it. Throws Failure if it is no well-formed ioctl.
     Call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vector<std::uint8_t> bytes);
     // A call without an end ends with EIO.
     ~Call();
@@ -109,6 +109,8 @@ private:
     ib_uverbs_attr* find(std::uint16_t id);
     [[nodiscard]] const ib_uverbs_attr& need(std::uint16_t id) const;
     std::vector<std::uint8_t> read(std::uint64_t address, std::size_t length);
+    // Of what came with the call; empty if it has to be asked for.
+    [[nodiscard]] std::span<const std::uint8_t> find_memory(std::uint64_t address, std::size_t length) const;
     void write(std::uint64_t address, std::span<const std::uint8_t> bytes);
     void install(std::uint64_t address, std::uint32_t width, int fd);
     void mark_output(ib_uverbs_attr& attribute);
@@ -118,6 +120,7 @@ private:
     std::uint64_t address_;
     CallHead header_;
     std::vector<ib_uverbs_attr> attributes_;
+    std::vector<std::uint8_t> bytes_;    // as they came; the memory is behind the ioctl
     bool attributes_changed_ = false;
     bool finished_ = false;
     Notes notes_;

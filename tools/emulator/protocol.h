@@ -8,8 +8,9 @@
 //     control.sock     rdma-qos-emulator ctl and trace
 //
 // Processes share a uverbs file, so nobody is answered on it. A call is one message on the file: CallHeader, then the
-// bytes of the ioctl (struct ib_uverbs_ioctl_hdr and its attributes), and by SCM_RIGHTS one end of a fresh socket pair,
-// on which the emulator leads the rest of the conversation as the kernel would read and write user memory:
+// bytes of the ioctl (struct ib_uverbs_ioctl_hdr and its attributes), then copies of memory that its pointers name (Chunk
+// and bytes, as many as fit), and by SCM_RIGHTS one end of a fresh socket pair, on which the emulator leads the rest of
+// the conversation as the kernel would read and write user memory:
 //
 //     emulator                          caller
 //     Read {address, length}       ->
@@ -34,6 +35,8 @@ constexpr unsigned kFirstMinor = 192;
 constexpr std::uint32_t kCallMagic = 0x52514531;    // "RQE1"
 // The kernel's limit is a page; it bounds a call's message.
 constexpr std::size_t kMaxIoctl = 4096;
+// Memory that is sent along, so that most calls need no Read.
+constexpr std::size_t kMaxChunks = 16384;
 // An attribute's length has 16 bits.
 constexpr std::size_t kMaxTransfer = 65536;
 
@@ -41,6 +44,11 @@ struct CallHeader {
     std::uint32_t magic = kCallMagic;
     std::uint32_t thread = 0;     // the caller's, for the trace
     std::uint64_t address = 0;    // of the ioctl's argument in the caller
+};
+
+struct Chunk {
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
 };
 
 enum class StepKind : std::uint32_t { Read = 1, Write, Install, Done };

@@ -86,7 +86,7 @@ Message receive(int socket)
 {
     constexpr std::size_t kMostFds = 16;
     Message message;
-    message.bytes.resize(kMaxIoctl);
+    message.bytes.resize(kMaxIoctl + kMaxChunks);
     iovec parts[2] = {{&message.header, sizeof(message.header)}, {message.bytes.data(), message.bytes.size()}};
     alignas(cmsghdr) std::uint8_t control[CMSG_SPACE(sizeof(int) * kMostFds) + CMSG_SPACE(sizeof(ucred))];
     msghdr header{};

@@ -38,13 +38,15 @@ present()
         fi
     done
 }
-present 755 "$at/sbin/rdma-qosd" "$at/bin/rdma-qosctl"
+present 755 "$at/sbin/rdma-qosd" "$at/bin/rdma-qosctl" "$at/bin/rdma-qos-emulator"
+[[ -n $(find "$at" -path '*/rdma-qos/librdmaqos-emulator-preload.so') ]] || fail "the emulator's preload library is missing"
 present 644 "$at/lib/systemd/system/rdma-qosd.service" \
     "$at/share/dbus-1/system.d/org.rdmaqos1.conf" \
     "$at/share/dbus-1/system-services/org.rdmaqos1.service" \
     "$at/share/polkit-1/actions/org.rdmaqos1.policy" \
     "$at/share/doc/rdma-qosd/README.md" \
-    "$at/share/man/man8/rdma-qosd.8" "$at/share/man/man8/rdma-qosctl.8" "$at/share/man/man5/rdma-qos-policy.5"
+    "$at/share/man/man8/rdma-qosd.8" "$at/share/man/man8/rdma-qosctl.8" \
+    "$at/share/man/man1/rdma-qos-emulator.1" "$at/share/man/man5/rdma-qos-policy.5"
 # With the prefix /usr, configuration is in /etc.
 etc=${prefix%/}/etc
 [[ $etc != /usr/etc ]] || etc=/etc
