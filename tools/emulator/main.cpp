@@ -55,7 +55,7 @@ struct Options {
 ServerOptions server_options(const Options& options)
 {
     const auto read = options.devices.empty()
-                          ? read_simulation(std::make_shared<SourceFile>("built in", kTwoDevices),
+                          ? read_simulation(std::make_shared<SourceFile>(SourceFile{"built in", kTwoDevices}),
                                             default_capabilities())
                           : read_simulation(fs::path(options.devices), default_capabilities());
     if (!read.value) {
@@ -106,6 +106,7 @@ void forward(int signal)
         setenv(name.c_str(), value.c_str(), 1);
     }
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const auto& word : words) {
         arguments.push_back(const_cast<char*>(word.c_str()));
     }
