@@ -1,5 +1,8 @@
 """Debian's pyverbs: device, PD, CQ, queue pairs, and the mlx5 classes for scheduling elements."""
 import errno
+import os
+import socket
+import struct
 import unittest
 
 import pyverbs.device as device
@@ -49,6 +52,35 @@ class DeviceTest(unittest.TestCase):
                 self.assertEqual(mr.read(3, 0), b'abc')
 
 
+def netlink_owners(index):
+    """The numbers and owners of a device's queue pairs, as the kernel's RDMA netlink tells them."""
+    nldev, res_qp_get, dump = 5 << 10, 10, 0x301
+    dev_index, res_qp, entry, number, pid = 1, 19, 20, 21, 28
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20) as link:
+        link.send(struct.pack('=IHHIIHHI', 24, nldev | res_qp_get, dump, 1, 0, 8, dev_index, index))
+        owners = {}
+        while True:
+            message = link.recv(65536)
+            kind = struct.unpack_from('=H', message, 4)[0]
+            if kind == 3:    # done
+                return owners
+            if kind == 2:
+                raise OSError(-struct.unpack_from('=i', message, 16)[0], 'netlink')
+            for table in attributes_in(message[16:]).get(res_qp, []):
+                for each in attributes_in(table).get(entry, []):
+                    found = attributes_in(each)
+                    owners[struct.unpack('=I', found[number][0])[0]] = struct.unpack('=I', found[pid][0])[0]
+
+
+def attributes_in(data):
+    found = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from('=HH', data)
+        found.setdefault(kind & 0x3fff, []).append(data[4:length])
+        data = data[(length + 3) & ~3:]
+    return found
+
+
 class QueuePairTest(unittest.TestCase):
     def setUp(self):
         self.context = device.Context(name='mlx5_0')
@@ -57,6 +89,14 @@ class QueuePairTest(unittest.TestCase):
 
     def tearDown(self):
         self.context.close()
+
+    def test_owner(self):
+        mine = QP(self.pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=QPCap()))
+        owners = netlink_owners(0)
+        self.assertEqual(owners[mine.qp_num], os.getpid())
+        self.assertEqual(netlink_owners(1), {})
+        with self.assertRaises(OSError):
+            netlink_owners(7)
 
     def create(self, qp_type):
         cap = QPCap(max_send_wr=8, max_recv_wr=8, max_send_sge=1, max_recv_sge=1)

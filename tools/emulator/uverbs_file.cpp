@@ -44,6 +44,9 @@ UverbsFile::UverbsFile(std::shared_ptr<Device> device, UniqueFd socket, std::uin
 void UverbsFile::make_context(bool devx)
 {
     const std::lock_guard lock(mutex_);
+    if (dead_) {
+        throw Failure(EIO);
+    }
     if (context_) {
         throw Failure(EINVAL);
     }

@@ -23,3 +23,5 @@ void check_devx(void);
 void check_devx_queue_pair(void);
 void check_events(void);
 void check_faults(void);
+void check_kernels(void);
+void check_reset(void);
