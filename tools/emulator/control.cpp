@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "lib/base/text.h"
 #include "tools/emulator/netlink.h"
@@ -456,6 +457,10 @@ std::string control_help()
 
 void serve_control(Server& server, UniqueFd client)
 {
+    // Who connects and says nothing, or does not listen, must not keep a thread.
+    const timeval patience{2, 0};
+    setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(client.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     const auto request = nlohmann::json::parse(receive_line(client.get()), nullptr, false);
     Words words;
     if (request.is_array()) {

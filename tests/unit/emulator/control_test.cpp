@@ -1,5 +1,8 @@
 #include "tools/emulator/control.h"
 
+#include <chrono>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -149,6 +152,21 @@ TEST_F(EmulatorControl, TheTraceSaysWhatWasAsked)
     EXPECT_EQ(first.at("pid"), getpid());
     EXPECT_EQ(first.at("fields").at("element"), "tsar");
     EXPECT_EQ(first.at("result"), "ok");
+}
+
+TEST(EmulatorControlSocket, WhoSaysNothingDoesNotKeepTheEmulator)
+{
+    UniqueFd silent(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto started = std::chrono::steady_clock::now();
+    {
+        const EmulatorInProcess emulator;
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        (emulator.path() / "control.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+        ASSERT_EQ(connect(silent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(20));
 }
 
 }    // namespace
