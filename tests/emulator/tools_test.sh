@@ -38,4 +38,12 @@ fi
 if "${client[@]}" ibv_devinfo -d mlx5_7 >"$scratch/none" 2>&1; then
     fail "there is a device mlx5_7"
 fi
+
+# Every way of looking at the device file says the same; ls and stat ask by statx.
+for look in "stat -c %F,%t:%T" "ls -l"; do
+    # shellcheck disable=SC2086 # words
+    "${client[@]}" $look /dev/infiniband/uverbs1 >"$scratch/file" 2>&1 || fail "$look: $(cat "$scratch/file")"
+    says "$scratch/file" '^character special file,e7:c1$|^crw.* 231, 193 '
+done
+"${client[@]}" bash -c '[[ -c /dev/infiniband/uverbs1 && ! -e /dev/infiniband/uverbs9 ]]' || fail "test -c does not see it"
 check_nothing_is_left

@@ -169,6 +169,16 @@ Server::~Server()
             device->remove(file.get(), 0);
         }
     }
+    try {
+        for (const auto& device : devices_) {
+            disappear(*device);
+        }
+        for (const char* name : {"netlink.sock", "control.sock"}) {
+            std::filesystem::remove(directory_ / name);
+        }
+    } catch (const std::exception& mistake) {
+        fmt::print(stderr, "rdma-qos-emulator: {}\n", mistake.what());
+    }
     const std::lock_guard lock(mutex_);
     peers_.clear();
 }
@@ -192,6 +202,11 @@ void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shar
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     const int type = kind == Peer::Kind::ControlListener ? SOCK_STREAM : SOCK_SEQPACKET;
+    if (UniqueFd left(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+        connect(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+        errno == ECONNREFUSED) {
+        unlink(path.c_str());    // of an emulator that was killed
+    }
     UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int on = 1;
     if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||

@@ -134,6 +134,26 @@ TEST_F(EmulatorLifetime, AResetKillsOpenFilesForEverAndANewDeviceAppears)
     EXPECT_EQ(client.get_context(), EIO);
 }
 
+TEST(EmulatorDirectory, WhatAKilledEmulatorLeftIsTakenOverAndALiveOneIsNot)
+{
+    const TempDir dir;
+    {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        (dir.path() / "control.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+        const UniqueFd left(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        ASSERT_EQ(bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    }
+    const ServerOptions options{dir.path(), EmulatorInProcess().device().ports(), false, true};
+    {
+        const Server server(options);
+        EXPECT_THROW(const Server second(options), std::runtime_error);
+        UverbsClient client(dir.path());
+        EXPECT_EQ(client.make_pd(), 0U);
+    }
+    EXPECT_FALSE(std::filesystem::exists(dir.path() / "control.sock"));
+}
+
 TEST_F(EmulatorLifetime, PulledOutAndPutBack)
 {
     UverbsClient client(emulator.path());

@@ -257,6 +257,36 @@ DEFINE_FSTAT(fstat64, stat64)
 DEFINE_FSTATAT(fstatat, stat)
 DEFINE_FSTATAT(fstatat64, stat64)
 
+// coreutils and Rust programs ask this way.
+EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* result)
+{
+    NEXT(statx);
+    int index = index_of_path(path);
+    if (index < 0) {
+        const int status = real(folder, path, flags, mask, result);
+        const bool of_descriptor = (flags & AT_EMPTY_PATH) != 0 && path != nullptr && *path == '\0';
+        index = status == 0 && of_descriptor && S_ISSOCK(result->stx_mode) ? index_of_descriptor(folder) : -1;
+        if (index < 0) {
+            return status;
+        }
+    } else {
+        *result = {};
+        result->stx_mask = STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID;
+    }
+    struct stat device {};
+    if (stat_device(index, device) != 0) {
+        return -1;
+    }
+    result->stx_mode = static_cast<std::uint16_t>(device.st_mode);
+    result->stx_uid = device.st_uid;
+    result->stx_gid = device.st_gid;
+    result->stx_nlink = 1;
+    result->stx_size = 0;
+    result->stx_rdev_major = major(device.st_rdev);
+    result->stx_rdev_minor = minor(device.st_rdev);
+    return 0;
+}
+
 // Programs built against glibc before 2.33.
 extern "C" int __xstat(int version, const char* path, struct stat* result);
 extern "C" int __lxstat(int version, const char* path, struct stat* result);
