@@ -19,6 +19,18 @@ Firmware::Firmware(const Capabilities& capabilities)
 {
 }
 
+void Firmware::set_isolate_queue_groups(bool isolate)
+{
+    const std::lock_guard lock(mutex_);
+    options_.isolate_queue_groups = isolate;
+}
+
+void Firmware::set_refuse_busy_leaf(bool refuse)
+{
+    const std::lock_guard lock(mutex_);
+    options_.refuse_busy_leaf = refuse;
+}
+
 std::optional<Refusal> Firmware::admit(CommandKind kind)
 {
     {

@@ -130,6 +130,9 @@ public:
 
     [[nodiscard]] const FirmwareOptions& options() const { return options_; }
     [[nodiscard]] Faults& faults() { return faults_; }
+    // What no source says of a firmware may change while it runs; see FirmwareOptions.
+    void set_isolate_queue_groups(bool isolate);
+    void set_refuse_busy_leaf(bool refuse);
 
     // ---- commands on elements; the context must be the one that made them ----
 
@@ -201,7 +204,7 @@ private:
     void erase_element(ObjectId element);
     void lose_everything(DevicePresence presence);
 
-    const FirmwareOptions options_;
+    FirmwareOptions options_;    // the capabilities stay as they are
     Faults faults_;
 
     mutable std::mutex mutex_;

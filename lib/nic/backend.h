@@ -1,6 +1,6 @@
-// The seam between rdma-qosd and a NIC: capabilities, scheduling elements, queue pairs, port counters,
-// events. Implementations: the
-// in-process model (lib/nic_model); mlx5 and software RDMA NICs will follow, so nothing here speaks their terms.
+// The seam between rdma-qosd and a NIC: capabilities, scheduling elements, queue pairs, port counters, events.
+// Implementations: the in-process model (lib/nic_model); mlx5 and software RDMA NICs will follow, so nothing here speaks
+// their terms.
 //
 // Threads: a backend belongs to the worker thread of its device; every call may block on firmware. Only the event
 // callback is called on another thread, and the constructor's arguments may be read from anywhere.

@@ -11,9 +11,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/types.h>
@@ -52,8 +54,12 @@ struct Caller {
     bool traced = false;    // somebody wants its notes
 };
 
-// What the trace says of a call: names and values in order.
-using Notes = nlohmann::ordered_json;
+// What the trace says of a call, in order.
+struct Note {
+    std::string name;
+    std::variant<bool, std::int64_t, std::string> value;
+};
+using Notes = std::vector<Note>;
 
 class Call {
 public:
@@ -98,8 +104,15 @@ public:
     template <typename T>
     void note(std::string_view name, const T& value)
     {
-        if (caller_.traced) {
-            notes_[std::string(name)] = value;
+        if (!caller_.traced) {
+            return;
+        }
+        if constexpr (std::is_same_v<T, bool>) {
+            notes_.push_back({std::string(name), value});
+        } else if constexpr (std::is_integral_v<T>) {
+            notes_.push_back({std::string(name), static_cast<std::int64_t>(value)});
+        } else {
+            notes_.push_back({std::string(name), std::string(value)});
         }
     }
     [[nodiscard]] Notes take_notes() { return std::move(notes_); }

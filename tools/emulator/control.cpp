@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -250,18 +251,34 @@ Result<std::string> set_behaviour(Server& server, const Words& words)
     Behaviour& behaviour = server.behaviour();
     const std::string& name = words.at(0);
     const std::string& value = words.at(1);
-    const auto choose = [&](std::atomic<bool>& setting, const char* yes, const char* no) -> Result<std::string> {
+    const auto choose = [&](const std::function<void(bool)>& set, const char* yes,
+                            const char* no) -> Result<std::string> {
         if (value != yes && value != no) {
             return wrong(fmt::format("{} is {} or {}, not `{}`", name, yes, no, value));
         }
-        setting = value == yes;
+        set(value == yes);
         return std::string();
     };
+    const auto choose_of_firmware = [&](void (Firmware::*set)(bool), const char* yes, const char* no) {
+        return choose(
+            [&](bool on) {
+                for (const auto& device : server.devices()) {
+                    (device->firmware().*set)(on);
+                }
+            },
+            yes, no);
+    };
     if (name == "modify-lock") {
-        return choose(behaviour.exclusive_modify, "exclusive", "shared");
+        return choose([&](bool on) { behaviour.exclusive_modify = on; }, "exclusive", "shared");
     }
     if (name == "mailbox-on-error") {
-        return choose(behaviour.mailbox_on_error, "yes", "no");
+        return choose([&](bool on) { behaviour.mailbox_on_error = on; }, "yes", "no");
+    }
+    if (name == "queue-groups") {
+        return choose_of_firmware(&Firmware::set_isolate_queue_groups, "isolated", "shared");
+    }
+    if (name == "busy-leaf") {
+        return choose_of_firmware(&Firmware::set_refuse_busy_leaf, "refused", "released");
     }
     if (name == "close-ms" || name == "call-us") {
         const auto time = parse_count(value, name == "close-ms" ? "number of milliseconds" : "number of microseconds");
@@ -272,7 +289,9 @@ Result<std::string> set_behaviour(Server& server, const Words& words)
             static_cast<std::uint32_t>(*time);
         return std::string();
     }
-    return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, close-ms, call-us", name));
+    return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, queue-groups, busy-leaf, close-ms, "
+                             "call-us",
+                             name));
 }
 
 // ---- what happens to devices ----
@@ -391,6 +410,9 @@ constexpr Request kRequests[] = {
     {"set", 2, "set modify-lock exclusive|shared", "as kernels before and since 2024 lock a DEVX modify",
      set_behaviour},
     {"set", 2, "set mailbox-on-error yes|no", "no: as older kernels, which give only an errno", set_behaviour},
+    {"set", 2, "set queue-groups isolated|shared",
+     "whether a queue pair may use leaves of its own context only", set_behaviour},
+    {"set", 2, "set busy-leaf refused|released", "whether a leaf with queue pairs can be destroyed", set_behaviour},
     {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes", set_behaviour},
     {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/socket.h>
 
 namespace rdmaqos::emulator {
@@ -15,9 +16,13 @@ std::string outcome(int error)
     return name != nullptr ? name : std::to_string(error);
 }
 
-std::string in_text(const Notes& value)
+std::string in_text(const Note& note)
 {
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    if (const auto* text = std::get_if<std::string>(&note.value)) {
+        return *text;
+    }
+    const auto* flag = std::get_if<bool>(&note.value);
+    return flag != nullptr ? fmt::format("{}", *flag) : std::to_string(std::get<std::int64_t>(note.value));
 }
 
 }    // namespace
@@ -27,11 +32,11 @@ std::string to_text(const CallRecord& record)
     std::string line = fmt::format("{} file {} pid {}/{} {}", record.device, record.file, record.caller.pid,
                                    record.caller.thread, record.method);
     std::string refusal;
-    for (const auto& [name, value] : record.notes.items()) {
-        if (name == "refusal") {
-            refusal = ": " + in_text(value);
+    for (const auto& note : record.notes) {
+        if (note.name == "refusal") {
+            refusal = ": " + in_text(note);
         } else {
-            line += fmt::format(" {}={}", name, in_text(value));
+            line += fmt::format(" {}={}", note.name, in_text(note));
         }
     }
     return line + fmt::format(" -> {}{}, {:.0f} us", outcome(record.error), refusal, record.microseconds);
@@ -39,13 +44,16 @@ std::string to_text(const CallRecord& record)
 
 std::string to_json(const CallRecord& record)
 {
-    Notes line;
+    nlohmann::ordered_json line;
     line["device"] = record.device;
     line["file"] = record.file;
     line["pid"] = record.caller.pid;
     line["thread"] = record.caller.thread;
     line["method"] = record.method;
-    line["fields"] = record.notes.is_null() ? Notes::object() : record.notes;
+    auto& fields = line["fields"] = nlohmann::ordered_json::object();
+    for (const auto& note : record.notes) {
+        std::visit([&](const auto& value) { fields[note.name] = value; }, note.value);
+    }
     line["result"] = outcome(record.error);
     line["microseconds"] = record.microseconds;
     return line.dump();

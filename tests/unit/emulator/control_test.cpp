@@ -97,6 +97,23 @@ TEST_F(EmulatorControl, DevicesAndEvents)
     EXPECT_EQ(state().at("devices").at(0).at("uverbs"), "uverbs3");
 }
 
+TEST_F(EmulatorControl, FirmwareChangesItsMind)
+{
+    UverbsClient guest(emulator.path());
+    const auto root = client.make_element(false, 0);
+    const auto leaf = client.make_element(true, root.id());
+    const auto queue_pair = guest.make_qp();
+    emulator.firmware().set_queue_pair_state(queue_pair.number, QueuePairState::Rts);
+    EXPECT_EQ(ask({"set", "queue-groups", "isolated"}), "");
+    EXPECT_EQ(guest.attach(queue_pair, leaf.id()).error, EREMOTEIO);
+    EXPECT_EQ(ask({"set", "queue-groups", "shared"}), "");
+    EXPECT_EQ(guest.attach(queue_pair, leaf.id()).error, 0);
+    EXPECT_EQ(client.devx_destroy(leaf.handle), EREMOTEIO);
+    EXPECT_EQ(ask({"set", "busy-leaf", "released"}), "");
+    EXPECT_EQ(client.devx_destroy(leaf.handle), 0);
+    EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->requester, kNoObject);
+}
+
 TEST_F(EmulatorControl, Mistakes)
 {
     const struct {
