@@ -7,12 +7,25 @@
 
 #include "tests/emulator/clients/check.h"
 
+// The list comes in the order of a folder, which is any.
+static struct ibv_device* first_by_name(struct ibv_device** devices)
+{
+    struct ibv_device* first = NULL;
+    for (; devices != NULL && *devices != NULL; ++devices) {
+        if (first == NULL || strcmp(ibv_get_device_name(*devices), ibv_get_device_name(first)) < 0) {
+            first = *devices;
+        }
+    }
+    return first;
+}
+
 bool open_world(struct world* world)
 {
     memset(world, 0, sizeof(*world));
     struct ibv_device** devices = ibv_get_device_list(NULL);
-    if (devices != NULL && devices[0] != NULL) {
-        world->context = ibv_open_device(devices[0]);
+    struct ibv_device* device = first_by_name(devices);
+    if (device != NULL) {
+        world->context = ibv_open_device(device);
     }
     if (devices != NULL) {
         ibv_free_device_list(devices);

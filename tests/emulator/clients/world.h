@@ -17,7 +17,7 @@ struct world {
     struct ibv_cq* cq;
 };
 
-// The first device, a context of its own each time. False, after a failed check: it cannot be used.
+// The first device by name, a context of its own each time. False, after a failed check: it cannot be used.
 bool open_world(struct world* world);
 // Checks that all of it goes: nothing else is left in it.
 void close_world(struct world* world);
