@@ -100,7 +100,7 @@ constexpr auto kLinkUp = [](Status status) { return status.info.link_up; };
 constexpr auto kLinkSpeed = [](Status status) { return status.info.link_speed.kbps(); };
 constexpr auto kState = [](Status status) { return to_string(status.state); };
 constexpr auto kReason = [](Status status) { return status.reason; };
-constexpr auto kAttachMode = [](Status status) { return to_string(status.attach_mode); };
+constexpr auto kAttachMode = [](Status status) { return to_string(status.attach.mode); };
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 

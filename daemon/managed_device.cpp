@@ -42,7 +42,8 @@ struct ManagedDevice::Core {
 
 ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
                              const Clock& clock, DeviceListener& listener, Worker& reaper)
-    : info_(backend->info()), capabilities_(backend->capabilities()), attach_mode_(backend->attach_mode()),
+    : info_(backend->info()), capabilities_(backend->capabilities()), attach_(backend->attach_report()),
+      attributes_(std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes())),
       settings_(settings), executor_(executor), listener_(listener), book_(capabilities_, info_.link_speed),
       alive_(std::make_shared<int>(0)), reaper_(reaper),
       worker_(std::make_shared<Worker>(fmt::format("nic-{}", info_.name), settings.limits.device_queue))
@@ -444,7 +445,8 @@ DeviceStatus ManagedDevice::status() const
 {
     DeviceStatus status;
     status.info = info_;
-    status.attach_mode = attach_mode_;
+    status.attach = attach_;
+    status.attributes = attributes_;
     status.capabilities = capabilities_;
     status.snapshot = snapshot_;
     status.findings = book_.compiled().findings;

@@ -104,7 +104,8 @@ private:
     std::string key_;
     DeviceInfo info_;
     Capabilities capabilities_;
-    AttachMode attach_mode_;
+    AttachReport attach_;
+    std::shared_ptr<const std::vector<DeviceAttribute>> attributes_;
     Settings settings_;
     Executor& executor_;
     DeviceListener& listener_;

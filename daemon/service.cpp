@@ -123,7 +123,7 @@ void Service::add_device(std::unique_ptr<Backend> backend)
     const std::string key = device->key();
     const DeviceInfo& info = device->info();
     log(LogLevel::Notice, {{"DEVICE", key}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
-        to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach_mode));
+        to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach.mode));
     ManagedDevice& added = *device;
     state.devices.insert_or_assign(key, std::move(device));
     state.rules = state.make_rules(state.rules.policy, state.rules.fabric);

@@ -111,7 +111,8 @@ struct DeviceStatus {
     DeviceInfo info;
     DeviceState state = DeviceState::Ready;
     std::string reason;    // one sentence when not Ready: what is wrong and what to do
-    AttachMode attach_mode = AttachMode::None;
+    AttachReport attach{AttachMode::None, "", {}};
+    std::shared_ptr<const std::vector<DeviceAttribute>> attributes;    // never changes; null for a device that has just gone
     Capabilities capabilities;
     std::shared_ptr<const Snapshot> snapshot;    // null until the first reconcile
     std::vector<Finding> findings;

@@ -1,6 +1,6 @@
 // The seam between rdma-qosd and a NIC: capabilities, scheduling elements, queue pairs, port counters, events.
-// Implementations: the in-process model (lib/nic_model); mlx5 and software RDMA NICs will follow, so nothing here speaks
-// their terms.
+// Implementations: mlx5 (lib/nic_mlx5) and the in-process model (lib/nic_model); software RDMA NICs will follow, so
+// nothing here speaks their terms.
 //
 // Threads: a backend belongs to the worker thread of its device; every call may block on firmware. Only the event
 // callback is called on another thread, and the constructor's arguments may be read from anywhere.
@@ -38,6 +38,9 @@ struct DeviceInfo {
     std::string pci_address;    // "0000:3b:00.0"; empty if none
     std::string driver;         // "mlx5", "model"
     std::string firmware;
+    std::string board_id;       // the vendor's name of this build of the card (PSID); empty if unknown
+    bool virtual_function = false;
+    std::string bond;           // the bonding netdev that this port, or a port it stands for, is in; empty if none
     LinkLayer link_layer = LinkLayer::Ethernet;
     bool link_up = true;
     Bandwidth link_speed;
@@ -50,6 +53,35 @@ struct DeviceInfo {
     [[nodiscard]] std::string key() const;
 
     friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
+};
+
+// One thing a device says of itself, for people.
+struct DeviceAttribute {
+    std::string name;       // as in the vendor's or the verbs' own documentation
+    std::string value;      // in words; what the device does not have is "unsupported"
+    std::string meaning;    // for quality of service; may be empty
+
+    friend bool operator==(const DeviceAttribute&, const DeviceAttribute&) = default;
+};
+
+// One step of the test that finds out how queue pairs of other processes can be brought into the tree.
+struct SelfTestStep {
+    std::string name;    // "attach in INIT"
+    bool passed = false;
+    int sys_errno = 0;              // 0: none
+    std::uint8_t status = 0;        // of the firmware's answer; 0: none arrived
+    std::uint32_t syndrome = 0;     // of the firmware's answer
+    std::string remark;             // what it means
+
+    friend bool operator==(const SelfTestStep&, const SelfTestStep&) = default;
+};
+
+struct AttachReport {
+    AttachMode mode = AttachMode::Shared;
+    std::string reason;                 // one sentence: why this mode
+    std::vector<SelfTestStep> steps;    // empty: there was nothing to test
+
+    friend bool operator==(const AttachReport&, const AttachReport&) = default;
 };
 
 // The backend's own name for an element it made. Valid until the element is destroyed or the device is gone.
@@ -117,7 +149,9 @@ public:
 
     [[nodiscard]] virtual DeviceInfo info() const = 0;
     [[nodiscard]] virtual Capabilities capabilities() const = 0;
-    [[nodiscard]] virtual AttachMode attach_mode() const = 0;
+    [[nodiscard]] virtual AttachReport attach_report() const = 0;
+    // All the device says of itself, for `rdma-qosctl devices NAME`.
+    [[nodiscard]] virtual std::vector<DeviceAttribute> attributes() const = 0;
 
     // Errors: Unsupported (names the missing capability), NoSpace (names the limit and its use), InvalidArgument (what
     // the device refuses always), DeviceGone, DeviceFailed (anything else; carries errno). An element that is not on the

@@ -57,7 +57,8 @@ public:
 
     [[nodiscard]] DeviceInfo info() const override;
     [[nodiscard]] Capabilities capabilities() const override;
-    [[nodiscard]] AttachMode attach_mode() const override { return attach_mode_; }
+    [[nodiscard]] AttachReport attach_report() const override { return {attach_mode_, "a simulated device", {}}; }
+    [[nodiscard]] std::vector<DeviceAttribute> attributes() const override { return {}; }
 
     [[nodiscard]] Result<ElementHandle> create_element(const ElementRequest& request) override;
     [[nodiscard]] Result<void> modify_element(ElementHandle element, const ElementChange& change) override;

@@ -17,10 +17,10 @@
 #include <sys/un.h>
 
 #include "lib/base/file.h"
+#include "lib/mlx5/prm.h"
 #include "lib/model/profile.h"
 #include "tests/support/temp_dir.h"
 #include "tools/emulator/conversation.h"
-#include "tools/emulator/prm.h"
 #include "tools/emulator/server.h"
 #include "tools/emulator/uverbs_file.h"
 
@@ -115,13 +115,13 @@ private:
 
 struct DevxAnswer {
     int error = 0;
-    emulator::Mailbox mailbox;
+    mlx5::Mailbox mailbox;
     std::uint32_t handle = 0;
 
-    [[nodiscard]] std::uint64_t status() const { return get(mailbox, emulator::prm::kStatus); }
+    [[nodiscard]] std::uint64_t status() const { return get(mailbox, mlx5::prm::kStatus); }
     [[nodiscard]] std::uint32_t id() const
     {
-        return static_cast<std::uint32_t>(get(mailbox, emulator::prm::kObjectId));
+        return static_cast<std::uint32_t>(get(mailbox, mlx5::prm::kObjectId));
     }
 };
 
@@ -249,9 +249,9 @@ public:
 
     // ---- DEVX ----
 
-    DevxAnswer devx_create(const emulator::Mailbox& command)
+    DevxAnswer devx_create(const mlx5::Mailbox& command)
     {
-        DevxAnswer answer{0, emulator::Mailbox(64), 0};
+        DevxAnswer answer{0, mlx5::Mailbox(64), 0};
         Ioctl create(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
         answer.error = create.handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)
                            .in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, command.data(), command.size())
@@ -260,9 +260,9 @@ public:
         answer.handle = static_cast<std::uint32_t>(create.value(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE));
         return answer;
     }
-    DevxAnswer devx_modify(std::uint32_t handle, const emulator::Mailbox& command)
+    DevxAnswer devx_modify(std::uint32_t handle, const mlx5::Mailbox& command)
     {
-        DevxAnswer answer{0, emulator::Mailbox(64), handle};
+        DevxAnswer answer{0, mlx5::Mailbox(64), handle};
         answer.error = Ioctl(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY)
                            .handle(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, handle)
                            .in(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, command.data(), command.size())
@@ -270,9 +270,9 @@ public:
                            .run(fd());
         return answer;
     }
-    DevxAnswer devx_query(std::uint32_t handle, const emulator::Mailbox& command)
+    DevxAnswer devx_query(std::uint32_t handle, const mlx5::Mailbox& command)
     {
-        DevxAnswer answer{0, emulator::Mailbox(512), handle};
+        DevxAnswer answer{0, mlx5::Mailbox(512), handle};
         answer.error = Ioctl(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY)
                            .handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, handle)
                            .in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, command.data(), command.size())
@@ -287,9 +287,9 @@ public:
             .run(fd());
     }
 
-    static emulator::Mailbox element_command(emulator::prm::Opcode opcode, const ElementFields& fields = {})
+    static mlx5::Mailbox element_command(mlx5::prm::Opcode opcode, const ElementFields& fields = {})
     {
-        using namespace emulator;
+        using namespace mlx5;
         Mailbox command(prm::kObjectBytes);
         set(command, prm::kOpcode, opcode);
         set(command, prm::kObjectType, prm::kSchedulingElement);
@@ -301,7 +301,7 @@ public:
     }
     DevxAnswer make_element(bool leaf, std::uint32_t parent, const ElementFields& fields = {})
     {
-        using namespace emulator;
+        using namespace mlx5;
         Mailbox command = element_command(prm::CreateGeneralObject, fields);
         set(command, at(prm::kObject, prm::element::kType), leaf ? prm::element::kQueueGroup : prm::element::kTsar);
         set(command, at(prm::kObject, prm::element::kParent), parent);
@@ -309,9 +309,9 @@ public:
     }
     // RTS2RTS or INIT2INIT with leaves.
     DevxAnswer attach(const QueuePair& queue_pair, std::uint32_t requester, std::uint32_t responder = 0,
-                      emulator::prm::Opcode opcode = emulator::prm::Rts2Rts)
+                      mlx5::prm::Opcode opcode = mlx5::prm::Rts2Rts)
     {
-        using namespace emulator;
+        using namespace mlx5;
         Mailbox command(464);
         set(command, prm::kOpcode, opcode);
         set(command, prm::kQpn, queue_pair.number);

@@ -9,12 +9,13 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "tools/emulator/methods.h"
-#include "tools/emulator/prm.h"
+#include "lib/mlx5/prm.h"
 
 namespace rdmaqos::emulator {
 namespace {
 
-using namespace prm;
+using namespace mlx5;
+using namespace mlx5::prm;
 
 void need_devx(const Context& context)
 {

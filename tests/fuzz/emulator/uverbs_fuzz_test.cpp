@@ -16,6 +16,7 @@ namespace rdmaqos::test {
 namespace {
 
 using namespace emulator;
+using namespace mlx5;
 
 // Takes bytes off a text; zeroes when it is used up.
 class Bytes {

@@ -12,6 +12,7 @@ namespace rdmaqos::test {
 namespace {
 
 using namespace emulator;
+using namespace mlx5;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 

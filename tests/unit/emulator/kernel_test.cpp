@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace emulator;
+using namespace mlx5;
 
 struct EmulatorKernel : testing::Test {
     UverbsClient::QueuePair queue_pair_in_rts()

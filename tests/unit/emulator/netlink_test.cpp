@@ -12,6 +12,7 @@ namespace rdmaqos::test {
 namespace {
 
 using namespace emulator;
+using namespace mlx5;
 
 Mailbox request(std::uint16_t command, std::uint16_t flags, std::optional<std::uint32_t> device = std::nullopt)
 {

@@ -10,6 +10,7 @@ namespace rdmaqos::test {
 namespace {
 
 using namespace emulator;
+using namespace mlx5;
 
 class UverbsDriver final : public RefusalDriver {
 public:

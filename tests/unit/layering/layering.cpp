@@ -24,14 +24,17 @@ const std::vector<Folder>& folders()
         {"lib/model", "rdmaqos_model", {"lib/tree", "lib/base"}},
         {"lib/nic", "rdmaqos_nic", {"lib/tree", "lib/base"}},
         {"lib/nic_model", "rdmaqos_nic_model", {"lib/nic", "lib/model", "lib/tree", "lib/base"}},
+        {"lib/mlx5", "rdmaqos_mlx5", {"lib/base"}},
+        {"lib/nic_mlx5", "rdmaqos_nic_mlx5", {"lib/nic", "lib/mlx5", "lib/tree", "lib/base"}},
         {"lib/reconcile", "rdmaqos_reconcile", {"lib/nic", "lib/tree", "lib/base"}},
         {"lib/bus", "rdmaqos_bus", {"lib/base"}},
         {"policy", "rdmaqos_policy", {"lib/tree", "lib/base"}},
         {"daemon",
          "rdmaqos_daemon",
-         {"policy", "lib/base", "lib/tree", "lib/model", "lib/nic", "lib/nic_model", "lib/reconcile", "lib/bus"}},
+         {"policy", "lib/base", "lib/tree", "lib/model", "lib/nic", "lib/nic_model", "lib/nic_mlx5", "lib/reconcile",
+          "lib/bus"}},
         {"tools/rdma-qosctl", "rdmaqos_ctl", {"policy", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
-        {"tools/emulator", "rdmaqos_emulator", {"policy", "lib/tree", "lib/model", "lib/base"}},
+        {"tools/emulator", "rdmaqos_emulator", {"policy", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
     };
     return table;
 }
@@ -49,8 +52,9 @@ const std::vector<Home>& homes()
     static const std::vector<Home> table{
         {"yaml-cpp/", "yaml-cpp", {"policy/yaml_reader.cpp", "policy/CMakeLists.txt"}},
         {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
-        {"infiniband/", "PkgConfig::ibverbs", {"lib/nic/", "lib/client/", "tools/emulator/"}},
-        {"rdma/", "PkgConfig::rdmacm", {"lib/nic/", "lib/client/", "tools/emulator/"}},
+        {"infiniband/", "PkgConfig::ibverbs", {"lib/nic_mlx5/", "lib/client/", "tools/emulator/"}},
+        {"rdma/", "PkgConfig::rdmacm", {"lib/mlx5/", "lib/nic_mlx5/", "lib/client/", "tools/emulator/"}},
+        {"libudev.h", "PkgConfig::udev", {"lib/nic_mlx5/"}},
         {"spdlog/", "spdlog::spdlog", {"daemon/"}},
         {"CLI/", "CLI11::CLI11", {"daemon/", "tools/"}},
         {"gtest/", "GTest::gtest", {"tests/"}},

@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"policy/reader.cpp", "#include <yaml-cpp/yaml.h>", "may only stand in policy/yaml_reader.cpp"},
         Planted{"lib/bus/server.cpp", "#include <systemd/sd-bus.h>", ""},
         Planted{"lib/base/log.cpp", "#include <systemd/sd-journal.h>", "may only stand in lib/bus/"},
-        Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic/"},
-        Planted{"lib/nic_model/a.cpp", "#include <rdma/rdma_cma.h>", "may only stand in lib/nic/"},
+        Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic_mlx5/"},
+        Planted{"lib/nic_model/a.cpp", "#include <rdma/rdma_cma.h>", "may only stand in lib/mlx5/"},
         Planted{"lib/base/log.h", "#include <spdlog/spdlog.h>", "may only stand in daemon/"},
         Planted{"daemon/main.cpp", "#include <gtest/gtest.h>", "may only stand in tests/"}));
 

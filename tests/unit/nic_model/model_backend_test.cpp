@@ -437,8 +437,8 @@ TEST(ModelBackend, MadeWhileTheDeviceIsGone)
 
 TEST(ModelBackend, StatesItsAttachMode)
 {
-    EXPECT_EQ(ModelBackend(device(), default_capabilities()).attach_mode(), AttachMode::Shared);
-    EXPECT_EQ(ModelBackend(device(), default_capabilities(), nullptr, AttachMode::None).attach_mode(),
+    EXPECT_EQ(ModelBackend(device(), default_capabilities()).attach_report().mode, AttachMode::Shared);
+    EXPECT_EQ(ModelBackend(device(), default_capabilities(), nullptr, AttachMode::None).attach_report().mode,
               AttachMode::None);
 }
 

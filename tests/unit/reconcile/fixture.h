@@ -157,7 +157,8 @@ public:
 
     [[nodiscard]] DeviceInfo info() const override { return model_.info(); }
     [[nodiscard]] Capabilities capabilities() const override { return model_.capabilities(); }
-    [[nodiscard]] AttachMode attach_mode() const override { return model_.attach_mode(); }
+    [[nodiscard]] AttachReport attach_report() const override { return model_.attach_report(); }
+    [[nodiscard]] std::vector<DeviceAttribute> attributes() const override { return model_.attributes(); }
     [[nodiscard]] Result<ElementHandle> create_element(const ElementRequest& request) override
     {
         auto result = model_.create_element(request);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rdmaqos::emulator {
+namespace rdmaqos::mlx5 {
 
 using Mailbox = std::vector<std::uint8_t>;
 
@@ -59,6 +59,7 @@ enum Opcode : std::uint16_t {
 // QUERY_HCA_CAP: the type is op_mod >> 1, capabilities follow the header.
 constexpr std::size_t kCapability = 128;
 constexpr std::size_t kCapabilityBytes = 16 + 4096;
+constexpr std::uint64_t kCurrentCapabilities = 1;    // in op_mod, beside the type; 0: the highest possible
 constexpr std::uint64_t kGeneralCapabilities = 0x0;
 constexpr std::uint64_t kQosCapabilities = 0xc;
 namespace general {
@@ -125,6 +126,9 @@ constexpr Field kState{0, 4};
 constexpr Field kServiceType{8, 8};
 constexpr Field kPd{40, 24};
 constexpr Field kRemoteQpn{168, 24};
+constexpr std::uint64_t kReliableConnection = 0;
+constexpr std::uint64_t kUnreliableConnection = 1;
+constexpr std::uint64_t kUnreliableDatagram = 3;
 }    // namespace qpc
 
 // MODIFY_SQ.
@@ -138,4 +142,4 @@ constexpr Field kSqcQueueGroup{272, 16};
 constexpr std::uint64_t kSqReady = 1;
 
 }    // namespace prm
-}    // namespace rdmaqos::emulator
+}    // namespace rdmaqos::mlx5

@@ -1,9 +1,9 @@
-#include "tools/emulator/prm.h"
+#include "lib/mlx5/prm.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace rdmaqos::emulator {
+namespace rdmaqos::mlx5 {
 namespace {
 
 TEST(Prm, FieldsAreBigEndianBits)
@@ -43,4 +43,4 @@ RC_GTEST_PROP(Prm, WhatIsSetIsReadAndTheRestStays, (std::vector<std::uint8_t> by
 }
 
 }    // namespace
-}    // namespace rdmaqos::emulator
+}    // namespace rdmaqos::mlx5

@@ -1,6 +1,6 @@
-#include "tools/emulator/prm.h"
+#include "lib/mlx5/prm.h"
 
-namespace rdmaqos::emulator {
+namespace rdmaqos::mlx5 {
 
 std::uint64_t get(std::span<const std::uint8_t> mailbox, Field field)
 {
@@ -68,4 +68,4 @@ std::string_view prm::name_of(std::uint64_t opcode)
     }
 }
 
-}    // namespace rdmaqos::emulator
+}    // namespace rdmaqos::mlx5

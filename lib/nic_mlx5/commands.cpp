@@ -1,0 +1,196 @@
+#include "lib/nic_mlx5/commands.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+using namespace prm;
+
+// From INIT2INIT and RTS2RTS on to the end of their extended queue pair context; MODIFY_SQ to the end of its context.
+constexpr std::size_t kPlaceBytes = 16 + 448;
+constexpr std::size_t kModifySqBytes = 0x110;
+
+Mailbox object_command(Opcode opcode, ObjectId id, std::size_t bytes)
+{
+    Mailbox command(bytes);
+    set(command, kOpcode, opcode);
+    set(command, kObjectType, kSchedulingElement);
+    set(command, kObjectId, static_cast<std::uint32_t>(id));
+    return command;
+}
+
+// Mbit/s; empty is 0, which is unlimited. Rates are whole Mbit/s when they come here (lib/tree).
+std::uint64_t mbps_of(const std::optional<Bandwidth>& rate)
+{
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    return rate ? std::clamp<std::uint64_t>(rate->kbps() / 1000, 1, kMost) : 0;
+}
+
+bool bit(std::span<const std::uint8_t> capabilities, Field field)
+{
+    return get(capabilities, at(kCapability, field)) != 0;
+}
+
+std::uint32_t number(std::span<const std::uint8_t> capabilities, Field field)
+{
+    return static_cast<std::uint32_t>(get(capabilities, at(kCapability, field)));
+}
+
+std::uint32_t power(std::span<const std::uint8_t> capabilities, Field field)
+{
+    return 1U << std::min<std::uint32_t>(number(capabilities, field), 31);
+}
+
+}    // namespace
+
+Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes)
+{
+    Mailbox command = object_command(CreateGeneralObject, kNoObject, kObjectBytes);
+    const auto put = [&](Field field, std::uint64_t value) { set(command, at(kObject, field), value); };
+    put(element::kHierarchy, element::kHierarchyNic);
+    put(element::kType, kind == ElementKind::Leaf ? element::kQueueGroup : element::kTsar);
+    put(element::kParent, static_cast<std::uint32_t>(parent));
+    put(element::kBwShare, attributes.share);
+    put(element::kMaxAverageBw, mbps_of(attributes.max_rate));
+    return command;
+}
+
+Mailbox modify_element(ObjectId element_id, const ElementChange& change)
+{
+    Mailbox command = object_command(ModifyGeneralObject, element_id, kObjectBytes);
+    const auto put = [&](Field field, std::uint64_t value) { set(command, at(kObject, field), value); };
+    std::uint64_t selected = 0;
+    put(element::kHierarchy, element::kHierarchyNic);
+    if (change.share) {
+        selected |= element::kSelectBwShare;
+        put(element::kBwShare, *change.share);
+    }
+    if (change.max_rate) {
+        selected |= element::kSelectMaxAverageBw;
+        put(element::kMaxAverageBw, mbps_of(*change.max_rate));
+    }
+    put(element::kModifySelect, selected);
+    return command;
+}
+
+Mailbox query_element(ObjectId element_id)
+{
+    return object_command(QueryGeneralObject, element_id, kHeaderBytes);
+}
+
+Mailbox place_queue_pair(QueuePairState state, std::uint32_t queue_pair, ObjectId requester, ObjectId responder)
+{
+    Mailbox command(kPlaceBytes);
+    set(command, kOpcode, state == QueuePairState::Init ? Init2Init : Rts2Rts);
+    set(command, kQpcExt, 1);
+    set(command, kQpn, queue_pair);
+    set(command, kOptParamMaskHigh, kOptQueueGroup);
+    set(command, kQueueGroupRequester, static_cast<std::uint32_t>(requester));
+    set(command, kQueueGroupResponder, static_cast<std::uint32_t>(responder));
+    return command;
+}
+
+Mailbox place_send_queue(std::uint32_t sq_number, ObjectId leaf)
+{
+    Mailbox command(kModifySqBytes);
+    set(command, kOpcode, ModifySq);
+    set(command, kSqState, kSqReady);
+    set(command, kSqn, sq_number);
+    set(command, kSqModifyBitmask, kSqSelectQueueGroup);
+    set(command, at(kSqc, kSqcState), kSqReady);
+    set(command, at(kSqc, kSqcQueueGroup), static_cast<std::uint32_t>(leaf));
+    return command;
+}
+
+Mailbox query_queue_pair(std::uint32_t queue_pair)
+{
+    Mailbox command(kHeaderBytes);
+    set(command, kOpcode, QueryQp);
+    set(command, kQpn, queue_pair);
+    return command;
+}
+
+Mailbox query_capabilities(std::uint64_t type)
+{
+    Mailbox command(kHeaderBytes);
+    set(command, kOpcode, QueryHcaCap);
+    set(command, kOpMod, type << 1 | kCurrentCapabilities);
+    return command;
+}
+
+ElementAnswer decode_element(std::span<const std::uint8_t> answer)
+{
+    const auto value = [&](Field field) { return get(answer, at(kObject, field)); };
+    ElementAnswer element;
+    element.kind = value(element::kType) == element::kQueueGroup ? ElementKind::Leaf : ElementKind::Node;
+    element.parent = ObjectId{static_cast<std::uint32_t>(value(element::kParent))};
+    element.attributes.share = static_cast<std::uint32_t>(value(element::kBwShare));
+    if (const auto mbps = value(element::kMaxAverageBw); mbps != 0) {
+        element.attributes.max_rate = Bandwidth::from_mbps(mbps);
+    }
+    return element;
+}
+
+QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer)
+{
+    using State = QueuePairState;
+    constexpr State kStates[] = {State::Reset, State::Init, State::Rtr, State::Rts,
+                                 State::Sqe,   State::Sqd,  State::Error, State::Sqd};
+    QueuePairAnswer queue_pair;
+    const auto state = get(answer, at(kQpc, qpc::kState));
+    if (state < std::size(kStates)) {
+        queue_pair.state = kStates[state];
+    }
+    switch (get(answer, at(kQpc, qpc::kServiceType))) {
+    case qpc::kReliableConnection:
+        queue_pair.type = QueuePairType::Rc;
+        break;
+    case qpc::kUnreliableConnection:
+        queue_pair.type = QueuePairType::Uc;
+        break;
+    case qpc::kUnreliableDatagram:
+        queue_pair.type = QueuePairType::Ud;
+        break;
+    default:
+        break;
+    }
+    return queue_pair;
+}
+
+Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::span<const std::uint8_t> qos)
+{
+    Capabilities can;
+    if (!bit(general, general::kQos)) {
+        return can;
+    }
+    const auto element_types = number(qos, qos::kNicElementType);
+    constexpr auto kNeeded = 1U << element::kTsar | 1U << element::kQueueGroup;
+    const bool objects = (get(general, at(kCapability, general::kGeneralObjectTypes)) >> kSchedulingElement & 1U) != 0;
+    can.scheduling = objects && (element_types & kNeeded) == kNeeded && (number(qos, qos::kNicTsarType) & 1U) != 0;
+    can.shares = bit(qos, qos::kNicBwShare);
+    can.rate_caps = bit(qos, qos::kNicRateLimit);
+    can.max_depth = power(qos, qos::kLogNicMaxSchedDepth);
+    can.max_leaves = power(qos, qos::kLogMaxNicQueueGroups);
+    can.max_elements = power(qos, qos::kLogMaxNicSchedulingElements);
+    can.max_share = number(qos, qos::kMaxTsarBwShare);
+    if (bit(qos, qos::kNicQpScheduling) && bit(general, general::kQpcExtension)) {
+        can.attachable = {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::Devx};
+        can.responder_leaf = true;
+    }
+    if (bit(qos, qos::kNicSqScheduling)) {
+        can.attachable.insert(QueuePairType::RawPacket);
+    }
+    can.pacing.table_size = number(qos, qos::kPacketPacingTableSize);
+    can.pacing.burst = bit(qos, qos::kPacketPacingBurst);
+    can.pacing.typical_packet = bit(qos, qos::kPacketPacingTypicalSize);
+    if (!can.scheduling) {
+        const PacingCapabilities pacing = can.pacing;
+        can = {};
+        can.pacing = pacing;
+    }
+    return can;
+}
+
+}    // namespace rdmaqos::mlx5

@@ -1,0 +1,58 @@
+// What is said to an mlx5 device: command mailboxes out of the terms of lib/nic, and the answers back.
+//
+// Pure. For the commands that libmlx5 can send too (mlx5dv_sched_*, mlx5dv_modify_qp_sched_elem) these are its very
+// bytes; tests/nic_mlx5/bytes_test.cpp holds them against each other. Field positions: lib/mlx5/prm.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "lib/mlx5/prm.h"
+#include "lib/nic/backend.h"
+
+namespace rdmaqos::mlx5 {
+
+// What the firmware calls an element, or a leaf in a queue pair's context.
+enum class ObjectId : std::uint32_t {};
+constexpr ObjectId kNoObject{0};
+
+// Room for the answer of a command that says no more than that it worked, and of the queries.
+constexpr std::size_t kAnswerBytes = prm::kHeaderBytes;
+constexpr std::size_t kQueryElementBytes = prm::kObjectBytes;
+
+[[nodiscard]] Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes);
+[[nodiscard]] Mailbox modify_element(ObjectId element, const ElementChange& change);
+[[nodiscard]] Mailbox query_element(ObjectId element);
+
+// `state`: the one the queue pair is in, INIT or RTS. kNoObject takes it out of its leaf on that side.
+[[nodiscard]] Mailbox place_queue_pair(QueuePairState state, std::uint32_t number, ObjectId requester,
+                                       ObjectId responder);
+// Of a raw packet queue pair: its send queue, which must be ready.
+[[nodiscard]] Mailbox place_send_queue(std::uint32_t sq_number, ObjectId leaf);
+[[nodiscard]] Mailbox query_queue_pair(std::uint32_t number);
+
+// The capabilities in force now, of one type: prm::kGeneralCapabilities, prm::kQosCapabilities.
+[[nodiscard]] Mailbox query_capabilities(std::uint64_t type);
+
+struct ElementAnswer {
+    ElementKind kind = ElementKind::Node;
+    ObjectId parent = kNoObject;
+    ElementAttributes attributes;
+
+    friend bool operator==(const ElementAnswer&, const ElementAnswer&) = default;
+};
+[[nodiscard]] ElementAnswer decode_element(std::span<const std::uint8_t> answer);
+
+struct QueuePairAnswer {
+    std::optional<QueuePairState> state;    // empty: one that verbs do not know
+    std::optional<QueuePairType> type;      // empty: not one that can be placed here
+
+    friend bool operator==(const QueuePairAnswer&, const QueuePairAnswer&) = default;
+};
+[[nodiscard]] QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer);
+
+// What the two capability mailboxes say of scheduling and pacing. Pacing's types and rates are not in them.
+[[nodiscard]] Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::span<const std::uint8_t> qos);
+
+}    // namespace rdmaqos::mlx5

@@ -1,0 +1,178 @@
+#include "lib/nic_mlx5/uverbs.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "lib/mlx5/ioctl.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+struct Status {
+    std::uint8_t code;
+    const char* name;
+    int sys_errno;    // as libmlx5 and the kernel's driver translate it
+};
+
+constexpr std::array kStatuses{
+    Status{0x01, "internal error", EIO},      Status{0x02, "bad operation", EINVAL},
+    Status{0x03, "bad parameter", EINVAL},    Status{0x04, "bad system state", EIO},
+    Status{0x05, "bad resource", EINVAL},     Status{0x06, "resource busy", EBUSY},
+    Status{0x08, "exceeds a limit", ENOMEM},  Status{0x09, "bad resource state", EINVAL},
+    Status{0x0a, "bad index", EINVAL},        Status{0x0f, "no resources", EAGAIN},
+    Status{0x10, "bad queue pair state", EINVAL},
+};
+
+const Status* status_of(std::uint8_t code)
+{
+    const auto* found = std::ranges::find(kStatuses, code, &Status::code);
+    return found == kStatuses.end() ? nullptr : found;
+}
+
+tl::unexpected<Failure> failed(int error, const Mailbox& answer)
+{
+    return tl::unexpected(Failure{error, static_cast<std::uint8_t>(get(answer, prm::kStatus)),
+                                  static_cast<std::uint32_t>(get(answer, prm::kSyndrome))});
+}
+
+}    // namespace
+
+std::string to_string(const Failure& failure)
+{
+    const char* name = strerrorname_np(failure.sys_errno);
+    std::string text = name == nullptr ? fmt::format("errno {}", failure.sys_errno) : name;
+    if (failure.status != 0) {
+        const Status* status = status_of(failure.status);
+        text += fmt::format(", status {:#x}{}, syndrome {:#x}", failure.status,
+                            status == nullptr ? "" : fmt::format(" ({})", status->name), failure.syndrome);
+    }
+    return text;
+}
+
+int errno_of(const Failure& failure)
+{
+    const Status* status = status_of(failure.status);
+    return status == nullptr ? failure.sys_errno : status->sys_errno;
+}
+
+Answer<Mailbox> devx_command(int fd, const Mailbox& command, std::size_t answer_bytes)
+{
+    Mailbox answer(answer_bytes);
+    Ioctl call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
+    call.in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, command).out(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, answer);
+    if (const int error = call.run(fd); error != 0) {
+        return failed(error, answer);
+    }
+    return answer;
+}
+
+Answer<Created> devx_create(int fd, const Mailbox& command)
+{
+    Mailbox answer(prm::kHeaderBytes);
+    Ioctl call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
+    call.handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)
+        .in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, command)
+        .out(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, answer);
+    if (const int error = call.run(fd); error != 0) {
+        return failed(error, answer);
+    }
+    return Created{static_cast<std::uint32_t>(call.value(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)),
+                   static_cast<std::uint32_t>(get(answer, prm::kObjectId))};
+}
+
+Answer<void> devx_modify(int fd, std::uint32_t handle, const Mailbox& command)
+{
+    Mailbox answer(prm::kHeaderBytes);
+    Ioctl call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
+    call.handle(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, handle)
+        .in(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, command)
+        .out(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, answer);
+    if (const int error = call.run(fd); error != 0) {
+        return failed(error, answer);
+    }
+    return {};
+}
+
+Answer<Mailbox> devx_query(int fd, std::uint32_t handle, const Mailbox& command, std::size_t answer_bytes)
+{
+    Mailbox answer(answer_bytes);
+    Ioctl call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
+    call.handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, handle)
+        .in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, command)
+        .out(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, answer);
+    if (const int error = call.run(fd); error != 0) {
+        return failed(error, answer);
+    }
+    return answer;
+}
+
+Answer<void> devx_destroy(int fd, std::uint32_t handle)
+{
+    Ioctl call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY);
+    call.handle(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, handle);
+    if (const int error = call.run(fd); error != 0) {
+        return tl::unexpected(Failure{error, 0, 0});
+    }
+    return {};
+}
+
+Answer<QueuePairState> query_state(int fd, std::uint32_t handle)
+{
+    ib_uverbs_query_qp request{};
+    request.qp_handle = handle;
+    request.attr_mask = IBV_QP_STATE;
+    ib_uverbs_query_qp_resp answer{};
+    Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+    call.in_value(UVERBS_ATTR_WRITE_CMD, std::uint64_t{IB_USER_VERBS_CMD_QUERY_QP})
+        .in_value(UVERBS_ATTR_CORE_IN, request)
+        .out_value(UVERBS_ATTR_CORE_OUT, answer);
+    if (const int error = call.run(fd); error != 0) {
+        return tl::unexpected(Failure{error, 0, 0});
+    }
+    if (answer.qp_state > IBV_QPS_ERR) {
+        return tl::unexpected(Failure{EPROTO, 0, 0});
+    }
+    static_assert(static_cast<int>(QueuePairState::Error) == IBV_QPS_ERR &&
+                  static_cast<int>(QueuePairState::Sqd) == IBV_QPS_SQD);
+    return static_cast<QueuePairState>(answer.qp_state);
+}
+
+Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate)
+{
+    constexpr std::uint64_t kModifyQpEx = IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP;
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    ib_uverbs_ex_modify_qp request{};
+    request.base.qp_handle = handle;
+    request.base.attr_mask = IBV_QP_RATE_LIMIT;
+    mlx5_ib_modify_qp vendor{};
+    if (rate) {
+        request.rate_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(rate->rate.kbps(), kMost));
+        vendor.burst_info.max_burst_sz = static_cast<std::uint32_t>(std::min(rate->max_burst.value_or(0), kMost));
+        vendor.burst_info.typical_pkt_sz = static_cast<std::uint16_t>(
+            std::min<std::uint32_t>(rate->typical_packet.value_or(0), std::numeric_limits<std::uint16_t>::max()));
+    }
+    ib_uverbs_ex_modify_qp_resp answer{};
+    mlx5_ib_modify_qp_resp vendor_answer{};
+    Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+    call.in_value(UVERBS_ATTR_CORE_IN, request)
+        .out_value(UVERBS_ATTR_CORE_OUT, answer)
+        .in_value(UVERBS_ATTR_WRITE_CMD, kModifyQpEx)
+        .in_value(UVERBS_ATTR_UHW_IN, vendor)
+        .out_value(UVERBS_ATTR_UHW_OUT, vendor_answer);
+    if (const int error = call.run(fd); error != 0) {
+        return tl::unexpected(Failure{error, 0, 0});
+    }
+    return {};
+}
+
+}    // namespace rdmaqos::mlx5

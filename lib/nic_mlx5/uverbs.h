@@ -1,0 +1,52 @@
+// Commands on an open uverbs file, our own or a client's, by the kernel's public ioctl ABI. Each may block on firmware.
+//
+// The kernel lets a command reach only an object of the file it comes by, and stamps it with that file's identity;
+// nothing here depends on which process opened the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <tl/expected.hpp>
+
+#include "lib/mlx5/prm.h"
+#include "lib/nic/backend.h"
+
+namespace rdmaqos::mlx5 {
+
+// How a call failed. The firmware's own words are there if the kernel passed them on (older ones do not).
+struct Failure {
+    int sys_errno = 0;
+    std::uint8_t status = 0;
+    std::uint32_t syndrome = 0;
+
+    friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+// "EREMOTEIO, status 0x3 (bad parameter), syndrome 0x51c00a"
+[[nodiscard]] std::string to_string(const Failure& failure);
+// What the firmware's status means as an errno; without a status, the call's own.
+[[nodiscard]] int errno_of(const Failure& failure);
+
+template <typename T>
+using Answer = tl::expected<T, Failure>;
+
+struct Created {
+    std::uint32_t handle = 0;    // of the file
+    std::uint32_t id = 0;        // the firmware's
+};
+
+[[nodiscard]] Answer<Mailbox> devx_command(int fd, const Mailbox& command, std::size_t answer_bytes);
+[[nodiscard]] Answer<Created> devx_create(int fd, const Mailbox& command);
+[[nodiscard]] Answer<void> devx_modify(int fd, std::uint32_t handle, const Mailbox& command);
+[[nodiscard]] Answer<Mailbox> devx_query(int fd, std::uint32_t handle, const Mailbox& command,
+                                         std::size_t answer_bytes);
+[[nodiscard]] Answer<void> devx_destroy(int fd, std::uint32_t handle);
+
+// What the verbs layer knows of a queue pair that verbs made.
+[[nodiscard]] Answer<QueuePairState> query_state(int fd, std::uint32_t handle);
+// MODIFY_QP_EX with the rate alone; empty: 0, which lifts the limit.
+[[nodiscard]] Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate);
+
+}    // namespace rdmaqos::mlx5
