@@ -28,6 +28,11 @@ std::uint64_t mbps_of(const std::optional<Bandwidth>& rate)
     return rate ? std::clamp<std::uint64_t>(rate->kbps() / 1000, 1, kMost) : 0;
 }
 
+std::uint64_t type_of(ElementKind kind)
+{
+    return kind == ElementKind::Leaf ? element::kQueueGroup : element::kTsar;
+}
+
 bool bit(std::span<const std::uint8_t> capabilities, Field field)
 {
     return get(capabilities, at(kCapability, field)) != 0;
@@ -50,19 +55,22 @@ Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttribute
     Mailbox command = object_command(CreateGeneralObject, kNoObject, kObjectBytes);
     const auto put = [&](Field field, std::uint64_t value) { set(command, at(kObject, field), value); };
     put(element::kHierarchy, element::kHierarchyNic);
-    put(element::kType, kind == ElementKind::Leaf ? element::kQueueGroup : element::kTsar);
+    put(element::kType, type_of(kind));
     put(element::kParent, static_cast<std::uint32_t>(parent));
     put(element::kBwShare, attributes.share);
     put(element::kMaxAverageBw, mbps_of(attributes.max_rate));
+    put(element::kModifySelect, (attributes.share != 0 ? element::kSelectBwShare : 0) |
+                                    (attributes.max_rate ? element::kSelectMaxAverageBw : 0));
     return command;
 }
 
-Mailbox modify_element(ObjectId element_id, const ElementChange& change)
+Mailbox modify_element(ElementKind kind, ObjectId element_id, const ElementChange& change)
 {
     Mailbox command = object_command(ModifyGeneralObject, element_id, kObjectBytes);
     const auto put = [&](Field field, std::uint64_t value) { set(command, at(kObject, field), value); };
     std::uint64_t selected = 0;
     put(element::kHierarchy, element::kHierarchyNic);
+    put(element::kType, type_of(kind));
     if (change.share) {
         selected |= element::kSelectBwShare;
         put(element::kBwShare, *change.share);

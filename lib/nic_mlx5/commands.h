@@ -22,7 +22,7 @@ constexpr std::size_t kAnswerBytes = prm::kHeaderBytes;
 constexpr std::size_t kQueryElementBytes = prm::kObjectBytes;
 
 [[nodiscard]] Mailbox create_element(ElementKind kind, ObjectId parent, const ElementAttributes& attributes);
-[[nodiscard]] Mailbox modify_element(ObjectId element, const ElementChange& change);
+[[nodiscard]] Mailbox modify_element(ElementKind kind, ObjectId element, const ElementChange& change);
 [[nodiscard]] Mailbox query_element(ObjectId element);
 
 // `state`: the one the queue pair is in, INIT or RTS. kNoObject takes it out of its leaf on that side.

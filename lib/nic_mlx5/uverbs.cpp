@@ -162,13 +162,11 @@ Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateL
             std::min<std::uint32_t>(rate->typical_packet.value_or(0), std::numeric_limits<std::uint16_t>::max()));
     }
     ib_uverbs_ex_modify_qp_resp answer{};
-    mlx5_ib_modify_qp_resp vendor_answer{};
     Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
     call.in_value(UVERBS_ATTR_CORE_IN, request)
         .out_value(UVERBS_ATTR_CORE_OUT, answer)
         .in_value(UVERBS_ATTR_WRITE_CMD, kModifyQpEx)
-        .in_value(UVERBS_ATTR_UHW_IN, vendor)
-        .out_value(UVERBS_ATTR_UHW_OUT, vendor_answer);
+        .in_value(UVERBS_ATTR_UHW_IN, vendor);
     if (const int error = call.run(fd); error != 0) {
         return tl::unexpected(Failure{error, 0, 0});
     }
