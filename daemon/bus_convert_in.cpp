@@ -384,7 +384,7 @@ Result<void> Collector::take_queue_pair_key(Key key, const Value& value)
         ref.sq_number = *value.as<std::uint32_t>();
         return {};
     default:
-        // A simulated device is reached without its owner's file: the descriptor is closed with the message.
+        ref.file = std::make_shared<ClientFile>(std::move(*value.as<bus::FileDescriptor>()->fd), names_.close_file);
         return {};
     }
 }

@@ -70,6 +70,9 @@ void write_one(Writer& writer, const QueuePairResult& result)
         dict.set("typical-packet", result.rate->typical_packet);
     }
     dict.set("enforced", result.enforced);
+    if (!result.owner_verified) {
+        dict.set("owner", "unverified");
+    }
     dict.set_text("reason", result.reason);
 }
 

@@ -43,7 +43,8 @@ void BusContext::forget_last()
 
 Names BusContext::names(const std::shared_ptr<const Policy>& policy) const
 {
-    return {policy.get(), [this](const std::string& name) { return service.device_names(name); }};
+    return {policy.get(), [this](const std::string& name) { return service.device_names(name); },
+            service.close_file()};
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // rdma-qosd: wires loop, service, devices and doors together, and ends them in order.
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -7,12 +8,14 @@
 #include <CLI/CLI.hpp>
 
 #include "daemon/bus_door.h"
+#include "daemon/discovery.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
 #include "daemon/metrics_file.h"
 #include "daemon/simulation.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
+#include "lib/nic_mlx5/self_test.h"
 
 namespace rdmaqos {
 namespace {
@@ -20,6 +23,7 @@ namespace {
 struct Options {
     std::filesystem::path root;
     std::filesystem::path simulate;
+    bool host_devices = false;
     std::filesystem::path socket;
     std::optional<bool> system_bus;
     LogLevel log_level = LogLevel::Info;
@@ -34,6 +38,7 @@ std::optional<Options> parse(int argc, char** argv, int& status)
     app.set_version_flag("--version", std::string("rdma-qosd ") + kVersion);
     app.add_option("--root", options.root, "Prefix of every path; without --system-bus only the socket below it is served");
     app.add_option("--simulate", options.simulate, "Serve the simulated devices of this file");
+    app.add_flag("--host-devices", options.host_devices, "Serve the host's NICs although --root is given");
     app.add_option("--direct-socket", options.socket, "Where to listen, instead of /run/rdma-qos/bus below the root");
     app.add_flag_callback("--system-bus", [&] { options.system_bus = true; }, "Serve the system bus");
     app.add_flag_callback("--no-system-bus", [&] { options.system_bus = false; }, "Serve the socket alone");
@@ -70,6 +75,10 @@ int run(const Options& options, const Clock& clock)
             service.add_device(std::move(device));
         }
     }
+    Discovery discovery(service, loop, below_root(options.root, "/var/lib/rdma-qos"));
+    if (options.simulate.empty() && (on_host || options.host_devices)) {
+        discovery.start();
+    }
     MetricsFile metrics_file(service, loop, options.root);
     metrics_file.start();
     if (auto opened = doors.open([&lifecycle] { lifecycle.ready(); }); !opened) {
@@ -83,6 +92,11 @@ int run(const Options& options, const Clock& clock)
 
 int main(int argc, char** argv)
 {
+    // The helper of the self-test (lib/nic_mlx5/self_test.h), which this program starts itself.
+    if (argc == 5 && std::string_view(argv[1]) == "self-test-client") {
+        return rdmaqos::mlx5::self_test_client(argv[2], static_cast<std::uint32_t>(std::strtoul(argv[3], nullptr, 10)),
+                                               std::atoi(argv[4]));
+    }
     int status = 0;
     const rdmaqos::SteadyClock clock;
     const auto options = rdmaqos::parse(argc, argv, status);

@@ -77,7 +77,7 @@ void ManagedDevice::on_worker(Work work, Done done)
     worker_->submit_always([core = core_, work = std::move(work), done = std::move(done), this,
                            alive = std::weak_ptr<int>(alive_), &executor = executor_]() mutable {
         auto result = std::make_shared<decltype(work(*core))>(work(*core));
-        executor.post([this, alive, result, done = std::move(done)] {
+        executor.post([this, alive, result, done = std::move(done)]() mutable {
             if (!alive.expired()) {
                 done(*result);
             }
@@ -155,41 +155,109 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::funct
         });
 }
 
-void ManagedDevice::add(std::vector<Member> members, std::function<void(std::vector<QueuePairResult>)> done)
+void ManagedDevice::add(std::vector<Member> members, std::function<void(Results)> done)
+{
+    std::vector<QueuePairRef> refs;
+    for (const auto& member : members) {
+        refs.push_back(member.ref);
+        waiting_.emplace(member.session, member.ref.number);
+    }
+    on_worker(
+        [refs = std::move(refs)](Core& core) {
+            std::vector<Result<Admission>> admissions;
+            for (const auto& ref : refs) {
+                admissions.push_back(core.backend->admit(ref));
+            }
+            return admissions;
+        },
+        [this, members = std::move(members),
+         done = std::move(done)](const std::vector<Result<Admission>>& admissions) mutable {
+            add_admitted(std::move(members), admissions, std::move(done));
+        });
+}
+
+// Called once for a member: it is not waiting any longer.
+std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Result<Admission>& admission) const
+{
+    if (!waiting_.contains({member.session, member.ref.number})) {
+        return Error{ErrorCode::UnknownSession, 0, "was released meanwhile"};
+    }
+    if (!admission) {
+        return admission.error();
+    }
+    if (const Member* present = book_.find(member.ref.number)) {
+        return Error{present->session == member.session ? ErrorCode::BadQueuePair : ErrorCode::NotOwner, 0,
+                     fmt::format("queue pair {} of {} was attached meanwhile", member.ref.number, key_)};
+    }
+    return std::nullopt;
+}
+
+void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
+                                 std::function<void(Results)> done)
 {
     std::vector<QueuePairUpdate> updates;
-    for (auto& member : members) {
+    std::vector<Member> added;
+    auto results = std::make_shared<Results>(members.size());
+    std::vector<std::size_t> places;    // of the added ones
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        Member& member = members[i];
+        const auto refusal = why_not_added(member, admissions[i]);
+        waiting_.erase({member.session, member.ref.number});
+        if (refusal) {
+            (*results)[i] = refused(member, *refusal);
+            continue;
+        }
         updates.push_back({member.ref, Placement{}});
-        outcomes_[member.ref.number] = {};
+        Outcome& outcome = outcomes_[member.ref.number] = {};
+        outcome.owner_verified = admissions[i]->owner_verified;
         book_.add(member);
+        added.push_back(std::move(member));
+        places.push_back(i);
     }
-    send_update(std::move(updates), [this, members = std::move(members), done = std::move(done)] {
-        std::vector<QueuePairResult> results;
-        std::vector<std::uint32_t> to_forget;
-        for (const auto& member : members) {
-            const std::uint32_t number = member.ref.number;
-            const auto present = result(number);
-            if (!present) {
-                results.push_back(refused(member, {ErrorCode::UnknownSession, 0, "was released meanwhile"}));
-            } else if (const auto& error = outcomes_.at(number).last.error; error && is_refusal(*error)) {
-                results.push_back(refused(member, *error));
-                to_forget.push_back(number);
-            } else {
-                results.push_back(*present);
-            }
+    if (updates.empty()) {
+        done(std::move(*results));
+        return;
+    }
+    send_update(std::move(updates), [this, added = std::move(added), places = std::move(places), results,
+                                     done = std::move(done)] {
+        Results of_added = results_of(added);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            (*results)[places[i]] = std::move(of_added[i]);
         }
-        if (!to_forget.empty()) {
-            remove(to_forget, [] {});
-        }
-        done(std::move(results));
+        done(std::move(*results));
     });
 }
 
-void ManagedDevice::remove(const std::vector<std::uint32_t>& numbers, std::function<void()> done)
+// Lets go of those that were never ours to place.
+ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& members)
+{
+    Results results;
+    std::map<SessionId, std::vector<std::uint32_t>> to_forget;
+    for (const auto& member : members) {
+        const std::uint32_t number = member.ref.number;
+        const auto present = result(number);
+        if (!present) {
+            results.push_back(refused(member, {ErrorCode::UnknownSession, 0, "was released meanwhile"}));
+        } else if (const auto& error = outcomes_.at(number).last.error; error && is_refusal(*error)) {
+            results.push_back(refused(member, *error));
+            to_forget[member.session].push_back(number);
+        } else {
+            results.push_back(*present);
+        }
+    }
+    for (const auto& [session, numbers] : to_forget) {
+        remove(session, numbers, [] {});
+    }
+    return results;
+}
+
+void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& numbers, std::function<void()> done)
 {
     std::vector<QueuePairUpdate> updates;
     for (const std::uint32_t number : numbers) {
-        if (const Member* member = book_.find(number)) {
+        waiting_.erase({session, number});
+        const Member* member = book_.find(number);
+        if (member != nullptr && member->session == session) {
             updates.push_back({member->ref, std::nullopt});
             book_.remove(number);
             outcomes_.erase(number);
@@ -343,6 +411,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
             "{} was reset: its tree is built again, {} sessions have to register again", key_, sessions.size());
         book_.clear();
         outcomes_.clear();
+        waiting_.clear();
         static_cast<void>(book_.update());
         lost_ = true;
         start_again(true);
@@ -407,6 +476,7 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
     result.rule = member.membership.rule;
     result.leaf = outcome.last.requester.text();
     result.responder_leaf = outcome.last.responder.text();
+    result.owner_verified = outcome.owner_verified;
     result.rate = outcome.last.rate;
     result.reason = why_unenforced(member, outcome);
     result.enforced = result.reason.empty();

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,9 +62,11 @@ public:
     void adopt(PlacementBook book, std::function<void()> done);
     void set_settings(const Settings& settings);
 
-    // Adds members; the results are in the order given.
+    // Adds members that the device admits; the results are in the order given. Until then a number is nobody's: who
+    // names the queue pair of another cannot keep its owner out.
     void add(std::vector<Member> members, std::function<void(std::vector<QueuePairResult>)> done);
-    void remove(const std::vector<std::uint32_t>& numbers, std::function<void()> done);
+    // Of this session; also those that are not admitted yet.
+    void remove(SessionId session, const std::vector<std::uint32_t>& numbers, std::function<void()> done);
     void change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
 
     // Empty for a number that is not a member.
@@ -83,11 +86,17 @@ private:
     struct Outcome {
         QueuePairOutcome last;
         bool known = false;    // a report has come
+        bool owner_verified = true;
     };
+    using Results = std::vector<QueuePairResult>;
 
     template <typename Work, typename Done>
     void on_worker(Work work, Done done);
     void send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done);
+    void add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
+                      std::function<void(Results)> done);
+    [[nodiscard]] std::optional<Error> why_not_added(const Member& member, const Result<Admission>& admission) const;
+    [[nodiscard]] Results results_of(const std::vector<Member>& members);
     void take_report(const Report& report);
     void schedule_retry(const std::optional<std::chrono::milliseconds>& after);
     void schedule_drift_check();
@@ -111,6 +120,7 @@ private:
     DeviceListener& listener_;
     PlacementBook book_;
     std::unordered_map<std::uint32_t, Outcome> outcomes_;
+    std::set<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
     std::shared_ptr<const Snapshot> snapshot_;
     Histogram passes_;
     std::unique_ptr<Timer> retry_timer_;

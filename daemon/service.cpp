@@ -115,6 +115,11 @@ Result<void> Service::State::ready() const
     return {};
 }
 
+ClientFile::Close Service::close_file() const
+{
+    return [closer = state_->closer](UniqueFd fd) { closer->close(std::move(fd)); };
+}
+
 void Service::add_device(std::unique_ptr<Backend> backend)
 {
     State& state = *state_;
@@ -162,7 +167,7 @@ void Service::remove_device(const std::string& key)
 
 void Service::State::device_removed_itself(const std::string& device)
 {
-    service.remove_device(device);
+    service.remove_device(std::string(device));    // the device's own copy goes with it
 }
 
 void Service::State::device_status_changed(const std::string& device)

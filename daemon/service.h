@@ -78,6 +78,8 @@ public:
     // All there is to count, at this moment; ports that do not answer soon are left out.
     void metrics(std::function<void(Metrics)> done);
     [[nodiscard]] const ServiceCounters& tally() const;
+    // Closes a client's device file on a thread that may wait for it.
+    [[nodiscard]] ClientFile::Close close_file() const;
     // Kept here for the doors, which count in it.
     [[nodiscard]] DoorCounters& door_counters();
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "daemon/service_state.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
@@ -251,12 +252,37 @@ Choice Service::State::choose_for(const Session& session, const Member& member, 
     return of_session;
 }
 
+Result<void> Service::State::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
+{
+    constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
+    auto& files = session.files[device];
+    std::erase_if(files, [](const auto& file) { return file.expired(); });
+    if (!ref.file) {
+        ref.file = files.size() == 1 ? files.front().lock() : nullptr;
+        return {};
+    }
+    for (const auto& known : files) {
+        const auto file = known.lock();
+        if (file && (file == ref.file || is_same_open_file(file->fd(), ref.file->fd()))) {
+            ref.file = file;
+            return {};
+        }
+    }
+    if (files.size() >= kMostFiles) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("a session can bring {} open files of a device; this is one more", kMostFiles));
+    }
+    files.push_back(ref.file);
+    return {};
+}
+
 Result<Member> Service::State::make_member(const Session& session, const QueuePairRequest& request,
                                            const ManagedDevice& device) const
 {
     Member member;
     member.session = session.id;
     member.ref = request.ref;
+    member.ref.owner_pid = session.owner->pid;
     member.owner = session.owner;
     member.has_path = request.has_path;
     member.request = merged(session.request, request.path);
@@ -308,7 +334,7 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
     auto results = std::make_shared<std::vector<QueuePairResult>>(queue_pairs.size());
     std::uint32_t refused = 0;
     for (std::size_t i = 0; i < queue_pairs.size(); ++i) {
-        const QueuePairRequest& request = queue_pairs[i];
+        QueuePairRequest& request = queue_pairs[i];
         const auto refuse = [&](const Error& error) {
             (*results)[i] = failed(request, error);
             ++refused;
@@ -320,6 +346,10 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
         }
         if (const auto room = (*device)->has_room(); !room) {
             refuse(room.error());
+            continue;
+        }
+        if (const auto settled = settle_file(session, (*device)->key(), request.ref); !settled) {
+            refuse(settled.error());
             continue;
         }
         auto member = make_member(session, request, **device);
@@ -364,7 +394,9 @@ void Service::State::finish_attach(SessionId id, const std::vector<QueuePairResu
         const auto on_device = session.queue_pairs.find(result.device);
         if (result.error && on_device != session.queue_pairs.end()) {
             const auto device = devices.find(result.device);
-            const bool attached = device != devices.end() && device->second->book().find(result.number) != nullptr;
+            const Member* member =
+                device == devices.end() ? nullptr : device->second->book().find(result.number);
+            const bool attached = member != nullptr && member->session == id;
             if (!attached && on_device->second.erase(result.number) > 0) {
                 limits.remove_queue_pairs(session.owner->uid, 1);
             }
@@ -390,7 +422,7 @@ void Service::detach(PeerId peer, SessionId session, const std::string& device, 
         return;
     }
     state_->limits.remove_queue_pairs(owned.owner->uid, 1);
-    state_->devices.at(*key)->remove({number}, [state = state_.get(), session, done = std::move(done)] {
+    state_->devices.at(*key)->remove(session, {number}, [state = state_.get(), session, done = std::move(done)] {
         const auto still = state->sessions.find(session);
         if (still != state->sessions.end()) {
             state->refresh(still->second);
@@ -461,7 +493,7 @@ void Service::State::remove_session(SessionId id, std::function<void()> done)
     for (const auto& [key, numbers] : session.queue_pairs) {
         const auto device = devices.find(key);
         if (device != devices.end() && !numbers.empty()) {
-            device->second->remove({numbers.begin(), numbers.end()}, [answer] {});
+            device->second->remove(id, {numbers.begin(), numbers.end()}, [answer] {});
         }
     }
     notify([&](ServiceObserver& observer) { observer.session_removed(id); });

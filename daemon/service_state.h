@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "daemon/file_closer.h"
 #include "daemon/limits.h"
 #include "daemon/managed_device.h"
 #include "daemon/placement.h"
@@ -40,6 +41,8 @@ struct Session {
     Choice choice;
     Grant grant;
     std::map<std::string, std::set<std::uint32_t>> queue_pairs;    // per device key
+    // Device files its queue pairs came with, per device key. The reconciler holds them; this only finds them again.
+    std::map<std::string, std::vector<std::weak_ptr<ClientFile>>> files;
 
     [[nodiscard]] std::uint32_t queue_pair_count() const;
 };
@@ -109,6 +112,9 @@ struct Service::State : DeviceListener {
     [[nodiscard]] Result<Session*> owned_session(PeerId peer, SessionId id);
     [[nodiscard]] Choice choose_for(const Session& session, const Member& member, const Rules& with,
                                     const Choice& of_session) const;
+    // One ClientFile for each open file, however often its descriptor is passed; a queue pair without one is of the
+    // file its session brought before. LimitReached: too many.
+    [[nodiscard]] static Result<void> settle_file(Session& session, const std::string& device, QueuePairRef& ref);
     [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
                                              const ManagedDevice& device) const;
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
@@ -169,6 +175,7 @@ struct Service::State : DeviceListener {
     };
     std::deque<PendingReload> reloads;    // the first is being served
     TimePoint reload_started{};
+    std::shared_ptr<FileCloser> closer = std::make_shared<FileCloser>();
     Worker reaper{"reaper", 64};
     Worker loader{"loader", 64};
     std::map<std::string, std::unique_ptr<ManagedDevice>> devices;    // by key

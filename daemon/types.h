@@ -76,6 +76,7 @@ struct QueuePairResult {
     std::string responder_leaf;
     std::optional<RateLimit> rate;
     bool enforced = false;
+    bool owner_verified = true;    // false: this kernel does not tell whose it is
     std::string reason;
     std::optional<Error> error;    // this queue pair was refused; the others were not
 };

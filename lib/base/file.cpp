@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/kcmp.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/units.h"
@@ -58,6 +60,12 @@ Result<std::string> read_up_to(int fd, std::size_t max_size, std::size_t expecte
 }
 
 }    // namespace
+
+bool is_same_open_file(int a, int b)
+{
+    const pid_t self = getpid();
+    return syscall(SYS_kcmp, self, self, KCMP_FILE, static_cast<unsigned long>(a), static_cast<unsigned long>(b)) == 0;
+}
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept
 {

@@ -30,6 +30,9 @@ private:
     int fd_ = -1;
 };
 
+// Whether two descriptors of this process are of one open file; false where the kernel does not tell (kcmp(2)).
+[[nodiscard]] bool is_same_open_file(int a, int b);
+
 // The largest policy, fabric, settings or device file that is read.
 constexpr std::size_t kMaxConfigFileSize = 16U * 1024 * 1024;
 

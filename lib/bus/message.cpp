@@ -153,6 +153,11 @@ Result<Value> Reader::basic(char type)
         if (!copy) {
             return fail(error_from_errno(ErrorCode::Io, errno, "a descriptor of the message cannot be taken"));
         }
+        // The message closes its descriptors when it goes, on the loop; what is behind this one may take long to close.
+        static const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+        if (nothing) {
+            dup3(nothing.get(), fd, O_CLOEXEC);
+        }
         return Value(FileDescriptor{std::make_shared<UniqueFd>(std::move(copy))});
     }
     default:

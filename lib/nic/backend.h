@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/file.h"
 #include "lib/base/net.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
@@ -109,10 +110,27 @@ struct ElementState {
 };
 
 // An owner's open device file, through which its queue pairs are reached; shared by the queue pairs of one session.
-// Backends downcast to their own type. The model needs none.
+// While it is held, the owner's objects and pinned memory live on, even if the owner is dead. The last close of such a
+// file destroys all of that and can take long: `close` gets the descriptor, on whichever thread lets go last.
 class ClientFile {
 public:
-    virtual ~ClientFile() = default;
+    using Close = std::function<void(UniqueFd)>;
+
+    ClientFile(UniqueFd fd, Close close) : fd_(std::move(fd)), close_(std::move(close)) {}
+    ~ClientFile()
+    {
+        if (close_) {
+            close_(std::move(fd_));
+        }
+    }
+    ClientFile(const ClientFile&) = delete;
+    ClientFile& operator=(const ClientFile&) = delete;
+
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+private:
+    UniqueFd fd_;
+    Close close_;
 };
 
 struct QueuePairRef {
@@ -120,7 +138,13 @@ struct QueuePairRef {
     QueuePairType type = QueuePairType::Rc;
     std::uint32_t handle = 0;       // in its owner's file
     std::uint32_t sq_number = 0;    // raw packet only
+    std::int32_t owner_pid = 0;     // the process it must belong to; 0: anybody's
     std::shared_ptr<ClientFile> file;
+};
+
+// What could be found out about a queue pair before it is taken on.
+struct Admission {
+    bool owner_verified = true;    // false: this kernel does not tell whose it is
 };
 
 // Bytes that have left and entered by the port, headers included, since a moment of the device's choosing. They only
@@ -163,6 +187,9 @@ public:
     // Busy: it still has children or queue pairs.
     [[nodiscard]] virtual Result<void> destroy_element(ElementHandle element) = 0;
 
+    // Asked once, before a queue pair is taken on. Errors: NotUverbs (the file is none of a device), WrongDevice,
+    // BadQueuePair (handle, number and type do not belong together), NotOwner.
+    [[nodiscard]] virtual Result<Admission> admit(const QueuePairRef& queue_pair) = 0;
     // Puts a queue pair into leaves; an empty side is taken out of any. Errors: BadQueuePair, BadState (says which
     // state and what to do), Unsupported (type), Busy (the owner's call was in flight; try again).
     [[nodiscard]] virtual Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,

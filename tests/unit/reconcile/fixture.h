@@ -157,6 +157,7 @@ public:
 
     [[nodiscard]] DeviceInfo info() const override { return model_.info(); }
     [[nodiscard]] Capabilities capabilities() const override { return model_.capabilities(); }
+    [[nodiscard]] Result<Admission> admit(const QueuePairRef& ref) override { return model_.admit(ref); }
     [[nodiscard]] AttachReport attach_report() const override { return model_.attach_report(); }
     [[nodiscard]] std::vector<DeviceAttribute> attributes() const override { return model_.attributes(); }
     [[nodiscard]] Result<ElementHandle> create_element(const ElementRequest& request) override

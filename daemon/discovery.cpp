@@ -1,0 +1,113 @@
+#include "daemon/discovery.h"
+
+#include "lib/base/log.h"
+#include "lib/nic_mlx5/sysfs.h"
+
+namespace rdmaqos {
+namespace {
+
+// Looking costs some reads of sysfs; without udev it is how a device is found that comes back after a reset.
+constexpr auto kInterval = std::chrono::seconds(1);
+
+std::optional<AttachMode> forced(AttachModeSetting setting)
+{
+    switch (setting) {
+    case AttachModeSetting::Automatic:
+        return std::nullopt;
+    case AttachModeSetting::Shared:
+        return AttachMode::Shared;
+    case AttachModeSetting::PerProcess:
+        return AttachMode::PerProcess;
+    case AttachModeSetting::None:
+        return AttachMode::None;
+    }
+    return std::nullopt;
+}
+
+}    // namespace
+
+Discovery::Discovery(Service& service, bus::EventLoop& loop, std::filesystem::path state)
+    : service_(service), loop_(loop), state_(std::move(state))
+{
+}
+
+Discovery::~Discovery() = default;
+
+std::set<std::string> Discovery::present() const
+{
+    const auto keys = service_.devices();
+    return {keys.begin(), keys.end()};
+}
+
+mlx5::BackendOptions Discovery::options() const
+{
+    const Settings& settings = service_.settings();
+    mlx5::BackendOptions options;
+    options.forced_mode = forced(settings.attach_mode);
+    options.caps = settings.cap_mode == CapMode::Divide ? mlx5::Caps::Divide : mlx5::Caps::Whole;
+    options.self_test.helper = {"/proc/self/exe", "self-test-client"};
+    options.self_test.cache = state_ / "self-test";
+    return options;
+}
+
+std::vector<Discovery::Found> Discovery::open_new(const std::set<std::string>& present,
+                                                  const mlx5::BackendOptions& options)
+{
+    std::vector<Found> found;
+    for (auto& port : mlx5::list_ports(mlx5::sysfs_root())) {
+        if (present.contains(port.key()) || !mlx5::is_mlx5(port)) {
+            continue;
+        }
+        auto backend = mlx5::open_backend(port, options);
+        found.push_back({backend ? std::move(*backend) : nullptr, std::move(port),
+                         backend ? std::string() : to_string(backend.error())});
+    }
+    return found;
+}
+
+void Discovery::start()
+{
+    take(open_new(present(), options()));
+    if (service_.devices().empty()) {
+        log(LogLevel::Notice, "there is no mlx5 device on this host; one that comes is taken");
+    }
+}
+
+void Discovery::look()
+{
+    if (std::exchange(looking_, true)) {
+        return;
+    }
+    auto post = loop_.poster();
+    worker_.submit_always([this, post, alive = std::weak_ptr<int>(alive_), present = present(), options = options()] {
+        auto found = std::make_shared<std::vector<Found>>(open_new(present, options));
+        post([this, alive, found] {
+            if (!alive.expired()) {
+                take(std::move(*found));
+            }
+        });
+    });
+}
+
+void Discovery::take(std::vector<Found> found)
+{
+    looking_ = false;
+    for (auto& each : found) {
+        const std::string key = each.port.key();
+        if (each.backend) {
+            told_.erase(key);
+            service_.add_device(std::move(each.backend));
+        } else if (told_[key] != each.error) {
+            log(LogLevel::Warning, {{"DEVICE", key}}, "{} is left alone: {}", key, each.error);
+            told_[key] = each.error;
+        }
+    }
+    look_later();
+}
+
+void Discovery::look_later()
+{
+    timer_ = loop_.after(kInterval, [this] { look(); });
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,57 @@
+// The host's NICs, coming and going: finds them, opens them on a thread that may wait, and gives them to the service.
+//
+// A device that has gone says so itself (Backend, Removed); here it is only found again when it is back.
+//
+// Thread: the main loop, but for the opening.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/service.h"
+#include "lib/bus/event.h"
+#include "lib/nic_mlx5/mlx5_backend.h"
+#include "lib/reconcile/worker.h"
+
+namespace rdmaqos {
+
+class Discovery {
+public:
+    // `state`: /var/lib/rdma-qos, for the answers of self-tests. All must outlive this.
+    Discovery(Service& service, bus::EventLoop& loop, std::filesystem::path state);
+    ~Discovery();
+    Discovery(const Discovery&) = delete;
+    Discovery& operator=(const Discovery&) = delete;
+
+    // Opens what is there now, on the calling thread, then watches.
+    void start();
+
+private:
+    struct Found {
+        std::unique_ptr<Backend> backend;
+        DeviceInfo port;
+        std::string error;    // why it could not be opened; empty: it was
+    };
+
+    [[nodiscard]] std::set<std::string> present() const;
+    [[nodiscard]] mlx5::BackendOptions options() const;
+    static std::vector<Found> open_new(const std::set<std::string>& present, const mlx5::BackendOptions& options);
+    void look();
+    void take(std::vector<Found> found);
+    void look_later();
+
+    Service& service_;
+    bus::EventLoop& loop_;
+    const std::filesystem::path state_;
+    std::map<std::string, std::string> told_;    // errors by port, to say each once
+    bool looking_ = false;
+    std::unique_ptr<Timer> timer_;
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+    Worker worker_{"discovery", 4};    // last: ends before what it uses
+};
+
+}    // namespace rdmaqos

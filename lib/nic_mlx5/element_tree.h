@@ -1,0 +1,50 @@
+// Where a device's scheduling elements are: one tree in the daemon's own context (SharedTree), or a copy of what is needed
+// in the context of each client (MirroredTree). Which of them works is for the self-test to find out (self_test.h).
+//
+// Thread: the device's worker.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lib/nic_mlx5/commands.h"
+
+namespace rdmaqos::mlx5 {
+
+// The firmware's ids of a queue pair's leaves; kNoObject where there is none.
+struct LeafIds {
+    ObjectId requester = kNoObject;
+    ObjectId responder = kNoObject;
+};
+
+class ElementTree {
+public:
+    virtual ~ElementTree() = default;
+
+    // As Backend's.
+    [[nodiscard]] virtual Result<ElementHandle> create(const ElementRequest& request) = 0;
+    [[nodiscard]] virtual Result<void> modify(ElementHandle element, const ElementChange& change) = 0;
+    [[nodiscard]] virtual Result<ElementState> query(ElementHandle element) = 0;
+    [[nodiscard]] virtual Result<void> destroy(ElementHandle element) = 0;
+
+    // The leaves as a queue pair of `file` can name them.
+    [[nodiscard]] virtual Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file,
+                                                     std::optional<ElementHandle> requester,
+                                                     std::optional<ElementHandle> responder) = 0;
+    // The queue pair with this handle is in these leaves now (or, after a failure, where it was before).
+    virtual void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
+                        std::optional<ElementHandle> requester, std::optional<ElementHandle> responder) = 0;
+};
+
+// `fd` is the daemon's own file and must outlive the tree. `advertised` only words an error.
+[[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, const Capabilities& advertised);
+
+// How a cap of a class is kept when each process has a tree of its own.
+enum class Caps : std::uint8_t {
+    Whole,     // every process may use all of it
+    Divide,    // every process gets an equal part, whether the others use theirs or not
+};
+// Its elements exist on the device only while a client has queue pairs in or below them.
+[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, const Capabilities& advertised);
+
+}    // namespace rdmaqos::mlx5

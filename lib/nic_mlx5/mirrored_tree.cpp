@@ -1,0 +1,337 @@
+// A tree per client process, for firmware that lets a queue pair use leaves of its own context only.
+//
+//     what the reconciler sees         client file A         client file B
+//     /                                root                  root
+//     └── /rpc          40G            └── rpc   20G         └── rpc   20G        (Caps::Divide)
+//         ├── /rpc/pid:1                   └── pid:1
+//         └── /rpc/pid:2                                         └── pid:2
+//
+// An element of the plan is a record here. Its mirror in a file is made with the first queue pair of that file in or
+// below it, and destroyed with the last; the kernel destroys what is left when the file closes.
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "lib/nic_mlx5/element_tree.h"
+#include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/uverbs.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+struct Mirror {
+    std::uint32_t handle = 0;    // of the client's file
+    ObjectId id = kNoObject;
+};
+
+struct Sides {
+    std::optional<ElementHandle> requester;
+    std::optional<ElementHandle> responder;
+
+    [[nodiscard]] bool empty() const { return !requester && !responder; }
+};
+
+struct FileTree {
+    std::weak_ptr<ClientFile> file;
+    std::map<ElementHandle, Mirror> mirrors;
+    std::map<std::uint32_t, Sides> queue_pairs;    // by handle
+};
+
+struct Record {
+    ElementKind kind = ElementKind::Node;
+    std::optional<ElementHandle> parent;
+    ElementAttributes attributes;
+    std::uint32_t children = 0;
+};
+
+class MirroredTree final : public ElementTree {
+public:
+    MirroredTree(Caps caps, const Capabilities& advertised) : caps_(caps), advertised_(advertised) {}
+
+    Result<ElementHandle> create(const ElementRequest& request) override;
+    Result<void> modify(ElementHandle element, const ElementChange& change) override;
+    Result<ElementState> query(ElementHandle element) override;
+    Result<void> destroy(ElementHandle element) override;
+    Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file, std::optional<ElementHandle> requester,
+                               std::optional<ElementHandle> responder) override;
+    void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle, std::optional<ElementHandle> requester,
+                std::optional<ElementHandle> responder) override;
+
+private:
+    [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
+    [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
+    Result<ObjectId> mirror(FileTree& tree, int fd, ElementHandle element);
+    // Gives every mirror of the element the part of its cap that it should have.
+    void share_cap(ElementHandle element);
+    void remove_unused(FileTree& tree, int fd);
+    void forget_closed();
+
+    const Caps caps_;
+    const Capabilities advertised_;
+    std::uint64_t next_ = 1;
+    std::map<ElementHandle, Record> records_;
+    std::unordered_map<const ClientFile*, FileTree> files_;
+};
+
+tl::unexpected<Error> no_such_element()
+{
+    return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
+}
+
+std::size_t MirroredTree::mirror_count(ElementHandle element) const
+{
+    return static_cast<std::size_t>(std::ranges::count_if(
+        files_, [element](const auto& entry) { return entry.second.mirrors.contains(element); }));
+}
+
+ElementAttributes MirroredTree::attributes_of(ElementHandle element, std::size_t mirrors) const
+{
+    ElementAttributes attributes = records_.at(element).attributes;
+    if (attributes.max_rate && caps_ == Caps::Divide && mirrors > 1) {
+        // Whole Mbit/s, and never 0, which is unlimited.
+        const std::uint64_t mbps = attributes.max_rate->kbps() / 1000 / mirrors;
+        attributes.max_rate = Bandwidth::from_mbps(std::max<std::uint64_t>(mbps, 1));
+    }
+    return attributes;
+}
+
+Result<ElementHandle> MirroredTree::create(const ElementRequest& request)
+{
+    if (request.parent) {
+        const auto parent = records_.find(*request.parent);
+        if (parent == records_.end() || parent->second.kind == ElementKind::Leaf) {
+            return no_such_element();
+        }
+        ++parent->second.children;
+    }
+    const ElementHandle handle{next_++};
+    records_.emplace(handle, Record{request.kind, request.parent, request.attributes, 0});
+    return handle;
+}
+
+Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& change)
+{
+    const auto record = records_.find(element);
+    if (record == records_.end()) {
+        return no_such_element();
+    }
+    record->second.attributes.share = change.share.value_or(record->second.attributes.share);
+    record->second.attributes.max_rate = change.max_rate.value_or(record->second.attributes.max_rate);
+    ElementChange mirrored = change;
+    if (change.max_rate) {
+        mirrored.max_rate = attributes_of(element, mirror_count(element)).max_rate;
+    }
+    Result<void> result;
+    for (auto& [key, tree] : files_) {
+        const auto found = tree.mirrors.find(element);
+        const auto file = tree.file.lock();
+        if (found == tree.mirrors.end() || !file) {
+            continue;
+        }
+        const auto answer = devx_modify(file->fd(), found->second.handle,
+                                        modify_element(record->second.kind, found->second.id, mirrored));
+        if (!answer && result) {
+            result = fail(explain(Command::ModifyElement, answer.error()));
+        }
+    }
+    return result;
+}
+
+// What is planned, unless a mirror says otherwise.
+Result<ElementState> MirroredTree::query(ElementHandle element)
+{
+    const auto record = records_.find(element);
+    if (record == records_.end()) {
+        return no_such_element();
+    }
+    ElementState state{record->second.kind, record->second.parent, record->second.attributes};
+    const ElementAttributes expected = attributes_of(element, mirror_count(element));
+    for (auto& [key, tree] : files_) {
+        const auto found = tree.mirrors.find(element);
+        const auto file = tree.file.lock();
+        if (found == tree.mirrors.end() || !file) {
+            continue;
+        }
+        const auto answer =
+            devx_query(file->fd(), found->second.handle, query_element(found->second.id), kQueryElementBytes);
+        if (!answer) {
+            continue;    // its owner is going, or reset it; nothing to repair in anybody else's
+        }
+        if (const auto real = decode_element(*answer).attributes; real != expected) {
+            state.attributes = real;
+            break;
+        }
+    }
+    return state;
+}
+
+Result<void> MirroredTree::destroy(ElementHandle element)
+{
+    const auto record = records_.find(element);
+    if (record == records_.end()) {
+        return no_such_element();
+    }
+    forget_closed();
+    if (record->second.children > 0 || mirror_count(element) > 0) {
+        return fail(Error{ErrorCode::Busy, EBUSY, "the element still has children or queue pairs"});
+    }
+    if (record->second.parent) {
+        --records_.at(*record->second.parent).children;
+    }
+    records_.erase(record);
+    return {};
+}
+
+Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle element)
+{
+    if (const auto known = tree.mirrors.find(element); known != tree.mirrors.end()) {
+        return known->second.id;
+    }
+    const auto record = records_.find(element);
+    if (record == records_.end()) {
+        return no_such_element();
+    }
+    ObjectId parent = kNoObject;
+    if (record->second.parent) {
+        const auto made = mirror(tree, fd, *record->second.parent);
+        if (!made) {
+            return made;
+        }
+        parent = *made;
+    }
+    const auto attributes = attributes_of(element, mirror_count(element) + 1);
+    const auto created = devx_create(fd, create_element(record->second.kind, parent, attributes));
+    if (!created) {
+        return fail(explain(Command::CreateElement, created.error())
+                        .with_context(fmt::format("in the process's own tree (attach mode per-process; the device has "
+                                                  "{} leaves for all processes together)",
+                                                  advertised_.max_leaves)));
+    }
+    tree.mirrors.emplace(element, Mirror{created->handle, ObjectId{created->id}});
+    share_cap(element);
+    return ObjectId{created->id};
+}
+
+void MirroredTree::share_cap(ElementHandle element)
+{
+    const Record& record = records_.at(element);
+    if (caps_ != Caps::Divide || !record.attributes.max_rate) {
+        return;
+    }
+    ElementChange change;
+    change.max_rate = attributes_of(element, mirror_count(element)).max_rate;
+    for (auto& [key, tree] : files_) {
+        const auto found = tree.mirrors.find(element);
+        const auto file = tree.file.lock();
+        if (found != tree.mirrors.end() && file) {
+            // A mirror that refuses is found by the next drift check.
+            static_cast<void>(devx_modify(file->fd(), found->second.handle,
+                                          modify_element(record.kind, found->second.id, change)));
+        }
+    }
+}
+
+Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file,
+                                         std::optional<ElementHandle> requester, std::optional<ElementHandle> responder)
+{
+    LeafIds ids;
+    if (!requester && !responder) {
+        return ids;
+    }
+    forget_closed();
+    FileTree& tree = files_[file.get()];
+    tree.file = file;
+    for (const auto& [element, id] : {std::pair(requester, &ids.requester), {responder, &ids.responder}}) {
+        if (element) {
+            const auto made = mirror(tree, file->fd(), *element);
+            if (!made) {
+                remove_unused(tree, file->fd());
+                return fail(made.error());
+            }
+            *id = *made;
+        }
+    }
+    return ids;
+}
+
+void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
+                          std::optional<ElementHandle> requester, std::optional<ElementHandle> responder)
+{
+    const auto found = files_.find(file.get());
+    if (found == files_.end()) {
+        return;
+    }
+    FileTree& tree = found->second;
+    const Sides sides{requester, responder};
+    const bool moved = tree.queue_pairs.contains(handle);    // else nothing has become unused
+    if (sides.empty()) {
+        tree.queue_pairs.erase(handle);
+    } else {
+        tree.queue_pairs.insert_or_assign(handle, sides);
+    }
+    if (moved || sides.empty()) {
+        remove_unused(tree, file->fd());
+    }
+    if (tree.mirrors.empty()) {
+        files_.erase(found);
+    }
+}
+
+// Children before parents: a child's handle is always the higher one.
+void MirroredTree::remove_unused(FileTree& tree, int fd)
+{
+    std::map<ElementHandle, bool> needed;
+    const auto need = [&](std::optional<ElementHandle> element) {
+        while (element && records_.contains(*element) && !needed[*element]) {
+            needed[*element] = true;
+            element = records_.at(*element).parent;
+        }
+    };
+    for (const auto& [handle, sides] : tree.queue_pairs) {
+        need(sides.requester);
+        need(sides.responder);
+    }
+    std::vector<ElementHandle> unused;
+    for (const auto& [element, mirror] : tree.mirrors) {
+        if (!needed.contains(element)) {
+            unused.push_back(element);
+        }
+    }
+    for (const auto element : std::vector<ElementHandle>(unused.rbegin(), unused.rend())) {
+        if (devx_destroy(fd, tree.mirrors.at(element).handle)) {
+            tree.mirrors.erase(element);
+            share_cap(element);
+        }
+    }
+}
+
+void MirroredTree::forget_closed()
+{
+    std::vector<ElementHandle> fewer;
+    std::erase_if(files_, [&fewer](const auto& entry) {
+        if (!entry.second.file.expired()) {
+            return false;
+        }
+        for (const auto& [element, mirror] : entry.second.mirrors) {
+            fewer.push_back(element);
+        }
+        return true;
+    });
+    for (const auto element : fewer) {
+        if (records_.contains(element)) {
+            share_cap(element);
+        }
+    }
+}
+
+}    // namespace
+
+std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, const Capabilities& advertised)
+{
+    return std::make_unique<MirroredTree>(caps, advertised);
+}
+
+}    // namespace rdmaqos::mlx5

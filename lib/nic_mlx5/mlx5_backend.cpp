@@ -1,0 +1,432 @@
+#include "lib/nic_mlx5/mlx5_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+
+#include "lib/base/log.h"
+#include "lib/nic_mlx5/commands.h"
+#include "lib/nic_mlx5/context.h"
+#include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/ownership.h"
+#include "lib/nic_mlx5/sysfs.h"
+#include "lib/nic_mlx5/uverbs.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+// Listens to the device's asynchronous events on a thread of its own, until the device is dead or this object goes.
+class EventThread {
+public:
+    explicit EventThread(ibv_context& context) : context_(context), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    ~EventThread()
+    {
+        if (thread_.joinable()) {
+            eventfd_write(stop_.get(), 1);
+            thread_.join();
+        }
+    }
+    EventThread(const EventThread&) = delete;
+    EventThread& operator=(const EventThread&) = delete;
+
+    void start(Backend::EventHandler handler)
+    {
+        thread_ = std::thread([this, handler = std::move(handler)] { listen(handler); });
+    }
+
+private:
+    void listen(const Backend::EventHandler& handler);
+    // False: the device is dead.
+    bool take(const Backend::EventHandler& handler);
+
+    ibv_context& context_;
+    UniqueFd stop_;
+    std::thread thread_;
+};
+
+void EventThread::listen(const Backend::EventHandler& handler)
+{
+    fcntl(context_.async_fd, F_SETFL, fcntl(context_.async_fd, F_GETFL) | O_NONBLOCK);
+    while (true) {
+        pollfd fds[] = {{context_.async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+        if (poll(fds, std::size(fds), -1) < 0) {
+            continue;
+        }
+        if (fds[1].revents != 0) {
+            return;
+        }
+        if (!take(handler)) {
+            handler({DeviceEventKind::Removed});
+            return;
+        }
+    }
+}
+
+bool EventThread::take(const Backend::EventHandler& handler)
+{
+    ibv_async_event event{};
+    errno = 0;    // the end of the file sets none
+    if (ibv_get_async_event(&context_, &event) != 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    ibv_ack_async_event(&event);
+    switch (event.event_type) {
+    case IBV_EVENT_DEVICE_FATAL:
+        return false;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_LID_CHANGE:
+        handler({DeviceEventKind::LinkChanged});
+        return true;
+    default:
+        return true;    // nothing of ours can have an event of its own
+    }
+}
+
+class Mlx5Backend final : public Backend {
+public:
+    Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach, Caps caps);
+
+    DeviceInfo info() const override;
+    Capabilities capabilities() const override { return capabilities_; }
+    AttachReport attach_report() const override { return attach_; }
+    std::vector<DeviceAttribute> attributes() const override { return {}; }
+
+    Result<ElementHandle> create_element(const ElementRequest& request) override { return tree_->create(request); }
+    Result<void> modify_element(ElementHandle element, const ElementChange& change) override
+    {
+        return tree_->modify(element, change);
+    }
+    Result<ElementState> query_element(ElementHandle element) override { return tree_->query(element); }
+    Result<void> destroy_element(ElementHandle element) override { return tree_->destroy(element); }
+
+    Result<Admission> admit(const QueuePairRef& queue_pair) override;
+    Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
+                       std::optional<ElementHandle> responder) override;
+    Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
+    Result<QueuePairState> query_queue_pair(const QueuePairRef& queue_pair) override;
+    Result<PortCounters> port_counters() override;
+    void set_event_handler(EventHandler handler) override { events_.start(std::move(handler)); }
+
+private:
+    // What is known of a client's file.
+    struct FileFacts {
+        std::weak_ptr<ClientFile> file;
+        std::unordered_map<std::uint32_t, QueuePairState> states;    // by handle; may be out of date
+    };
+
+    [[nodiscard]] Result<void> check_file(const ClientFile& file) const;
+    FileFacts& facts_of(const std::shared_ptr<ClientFile>& file);
+    [[nodiscard]] Answer<QueuePairAnswer> query(const QueuePairRef& queue_pair) const;
+    [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state, const LeafIds& leaves) const;
+    [[nodiscard]] Result<void> place_in(const QueuePairRef& queue_pair, const LeafIds& leaves);
+    [[nodiscard]] Error name(Error error) const { return std::move(error).with_context(info_.name); }
+
+    const std::filesystem::path sys_ = sysfs_root();
+    Context context_;
+    const DeviceInfo info_;
+    const Capabilities capabilities_;
+    const AttachReport attach_;
+    std::unique_ptr<ElementTree> tree_;
+    QueuePairOwners owners_;
+    std::unordered_map<const ClientFile*, FileFacts> files_;
+    std::size_t prune_at_ = 64;
+    EventThread events_;    // last: ends before what it uses
+};
+
+Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach,
+                         Caps caps)
+    : context_(std::move(context)), info_(std::move(info)), capabilities_(capabilities), attach_(std::move(attach)),
+      tree_(attach_.mode == AttachMode::PerProcess ? make_mirrored_tree(caps, capabilities_)
+                                                   : make_shared_tree(context_->cmd_fd, capabilities_)),
+      owners_(info_.name), events_(*context_)
+{
+}
+
+DeviceInfo Mlx5Backend::info() const
+{
+    if (auto now = read_port(sys_, info_.name, info_.port); now && now->node_guid == info_.node_guid) {
+        return *now;
+    }
+    DeviceInfo gone = info_;
+    gone.link_up = false;
+    return gone;
+}
+
+Result<void> Mlx5Backend::check_file(const ClientFile& file) const
+{
+    struct stat status {};
+    if (fstat(file.fd(), &status) != 0) {
+        return fail(error_from_errno(ErrorCode::NotUverbs, errno, "`uverbs` cannot be looked at"));
+    }
+    if (!S_ISCHR(status.st_mode)) {
+        return fail(ErrorCode::NotUverbs, "`uverbs` is not a device file: pass the descriptor of the open verbs context "
+                                          "(ibv_context.cmd_fd)");
+    }
+    const std::string device = device_of_number(sys_, status.st_rdev);
+    if (device.empty()) {
+        return fail(ErrorCode::NotUverbs, "`uverbs` is not the file of an RDMA device: pass the descriptor of the open "
+                                          "verbs context (ibv_context.cmd_fd)");
+    }
+    if (device != info_.name) {
+        return fail(ErrorCode::WrongDevice, fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
+    }
+    return {};
+}
+
+Mlx5Backend::FileFacts& Mlx5Backend::facts_of(const std::shared_ptr<ClientFile>& file)
+{
+    if (files_.size() >= prune_at_) {
+        std::erase_if(files_, [](const auto& entry) { return entry.second.file.expired(); });
+        prune_at_ = std::max<std::size_t>(64, files_.size() * 2);
+    }
+    FileFacts& facts = files_[file.get()];
+    if (facts.file.expired()) {
+        facts = {file, {}};    // new, or at the address of one that is gone
+    }
+    return facts;
+}
+
+// The kernel answers only if handle and number belong together in this file; of a raw packet queue pair, whose parts
+// have numbers of their own, only that the handle is a queue pair.
+Answer<QueuePairAnswer> Mlx5Backend::query(const QueuePairRef& queue_pair) const
+{
+    const int fd = queue_pair.file->fd();
+    if (queue_pair.type == QueuePairType::RawPacket) {
+        const auto state = query_state(fd, queue_pair.handle);
+        if (!state) {
+            return tl::unexpected(state.error());
+        }
+        return QueuePairAnswer{*state, QueuePairType::RawPacket};
+    }
+    const auto answer =
+        devx_query(fd, queue_pair.handle, mlx5::query_queue_pair(queue_pair.number), prm::kQueryQpBytes);
+    if (!answer) {
+        return tl::unexpected(answer.error());
+    }
+    return decode_queue_pair(*answer);
+}
+
+Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
+{
+    if (!queue_pair.file) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("a queue pair of {} needs `uverbs`, the descriptor of its open verbs context, and `handle`",
+                                info_.name));
+    }
+    if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
+        return fail(is_ours.error());
+    }
+    const auto found = query(queue_pair);
+    if (!found) {
+        return fail(name(explain(Command::QueryQueuePair, found.error())));
+    }
+    const bool any_type = queue_pair.type == QueuePairType::Devx;
+    if (!any_type && found->type != queue_pair.type) {
+        return fail(ErrorCode::BadQueuePair,
+                    fmt::format("queue pair {} of {} is of type {}, not {}", queue_pair.number, info_.name,
+                                found->type ? to_string(*found->type) : "(one that cannot be scheduled)",
+                                to_string(queue_pair.type)));
+    }
+    if (found->state) {
+        facts_of(queue_pair.file).states[queue_pair.handle] = *found->state;
+    }
+    Admission admission;
+    const auto owner = queue_pair.owner_pid == 0 ? std::nullopt : owners_.owner_of(queue_pair.number);
+    admission.owner_verified = owner.has_value();
+    if (owner && *owner != queue_pair.owner_pid) {
+        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} belongs to process {}, not to {}",
+                                                     queue_pair.number, info_.name, *owner, queue_pair.owner_pid));
+    }
+    return admission;
+}
+
+Answer<void> Mlx5Backend::send_place(const QueuePairRef& queue_pair, QueuePairState state, const LeafIds& leaves) const
+{
+    const Mailbox command = queue_pair.type == QueuePairType::RawPacket
+                                ? place_send_queue(queue_pair.sq_number, leaves.requester)
+                                : place_queue_pair(state, queue_pair.number, leaves.requester, leaves.responder);
+    return devx_modify(queue_pair.file->fd(), queue_pair.handle, command);
+}
+
+// Tries with the state it had when it was last looked at: mostly that is still so, and asking costs the owner a chance
+// of EBUSY.
+Result<void> Mlx5Backend::place_in(const QueuePairRef& queue_pair, const LeafIds& leaves)
+{
+    auto& states = facts_of(queue_pair.file).states;
+    const bool leaving = leaves.requester == kNoObject && leaves.responder == kNoObject;
+    const auto placeable = [&](QueuePairState state) {
+        return state == QueuePairState::Rts ||
+               (state == QueuePairState::Init && queue_pair.type != QueuePairType::RawPacket);
+    };
+    std::optional<Failure> failure;
+    const auto known = states.find(queue_pair.handle);
+    if (known != states.end() && placeable(known->second)) {
+        const auto answer = send_place(queue_pair, known->second, leaves);
+        if (answer) {
+            return {};
+        }
+        failure = answer.error();
+        if (errno_of(*failure) == EBUSY || (failure->status == 0 && failure->sys_errno == EIO)) {
+            return fail(explain(Command::Place, *failure));
+        }
+    }
+    const auto now = query(queue_pair);
+    if (!now) {
+        const Error error = explain(Command::QueryQueuePair, now.error());
+        states.erase(queue_pair.handle);
+        // Destroyed by its owner: it is in no leaf.
+        return leaving && error.code == ErrorCode::BadQueuePair ? Result<void>() : fail(error);
+    }
+    const QueuePairState state = now->state.value_or(QueuePairState::Error);
+    const bool as_known = failure && known != states.end() && known->second == state;
+    states[queue_pair.handle] = state;
+    if (as_known) {
+        return fail(explain(Command::Place, *failure));
+    }
+    if (!placeable(state)) {
+        if (leaving && state == QueuePairState::Reset) {
+            return {};    // a reset takes it out
+        }
+        return fail(bad_state(queue_pair.number, state));
+    }
+    const auto answer = send_place(queue_pair, state, leaves);
+    return answer ? Result<void>() : fail(explain(Command::Place, answer.error()));
+}
+
+Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
+                                std::optional<ElementHandle> responder)
+{
+    if (!queue_pair.file) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} has no file", queue_pair.number));
+    }
+    const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);
+    if (!leaves) {
+        return fail(name(leaves.error()));
+    }
+    const auto done = place_in(queue_pair, *leaves);
+    if (!done) {
+        return fail(name(done.error()));
+    }
+    tree_->placed(queue_pair.file, queue_pair.handle, requester, responder);
+    return {};
+}
+
+Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate)
+{
+    if (!queue_pair.file) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} has no file", queue_pair.number));
+    }
+    const auto answer = modify_rate(queue_pair.file->fd(), queue_pair.handle, rate);
+    if (answer) {
+        return {};
+    }
+    const auto state = rate ? query(queue_pair) : tl::unexpected(answer.error());
+    if (state && state->state && *state->state != QueuePairState::Rts && errno_of(answer.error()) == EINVAL) {
+        return fail(name({ErrorCode::BadState, EINVAL,
+                          fmt::format("queue pair {} is in {}, and only in RTS can it be paced", queue_pair.number,
+                                      to_string(*state->state))}));
+    }
+    return fail(name(explain(Command::SetRate, answer.error())));
+}
+
+Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_pair)
+{
+    const auto answer = query(queue_pair);
+    if (!answer) {
+        return fail(name(explain(Command::QueryQueuePair, answer.error())));
+    }
+    if (!answer->state) {
+        return fail(ErrorCode::BadState, fmt::format("queue pair {} is suspended", queue_pair.number));
+    }
+    return *answer->state;
+}
+
+Result<PortCounters> Mlx5Backend::port_counters()
+{
+    return read_counters(sys_, info_.name, info_.port);
+}
+
+// ---- opening ----
+
+Result<Capabilities> query_all_capabilities(ibv_context& context)
+{
+    Mailbox answers[2];
+    const std::uint64_t types[] = {prm::kGeneralCapabilities, prm::kQosCapabilities};
+    for (std::size_t i = 0; i < std::size(types); ++i) {
+        const auto answer = devx_command(context.cmd_fd, query_capabilities(types[i]), prm::kCapabilityBytes);
+        if (!answer) {
+            return fail(explain(Command::QueryCapabilities, answer.error()));
+        }
+        answers[i] = *answer;
+    }
+    Capabilities can = decode_capabilities(answers[0], answers[1]);
+    ibv_device_attr_ex attributes{};
+    if (const int error = ibv_query_device_ex(&context, nullptr, &attributes); error != 0) {
+        return fail(error_from_errno(ErrorCode::DeviceFailed, error, "query device"));
+    }
+    const auto& pacing = attributes.packet_pacing_caps;
+    for (const auto& [type, bit] : {std::pair(QueuePairType::Rc, IBV_QPT_RC), {QueuePairType::Uc, IBV_QPT_UC},
+                                    {QueuePairType::Ud, IBV_QPT_UD}, {QueuePairType::RawPacket, IBV_QPT_RAW_PACKET}}) {
+        if ((pacing.supported_qpts >> bit & 1U) != 0) {
+            can.pacing.supported_types.insert(type);
+        }
+    }
+    // Some devices say 0 for both: not known, rather than nothing allowed.
+    if (pacing.qp_rate_limit_max != 0) {
+        can.pacing.min_rate = Bandwidth::from_kbps(pacing.qp_rate_limit_min);
+        can.pacing.max_rate = Bandwidth::from_kbps(pacing.qp_rate_limit_max);
+    }
+    return can;
+}
+
+AttachReport attach_report_of(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
+{
+    if (options.forced_mode) {
+        return {*options.forced_mode, fmt::format("forced by `attach-mode: {}`", to_string(*options.forced_mode)), {}};
+    }
+    if (!can.scheduling || can.attachable.empty()) {
+        return {AttachMode::None, "the device has no scheduling elements for queue pairs", {}};
+    }
+    return self_test(port, options.self_test);
+}
+
+}    // namespace
+
+bool is_mlx5(const DeviceInfo& port)
+{
+    return port.driver == "mlx5";
+}
+
+Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options)
+{
+    auto context = open_context(port.name);
+    if (!context) {
+        return fail(context.error());
+    }
+    auto can = query_all_capabilities(**context);
+    if (!can) {
+        return fail(can.error().with_context(port.name));
+    }
+    AttachReport attach = attach_report_of(port, *can, options);
+    if (attach.mode == AttachMode::None) {
+        const PacingCapabilities pacing = can->pacing;
+        *can = {};
+        can->pacing = pacing;
+    }
+    return std::make_unique<Mlx5Backend>(std::move(*context), port, *can, std::move(attach), options.caps);
+}
+
+}    // namespace rdmaqos::mlx5

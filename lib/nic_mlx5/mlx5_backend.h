@@ -1,0 +1,32 @@
+// An mlx5 port as a Backend: DEVX commands on the daemon's own uverbs file for scheduling elements, and on the files of
+// clients for their queue pairs.
+//
+// A device that was reset or removed is dead for this backend: it says Removed, every later call fails with
+// DeviceGone, and what comes back is another device with a backend of its own.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "lib/nic/backend.h"
+#include "lib/nic_mlx5/element_tree.h"
+#include "lib/nic_mlx5/self_test.h"
+
+namespace rdmaqos::mlx5 {
+
+struct BackendOptions {
+    std::optional<AttachMode> forced_mode;    // empty: as the self-test says
+    Caps caps = Caps::Whole;
+    SelfTestOptions self_test;
+};
+
+// Opens the port's device and finds out how queue pairs of others can be attached; takes a second or so where the
+// self-test has to run. Errors: UnknownDevice (not there, or no mlx5), Unsupported (the kernel opens it without DEVX),
+// DeviceFailed.
+[[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options);
+
+// Whether libmlx5 drives the device.
+[[nodiscard]] bool is_mlx5(const DeviceInfo& port);
+
+}    // namespace rdmaqos::mlx5

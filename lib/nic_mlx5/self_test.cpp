@@ -1,0 +1,323 @@
+#include "lib/nic_mlx5/self_test.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/nic_mlx5/commands.h"
+#include "lib/nic_mlx5/context.h"
+#include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/self_test_cache.h"
+#include "lib/nic_mlx5/self_test_protocol.h"
+#include "lib/nic_mlx5/uverbs.h"
+
+extern char** environ;
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+constexpr timeval kPatience{10, 0};    // of a helper that has to open a device
+constexpr int kSocketOfHelper = 3;
+
+struct Element {
+    std::uint32_t handle = 0;
+    ObjectId id = kNoObject;
+};
+
+// The helper process; killed and reaped at the end.
+class Helper {
+public:
+    ~Helper()
+    {
+        socket_.reset();
+        if (pid_ > 0) {
+            kill(pid_, SIGKILL);
+            while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+            }
+        }
+    }
+
+    // The errno of what failed.
+    int start(const DeviceInfo& port, std::vector<std::string> command);
+    int to_rts();
+
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] const HelperHello& hello() const { return hello_; }
+
+private:
+    int receive_hello();
+
+    pid_t pid_ = 0;
+    UniqueFd socket_;
+    UniqueFd fd_;
+    HelperHello hello_;
+};
+
+int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
+{
+    int ends[2];
+    if (command.empty()) {
+        return ENOENT;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return errno;
+    }
+    socket_ = UniqueFd(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    command.insert(command.end(), {port.name, std::to_string(port.port), std::to_string(kSocketOfHelper)});
+    std::vector<char*> arguments;
+    for (auto& word : command) {
+        arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, theirs.get(), kSocketOfHelper);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t no_signals;
+    sigemptyset(&no_signals);
+    posix_spawnattr_setsigmask(&attributes, &no_signals);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    const int error = posix_spawn(&pid_, arguments.front(), &actions, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) {
+        pid_ = 0;
+        return error;
+    }
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
+    return receive_hello();
+}
+
+int Helper::receive_hello()
+{
+    iovec part{&hello_, sizeof(hello_)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    if (length != sizeof(hello_)) {
+        return length < 0 ? errno : EPIPE;
+    }
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+        fd_ = UniqueFd(fd);
+    }
+    return hello_.error != 0 ? hello_.error : fd_ ? 0 : EPROTO;
+}
+
+int Helper::to_rts()
+{
+    const auto request = HelperRequest::ReadyToSend;
+    std::int32_t error = 0;
+    if (send(socket_.get(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) {
+        return errno;
+    }
+    const ssize_t length = recv(socket_.get(), &error, sizeof(error), 0);
+    return length == sizeof(error) ? error : length < 0 ? errno : EPIPE;
+}
+
+class SelfTest {
+public:
+    SelfTest(const DeviceInfo& port, const SelfTestOptions& options) : port_(port), options_(options) {}
+
+    std::vector<SelfTestStep> run();
+
+private:
+    bool note(const char* name, bool passed, const Failure& failure, std::string remark);
+    bool note(const char* name, const Answer<void>& answer, std::string remark = {});
+    bool make_elements(const char* name, int fd, Element& root, Element& leaf);
+    void test_shared(const Element& leaf);
+    void test_state(QueuePairState state, ObjectId leaf, const char* attach, const char* detach);
+    void test_busy_leaf(const Element& leaf);
+    void test_foreign();
+    Answer<void> place(QueuePairState state, ObjectId leaf)
+    {
+        const auto& hello = helper_.hello();
+        return devx_modify(helper_.fd(), hello.handle, place_queue_pair(state, hello.number, leaf, kNoObject));
+    }
+
+    const DeviceInfo& port_;
+    const SelfTestOptions& options_;
+    Helper helper_;
+    int fd_ = -1;    // of our own context
+    QueuePairState state_ = QueuePairState::Init;    // of the helper's queue pair
+    std::vector<SelfTestStep> steps_;
+};
+
+bool SelfTest::note(const char* name, bool passed, const Failure& failure, std::string remark)
+{
+    steps_.push_back({name, passed, failure.sys_errno, failure.status, failure.syndrome, std::move(remark)});
+    return passed;
+}
+
+bool SelfTest::note(const char* name, const Answer<void>& answer, std::string remark)
+{
+    return note(name, answer.has_value(), answer ? Failure{} : answer.error(), std::move(remark));
+}
+
+bool SelfTest::make_elements(const char* name, int fd, Element& root, Element& leaf)
+{
+    for (Element* element : {&root, &leaf}) {
+        const bool is_leaf = element == &leaf;
+        const auto made = devx_create(fd, create_element(is_leaf ? ElementKind::Leaf : ElementKind::Node,
+                                                         is_leaf ? root.id : kNoObject, {}));
+        if (!made) {
+            return note(name, false, made.error(), is_leaf ? "a leaf" : "the root");
+        }
+        *element = {made->handle, ObjectId{made->id}};
+    }
+    return note(name, true, {}, {});
+}
+
+void SelfTest::test_state(QueuePairState state, ObjectId leaf, const char* attach, const char* detach)
+{
+    if (note(attach, place(state, leaf))) {
+        note(detach, place(state, kNoObject));
+    }
+}
+
+void SelfTest::test_shared(const Element& leaf)
+{
+    test_state(QueuePairState::Init, leaf.id, step::kAttachInit, step::kDetachInit);
+    const int error = helper_.to_rts();
+    if (!note(step::kReadyToSend, error == 0, Failure{error, 0, 0},
+              error == 0 ? "" : port_.link_up ? "not tested in RTS" : "not tested in RTS: the port is down")) {
+        return;
+    }
+    state_ = QueuePairState::Rts;
+    test_state(QueuePairState::Rts, leaf.id, step::kAttachRts, step::kDetachRts);
+}
+
+void SelfTest::test_busy_leaf(const Element& leaf)
+{
+    if (!place(state_, leaf.id)) {
+        return;    // refused above already
+    }
+    const auto destroyed = devx_destroy(fd_, leaf.handle);
+    note(step::kBusyLeaf, !destroyed, destroyed ? Failure{} : destroyed.error(),
+         destroyed ? "it was destroyed under its queue pair; rdma-qosd empties a leaf before it destroys it" : "");
+    static_cast<void>(place(state_, kNoObject));
+}
+
+void SelfTest::test_foreign()
+{
+    Element root;
+    Element leaf;
+    if (make_elements(step::kForeignElements, helper_.fd(), root, leaf) &&
+        note(step::kAttachForeign, place(state_, leaf.id))) {
+        static_cast<void>(place(state_, kNoObject));
+    }
+    for (const Element& element : {leaf, root}) {
+        if (element.id != kNoObject) {
+            static_cast<void>(devx_destroy(helper_.fd(), element.handle));
+        }
+    }
+}
+
+std::vector<SelfTestStep> SelfTest::run()
+{
+    auto context = open_context(port_.name);
+    if (!context) {
+        note(step::kElements, false, Failure{context.error().sys_errno, 0, 0}, context.error().message);
+        return std::move(steps_);
+    }
+    fd_ = (*context)->cmd_fd;
+    Element root;
+    Element leaf;
+    if (make_elements(step::kElements, fd_, root, leaf)) {
+        const int error = helper_.start(port_, options_.helper);
+        if (note(step::kHelper, error == 0, Failure{error, 0, 0}, error == 0 ? "" : "no answer is possible without it")) {
+            test_shared(leaf);
+            test_busy_leaf(leaf);
+            if (judge(steps_).mode != AttachMode::Shared) {
+                test_foreign();
+            }
+        }
+    }
+    // The elements go with the context; the queue pair is out of them.
+    return std::move(steps_);
+}
+
+const SelfTestStep* find(const std::vector<SelfTestStep>& steps, std::string_view name)
+{
+    const auto found = std::ranges::find(steps, name, &SelfTestStep::name);
+    return found == steps.end() ? nullptr : &*found;
+}
+
+std::string words(const SelfTestStep& step)
+{
+    return fmt::format("{}: {}{}{}", step.name, to_string(Failure{step.sys_errno, step.status, step.syndrome}),
+                       step.remark.empty() ? "" : "; ", step.remark);
+}
+
+}    // namespace
+
+AttachReport judge(std::vector<SelfTestStep> steps)
+{
+    const auto passed = [&](const char* name) {
+        const SelfTestStep* found = find(steps, name);
+        return found != nullptr && found->passed;
+    };
+    // Queue pairs are attached in RTS for the most part; INIT decides alone only where RTS could not be reached.
+    const bool in_rts = passed(step::kAttachRts) && passed(step::kDetachRts);
+    const bool in_init = passed(step::kAttachInit) && passed(step::kDetachInit);
+    const bool rts_tested = find(steps, step::kAttachRts) != nullptr;
+    AttachReport report;
+    if (in_rts || (in_init && !rts_tested)) {
+        report.mode = AttachMode::Shared;
+        report.reason = in_rts ? "the self-test attached another process's queue pair to a leaf of ours"
+                               : "the self-test attached another process's queue pair in INIT; RTS could not be tested";
+    } else if (passed(step::kAttachForeign)) {
+        report.mode = AttachMode::PerProcess;
+        report.reason = "the firmware lets a queue pair use leaves of its own process only (self-test)";
+    } else {
+        report.mode = AttachMode::None;
+        const auto failed = std::ranges::find(steps, false, &SelfTestStep::passed);
+        report.reason = failed == steps.end() ? std::string("the self-test could not be run")
+                                              : fmt::format("the self-test failed: {}", words(*failed));
+    }
+    report.steps = std::move(steps);
+    return report;
+}
+
+AttachReport run_self_test(const DeviceInfo& port, const SelfTestOptions& options)
+{
+    return judge(SelfTest(port, options).run());
+}
+
+AttachReport self_test(const DeviceInfo& port, const SelfTestOptions& options)
+{
+    const std::string key = self_test_key(port);
+    if (auto known = load_self_test(options.cache, key)) {
+        return *known;
+    }
+    AttachReport report = run_self_test(port, options);
+    log(LogLevel::Notice, {{"DEVICE", port.name}}, "{}: attach mode {}: {}", port.name, to_string(report.mode),
+        report.reason);
+    // A test that could not be run today says nothing about tomorrow.
+    if (find(report.steps, step::kAttachInit) != nullptr) {
+        if (const auto kept = save_self_test(options.cache, key, report); !kept) {
+            log(LogLevel::Warning, "the self-test's answer cannot be kept, it will run again: {}",
+                to_string(kept.error()));
+        }
+    }
+    return report;
+}
+
+}    // namespace rdmaqos::mlx5

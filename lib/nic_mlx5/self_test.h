@@ -1,0 +1,55 @@
+// Whether firmware lets a queue pair of one uverbs context use a leaf of another is not documented. The self-test finds
+// out on the device itself:
+//
+//     this process                                  helper process (no capabilities)
+//     root, leaf in a context of its own            queue pair in a context of its own, to INIT
+//     attach, detach by the helper's descriptor  <── descriptor, handle, number
+//                                               ──▶ to RTS (connected to itself)
+//     attach, detach again; destroy the leaf while the queue pair is in it
+//     if that was refused: root, leaf in the helper's context, attach there
+//
+// The answer depends on card, firmware and kernel, and is kept for them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lib/nic/backend.h"
+
+namespace rdmaqos::mlx5 {
+
+struct SelfTestOptions {
+    // Program and arguments of the helper; the device's name, the port and the number of a socket are appended. It
+    // calls self_test_client().
+    std::vector<std::string> helper;
+    // Where answers are kept; empty: nowhere.
+    std::filesystem::path cache;
+};
+
+// Runs it now. Never fails: what could not be tested is a step that says so, and mode none if nothing worked.
+[[nodiscard]] AttachReport run_self_test(const DeviceInfo& port, const SelfTestOptions& options);
+// From the cache, else run_self_test() and keep the answer.
+[[nodiscard]] AttachReport self_test(const DeviceInfo& port, const SelfTestOptions& options);
+
+// The mode that follows from the steps, with its reason. Pure.
+[[nodiscard]] AttachReport judge(std::vector<SelfTestStep> steps);
+
+// The names of the steps that judge() looks at.
+namespace step {
+constexpr const char* kElements = "create elements";
+constexpr const char* kHelper = "queue pair of another process";
+constexpr const char* kAttachInit = "attach in INIT";
+constexpr const char* kDetachInit = "detach in INIT";
+constexpr const char* kReadyToSend = "queue pair to RTS";
+constexpr const char* kAttachRts = "attach in RTS";
+constexpr const char* kDetachRts = "detach in RTS";
+constexpr const char* kBusyLeaf = "busy leaf refuses to be destroyed";
+constexpr const char* kForeignElements = "create elements in its context";
+constexpr const char* kAttachForeign = "attach to a leaf of its context";
+}    // namespace step
+
+// What the helper does; its exit status.
+[[nodiscard]] int self_test_client(const std::string& device, std::uint32_t port, int socket);
+
+}    // namespace rdmaqos::mlx5

@@ -1,0 +1,162 @@
+#include <cerrno>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "lib/nic_mlx5/element_tree.h"
+#include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/uverbs.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+struct Object {
+    std::uint32_t handle = 0;    // of our file
+    ObjectId id = kNoObject;
+    ElementKind kind = ElementKind::Node;
+};
+
+class SharedTree final : public ElementTree {
+public:
+    SharedTree(int fd, const Capabilities& advertised) : fd_(fd), advertised_(advertised) {}
+
+    Result<ElementHandle> create(const ElementRequest& request) override;
+    Result<void> modify(ElementHandle element, const ElementChange& change) override;
+    Result<ElementState> query(ElementHandle element) override;
+    Result<void> destroy(ElementHandle element) override;
+    Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file, std::optional<ElementHandle> requester,
+                               std::optional<ElementHandle> responder) override;
+    void placed(const std::shared_ptr<ClientFile>& /*file*/, std::uint32_t /*handle*/,
+                std::optional<ElementHandle> /*requester*/, std::optional<ElementHandle> /*responder*/) override
+    {
+    }
+
+private:
+    [[nodiscard]] Result<const Object*> find(ElementHandle element) const;
+    [[nodiscard]] Error no_room(Error error, ElementKind kind) const;
+
+    int fd_;
+    const Capabilities advertised_;
+    std::unordered_map<ElementHandle, Object> objects_;    // the handle is the firmware's id
+};
+
+Result<const Object*> SharedTree::find(ElementHandle element) const
+{
+    const auto found = objects_.find(element);
+    if (found == objects_.end()) {
+        return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
+    }
+    return &found->second;
+}
+
+// The advertised sizes are upper limits, shared with everybody else on the device.
+Error SharedTree::no_room(Error error, ElementKind kind) const
+{
+    if (error.code != ErrorCode::NoSpace) {
+        return error;
+    }
+    std::size_t leaves = 0;
+    for (const auto& [handle, object] : objects_) {
+        leaves += object.kind == ElementKind::Leaf ? 1 : 0;
+    }
+    error.message += fmt::format("; rdma-qosd has {} of {} elements and {} of {} leaves", objects_.size(),
+                                 advertised_.max_elements, leaves, advertised_.max_leaves);
+    return std::move(error).with_context(kind == ElementKind::Leaf ? "a leaf" : "a node");
+}
+
+Result<ElementHandle> SharedTree::create(const ElementRequest& request)
+{
+    ObjectId parent = kNoObject;
+    if (request.parent) {
+        const auto found = find(*request.parent);
+        if (!found) {
+            return fail(found.error());
+        }
+        parent = (*found)->id;
+    }
+    const auto created = devx_create(fd_, create_element(request.kind, parent, request.attributes));
+    if (!created) {
+        return fail(no_room(explain(Command::CreateElement, created.error()), request.kind));
+    }
+    const ElementHandle handle{created->id};
+    objects_.insert_or_assign(handle, Object{created->handle, ObjectId{created->id}, request.kind});
+    return handle;
+}
+
+Result<void> SharedTree::modify(ElementHandle element, const ElementChange& change)
+{
+    const auto found = find(element);
+    if (!found) {
+        return fail(found.error());
+    }
+    const Object& object = **found;
+    const auto answer = devx_modify(fd_, object.handle, modify_element(object.kind, object.id, change));
+    return answer ? Result<void>() : fail(explain(Command::ModifyElement, answer.error()));
+}
+
+Result<ElementState> SharedTree::query(ElementHandle element)
+{
+    const auto found = find(element);
+    if (!found) {
+        return fail(found.error());
+    }
+    const auto answer = devx_query(fd_, (*found)->handle, query_element((*found)->id), kQueryElementBytes);
+    if (!answer) {
+        return fail(explain(Command::QueryElement, answer.error()));
+    }
+    const ElementAnswer decoded = decode_element(*answer);
+    ElementState state{decoded.kind, std::nullopt, decoded.attributes};
+    if (decoded.parent != kNoObject) {
+        state.parent = ElementHandle{static_cast<std::uint32_t>(decoded.parent)};
+    }
+    return state;
+}
+
+Result<void> SharedTree::destroy(ElementHandle element)
+{
+    const auto found = find(element);
+    if (!found) {
+        return fail(found.error());
+    }
+    const auto answer = devx_destroy(fd_, (*found)->handle);
+    if (answer) {
+        objects_.erase(element);
+        return {};
+    }
+    // The kernel does not pass on why the firmware refused to destroy something.
+    const int error = answer.error().sys_errno;
+    if (error == EREMOTEIO || error == EINVAL) {
+        const auto state = query(element);
+        if (!state && state.error().sys_errno == ENOENT) {
+            objects_.erase(element);
+            return fail(state.error());
+        }
+        return fail(Error{ErrorCode::Busy, EBUSY, "the element still has children or queue pairs"});
+    }
+    return fail(explain(Command::DestroyElement, answer.error()));
+}
+
+Result<LeafIds> SharedTree::leaves_for(const std::shared_ptr<ClientFile>& /*file*/,
+                                       std::optional<ElementHandle> requester, std::optional<ElementHandle> responder)
+{
+    LeafIds ids;
+    for (const auto& [element, id] : {std::pair(requester, &ids.requester), {responder, &ids.responder}}) {
+        if (element) {
+            const auto found = find(*element);
+            if (!found) {
+                return fail(found.error());
+            }
+            *id = (*found)->id;
+        }
+    }
+    return ids;
+}
+
+}    // namespace
+
+std::unique_ptr<ElementTree> make_shared_tree(int fd, const Capabilities& advertised)
+{
+    return std::make_unique<SharedTree>(fd, advertised);
+}
+
+}    // namespace rdmaqos::mlx5
