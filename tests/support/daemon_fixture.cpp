@@ -217,6 +217,9 @@ Daemon::Daemon(DaemonOptions options)
     if (!options.devices.empty()) {
         command.insert(command.end(), {"--simulate", (root() / "devices.yaml").string()});
     }
+    if (options.host_devices) {
+        command.emplace_back("--host-devices");
+    }
     std::vector<std::string> environment;
     if (options.system_bus) {
         bus_ = std::make_unique<PrivateBus>(root());

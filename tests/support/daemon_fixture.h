@@ -63,6 +63,7 @@ struct DaemonOptions {
     std::string settings;    // text of rdma-qosd.yaml; empty: none
     bool system_bus = true;
     std::string program = RDMAQOS_DAEMON;
+    bool host_devices = false;    // those of the emulator that the test runs below; `devices` is empty then
 };
 
 extern const char* const kTwoLevelPolicy;

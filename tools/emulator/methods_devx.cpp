@@ -402,6 +402,18 @@ void modify_object(Context& context)
     context.call.out(kOut, answer_of(0));
 }
 
+std::uint64_t service_type_of(QueuePairType type)
+{
+    switch (type) {
+    case QueuePairType::Uc:
+        return qpc::kUnreliableConnection;
+    case QueuePairType::Ud:
+        return qpc::kUnreliableDatagram;
+    default:
+        return qpc::kReliableConnection;
+    }
+}
+
 void query_object(Context& context)
 {
     need_devx(context);
@@ -429,6 +441,9 @@ void query_object(Context& context)
     set(answer, at(kQpc, qpc::kState), kHardware[static_cast<std::size_t>(state)]);
     if (const auto* devx = std::get_if<DevxQueuePairData>(&object.data); devx != nullptr) {
         set(answer, at(kQpc, qpc::kServiceType), devx->service_type);
+    } else {
+        const auto& data = std::get<std::unique_ptr<QueuePairData>>(object.data);
+        set(answer, at(kQpc, qpc::kServiceType), service_type_of(data->type));
     }
     context.call.note("qpn", object.number);
     context.call.note("state", to_string(state));

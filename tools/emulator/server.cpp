@@ -486,10 +486,13 @@ void Server::plug(Device& device)
 
 void Server::reset(Device& device)
 {
+    // In this order: the firmware holds nothing any more when a program closes its file because of the event.
+    disappear(device);
+    device.firmware().reset();
     for (const auto& file : device.files()) {
         file->send(AsyncEvent::DeviceFatal, 0);
+        file->disassociate();
     }
-    unplug(device);
     plug(device);
 }
 
