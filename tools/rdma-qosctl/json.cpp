@@ -26,6 +26,7 @@ struct ToJson {
     Json operator()(const bus::Dict& value) const { return to_json(value); }
     Json operator()(const std::vector<bus::Dict>& value) const { return to_json(value); }
     Json operator()(const bus::Counts& value) const { return to_json(value); }
+    Json operator()(const bus::Triples& value) const { return value; }
     Json operator()(const bus::Unsupported&) const { return nullptr; }
 };
 
