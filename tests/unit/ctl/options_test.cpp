@@ -27,7 +27,8 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
     for (const char* command :
          {"check", "plan", "simulate", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
-          "show-config", "query-path", "reconcile", "verify", "request", "metrics", "monitor", "why"}) {
+          "show-config", "query-path", "reconcile", "verify", "request", "metrics", "monitor", "why",
+          "hardware-report"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -109,7 +110,7 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
 TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
 {
     for (const char* command : {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify",
-                                "request", "metrics", "monitor"}) {
+                                "request", "metrics", "monitor", "hardware-report"}) {
         const auto parsed = parse_command_line({"--root", "/nonexistent", command});
         const auto* invocation = std::get_if<Invocation>(&parsed);
         ASSERT_NE(invocation, nullptr) << command;
