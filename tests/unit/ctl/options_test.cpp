@@ -1,7 +1,13 @@
 #include "tools/rdma-qosctl/options.h"
 
+#include <iterator>
+#include <regex>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/golden.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -84,6 +90,20 @@ TEST(CommandLine, GlobalOptionsGoBeforeOrBehindTheCommand)
         EXPECT_EQ(invocation->colour, ColourChoice::Never);
         EXPECT_TRUE(invocation->run);
     }
+}
+
+// Whoever follows the checklist knows no better than to type what it says.
+TEST(CommandLine, TheHardwareChecklistNamesCommandsThatThereAre)
+{
+    const std::string text = rdmaqos::test::read_text(rdmaqos::test::source_dir() + "/docs/hardware-checklist.md");
+    const std::regex command("rdma-qosctl ([^`|;>#\n]*)");
+    std::size_t count = 0;
+    for (std::sregex_iterator found(text.begin(), text.end(), command), end; found != end; ++found, ++count) {
+        std::istringstream words((*found)[1].str());
+        const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+        EXPECT_TRUE(std::holds_alternative<Invocation>(parse_command_line(arguments))) << found->str();
+    }
+    EXPECT_GT(count, 10U);
 }
 
 // What is behind `--` belongs to the command that is run, even if it looks like ours.
