@@ -64,6 +64,8 @@ void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
 void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
 void write(bus::Writer& writer, const Capabilities& capabilities);
 void write(bus::Writer& writer, const CounterReading& reading);
+void write(bus::Writer& writer, const std::vector<SelfTestStep>& steps);
+void write(bus::Writer& writer, const std::vector<DeviceAttribute>& attributes);
 // The tree as the device has it, with the queue pairs in each leaf.
 void write_tree(bus::Writer& writer, const DeviceStatus& status);
 

@@ -295,6 +295,8 @@ void write(Writer& writer, const Capabilities& capabilities)
     if (capabilities.pacing.table_size != 0) {
         dict.set("pacing-table-size", capabilities.pacing.table_size);
     }
+    dict.set("pacing-burst", capabilities.pacing.burst);
+    dict.set("pacing-typical-packet", capabilities.pacing.typical_packet);
     dict.set("pacing-min-rate", kbps(capabilities.pacing.min_rate));
     dict.set("pacing-max-rate", kbps(capabilities.pacing.max_rate));
 }
@@ -306,6 +308,37 @@ void write(Writer& writer, const CounterReading& reading)
     dict.set("transmit-bytes", reading.counters.transmit_bytes);
     dict.set("receive-bytes", reading.counters.receive_bytes);
     dict.set("taken-at", static_cast<std::uint64_t>(taken_at.count()));
+}
+
+void write(Writer& writer, const std::vector<SelfTestStep>& steps)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& step : steps) {
+        DictWriter dict(writer);
+        dict.set("name", step.name);
+        dict.set("passed", step.passed);
+        if (step.sys_errno != 0) {
+            dict.set("errno", static_cast<std::uint32_t>(step.sys_errno));
+        }
+        if (step.status != 0) {
+            dict.set("status", step.status);
+        }
+        if (step.syndrome != 0) {
+            dict.set("syndrome", step.syndrome);
+        }
+        dict.set_text("remark", step.remark);
+    }
+    writer.close();
+}
+
+void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
+{
+    bus::Triples triples;
+    triples.reserve(attributes.size());
+    for (const auto& [name, value, meaning] : attributes) {
+        triples.push_back({name, value, meaning});
+    }
+    writer.put(triples);
 }
 
 void write_tree(Writer& writer, const DeviceStatus& status)

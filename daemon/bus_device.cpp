@@ -77,6 +77,17 @@ void get_capabilities(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writ
     write(writer, device_at(endpoint, bus, path).capabilities);
 }
 
+void get_self_test(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    write(writer, device_at(endpoint, bus, path).attach.steps);
+}
+
+void get_attributes(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+{
+    const auto& attributes = device_at(endpoint, bus, path).attributes;
+    write(writer, attributes ? *attributes : std::vector<DeviceAttribute>());
+}
+
 void get_tree(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
 {
     write_tree(writer, device_at(endpoint, bus, path));
@@ -95,12 +106,16 @@ constexpr auto kNetDev = [](Status status) { return status.info.netdev; };
 constexpr auto kPciAddress = [](Status status) { return status.info.pci_address; };
 constexpr auto kDriver = [](Status status) { return status.info.driver; };
 constexpr auto kFirmware = [](Status status) { return status.info.firmware; };
+constexpr auto kBoardId = [](Status status) { return status.info.board_id; };
+constexpr auto kVirtualFunction = [](Status status) { return status.info.virtual_function; };
+constexpr auto kBond = [](Status status) { return status.info.bond; };
 constexpr auto kLinkLayer = [](Status status) { return to_string(status.info.link_layer); };
 constexpr auto kLinkUp = [](Status status) { return status.info.link_up; };
 constexpr auto kLinkSpeed = [](Status status) { return status.info.link_speed.kbps(); };
 constexpr auto kState = [](Status status) { return to_string(status.state); };
 constexpr auto kReason = [](Status status) { return status.reason; };
 constexpr auto kAttachMode = [](Status status) { return to_string(status.attach.mode); };
+constexpr auto kAttachReason = [](Status status) { return status.attach.reason; };
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 
@@ -116,12 +131,18 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_PROPERTY("PCIAddress", "s", property<get<kPciAddress>>, 0, kConst),
     SD_BUS_PROPERTY("Driver", "s", property<get<kDriver>>, 0, kConst),
     SD_BUS_PROPERTY("Firmware", "s", property<get<kFirmware>>, 0, kConst),
+    SD_BUS_PROPERTY("BoardId", "s", property<get<kBoardId>>, 0, kConst),
+    SD_BUS_PROPERTY("VirtualFunction", "b", property<get<kVirtualFunction>>, 0, kConst),
+    SD_BUS_PROPERTY("Bond", "s", property<get<kBond>>, 0, kChanges),
     SD_BUS_PROPERTY("LinkLayer", "s", property<get<kLinkLayer>>, 0, kChanges),
     SD_BUS_PROPERTY("LinkUp", "b", property<get<kLinkUp>>, 0, kChanges),
     SD_BUS_PROPERTY("LinkSpeed", "t", property<get<kLinkSpeed>>, 0, kChanges),
     SD_BUS_PROPERTY("State", "s", property<get<kState>>, 0, kChanges),
     SD_BUS_PROPERTY("Reason", "s", property<get<kReason>>, 0, kChanges),
     SD_BUS_PROPERTY("AttachMode", "s", property<get<kAttachMode>>, 0, kChanges),
+    SD_BUS_PROPERTY("AttachReason", "s", property<get<kAttachReason>>, 0, kChanges),
+    SD_BUS_PROPERTY("SelfTest", "aa{sv}", property<get_self_test>, 0, kInvalidates),
+    SD_BUS_PROPERTY("Attributes", "a(sss)", property<get_attributes>, 0, kConst),
     SD_BUS_PROPERTY("Capabilities", "a{sv}", property<get_capabilities>, 0, kConst),
     SD_BUS_PROPERTY("ElementsUsed", "u", property<get<elements_used>>, 0, kChanges),
     SD_BUS_PROPERTY("ElementsFree", "u", property<get<elements_free>>, 0, kChanges),

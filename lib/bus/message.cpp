@@ -35,6 +35,7 @@ private:
     Result<Value> unsupported(char type, const char* contents);
     Result<std::vector<std::string>> texts();
     Result<Counts> counts();
+    Result<Triples> triples();
     Result<std::string> text();
 
     Result<void> enter(char type, const char* contents);
@@ -234,6 +235,31 @@ Result<Counts> Reader::counts()
     }
 }
 
+Result<Triples> Reader::triples()
+{
+    if (auto entered = enter('a', "(sss)"); !entered) {
+        return fail(std::move(entered).error());
+    }
+    const Scope scope(*this);
+    Triples result;
+    while (true) {
+        const auto next = more();
+        if (!next) {
+            return fail(next.error());
+        }
+        if (!*next) {
+            return result;
+        }
+        const char* first = nullptr;
+        const char* second = nullptr;
+        const char* third = nullptr;
+        if (const int got = sd_bus_message_read(message_, "(sss)", &first, &second, &third); got <= 0) {
+            return broken(got);
+        }
+        result.push_back({first, second, third});
+    }
+}
+
 Result<Value> Reader::array(const char* contents)
 {
     const std::string_view kind = contents;
@@ -254,6 +280,9 @@ Result<Value> Reader::array(const char* contents)
     }
     if (kind == "{st}") {
         return as_value(counts());
+    }
+    if (kind == "(sss)") {
+        return as_value(triples());
     }
     return unsupported('a', contents);
 }
@@ -503,6 +532,19 @@ void Writer::put(const Counts& counts)
         open('e', "st");
         put(name);
         put(count);
+        close();
+    }
+    close();
+}
+
+void Writer::put(const Triples& triples)
+{
+    open('a', "(sss)");
+    for (const auto& triple : triples) {
+        open('r', "sss");
+        for (const auto& text : triple) {
+            put(text);
+        }
         close();
     }
     close();

@@ -112,6 +112,7 @@ public:
     void put(const FileDescriptor& descriptor);
     void put(const std::vector<std::string>& texts);
     void put(const Counts& counts);
+    void put(const Triples& triples);
     void put(const Dict& dict);
     void put(const std::vector<Dict>& dicts);
     // Without a variant around it.

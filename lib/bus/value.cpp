@@ -82,6 +82,7 @@ std::string signature(const Value& value)
                           [](const Dict&) { return std::string("a{sv}"); },
                           [](const std::vector<Dict>&) { return std::string("aa{sv}"); },
                           [](const Counts&) { return std::string("a{st}"); },
+                          [](const Triples&) { return std::string("a(sss)"); },
                           [](const Unsupported& unsupported) { return unsupported.signature; },
                       },
                       value.data);

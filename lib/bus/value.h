@@ -1,6 +1,7 @@
 // D-Bus values as C++ values: what goes into and comes out of messages, so that nobody above lib/bus touches a message.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -53,8 +54,12 @@ private:
 // a{st}
 using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 
-// The types of our API: b y q u t i x d s o h as aa{sv} a{sv} a{st}. A received value of another type is Unsupported
-// (it keeps its signature, for the error message).
+// a(sss)
+using Triple = std::array<std::string, 3>;
+using Triples = std::vector<Triple>;
+
+// The types of our API: b y q u t i x d s o h as aa{sv} a{sv} a{st} a(sss). A received value of another type is
+// Unsupported (it keeps its signature, for the error message).
 struct Unsupported {
     std::string signature;
 
@@ -64,7 +69,7 @@ struct Unsupported {
 struct Value {
     using Variant = std::variant<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int32_t,
                                  std::int64_t, double, std::string, ObjectPath, FileDescriptor,
-                                 std::vector<std::string>, Dict, std::vector<Dict>, Counts, Unsupported>;
+                                 std::vector<std::string>, Dict, std::vector<Dict>, Counts, Triples, Unsupported>;
     Variant data;
 
     Value() = default;

@@ -69,6 +69,11 @@ struct TreeOptions {
 [[nodiscard]] Result<ExitStatus> tree(const Context& context, const TreeOptions& options);
 [[nodiscard]] Result<ExitStatus> levels(const Context& context);
 [[nodiscard]] Result<ExitStatus> devices(const Context& context, const std::string& device);
+struct HardwareReportOptions {
+    std::string device;    // empty: all
+    bool guids = false;    // in full
+};
+[[nodiscard]] Result<ExitStatus> hardware_report(const Context& context, const HardwareReportOptions& options);
 struct SessionFilter {
     std::string pid;      // empty: all
     std::string level;    // empty: all

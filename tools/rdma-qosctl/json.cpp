@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/net.h"
+#include "tools/rdma-qosctl/hardware_report.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -26,6 +27,7 @@ struct ToJson {
     Json operator()(const bus::Dict& value) const { return to_json(value); }
     Json operator()(const std::vector<bus::Dict>& value) const { return to_json(value); }
     Json operator()(const bus::Counts& value) const { return to_json(value); }
+    Json operator()(const bus::Triples& value) const { return value; }
     Json operator()(const bus::Unsupported&) const { return nullptr; }
 };
 
@@ -64,12 +66,46 @@ Json capabilities_json(const Capabilities& capabilities)
               {"responder-leaf", capabilities.responder_leaf},
               {"attachable", types_json(capabilities.attachable)},
               {"pacing", types_json(capabilities.pacing.supported_types)}};
+    json["pacing-burst"] = capabilities.pacing.burst;
+    json["pacing-typical-packet"] = capabilities.pacing.typical_packet;
     if (capabilities.pacing.table_size > 0) {
         json["pacing-table-size"] = capabilities.pacing.table_size;
     }
     set_rate(json, "pacing-min-rate", capabilities.pacing.min_rate);
     set_rate(json, "pacing-max-rate", capabilities.pacing.max_rate);
     return json;
+}
+
+Json self_test_json(const std::vector<SelfTestView>& steps)
+{
+    Json list = Json::array();
+    for (const auto& step : steps) {
+        Json json{{"name", step.name}, {"passed", step.passed}};
+        if (step.sys_errno != 0) {
+            json["errno"] = step.sys_errno;
+            json["errno-name"] = errno_name(step.sys_errno);
+        }
+        if (step.status != 0) {
+            json["status"] = step.status;
+        }
+        if (step.syndrome != 0) {
+            json["syndrome"] = step.syndrome;
+        }
+        set_text(json, "remark", step.remark);
+        list.push_back(std::move(json));
+    }
+    return list;
+}
+
+Json attributes_json(const std::vector<AttributeView>& attributes)
+{
+    Json list = Json::array();
+    for (const auto& attribute : attributes) {
+        Json json{{"name", attribute.name}, {"value", attribute.value}};
+        set_text(json, "meaning", attribute.meaning);
+        list.push_back(std::move(json));
+    }
+    return list;
 }
 
 Json device_json(const DeviceView& device)
@@ -82,10 +118,14 @@ Json device_json(const DeviceView& device)
     set_text(json, "pci-address", device.pci_address);
     set_text(json, "driver", device.driver);
     set_text(json, "firmware", device.firmware);
+    set_text(json, "board-id", device.board_id);
+    json["virtual-function"] = device.virtual_function;
+    set_text(json, "bond", device.bond);
     set_text(json, "link-layer", device.link_layer);
     json["link-up"] = device.link_up;
     json["link-speed"] = device.link_speed.kbps();
     json["attach-mode"] = device.attach_mode;
+    set_text(json, "attach-reason", device.attach_reason);
     json["capabilities"] = capabilities_json(device.capabilities);
     json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
     json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
@@ -93,6 +133,29 @@ Json device_json(const DeviceView& device)
     json["findings"] = device.findings;
     json["failures"] = device.failures;
     json["statistics"] = to_json(device.statistics);
+    return json;
+}
+
+Json report_json(const HardwareReport& report, const DeviceView& device)
+{
+    Json json{{"device", device.key()}};
+    set_text(json, "driver", device.driver);
+    set_text(json, "board-id", device.board_id);
+    set_text(json, "firmware", device.firmware);
+    set_text(json, "pci-address", device.pci_address);
+    json["virtual-function"] = device.virtual_function;
+    json["in-bond"] = !device.bond.empty();
+    json["node-guid"] = report.guid(device.node_guid);
+    json["port-guid"] = report.guid(device.port_guid);
+    set_text(json, "link-layer", device.link_layer);
+    json["link-up"] = device.link_up;
+    json["link-speed"] = device.link_speed.kbps();
+    json["state"] = device.state;
+    json["attach-mode"] = device.attach_mode;
+    set_text(json, "attach-reason", device.attach_reason);
+    json["self-test"] = self_test_json(device.self_test);
+    json["capabilities"] = capabilities_json(device.capabilities);
+    json["attributes"] = attributes_json(device.attributes);
     return json;
 }
 
@@ -328,9 +391,22 @@ Json devices_json(const std::vector<const DeviceView*>& devices)
 {
     Json list = Json::array();
     for (const auto* device : devices) {
-        list.push_back(device_json(*device));
+        Json json = device_json(*device);
+        json["self-test"] = self_test_json(device->self_test);
+        json["attributes"] = attributes_json(device->attributes);
+        list.push_back(std::move(json));
     }
     return {{"devices", std::move(list)}};
+}
+
+Json hardware_report_json(const HardwareReport& report)
+{
+    Json list = Json::array();
+    for (const auto& device : report.devices) {
+        list.push_back(report_json(report, device));
+    }
+    return {{"rdma-qosd", report.daemon},     {"rdma-qosctl", report.host.program}, {"kernel", report.host.kernel},
+            {"machine", report.host.machine}, {"guids-masked", report.masked},      {"devices", std::move(list)}};
 }
 
 Json sessions_json(const std::vector<SessionView>& sessions)

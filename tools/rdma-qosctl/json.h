@@ -19,6 +19,7 @@ namespace rdmaqos::ctl {
 
 using Json = nlohmann::ordered_json;
 
+struct HardwareReport;
 struct SimulationReport;
 
 // Indented, with a line feed; broken UTF-8 is replaced.
@@ -36,6 +37,7 @@ struct SimulationReport;
 [[nodiscard]] Json status_json(const World& world, const std::vector<Problem>& problems);
 [[nodiscard]] Json levels_json(const std::vector<bus::Dict>& levels);
 [[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices);
+[[nodiscard]] Json hardware_report_json(const HardwareReport& report);
 [[nodiscard]] Json sessions_json(const std::vector<SessionView>& sessions);
 // One entry for each device; `busy` is empty or parallel to `devices`.
 [[nodiscard]] Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector<BusyRates>& busy);

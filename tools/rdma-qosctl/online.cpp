@@ -64,6 +64,18 @@ TreeElementView to_tree_element(const bus::Dict& dict)
     return element;
 }
 
+SelfTestView to_self_test(const bus::Dict& dict)
+{
+    SelfTestView step;
+    step.name = text_of(dict, "name");
+    step.passed = flag_of(dict, "passed");
+    step.sys_errno = static_cast<int>(std::min<std::uint64_t>(number_of(dict, "errno"), INT32_MAX));
+    step.status = static_cast<std::uint8_t>(std::min<std::uint64_t>(number_of(dict, "status"), UINT8_MAX));
+    step.syndrome = small_number_of(dict, "syndrome");
+    step.remark = text_of(dict, "remark");
+    return step;
+}
+
 OwnerView to_owner(const bus::Dict& dict)
 {
     OwnerView owner;
@@ -173,6 +185,8 @@ Capabilities to_capabilities(const bus::Dict& dict)
     capabilities.attachable = types_of(dict, "attachable");
     capabilities.pacing.supported_types = types_of(dict, "pacing");
     capabilities.pacing.table_size = small_number_of(dict, "pacing-table-size");
+    capabilities.pacing.burst = flag_of(dict, "pacing-burst");
+    capabilities.pacing.typical_packet = flag_of(dict, "pacing-typical-packet");
     capabilities.pacing.min_rate = rate_of(dict, "pacing-min-rate");
     capabilities.pacing.max_rate = rate_of(dict, "pacing-max-rate");
     return capabilities;
@@ -189,12 +203,22 @@ DeviceView to_device(const bus::Dict& properties)
     device.pci_address = text_of(properties, "PCIAddress");
     device.driver = text_of(properties, "Driver");
     device.firmware = text_of(properties, "Firmware");
+    device.board_id = text_of(properties, "BoardId");
+    device.virtual_function = flag_of(properties, "VirtualFunction");
+    device.bond = text_of(properties, "Bond");
     device.link_layer = text_of(properties, "LinkLayer");
     device.link_up = flag_of(properties, "LinkUp");
     device.link_speed = rate_of(properties, "LinkSpeed").value_or(Bandwidth{});
     device.state = text_of(properties, "State");
     device.reason = text_of(properties, "Reason");
     device.attach_mode = text_of(properties, "AttachMode");
+    device.attach_reason = text_of(properties, "AttachReason");
+    for (const auto& step : dicts_of(properties, "SelfTest")) {
+        device.self_test.push_back(to_self_test(step));
+    }
+    for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
+        device.attributes.push_back({name, value, meaning});
+    }
     device.capabilities = to_capabilities(value_of<bus::Dict>(properties, "Capabilities"));
     device.elements_used = small_number_of(properties, "ElementsUsed");
     device.elements_free = small_number_of(properties, "ElementsFree");

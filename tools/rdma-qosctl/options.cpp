@@ -33,6 +33,7 @@ struct Options {
     HoldOptions hold;
     SimulateOptions simulate;
     SessionFilter sessions;
+    HardwareReportOptions hardware_report;
     TreeOptions tree;
     std::string device;
     bool fail_on_problems = false;
@@ -65,6 +66,7 @@ private:
     void add_simulate();
     void add_show_config();
     void add_views();
+    void add_hardware_report();
     void add_device_commands();
     void add_path_commands();
     void add_request();
@@ -104,6 +106,7 @@ Parser::Parser()
     add_simulate();
     add_show_config();
     add_views();
+    add_hardware_report();
     add_device_commands();
     add_path_commands();
     add_request();
@@ -254,6 +257,19 @@ void Parser::add_views()
                 "  rdma-qosctl monitor\n"
                 "  rdma-qosctl monitor --json | jq .text",
                 [](const Context& context) { return monitor(context); });
+}
+
+void Parser::add_hardware_report()
+{
+    CLI::App* command = add_command(
+        "hardware-report", "Print all that is known of the cards, to be sent with a question or a bug report",
+        "  rdma-qosctl hardware-report >report.txt\n"
+        "  rdma-qosctl hardware-report mlx5_0 --json\n"
+        "  rdma-qosctl hardware-report --guids            with the whole GUIDs, not the vendor's part alone",
+        [options = options_](const Context& context) { return hardware_report(context, options->hardware_report); });
+    command->add_option("DEVICE", options_->hardware_report.device,
+                        "Name, name/port, netdev or PCI address; none: all");
+    command->add_flag("--guids", options_->hardware_report.guids, "Show GUIDs in full");
 }
 
 void Parser::add_device_commands()

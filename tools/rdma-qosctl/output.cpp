@@ -33,12 +33,6 @@ std::string_view escape(Style style)
     return "";
 }
 
-std::size_t width(std::string_view text)
-{
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
-}
-
 bool is_set(const char* variable)
 {
     const char* value = std::getenv(variable);
@@ -46,6 +40,30 @@ bool is_set(const char* variable)
 }
 
 }    // namespace
+
+std::size_t display_width(std::string_view text)
+{
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t columns)
+{
+    std::vector<std::string> lines{""};
+    while (!text.empty()) {
+        const auto end = text.find(' ');
+        const std::string_view word = text.substr(0, end);
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+        if (lines.back().empty()) {
+            lines.back() = word;
+        } else if (display_width(lines.back()) + 1 + display_width(word) <= columns) {
+            lines.back() += fmt::format(" {}", word);
+        } else {
+            lines.emplace_back(word);
+        }
+    }
+    return lines;
+}
 
 Colour choose_colour(ColourChoice choice, int fd)
 {
@@ -83,9 +101,9 @@ std::string Table::render(Colour colour) const
 {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        std::size_t widest = width(columns_[i].title);
+        std::size_t widest = display_width(columns_[i].title);
         for (const auto& row : rows_) {
-            widest = std::max(widest, width(row[i].text));
+            widest = std::max(widest, display_width(row[i].text));
         }
         widths.push_back(widest);
     }
@@ -94,7 +112,7 @@ std::string Table::render(Colour colour) const
         std::string line;
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             const Cell cell = cell_of(i);
-            const std::string padding(widths[i] - width(cell.text), ' ');
+            const std::string padding(widths[i] - display_width(cell.text), ' ');
             const bool right = columns_[i].align == Align::Right;
             const bool last = i + 1 == columns_.size();
             line += right ? padding : "";
@@ -122,11 +140,11 @@ std::string Fields::render(Colour colour) const
 {
     std::size_t widest = 0;
     for (const auto& field : fields_) {
-        widest = std::max(widest, width(field.label));
+        widest = std::max(widest, display_width(field.label));
     }
     std::string text;
     for (const auto& field : fields_) {
-        text += fmt::format("{}:{}{}{}\n", field.label, std::string(widest - width(field.label), ' '), kGap,
+        text += fmt::format("{}:{}{}{}\n", field.label, std::string(widest - display_width(field.label), ' '), kGap,
                             styled(field.value, field.style, colour));
     }
     return text;

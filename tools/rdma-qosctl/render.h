@@ -41,10 +41,25 @@ using BusyRates = std::map<std::string, Bandwidth>;
 // render_devices.cpp
 [[nodiscard]] std::string render_devices(const std::vector<DeviceView>& devices, Colour colour);
 [[nodiscard]] std::string render_device(const DeviceView& device, Colour colour);
+[[nodiscard]] std::string describe_scheduling(const Capabilities& capabilities);
+[[nodiscard]] std::string describe_attachable(const Capabilities& capabilities);
+[[nodiscard]] std::string describe_pacing(const PacingCapabilities& pacing);
 // `busy` null: without its column. Of a class with many principals `principals_shown` are drawn; 0: all.
 [[nodiscard]] std::string render_device_tree(const DeviceView& device, const BusyRates* busy,
                                              std::size_t principals_shown, Colour colour);
 [[nodiscard]] Style style_of_state(std::string_view state);
+
+// render_attributes.cpp
+// A heading for each structure, then a line for each attribute of it; long values and meanings go on below.
+[[nodiscard]] std::string render_attributes(const std::vector<AttributeView>& attributes, Colour colour);
+// A line for each step: whether it passed, what the device answered, what that means.
+[[nodiscard]] std::string render_self_test(const std::vector<SelfTestView>& steps, Colour colour);
+// "EREMOTEIO"; a number that has no name: "errno 4711"
+[[nodiscard]] std::string errno_name(int number);
+
+// hardware_report.cpp
+struct HardwareReport;
+[[nodiscard]] std::string render_hardware_report(const HardwareReport& report, Colour colour);
 
 // render_status.cpp
 [[nodiscard]] std::string render_status(const World& world, const std::vector<Problem>& problems, Colour colour);

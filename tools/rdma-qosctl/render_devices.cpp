@@ -27,6 +27,8 @@ std::string join_types(const std::set<QueuePairType>& types)
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
+}    // namespace
+
 std::string describe_scheduling(const Capabilities& capabilities)
 {
     if (!capabilities.scheduling) {
@@ -37,6 +39,11 @@ std::string describe_scheduling(const Capabilities& capabilities)
                        capabilities.shares ? fmt::format("shares 1 to {}", capabilities.max_share) : "no shares",
                        capabilities.rate_caps ? "rate caps" : "no rate caps",
                        capabilities.responder_leaf ? "; own leaf for RDMA READ responses" : "");
+}
+
+std::string describe_attachable(const Capabilities& capabilities)
+{
+    return join_types(capabilities.attachable);
 }
 
 std::string describe_pacing(const PacingCapabilities& pacing)
@@ -51,7 +58,29 @@ std::string describe_pacing(const PacingCapabilities& pacing)
     if (pacing.min_rate && pacing.max_rate) {
         text += fmt::format("; {} to {}", to_string(*pacing.min_rate), to_string(*pacing.max_rate));
     }
+    if (pacing.burst) {
+        text += pacing.typical_packet ? "; burst and packet size" : "; burst size";
+    }
     return text;
+}
+
+namespace {
+
+// What a function that is not the card's own, or that shares its port, can and cannot promise.
+std::string describe_function(const DeviceView& device)
+{
+    return device.virtual_function ? "virtual function: what the host allows its port holds above this tree" : "";
+}
+
+std::string describe_bond(const DeviceView& device)
+{
+    return device.bond.empty() ? "" : fmt::format("in {}: a queue pair may leave by any port of the bond", device.bond);
+}
+
+std::string describe_attach(const DeviceView& device)
+{
+    return device.attach_reason.empty() ? device.attach_mode
+                                        : fmt::format("{}: {}", device.attach_mode, device.attach_reason);
 }
 
 // The tree as the renderer takes it: only the number of queue pairs is known, so theirs are made up.
@@ -134,11 +163,14 @@ std::string render_device(const DeviceView& device, Colour colour)
     fields.add("PCI address", device.pci_address);
     fields.add("driver", device.driver);
     fields.add("firmware", device.firmware);
+    fields.add("board id", device.board_id);
+    fields.add("function", describe_function(device));
+    fields.add("bond", describe_bond(device));
     fields.add("node GUID", to_string(Guid{device.node_guid}));
     fields.add("port GUID", to_string(Guid{device.port_guid}));
-    fields.add("attach mode", device.attach_mode);
+    fields.add("attach mode", describe_attach(device));
     fields.add("scheduling", describe_scheduling(device.capabilities));
-    fields.add("attachable", join_types(device.capabilities.attachable));
+    fields.add("attachable", describe_attachable(device.capabilities));
     fields.add("pacing", describe_pacing(device.capabilities.pacing));
     fields.add("elements", fmt::format("{} used, {} free", device.elements_used, device.elements_free));
     fields.add("leaves", fmt::format("{} used, {} free", device.leaves_used, device.leaves_free));
@@ -153,6 +185,13 @@ std::string render_device(const DeviceView& device, Colour colour)
     }
     for (const auto& failure : device.failures) {
         text += fmt::format("{} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
+    }
+    if (!device.self_test.empty()) {
+        text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, colour),
+                            render_self_test(device.self_test, colour));
+    }
+    if (!device.attributes.empty()) {
+        text += "\n" + render_attributes(device.attributes, colour);
     }
     return text;
 }

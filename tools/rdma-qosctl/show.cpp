@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/utsname.h>
 
 #include "lib/base/text.h"
 #include "lib/model/solver.h"
 #include "tools/rdma-qosctl/commands.h"
+#include "tools/rdma-qosctl/hardware_report.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/problems.h"
@@ -41,6 +43,15 @@ Result<std::vector<const DeviceView*>> choose(const World& world, const std::str
     }
     chosen.push_back(*device);
     return chosen;
+}
+
+HostView this_host()
+{
+    utsname names{};
+    if (uname(&names) != 0) {
+        return {"not known", "", RDMAQOS_VERSION};
+    }
+    return {names.release, names.machine, RDMAQOS_VERSION};
 }
 
 }    // namespace
@@ -135,6 +146,22 @@ Result<ExitStatus> devices(const Context& context, const std::string& device)
         print(device.empty() ? render_devices(world->devices, context.colour)
                              : render_device(*chosen->front(), context.colour));
     }
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> hardware_report(const Context& context, const HardwareReportOptions& options)
+{
+    const auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto chosen = choose(*world, options.device);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    const auto report = make_hardware_report(this_host(), world->manager.version, *chosen,
+                                             options.guids ? Guids::Shown : Guids::Masked);
+    print(context.json ? to_text(hardware_report_json(report)) : render_hardware_report(report, context.colour));
     return ExitStatus::Ok;
 }
 

@@ -37,6 +37,23 @@ struct TreeElementView {
     bool draining = false;
 };
 
+// One step of the test by which the attach mode was found. Of the answer, 0: there was none.
+struct SelfTestView {
+    std::string name;
+    bool passed = false;
+    int sys_errno = 0;
+    std::uint8_t status = 0;
+    std::uint32_t syndrome = 0;
+    std::string remark;
+};
+
+// One thing the device says of itself, in words; the meaning may be empty.
+struct AttributeView {
+    std::string name;
+    std::string value;
+    std::string meaning;
+};
+
 struct DeviceView {
     std::string name;
     std::uint32_t port = 1;
@@ -46,12 +63,18 @@ struct DeviceView {
     std::string pci_address;
     std::string driver;
     std::string firmware;
+    std::string board_id;
+    bool virtual_function = false;
+    std::string bond;    // the bonding netdev it is in; empty: none
     std::string link_layer;
     bool link_up = false;
     Bandwidth link_speed;
     std::string state;
     std::string reason;
     std::string attach_mode;
+    std::string attach_reason;
+    std::vector<SelfTestView> self_test;      // empty: there was nothing to test
+    std::vector<AttributeView> attributes;    // in the device's order
     Capabilities capabilities;
     std::uint32_t elements_used = 0;
     std::uint32_t elements_free = 0;

@@ -237,6 +237,12 @@ TEST_F(Manager, ShowsItsDevices)
     EXPECT_EQ(text_of(device, "State"), "ready");
     EXPECT_EQ(text_of(device, "LinkSpeed"), "100000000");
     EXPECT_EQ(text_of(device, "AttachMode"), "shared");
+    EXPECT_EQ(text_of(device, "AttachReason"), "a simulated device");
+    EXPECT_EQ(*device.find("SelfTest"), Value(std::vector<Dict>()));
+    EXPECT_EQ(*device.find("Attributes"), Value(bus::Triples()));
+    EXPECT_EQ(*device.find("BoardId"), Value(""));
+    EXPECT_EQ(*device.find("VirtualFunction"), Value(false));
+    EXPECT_EQ(*device.find("Bond"), Value(""));
     EXPECT_EQ(text_of(*device.find("Capabilities")->as<Dict>(), "max-leaves"), "256");
     std::vector<std::string> paths;
     for (const auto& element : *device.find("Tree")->as<std::vector<Dict>>()) {

@@ -22,7 +22,7 @@ Dict some_dict(int depth);
 
 Value some_value(int depth)
 {
-    switch (*rc::gen::inRange(0, depth > 0 ? 13 : 10)) {
+    switch (*rc::gen::inRange(0, depth > 0 ? 14 : 11)) {
     case 0:
         return Value(*rc::gen::arbitrary<bool>());
     case 1:
@@ -49,13 +49,20 @@ Value some_value(int depth)
     case 9:
         return Value(ObjectPath{"/org/rdmaqos1/session/" + std::to_string(*rc::gen::inRange(0, 1000))});
     case 10: {
+        Triples triples;
+        for (int count = *rc::gen::inRange(0, 4); count > 0; --count) {
+            triples.push_back({valid_text(), valid_text(), valid_text()});
+        }
+        return Value(triples);
+    }
+    case 11: {
         Counts counts;
         for (int count = *rc::gen::inRange(0, 4); count > 0; --count) {
             counts.emplace_back(valid_text(), *rc::gen::arbitrary<std::uint64_t>());
         }
         return Value(counts);
     }
-    case 11: {
+    case 12: {
         std::vector<Dict> dicts;
         for (int count = *rc::gen::inRange(0, 3); count > 0; --count) {
             dicts.push_back(some_dict(depth - 1));

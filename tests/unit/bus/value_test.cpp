@@ -23,6 +23,7 @@ TEST(Value, NamesItsSignature)
         {Value(Dict{}), "a{sv}"},
         {Value(std::vector<Dict>{}), "aa{sv}"},
         {Value(Counts{}), "a{st}"},
+        {Value(Triples{}), "a(sss)"},
         {Value(Unsupported{"(ii)"}), "(ii)"},
     };
     for (const auto& [value, expected] : cases) {

@@ -112,10 +112,11 @@ TEST(Json, EveryKindOfValue)
                                 {"a{sv}", bus::Dict{}},
                                 {"aa{sv}", std::vector<bus::Dict>{bus::Dict{}}},
                                 {"a{st}", bus::Counts{{"n", 7}}},
+                                {"triples", bus::Triples{{"a", "b", "c"}}},
                                 {"?", bus::Unsupported{"(ii)"}}});
     EXPECT_EQ(to_line(to_json(all)),
               R"({"b":true,"y":1,"q":2,"u":3,"t":18446744073709551615,"i":-4,"x":-5,"d":0.5,"s":"text","o":"/x",)"
-              R"("as":["a","b"],"a{sv}":{},"aa{sv}":[{}],"a{st}":{"n":7},"?":null})"
+              R"("as":["a","b"],"a{sv}":{},"aa{sv}":[{}],"a{st}":{"n":7},"triples":[["a","b","c"]],"?":null})"
               "\n");
 }
 

@@ -16,12 +16,25 @@ bus::Dict device_properties(const std::string& name, std::uint32_t port)
                  {"NodeGUID", std::uint64_t{0x10}},
                  {"NetDev", "ens" + std::to_string(port)},
                  {"PCIAddress", "0000:3b:00." + std::to_string(port)},
+                 {"BoardId", "MT_0000000359"},
+                 {"VirtualFunction", true},
+                 {"Bond", "bond0"},
+                 {"AttachReason", "because"},
+                 {"SelfTest", std::vector<bus::Dict>{dict({{"name", "create"}, {"passed", true}}),
+                                                     dict({{"name", "attach"},
+                                                           {"passed", false},
+                                                           {"errno", 121U},
+                                                           {"status", std::uint8_t{3}},
+                                                           {"syndrome", 7U},
+                                                           {"remark", "refused"}})}},
+                 {"Attributes", bus::Triples{{"max_qp", "131072", "many"}, {"max_ee", "unsupported", ""}}},
                  {"LinkUp", true},
                  {"LinkSpeed", std::uint64_t{100'000'000}},
                  {"State", "ready"},
                  {"Capabilities", dict({{"scheduling", true},
                                         {"max-leaves", 256U},
                                         {"attachable", std::vector<std::string>{"rc", "raw-packet", "newtype"}},
+                                        {"pacing-burst", true},
                                         {"pacing-min-rate", std::uint64_t{1000}}})},
                  {"Tree", std::vector<bus::Dict>{dict({{"path", "/"}, {"kind", "node"}, {"draining", false}}),
                                                  dict({{"path", "/a"},
@@ -45,6 +58,23 @@ TEST(Online, Device)
     EXPECT_EQ(device.capabilities.attachable, (std::set{QueuePairType::Rc, QueuePairType::RawPacket}));
     EXPECT_EQ(device.capabilities.pacing.min_rate, Bandwidth::from_mbps(1));
     EXPECT_FALSE(device.capabilities.pacing.max_rate.has_value());
+    EXPECT_TRUE(device.capabilities.pacing.burst);
+    EXPECT_FALSE(device.capabilities.pacing.typical_packet);
+    EXPECT_EQ(device.board_id, "MT_0000000359");
+    EXPECT_TRUE(device.virtual_function);
+    EXPECT_EQ(device.bond, "bond0");
+    EXPECT_EQ(device.attach_reason, "because");
+    ASSERT_EQ(device.self_test.size(), 2U);
+    EXPECT_TRUE(device.self_test[0].passed);
+    EXPECT_EQ(device.self_test[0].sys_errno, 0);
+    EXPECT_FALSE(device.self_test[1].passed);
+    EXPECT_EQ(device.self_test[1].sys_errno, 121);
+    EXPECT_EQ(device.self_test[1].status, 3);
+    EXPECT_EQ(device.self_test[1].syndrome, 7U);
+    EXPECT_EQ(device.self_test[1].remark, "refused");
+    ASSERT_EQ(device.attributes.size(), 2U);
+    EXPECT_EQ(device.attributes[0].meaning, "many");
+    EXPECT_EQ(device.attributes[1].value, "unsupported");
     ASSERT_EQ(device.tree.size(), 2U);
     EXPECT_FALSE(device.tree[0].share.has_value());
     EXPECT_EQ(device.tree[1].kind, ElementKind::Leaf);
@@ -56,10 +86,12 @@ TEST(Online, Device)
 
 TEST(Online, MissingAndMistypedPropertiesCountAsAbsent)
 {
-    const DeviceView device = to_device(dict({{"Name", 7U}, {"Port", "one"}, {"Tree", "?"}, {"LinkSpeed", true}}));
+    const DeviceView device = to_device(dict({{"Name", 7U}, {"Port", "one"}, {"Tree", "?"}, {"LinkSpeed", true}, {"Attributes", "?"}}));
     EXPECT_EQ(device.name, "");
     EXPECT_EQ(device.port, 0U);
     EXPECT_TRUE(device.tree.empty());
+    EXPECT_TRUE(device.attributes.empty());
+    EXPECT_TRUE(device.self_test.empty());
     EXPECT_TRUE(device.link_speed.is_zero());
     EXPECT_EQ(number_of(dict({{"n", -1}}), "n"), 0U);
 }

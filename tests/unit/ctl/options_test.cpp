@@ -1,7 +1,13 @@
 #include "tools/rdma-qosctl/options.h"
 
+#include <iterator>
+#include <regex>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/golden.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -27,7 +33,8 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
     for (const char* command :
          {"check", "plan", "simulate", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
-          "show-config", "query-path", "reconcile", "verify", "request", "metrics", "monitor", "why"}) {
+          "show-config", "query-path", "reconcile", "verify", "request", "metrics", "monitor", "why",
+          "hardware-report"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -85,6 +92,20 @@ TEST(CommandLine, GlobalOptionsGoBeforeOrBehindTheCommand)
     }
 }
 
+// Whoever follows the checklist knows no better than to type what it says.
+TEST(CommandLine, TheHardwareChecklistNamesCommandsThatThereAre)
+{
+    const std::string text = rdmaqos::test::read_text(rdmaqos::test::source_dir() + "/docs/hardware-checklist.md");
+    const std::regex command("rdma-qosctl ([^`|;>#\n]*)");
+    std::size_t count = 0;
+    for (std::sregex_iterator found(text.begin(), text.end(), command), end; found != end; ++found, ++count) {
+        std::istringstream words((*found)[1].str());
+        const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+        EXPECT_TRUE(std::holds_alternative<Invocation>(parse_command_line(arguments))) << found->str();
+    }
+    EXPECT_GT(count, 10U);
+}
+
 // What is behind `--` belongs to the command that is run, even if it looks like ours.
 TEST(CommandLine, RequestLeavesItsCommandAlone)
 {
@@ -109,7 +130,7 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
 TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
 {
     for (const char* command : {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify",
-                                "request", "metrics", "monitor"}) {
+                                "request", "metrics", "monitor", "hardware-report"}) {
         const auto parsed = parse_command_line({"--root", "/nonexistent", command});
         const auto* invocation = std::get_if<Invocation>(&parsed);
         ASSERT_NE(invocation, nullptr) << command;

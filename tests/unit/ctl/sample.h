@@ -98,6 +98,42 @@ inline DeviceView sample_device(const std::string& name)
     return device;
 }
 
+// A virtual function of a card in a bond, which refused one step of its self-test.
+inline DeviceView sample_hardware()
+{
+    DeviceView device = sample_device("mlx5_0");
+    device.driver = "mlx5";
+    device.board_id = "MT_0000000359";
+    device.virtual_function = true;
+    device.bond = "bond-storage";
+    device.netdev = "enx1070fdaa0000";
+    device.reason = "create /customer: no space";
+    device.attach_mode = "per-process";
+    device.attach_reason = "the device refuses the leaf of another process (port enx1070fdaa0000 in bond-storage)";
+    device.capabilities.pacing.burst = true;
+    device.self_test = {
+        {"create a leaf", true, 0, 0, 0, ""},
+        {"attach in INIT", false, 121, 3, 0x51c00a,
+         "a queue pair of one process may not use the leaf of another, so each process gets a tree of its own, "
+         "seen from 1070:fd03:00aa:0001"},
+        {"detach", false, 4711, 0, 0, ""},
+    };
+    device.attributes = {
+        {"orig_attr.fw_ver", "22.31.1014", "what the self-test found holds for this firmware"},
+        {"orig_attr.node_guid", "0x1070fd0300aa0000", ""},
+        {"orig_attr.sys_image_guid", "0x1070FD0300AA0FFE", "devices with the same one are functions of one card"},
+        {"comp_mask", "none", ""},
+        {"completion_timestamp_mask", "0x7fffffffffffffff", ""},
+        {"orig_attr.device_cap_flags",
+         "BAD_PKEY_CNTR, BAD_QKEY_CNTR, AUTO_PATH_MIG, CHANGE_PHY_PORT, PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, "
+         "RC_RNR_NAK_GEN, MEM_WINDOW",
+         ""},
+        {"packet_pacing_caps.qp_rate_limit_min", "not stated",
+         "lowest `max-rate` of a queue pair that pacing can hold, as far as the device says, which some do not"},
+    };
+    return device;
+}
+
 inline SessionView sample_session_rpc()
 {
     SessionView session;

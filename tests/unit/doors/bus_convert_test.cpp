@@ -277,6 +277,34 @@ TEST(Answers, AGrantHasOnlyTheKeysThatApply)
                                         "reason s"}));
 }
 
+TEST(Answers, AStepOfTheSelfTestHasOnlyWhatWasSet)
+{
+    const test::LoneBus lone;
+    const std::vector<SelfTestStep> steps{{"create a leaf", true, 0, 0, 0, ""},
+                                          {"attach in INIT", false, 121, 3, 0x51c00a, "the leaf is not ours"}};
+    const auto message = lone.written([&](bus::Writer& writer) { write(writer, steps); });
+    const auto dicts = bus::read_dicts(message.get());
+    ASSERT_TRUE(dicts);
+    const std::vector<Dict> expected{dict_of({{"name", "create a leaf"}, {"passed", true}}),
+                                     dict_of({{"name", "attach in INIT"},
+                                              {"passed", false},
+                                              {"errno", std::uint32_t{121}},
+                                              {"status", std::uint8_t{3}},
+                                              {"syndrome", std::uint32_t{0x51c00a}},
+                                              {"remark", "the leaf is not ours"}})};
+    EXPECT_EQ(*dicts, expected);
+}
+
+TEST(Answers, AttributesAreTriples)
+{
+    const test::LoneBus lone;
+    const std::vector<DeviceAttribute> attributes{{"max_qp", "131072", "many"}, {"max_ee", "unsupported", ""}};
+    const auto message = lone.written([&](bus::Writer& writer) { write(writer, attributes); });
+    const auto read = bus::read_value(message.get());
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, Value(bus::Triples{{"max_qp", "131072", "many"}, {"max_ee", "unsupported", ""}}));
+}
+
 TEST(Answers, ARefusedQueuePairSaysWhy)
 {
     const test::LoneBus lone;
