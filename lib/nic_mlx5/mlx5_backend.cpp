@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/log.h"
+#include "lib/nic_mlx5/attributes.h"
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/context.h"
 #include "lib/nic_mlx5/errors.h"
@@ -102,7 +103,7 @@ public:
     DeviceInfo info() const override;
     Capabilities capabilities() const override { return capabilities_; }
     AttachReport attach_report() const override { return attach_; }
-    std::vector<DeviceAttribute> attributes() const override { return {}; }
+    std::vector<DeviceAttribute> attributes() const override;
 
     Result<ElementHandle> create_element(const ElementRequest& request) override { return tree_->create(request); }
     Result<void> modify_element(ElementHandle element, const ElementChange& change) override
@@ -153,6 +154,13 @@ Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, const Capabilities& c
                                                    : make_shared_tree(context_->cmd_fd, capabilities_)),
       owners_(info_.name), events_(*context_)
 {
+}
+
+std::vector<DeviceAttribute> Mlx5Backend::attributes() const
+{
+    ibv_device_attr_ex attributes{};
+    return ibv_query_device_ex(context_.get(), nullptr, &attributes) == 0 ? describe(attributes)
+                                                                           : std::vector<DeviceAttribute>();
 }
 
 DeviceInfo Mlx5Backend::info() const

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "lib/mlx5/prm.h"
 #include "lib/nic_mlx5/uverbs.h"
-#include "tests/support/daemon_fixture.h"
-#include "tests/support/emulated.h"
+#include "tests/nic_mlx5/program.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -18,105 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-constexpr const char* kThreeClasses = R"(version: 1
-qos-levels:
-  - {name: DEFAULT, sl: 0}
-  - {name: rpc, schedule: {share: 60, max-rate: 40Gbps, fair-by: process}}
-  - {name: bulk, schedule: {share: 20}}
-  - {name: storage, schedule: {share: 7, max-rate: 25Gbps}}
-)";
-
-constexpr const char* kPlaceOf[] = {"rate 0 share 1 < rate 40000 share 60 < root", "rate 0 share 20 < root",
-                                    "rate 25000 share 7 < root"};
-constexpr const char* kLevels[] = {"rpc", "bulk", "storage"};
-
-DaemonOptions on_emulator(const std::string& policy = kThreeClasses, const std::string& settings = "")
-{
-    DaemonOptions options;
-    options.policy = policy;
-    options.settings = settings;
-    options.system_bus = false;
-    options.host_devices = true;
-    return options;
-}
-
-bus::Dict level(const char* name)
-{
-    bus::Dict dict;
-    dict.set("level", name);
-    dict.set("device", "mlx5_0");
-    return dict;
-}
-
-// An RDMA program: a context, queue pairs, a session.
-class Program {
-public:
-    explicit Program(const Daemon& daemon, const char* level_name = "bulk") : client_(daemon.direct())
-    {
-        if (!open_world(&world_)) {
-            throw std::runtime_error("no world");
-        }
-        auto registered = register_session(client_, level(level_name));
-        if (!registered) {
-            throw std::runtime_error(to_string(registered.error()));
-        }
-        session_ = registered->path;
-    }
-    ~Program()
-    {
-        for (auto* queue_pair : queue_pairs_) {
-            ibv_destroy_qp(queue_pair);
-        }
-        if (world_.context != nullptr) {
-            ibv_destroy_cq(world_.cq);
-            ibv_dealloc_pd(world_.pd);
-            ibv_close_device(world_.context);
-        }
-    }
-    Program(const Program&) = delete;
-    Program& operator=(const Program&) = delete;
-
-    ibv_qp* make(ibv_qp_type type, ibv_qp_state state = IBV_QPS_RTS)
-    {
-        ibv_qp* made = qp_in_state(&world_, type, state);
-        if (made == nullptr) {
-            throw std::runtime_error("no queue pair");
-        }
-        queue_pairs_.push_back(made);
-        return made;
-    }
-    bus::Dict attach(const bus::Dict& request)
-    {
-        auto results = test::attach(client_, session_, {request});
-        if (!results) {
-            throw std::runtime_error(to_string(results.error()));
-        }
-        return results->at(0);
-    }
-    bus::Dict attach(ibv_qp* queue_pair) { return attach(request_for(world_, queue_pair)); }
-    Result<void> detach(std::uint32_t number)
-    {
-        auto reply = client_.call(session_, bus::names::kSession, "Detach",
-                                  {bus::Value("mlx5_0"), bus::Value(number)});
-        return reply ? Result<void>() : fail(reply.error());
-    }
-    void destroy(ibv_qp* queue_pair)
-    {
-        std::erase(queue_pairs_, queue_pair);
-        ASSERT_EQ(ibv_destroy_qp(queue_pair), 0);
-    }
-
-    [[nodiscard]] world& here() { return world_; }
-    [[nodiscard]] bus::Client& client() { return client_; }
-    [[nodiscard]] const std::string& session() const { return session_; }
-
-private:
-    bus::Client client_;
-    world world_{};
-    std::string session_;
-    std::vector<ibv_qp*> queue_pairs_;
-};
 
 std::string error_of(const bus::Dict& result)
 {
@@ -130,46 +31,74 @@ std::string place_of(std::uint32_t number)
     return found == all.end() ? "absent" : found->second;
 }
 
+// A queue pair as UCX makes it: no verb knows it. The handle is that of its DEVX object.
+struct DevxQueuePair {
+    std::uint32_t handle = 0;
+    std::uint32_t number = 0;
+};
+
+DevxQueuePair make_devx(const world& here)
+{
+    mlx5::Mailbox command(mlx5::prm::kQpc / 8 + 232);
+    set(command, mlx5::prm::kOpcode, mlx5::prm::CreateQp);
+    const auto created = mlx5::devx_create(here.context->cmd_fd, command);
+    if (!created) {
+        throw std::runtime_error(mlx5::to_string(created.error()));
+    }
+    const DevxQueuePair made{created->handle, created->id & 0xffffff};
+    for (const auto opcode : {mlx5::prm::Rst2Init, mlx5::prm::Init2Rtr, mlx5::prm::Rtr2Rts}) {
+        mlx5::Mailbox step(mlx5::prm::kQpc / 8 + 232);
+        set(step, mlx5::prm::kOpcode, opcode);
+        set(step, mlx5::prm::kQpn, made.number);
+        if (const auto done = mlx5::devx_modify(here.context->cmd_fd, made.handle, step); !done) {
+            throw std::runtime_error(mlx5::to_string(done.error()));
+        }
+    }
+    return made;
+}
+
+bus::Dict request_for(const world& here, const DevxQueuePair& queue_pair)
+{
+    bus::Dict dict;
+    dict.set("device", "mlx5_0");
+    dict.set("number", queue_pair.number);
+    dict.set("handle", queue_pair.handle);
+    dict.set("type", "devx");
+    dict.set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(dup(here.context->cmd_fd))});
+    return dict;
+}
+
 TEST(Mlx5Daemon, FourProcessesThreeClassesEveryType)
 {
-    const Daemon daemon(on_emulator());
-    int pipe_ends[2];
-    ASSERT_EQ(pipe(pipe_ends), 0);
-    std::vector<std::unique_ptr<Child>> children;
+    constexpr std::size_t kOfProgram = 6;
+    Daemon daemon(on_emulator());
+    Processes processes;
     for (int process = 0; process < 4; ++process) {
-        children.push_back(std::make_unique<Child>([&] {
-            for (int of = 0; of < 3; ++of) {
+        processes.start([&](const Processes::Say& say) {
+            for (std::uint32_t of = 0; of < 3; ++of) {
                 auto* program = new Program(daemon, kLevels[of]);
                 std::vector<std::uint32_t> numbers;
                 for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET}) {
-                    ibv_qp* made = program->make(type);
-                    const auto result = program->attach(made);
-                    if (error_of(result) != "absent") {
-                        fprintf(stderr, "attach: %s\n", text_of(result, "reason").c_str());
-                        _exit(1);
-                    }
-                    numbers.push_back(made->qp_num);
+                    numbers.push_back(program->join(type));
                 }
-                ibv_qp* in_init = program->make(IBV_QPT_RC, IBV_QPS_INIT);
-                program->attach(in_init);
-                numbers.push_back(in_init->qp_num);
+                numbers.push_back(program->join(IBV_QPT_RC, IBV_QPS_INIT));
+                const auto devx = make_devx(program->here());
+                const auto result = program->attach(request_for(program->here(), devx));
+                if (text_of(result, "error") != "absent") {
+                    throw std::runtime_error(text_of(result, "reason"));
+                }
+                numbers.push_back(devx.number);
                 for (const std::uint32_t number : numbers) {
-                    const std::uint32_t message[] = {static_cast<std::uint32_t>(of), number};
-                    if (write(pipe_ends[1], message, sizeof(message)) != sizeof(message)) {
-                        _exit(1);
-                    }
+                    say(number << 2 | of);
                 }
             }
-            pause();
-        }));
+        });
     }
-    close(pipe_ends[1]);
     std::map<std::uint32_t, std::string> expected;
-    for (int i = 0; i < 4 * 3 * 5; ++i) {
-        std::uint32_t message[2];
-        ASSERT_EQ(read(pipe_ends[0], message, sizeof(message)), static_cast<ssize_t>(sizeof(message)));
-        expected[message[1]] = kPlaceOf[message[0]];
+    for (const std::uint32_t said : processes.hear(4 * 3 * kOfProgram)) {
+        expected[said >> 2] = kPlaceOf[said & 3];
     }
+    EXPECT_EQ(expected.size(), 4 * 3 * kOfProgram);
     EXPECT_EQ(places(emulated_device()), expected);
     // A class that is fair by process has a leaf for each, the others one.
     std::set<std::uint32_t> leaves;
@@ -179,11 +108,33 @@ TEST(Mlx5Daemon, FourProcessesThreeClassesEveryType)
     }
     EXPECT_EQ(leaves.size(), 4U + 1 + 1);
 
-    children.clear();    // killed
+    processes.kill_all();
     EXPECT_TRUE(eventually([] { return emulated_device().at("files") == 1; }));
     EXPECT_TRUE(emulated_device().at("queue-pairs").empty());
     EXPECT_EQ(emulated_device().at("leaked"), 0);
-    close(pipe_ends[0]);
+}
+
+TEST(Mlx5Daemon, AReloadWritesWhatChangedAndNothingElse)
+{
+    Daemon daemon(on_emulator());
+    Program program(daemon, "rpc");
+    program.join(IBV_QPT_RC);
+    Trace trace;
+    auto client = daemon.direct();
+    const auto reload = [&] { return client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}); };
+    ASSERT_TRUE(reload().has_value());
+    EXPECT_THAT(trace.writes(daemon.process().pid()), ::testing::IsEmpty());
+
+    trace.clear();
+    std::string policy = kThreeClasses;
+    policy.replace(policy.find("share: 20"), 9, "share: 30");
+    daemon.dir().write("etc/rdma-qos/policy.yaml", policy);
+    ASSERT_TRUE(reload().has_value());
+    const auto writes = trace.writes(daemon.process().pid());
+    ASSERT_EQ(writes.size(), 1U) << nlohmann::json(writes).dump(2);
+    EXPECT_EQ(writes[0].at("method"), "devx-object.modify");
+    EXPECT_EQ(writes[0].at("fields").at("bw-share"), 30);
+    EXPECT_FALSE(writes[0].at("fields").contains("max-average-bw"));
 }
 
 TEST(Mlx5Daemon, StatesAreToldApart)

@@ -1,0 +1,260 @@
+// An RDMA program of a test: a context of libibverbs, queue pairs, a session of rdma-qosd.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support/daemon_fixture.h"
+#include "tests/support/emulated.h"
+
+namespace rdmaqos::test {
+
+// Three classes that can be told apart by what the device knows of them.
+constexpr const char* kThreeClasses = R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, schedule: {share: 60, max-rate: 40Gbps, fair-by: process}}
+  - {name: bulk, schedule: {share: 20}}
+  - {name: storage, schedule: {share: 7, max-rate: 25Gbps}}
+)";
+constexpr const char* kLevels[] = {"rpc", "bulk", "storage"};
+constexpr const char* kPlaceOf[] = {"rate 0 share 1 < rate 40000 share 60 < root", "rate 0 share 20 < root",
+                                    "rate 25000 share 7 < root"};
+
+inline DaemonOptions on_emulator(const std::string& policy = kThreeClasses, const std::string& settings = "")
+{
+    DaemonOptions options;
+    options.policy = policy;
+    options.settings = settings;
+    options.devices.clear();
+    options.system_bus = false;
+    options.host_devices = true;
+    return options;
+}
+
+class Program {
+public:
+    explicit Program(const Daemon& daemon, const char* level = "bulk") : client_(daemon.direct())
+    {
+        if (!open_world(&world_)) {
+            throw std::runtime_error("no world");
+        }
+        bus::Dict request;
+        request.set("level", level);
+        request.set("device", "mlx5_0");
+        auto registered = register_session(client_, request);
+        if (!registered) {
+            throw std::runtime_error(to_string(registered.error()));
+        }
+        session_ = registered->path;
+    }
+    ~Program()
+    {
+        for (auto* queue_pair : queue_pairs_) {
+            ibv_destroy_qp(queue_pair);
+        }
+        if (world_.context != nullptr) {
+            ibv_destroy_cq(world_.cq);
+            ibv_dealloc_pd(world_.pd);
+            ibv_close_device(world_.context);
+        }
+    }
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    ibv_qp* make(ibv_qp_type type, ibv_qp_state state = IBV_QPS_RTS)
+    {
+        ibv_qp* made = qp_in_state(&world_, type, state);
+        if (made == nullptr) {
+            throw std::runtime_error("no queue pair");
+        }
+        queue_pairs_.push_back(made);
+        return made;
+    }
+    void destroy(ibv_qp* queue_pair)
+    {
+        std::erase(queue_pairs_, queue_pair);
+        ASSERT_EQ(ibv_destroy_qp(queue_pair), 0);
+    }
+    bus::Dict attach(const bus::Dict& request)
+    {
+        auto results = test::attach(client_, session_, {request});
+        if (!results) {
+            throw std::runtime_error(to_string(results.error()));
+        }
+        return results->at(0);
+    }
+    bus::Dict attach(ibv_qp* queue_pair) { return attach(request_for(world_, queue_pair)); }
+    // Makes and attaches; throws if that is refused.
+    std::uint32_t join(ibv_qp_type type, ibv_qp_state state = IBV_QPS_RTS)
+    {
+        ibv_qp* made = make(type, state);
+        const bus::Dict result = attach(made);
+        if (text_of(result, "error") != "absent") {
+            throw std::runtime_error(text_of(result, "reason"));
+        }
+        return made->qp_num;
+    }
+    Result<void> detach(std::uint32_t number)
+    {
+        auto reply = client_.call(session_, bus::names::kSession, "Detach",
+                                  {bus::Value("mlx5_0"), bus::Value(number)});
+        return reply ? Result<void>() : fail(reply.error());
+    }
+    Result<void> set_rate(std::uint32_t number, const bus::Dict& rate)
+    {
+        auto reply = client_.call(session_, bus::names::kSession, "SetRate",
+                                  {bus::Value("mlx5_0"), bus::Value(number), bus::Value(rate)});
+        return reply ? Result<void>() : fail(reply.error());
+    }
+
+    [[nodiscard]] world& here() { return world_; }
+    [[nodiscard]] bus::Client& client() { return client_; }
+    [[nodiscard]] const std::string& session() const { return session_; }
+
+private:
+    bus::Client client_;
+    world world_{};
+    std::string session_;
+    std::vector<ibv_qp*> queue_pairs_;
+};
+
+// Processes, each a forked copy of the test that makes programs, says numbers, and waits to be killed.
+class Processes {
+public:
+    using Say = std::function<void(std::uint32_t)>;
+
+    Processes()
+    {
+        if (pipe2(ends_, O_CLOEXEC) != 0) {
+            throw std::runtime_error("pipe");
+        }
+    }
+    ~Processes() { close(ends_[0]); }
+    Processes(const Processes&) = delete;
+    Processes& operator=(const Processes&) = delete;
+
+    Child& start(const std::function<void(const Say&)>& body)
+    {
+        children_.push_back(std::make_unique<Child>([&] {
+            try {
+                body([this](std::uint32_t number) {
+                    if (write(ends_[1], &number, sizeof(number)) != sizeof(number)) {
+                        _exit(1);
+                    }
+                });
+            } catch (const std::exception& error) {
+                fprintf(stderr, "a program failed: %s\n", error.what());
+                _exit(1);
+            }
+            while (true) {
+                pause();
+            }
+        }));
+        return *children_.back();
+    }
+    // What was said, this many numbers; fewer if all have ended.
+    std::vector<std::uint32_t> hear(std::size_t count)
+    {
+        if (ends_[1] >= 0) {
+            close(ends_[1]);
+            ends_[1] = -1;
+        }
+        std::vector<std::uint32_t> numbers(count);
+        std::size_t got = 0;
+        while (got < count && read(ends_[0], &numbers[got], sizeof(numbers[got])) == sizeof(numbers[got])) {
+            ++got;
+        }
+        numbers.resize(got);
+        return numbers;
+    }
+    void kill_all() { children_.clear(); }
+
+private:
+    int ends_[2] = {-1, -1};
+    std::vector<std::unique_ptr<Child>> children_;
+};
+
+// The calls the emulator sees from now on, in the order they end.
+class Trace {
+public:
+    Trace() : child_({RDMAQOS_EMULATOR, "trace", "--json"}, {}, dir_.path() / "trace")
+    {
+        // It is listening once it shows a call of ours.
+        if (!open_world(&marker_) || !eventually([this] { mark(); return !lines().empty(); })) {
+            throw std::runtime_error("no trace");
+        }
+        start_ = settled();
+    }
+    ~Trace() { close_world(&marker_); }
+
+    // All calls since the construction or the last clear(), without this object's own.
+    std::vector<nlohmann::json> calls()
+    {
+        const std::size_t end = settled();
+        std::vector<nlohmann::json> result;
+        const auto all = lines();
+        for (std::size_t i = start_; i < end; ++i) {
+            if (!is_marker(all[i])) {
+                result.push_back(all[i]);
+            }
+        }
+        return result;
+    }
+    // Those of the daemon that write to the device: commands on objects.
+    std::vector<nlohmann::json> writes(pid_t daemon)
+    {
+        auto all = calls();
+        std::erase_if(all, [daemon](const nlohmann::json& call) {
+            const std::string method = call.at("method");
+            return call.at("pid") != daemon || !method.starts_with("devx-object.") || method == "devx-object.query";
+        });
+        return all;
+    }
+    void clear() { start_ = settled(); }
+
+private:
+    void mark()
+    {
+        ibv_port_attr attributes{};
+        static_cast<void>(ibv_query_port(marker_.context, 1, &attributes));
+    }
+    [[nodiscard]] static bool is_marker(const nlohmann::json& call)
+    {
+        return call.at("pid") == getpid() && call.at("method") == "device.query-port";
+    }
+    // A call of ours that is seen has all earlier ones before it.
+    std::size_t settled()
+    {
+        const auto markers = [this] {
+            const auto all = lines();
+            return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_marker));
+        };
+        const std::size_t before = markers();
+        mark();
+        if (!eventually([&] { return markers() > before; })) {
+            throw std::runtime_error("the trace has stopped");
+        }
+        return lines().size();
+    }
+    [[nodiscard]] std::vector<nlohmann::json> lines() const
+    {
+        std::ifstream file(dir_.path() / "trace");
+        std::vector<nlohmann::json> all;
+        for (std::string line; std::getline(file, line);) {
+            auto json = nlohmann::json::parse(line, nullptr, false);
+            if (!json.is_discarded() && json.contains("method")) {
+                all.push_back(std::move(json));
+            }
+        }
+        return all;
+    }
+
+    TempDir dir_;
+    Child child_;
+    world marker_{};
+    std::size_t start_ = 0;
+};
+
+}    // namespace rdmaqos::test
