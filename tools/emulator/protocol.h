@@ -20,6 +20,16 @@
 //     Done {value}                 ->   the call returns: 0 or errno
 //
 // Either end that closes early ends the call: EIO for the caller.
+//
+// Who closes the last descriptor of a file waits until all that it held is destroyed, as in the kernel. Whether it is the
+// last one only the emulator can see, so a close is a conversation as well. It begins with a CallHeader of another magic
+// and two descriptors: the conversation's end, and a copy of the file's.
+//
+//     emulator                          closer
+//                                       closes its own descriptor
+//                                  <-   a byte
+//     closes the copy: if that was the last one, destroys everything
+//     closes its end               ->   close() returns
 #pragma once
 
 #include <cstddef>
@@ -32,7 +42,8 @@ constexpr const char* kDirectoryVariable = "RDMA_QOS_EMULATOR";
 constexpr unsigned kMajor = 231;
 constexpr unsigned kFirstMinor = 192;
 
-constexpr std::uint32_t kCallMagic = 0x52514531;    // "RQE1"
+constexpr std::uint32_t kCallMagic = 0x52514531;     // "RQE1"
+constexpr std::uint32_t kCloseMagic = 0x52514543;    // "RQEC"
 // The kernel's limit is a page; it bounds a call's message.
 constexpr std::size_t kMaxIoctl = 4096;
 // Memory that is sent along, so that most calls need no Read.

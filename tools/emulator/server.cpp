@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -79,7 +80,8 @@ struct Message {
     std::vector<std::uint8_t> bytes;
     Caller caller;
     std::vector<UniqueFd> fds;
-    bool whole = false;
+    bool whole = false;      // a call
+    bool closes = false;     // the beginning of a close
 };
 
 Message receive(int socket)
@@ -113,12 +115,32 @@ Message receive(int socket)
             message.caller.uid = credentials.uid;
         }
     }
-    message.whole = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-                    message.length >= static_cast<ssize_t>(sizeof(message.header)) &&
-                    message.header.magic == kCallMagic && message.fds.size() == 1;
+    const bool complete = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+                          message.length >= static_cast<ssize_t>(sizeof(message.header));
+    message.whole = complete && message.header.magic == kCallMagic && message.fds.size() == 1;
+    message.closes = complete && message.header.magic == kCloseMagic && message.fds.size() == 2;
     message.bytes.resize(message.whole ? static_cast<std::size_t>(message.length) - sizeof(message.header) : 0);
     message.caller.thread = message.header.thread;
     return message;
+}
+
+// Of a last close: what went with the file.
+CallRecord record_of(UverbsFile& file, const UverbsFile::Closed& closed, std::chrono::steady_clock::time_point started)
+{
+    CallRecord record;
+    record.device = file.device().name();
+    record.file = file.number();
+    record.caller.pid = file.opener();
+    record.method = "last-close";
+    std::int64_t objects = 0;
+    for (const auto& [type, count] : closed.objects) {
+        record.notes.push_back({std::string(to_string(type)), static_cast<std::int64_t>(count)});
+        objects += static_cast<std::int64_t>(count);
+    }
+    record.notes.insert(record.notes.begin(), {"objects", objects});
+    record.notes.push_back({"leaked", static_cast<std::int64_t>(closed.leaked)});
+    record.ends(started);
+    return record;
 }
 
 void refuse_call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vector<std::uint8_t> bytes)
@@ -128,6 +150,13 @@ void refuse_call(UniqueFd reply, const Caller& caller, std::uint64_t address, st
     } catch (const Failure&) {
         // It was not even well-formed, and has been told so.
     }
+}
+
+// Nobody has a descriptor of its other end any more.
+bool is_hung_up(int socket)
+{
+    pollfd look{socket, 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & POLLHUP) != 0;
 }
 
 pid_t peer_of(int socket)
@@ -147,7 +176,7 @@ Server::Server(const ServerOptions& options)
     if (!epoll_ || !wakeup_) {
         give_up("epoll");
     }
-    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr});
+    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr, UniqueFd()});
     begin_sysfs(directory_ / "sys");
     for (const auto& device : devices_) {
         appear(device);
@@ -214,12 +243,12 @@ void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shar
         chmod(path.c_str(), mode) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
         give_up(path);
     }
-    add_peer({kind, std::move(fd), device, nullptr});
+    add_peer({kind, std::move(fd), device, nullptr, UniqueFd()});
 }
 
 void Server::add_peer(Peer peer)
 {
-    const int fd = peer.file ? peer.file->socket() : peer.fd.get();
+    const int fd = peer.kind == Peer::Kind::File ? peer.file->socket() : peer.fd.get();
     const bool wakes_all = peer.kind == Peer::Kind::Wakeup;
     {
         const std::lock_guard lock(mutex_);
@@ -293,7 +322,7 @@ void Server::loop()
     }
 }
 
-void Server::handle(const Peer& peer)
+void Server::handle(Peer& peer)
 {
     switch (peer.kind) {
     case Peer::Kind::DeviceListener:
@@ -308,6 +337,9 @@ void Server::handle(const Peer& peer)
     }
     case Peer::Kind::File:
         take_call(peer.file);
+        break;
+    case Peer::Kind::Closing:
+        descriptor_closed(peer);
         break;
     case Peer::Kind::Netlink:
         if (answer_netlink(peer.fd.get(), devices_)) {
@@ -335,12 +367,12 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
     if (listener.kind == Peer::Kind::ControlListener) {
         serve_control(*this, std::move(fd));    // as long as the client likes: this thread is his
     } else if (listener.kind == Peer::Kind::NetlinkListener) {
-        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr});
+        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr, UniqueFd()});
     } else {
         const pid_t opener = peer_of(fd.get());
         const auto file = std::make_shared<UverbsFile>(listener.device, std::move(fd), next_file_++, opener);
         listener.device->add(file);
-        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file});
+        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file, UniqueFd()});
     }
 }
 
@@ -356,6 +388,9 @@ void Server::take_call(const std::shared_ptr<UverbsFile>& file)
     }
     if (!message.whole) {
         arm(file->socket());
+        if (message.closes) {
+            add_peer({Peer::Kind::Closing, std::move(message.fds[0]), nullptr, file, std::move(message.fds[1])});
+        }
         return;
     }
     const Caller caller = message.caller;
@@ -399,7 +434,12 @@ void Server::run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Ca
     ++calls_;
     const auto started = std::chrono::steady_clock::now();
     caller.traced = trace_.is_watched();
-    CallRecord record{file->device().name(), file->number(), caller, "malformed", {}, EINVAL, 0};
+    CallRecord record;
+    record.device = file->device().name();
+    record.file = file->number();
+    record.caller = caller;
+    record.method = "malformed";
+    record.error = EINVAL;
     try {
         Call call(std::move(reply), caller, address, std::move(bytes));
         try {
@@ -410,21 +450,31 @@ void Server::run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Ca
             record.error = EIO;
         }
         record.notes = call.take_notes();
-        record.microseconds =
-            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - started).count();
+        record.ends(started);
         if (caller.traced) {
             trace_.show(record);    // before the caller goes on, so that lines are in order
         }
         call.finish(record.error);
     } catch (const Failure&) {
         if (caller.traced) {
+            record.ends(started);
             trace_.show(record);
         }
     }
 }
 
+void Server::descriptor_closed(Peer& closing)
+{
+    remove_peer(closing.fd.get());
+    closing.copy.reset();
+    if (is_hung_up(closing.file->socket())) {
+        closing.file->add_closer(std::move(closing.fd));
+    }
+}
+
 void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
 {
+    const auto started = std::chrono::steady_clock::now();
     while (file->calls > 0 && !ending_) {
         std::this_thread::sleep_for(1ms);
     }
@@ -433,7 +483,12 @@ void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
     while (std::chrono::steady_clock::now() < until && !ending_) {
         std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(delay, 10ms));
     }
-    file->device().remove(file.get(), file->close());
+    const UverbsFile::Closed closed = file->close();
+    file->device().remove(file.get(), closed.leaked);
+    if (trace_.is_watched()) {
+        trace_.show(record_of(*file, closed, started));
+    }
+    file->release_closers();
 }
 
 // ---- what happens to devices ----

@@ -334,6 +334,31 @@ EXPORT int access(const char* path, int mode)
     return real(path, mode);
 }
 
+// ---- closing ----
+
+namespace {
+
+// Found before the program starts: it closes descriptors between fork and exec, where looking for a symbol could wait for
+// ever for a lock of a thread that is not there.
+int (*next_close)(int) = nullptr;
+
+__attribute__((constructor)) void find_close()
+{
+    next_close = next<decltype(&close)>("close");
+}
+
+}    // namespace
+
+// The last one blocks until the emulator has destroyed everything. That of a process that ends does not, and other
+// ways to close (close_range, dup2 over a descriptor) do not either.
+EXPORT int close(int fd)
+{
+    if (next_close == nullptr) {
+        find_close();
+    }
+    return index_of_descriptor(fd) >= 0 ? close_file(fd, next_close) : next_close(fd);
+}
+
 // ---- using ----
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
