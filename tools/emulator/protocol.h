@@ -5,6 +5,8 @@
 //     uverbs0.sock     connecting to it opens the device: the connection is the uverbs file, and ends with the last
 //                      descriptor of it, wherever that travelled
 //     netlink.sock     takes the place of a NETLINK_RDMA socket
+//     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits for
+//                      kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
 //
 // Processes share a uverbs file, so nobody is answered on it. A call is one message on the file: CallHeader, then the
@@ -50,6 +52,9 @@ constexpr std::size_t kMaxIoctl = 4096;
 constexpr std::size_t kMaxChunks = 16384;
 // An attribute's length has 16 bits.
 constexpr std::size_t kMaxTransfer = 65536;
+
+// More than a few bytes: filters of the socket look for the magic of a message.
+constexpr std::size_t kSubscribed = 64;
 
 struct CallHeader {
     std::uint32_t magic = kCallMagic;

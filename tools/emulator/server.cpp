@@ -182,6 +182,7 @@ Server::Server(const ServerOptions& options)
         appear(device);
     }
     listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
+    listen_at("uevent.sock", Peer::Kind::UeventListener, nullptr, 0666);
     listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
     workers_.run([this] { loop(); });
 }
@@ -202,7 +203,7 @@ Server::~Server()
         for (const auto& device : devices_) {
             disappear(*device);
         }
-        for (const char* name : {"netlink.sock", "control.sock"}) {
+        for (const char* name : {"netlink.sock", "uevent.sock", "control.sock"}) {
             std::filesystem::remove(directory_ / name);
         }
     } catch (const std::exception& mistake) {
@@ -266,6 +267,7 @@ void Server::remove_peer(int fd)
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     const std::lock_guard lock(mutex_);
     peers_.erase(fd);
+    subscribers_.erase(fd);
 }
 
 void Server::arm(int fd)
@@ -327,7 +329,8 @@ void Server::handle(Peer& peer)
     switch (peer.kind) {
     case Peer::Kind::DeviceListener:
     case Peer::Kind::ControlListener:
-    case Peer::Kind::NetlinkListener: {
+    case Peer::Kind::NetlinkListener:
+    case Peer::Kind::UeventListener: {
         UniqueFd fd = accept_from(peer);
         arm(peer.fd.get());
         if (fd) {
@@ -348,6 +351,9 @@ void Server::handle(Peer& peer)
             remove_peer(peer.fd.get());
         }
         break;
+    case Peer::Kind::Uevents:
+        subscribe(peer);
+        break;
     case Peer::Kind::Wakeup:
         break;
     }
@@ -366,8 +372,9 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
 {
     if (listener.kind == Peer::Kind::ControlListener) {
         serve_control(*this, std::move(fd));    // as long as the client likes: this thread is his
-    } else if (listener.kind == Peer::Kind::NetlinkListener) {
-        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr, UniqueFd()});
+    } else if (listener.kind == Peer::Kind::NetlinkListener || listener.kind == Peer::Kind::UeventListener) {
+        const bool uevents = listener.kind == Peer::Kind::UeventListener;
+        add_peer({uevents ? Peer::Kind::Uevents : Peer::Kind::Netlink, std::move(fd), nullptr, nullptr, UniqueFd()});
     } else {
         const pid_t opener = peer_of(fd.get());
         const auto file = std::make_shared<UverbsFile>(listener.device, std::move(fd), next_file_++, opener);
@@ -489,72 +496,6 @@ void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
         trace_.show(record_of(*file, closed, started));
     }
     file->release_closers();
-}
-
-// ---- what happens to devices ----
-
-void Server::appear(const std::shared_ptr<Device>& device)
-{
-    listen_at(fmt::format("uverbs{}.sock", device->index()), Peer::Kind::DeviceListener, device, 0666);
-    write_sysfs(directory_ / "sys", *device);
-}
-
-void Server::disappear(const Device& device)
-{
-    remove_sysfs(directory_ / "sys", device);
-    std::filesystem::remove(directory_ / fmt::format("uverbs{}.sock", device.index()));
-    int listener = -1;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [fd, peer] : peers_) {
-            if (peer->kind == Peer::Kind::DeviceListener && peer->device.get() == &device) {
-                listener = fd;
-            }
-        }
-    }
-    if (listener >= 0) {
-        remove_peer(listener);
-    }
-}
-
-void Server::unplug(Device& device)
-{
-    if (device.firmware().presence() != DevicePresence::Present) {
-        return;
-    }
-    disappear(device);
-    device.firmware().remove();
-    for (const auto& file : device.files()) {
-        file->disassociate();
-    }
-}
-
-void Server::plug(Device& device)
-{
-    if (device.firmware().presence() == DevicePresence::Present) {
-        return;
-    }
-    device.set_index(next_index_++);
-    device.firmware().replug();
-    appear(find(device.name()));
-}
-
-void Server::reset(Device& device)
-{
-    for (const auto& file : device.files()) {
-        file->send(AsyncEvent::DeviceFatal, 0);
-    }
-    unplug(device);
-    plug(device);
-}
-
-void Server::set_port(Device& device, std::uint32_t port, bool up)
-{
-    device.set_port(port, up);
-    write_port_state(directory_ / "sys", device, port);
-    for (const auto& file : device.files()) {
-        file->send(up ? AsyncEvent::PortActive : AsyncEvent::PortError, port);
-    }
 }
 
 }    // namespace rdmaqos::emulator

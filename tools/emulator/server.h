@@ -13,6 +13,7 @@
 #include "lib/base/result.h"
 #include "tools/emulator/device.h"
 #include "tools/emulator/trace.h"
+#include "tools/emulator/uevents.h"
 #include "tools/emulator/workers.h"
 
 namespace rdmaqos::emulator {
@@ -57,9 +58,11 @@ private:
             DeviceListener,
             ControlListener,
             NetlinkListener,
+            UeventListener,
             File,
             Closing,
             Netlink,
+            Uevents,
             Wakeup
         };
         Kind kind = Kind::Wakeup;
@@ -87,6 +90,8 @@ private:
     // Somebody has closed a descriptor of the file: he waits if it was the last one.
     void descriptor_closed(Peer& closing);
     void file_closed(const std::shared_ptr<UverbsFile>& file);
+    void subscribe(Peer& peer);
+    void tell(const std::vector<Uevent>& events);
     void appear(const std::shared_ptr<Device>& device);
     void disappear(const Device& device);
 
@@ -105,8 +110,10 @@ private:
 
     std::mutex calls_mutex_;
     std::map<pid_t, int> calls_of_;    // running, by process
-    std::mutex mutex_;                 // of peers_
+    std::mutex mutex_;                 // of peers_ and uevents
     std::map<int, std::shared_ptr<Peer>> peers_;
+    std::map<int, std::uint32_t> subscribers_;    // to uevents: groups, by descriptor
+    std::uint64_t uevents_ = 0;                   // so far
     UniqueFd epoll_;
     UniqueFd wakeup_;
     std::atomic<bool> ending_{false};

@@ -48,12 +48,12 @@ std::string gid_text(const Gid& gid)
 std::string pci_of(const Device& device)
 {
     const auto& address = device.ports().front().pci_address;
-    return address.empty() ? fmt::format("0000:e0:{:02x}.0", device.index()) : address;
+    return address.empty() ? fmt::format("0000:e0:{:02x}.0", device.slot()) : address;
 }
 
 fs::path place_of(const fs::path& sys, const Device& device)
 {
-    return sys / "devices" / "pci0000:00" / pci_of(device);
+    return sys / place_below_sys(device);
 }
 
 fs::path ports_of(const fs::path& sys, const Device& device)
@@ -98,6 +98,18 @@ void write_port(const fs::path& folder, const SimulatedDevice& port)
 
 }    // namespace
 
+fs::path place_below_sys(const Device& device)
+{
+    return fs::path("devices") / "pci0000:00" / pci_of(device);
+}
+
+unsigned interface_index(const Device& device, std::uint32_t port)
+{
+    constexpr unsigned kFirst = 1000;    // above those of the machine
+    constexpr unsigned kMostPorts = 254;
+    return kFirst + device.index() * kMostPorts + port;
+}
+
 void begin_sysfs(const fs::path& sys)
 {
     fs::create_directories(sys / "class/infiniband");
@@ -140,6 +152,7 @@ void write_sysfs(const fs::path& sys, const Device& device)
             put(net / "speed", std::to_string(port.link_speed.kbps() / 1000));
             put(net / "operstate", "up");
             put(net / "dev_port", std::to_string(number - 1));
+            put(net / "ifindex", std::to_string(interface_index(device, number)));
             link_to(place, net / "device");
             link_to(net, sys / "class/net" / port.netdev);
         }

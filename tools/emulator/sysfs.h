@@ -11,6 +11,11 @@
 
 namespace rdmaqos::emulator {
 
+// "devices/pci0000:00/0000:08:00.0"
+[[nodiscard]] std::filesystem::path place_below_sys(const Device& device);
+// Of the netdev of a port (1...): as `ifindex` says.
+[[nodiscard]] unsigned interface_index(const Device& device, std::uint32_t port);
+
 // Each throws std::filesystem::filesystem_error or std::runtime_error when it cannot write.
 void begin_sysfs(const std::filesystem::path& sys);
 void write_sysfs(const std::filesystem::path& sys, const Device& device);
