@@ -1,13 +1,16 @@
 #include "daemon/discovery.h"
 
+#include <sys/epoll.h>
+
 #include "lib/base/log.h"
 #include "lib/nic_mlx5/sysfs.h"
 
 namespace rdmaqos {
 namespace {
 
-// Looking costs some reads of sysfs; without udev it is how a device is found that comes back after a reset.
-constexpr auto kInterval = std::chrono::seconds(1);
+// Events get lost, and a device may refuse to be opened at first: what is there is looked at now and then anyway.
+constexpr auto kInterval = std::chrono::seconds(5);
+constexpr auto kIntervalWithoutEvents = std::chrono::seconds(1);
 
 std::optional<AttachMode> forced(AttachModeSetting setting)
 {
@@ -65,8 +68,35 @@ std::vector<Discovery::Found> Discovery::open_new(const std::set<std::string>& p
     return found;
 }
 
+void Discovery::watch()
+{
+    auto opened = mlx5::DeviceWatcher::open();
+    if (!opened) {
+        log(LogLevel::Warning, "no events of devices ({}): they are looked for every {} s", to_string(opened.error()),
+            kIntervalWithoutEvents.count());
+        return;
+    }
+    watcher_ = std::move(*opened);
+    auto source = loop_.on_io(watcher_->fd(), EPOLLIN, [this](std::uint32_t events) {
+        const bool happened = watcher_->drain();
+        if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+            watching_.reset();
+            watcher_.reset();
+        }
+        if (happened) {
+            look();
+        }
+    });
+    if (!source) {
+        watcher_.reset();
+        return;
+    }
+    watching_ = std::move(*source);
+}
+
 void Discovery::start()
 {
+    watch();
     take(open_new(present(), options()));
     if (service_.devices().empty()) {
         log(LogLevel::Notice, "there is no mlx5 device on this host; one that comes is taken");
@@ -76,6 +106,7 @@ void Discovery::start()
 void Discovery::look()
 {
     if (std::exchange(looking_, true)) {
+        look_again_ = true;
         return;
     }
     auto post = loop_.poster();
@@ -102,12 +133,16 @@ void Discovery::take(std::vector<Found> found)
             told_[key] = each.error;
         }
     }
-    look_later();
+    if (std::exchange(look_again_, false)) {
+        look();
+    } else {
+        look_later();
+    }
 }
 
 void Discovery::look_later()
 {
-    timer_ = loop_.after(kInterval, [this] { look(); });
+    timer_ = loop_.after(watcher_ ? kInterval : kIntervalWithoutEvents, [this] { look(); });
 }
 
 }    // namespace rdmaqos

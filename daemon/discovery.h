@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "daemon/service.h"
 #include "lib/bus/event.h"
 #include "lib/nic_mlx5/mlx5_backend.h"
+#include "lib/nic_mlx5/watcher.h"
 #include "lib/reconcile/worker.h"
 
 namespace rdmaqos {
@@ -43,12 +45,16 @@ private:
     void look();
     void take(std::vector<Found> found);
     void look_later();
+    void watch();
 
     Service& service_;
     bus::EventLoop& loop_;
     const std::filesystem::path state_;
     std::map<std::string, std::string> told_;    // errors by port, to say each once
     bool looking_ = false;
+    bool look_again_ = false;    // something happened while looking
+    std::optional<mlx5::DeviceWatcher> watcher_;
+    std::unique_ptr<bus::IoSource> watching_;
     std::unique_ptr<Timer> timer_;
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
     Worker worker_{"discovery", 4};    // last: ends before what it uses

@@ -18,6 +18,8 @@ struct SimulatedDevice {
     Guid port_guid;
     std::string netdev;
     std::string pci_address;
+    bool virtual_function = false;    // of a PCI function that is not among the devices
+    std::string bond;                 // the netdev's master; empty: none
     bool infiniband = false;
     Bandwidth link_speed;
     std::uint32_t mtu = 4096;

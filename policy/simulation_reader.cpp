@@ -13,9 +13,10 @@ using namespace reader;
 using namespace std::string_view_literals;
 
 constexpr std::array kKeys{"version"sv, "devices"sv};
-constexpr std::array kDeviceKeys{"name"sv,  "port"sv,        "node-guid"sv,  "port-guid"sv,     "netdev"sv,
-                                 "pci"sv,   "link-layer"sv,  "link-speed"sv, "mtu"sv,           "gids"sv,
-                                 "pkeys"sv, "description"sv, "traffic"sv,    "port-counters"sv, "capabilities"sv};
+constexpr std::array kDeviceKeys{"name"sv,       "port"sv,  "node-guid"sv,     "port-guid"sv,   "netdev"sv,     "bond"sv,
+                                 "pci"sv,        "virtual-function"sv, "link-layer"sv, "link-speed"sv, "mtu"sv,
+                                 "gids"sv,       "pkeys"sv, "description"sv,   "traffic"sv,     "port-counters"sv,
+                                 "capabilities"sv};
 constexpr std::array kTrafficKeys{"transmit"sv, "receive"sv};
 constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,    "rate-caps"sv,      "max-depth"sv,  "max-leaves"sv,
                                      "max-elements"sv, "max-share"sv, "responder-leaf"sv, "attachable"sv, "pacing"sv};
@@ -177,6 +178,32 @@ void read_traffic(Context& context, const Field& field, SimulatedDevice& device)
     }
 }
 
+void refuse_slash(Context& context, const Field& field, const std::string& name)
+{
+    if (name.find('/') != std::string::npos) {
+        context.error(*field.value, fmt::format("the name `{}` holds a `/`", name));
+    }
+}
+
+// Where the port is in the machine.
+void read_functions(Context& context, const Mapping& mapping, SimulatedDevice& device)
+{
+    const std::array<std::pair<std::string_view, std::string*>, 3> texts{
+        {{"netdev", &device.netdev}, {"bond", &device.bond}, {"pci", &device.pci_address}}};
+    for (const auto& [key, text] : texts) {
+        if (const auto field = mapping.find(key)) {
+            *text = read_name(context, *field).value_or("");
+        }
+    }
+    if (const auto bond = mapping.find("bond")) {
+        refuse_slash(context, *bond, device.bond);
+        if (!mapping.find("netdev")) {
+            context.error(*bond->value, "`bond` needs a `netdev`", "it is the netdev that is in a bond");
+        }
+    }
+    set_flag(context, mapping, "virtual-function", device.virtual_function);
+}
+
 SimulatedDevice read_device(Context& context, const Node& entry, const Capabilities& capabilities)
 {
     SimulatedDevice device;
@@ -187,9 +214,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
     }
     if (const auto field = mapping.find("name")) {
         device.name = read_name(context, *field).value_or("");
-        if (device.name.find('/') != std::string::npos) {
-            context.error(*field->value, fmt::format("the name `{}` holds a `/`", device.name));
-        }
+        refuse_slash(context, *field, device.name);
     } else {
         context.error(entry, "a device needs a `name`");
     }
@@ -198,13 +223,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
     }
     read_link(context, mapping, device);
     read_addresses(context, mapping, device);
-    const std::array<std::pair<std::string_view, std::string*>, 2> texts{
-        {{"netdev", &device.netdev}, {"pci", &device.pci_address}}};
-    for (const auto& [key, text] : texts) {
-        if (const auto field = mapping.find(key)) {
-            *text = read_name(context, *field).value_or("");
-        }
-    }
+    read_functions(context, mapping, device);
     if (const auto field = mapping.find("description")) {
         device.node_description = read_description(context, *field);
     }

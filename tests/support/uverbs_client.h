@@ -144,7 +144,10 @@ public:
     explicit UverbsClient(UniqueFd fd) : fd_(std::move(fd)) {}
 
     [[nodiscard]] int fd() const { return fd_.get(); }
+    // Behind the emulator's back, as a process that ends does.
     void close() { fd_.reset(); }
+    // As below the preload library.
+    void close_and_wait() { emulator::close_file(fd_.release(), ::close); }
     // Another descriptor of the same file.
     [[nodiscard]] UverbsClient again() const { return UverbsClient(UniqueFd(dup(fd_.get()))); }
 

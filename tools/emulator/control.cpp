@@ -413,7 +413,7 @@ constexpr Request kRequests[] = {
     {"set", 2, "set queue-groups isolated|shared",
      "whether a queue pair may use leaves of its own context only", set_behaviour},
     {"set", 2, "set busy-leaf refused|released", "whether a leaf with queue pairs can be destroyed", set_behaviour},
-    {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes", set_behaviour},
+    {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes and blocks", set_behaviour},
     {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},
     {"lose", 2, "lose DEVICE ELEMENT", "loses an element, and all below it, the same way", lose},

@@ -163,6 +163,28 @@ inline size_t gather(char (&buffer)[kMaxChunks], const ib_uverbs_ioctl_hdr* argu
     return used;
 }
 
+// Begins a conversation: `fds` travel with the message.
+template <size_t Parts, size_t Fds>
+bool send_opening(int file, iovec (&parts)[Parts], const int (&fds)[Fds])
+{
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(fds))] = {};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = Parts;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(rights), &fds, sizeof(fds));
+    ssize_t sent = 0;
+    do {
+        sent = sendmsg(file, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent >= 0;
+}
+
 inline bool send_call(int file, int reply, const ib_uverbs_ioctl_hdr* argument)
 {
     CallHeader header;
@@ -172,22 +194,7 @@ inline bool send_call(int file, int reply, const ib_uverbs_ioctl_hdr* argument)
     iovec parts[3] = {{&header, sizeof(header)},
                       {const_cast<ib_uverbs_ioctl_hdr*>(argument), argument->length},
                       {chunks, gather(chunks, argument)}};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = 3;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(rights), &reply, sizeof(reply));
-    ssize_t sent = 0;
-    do {
-        sent = sendmsg(file, &message, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    return sent >= 0;
+    return send_opening(file, parts, {reply});
 }
 
 // The ioctl on a connection to the emulator; its errno.
@@ -209,6 +216,32 @@ inline int call(int file, void* argument)
         result = Conversation(ends[0]).run();
     }
     close(ends[0]);
+    return result;
+}
+
+// close() of a connection to the emulator by `close_descriptor`: as close(), it sets errno, and may be called in a signal
+// handler. Where the emulator cannot be asked (it is gone, there are no more descriptors) it closes and does not wait.
+inline int close_file(int file, int (*close_descriptor)(int))
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return close_descriptor(file);
+    }
+    CallHeader header;
+    header.magic = kCloseMagic;
+    header.thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    iovec parts[1] = {{&header, sizeof(header)}};
+    const bool sent = send_opening(file, parts, {ends[1], file});
+    close_descriptor(ends[1]);
+    const int result = close_descriptor(file);
+    const int failure = errno;
+    char byte = 0;
+    if (sent && send(ends[0], &byte, sizeof(byte), MSG_NOSIGNAL) >= 0) {
+        while (recv(ends[0], &byte, sizeof(byte), 0) < 0 && errno == EINTR) {
+        }
+    }
+    close_descriptor(ends[0]);
+    errno = failure;
     return result;
 }
 

@@ -7,7 +7,7 @@
 namespace rdmaqos::emulator {
 
 Device::Device(std::vector<SimulatedDevice> ports, const FirmwareOptions& options, unsigned index)
-    : ports_(std::move(ports)), firmware_(options), index_(index)
+    : ports_(std::move(ports)), firmware_(options), slot_(index), index_(index)
 {
 }
 

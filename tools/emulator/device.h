@@ -46,6 +46,8 @@ public:
     // N of uverbsN; another one after each reset.
     [[nodiscard]] unsigned index() const { return index_; }
     void set_index(unsigned index) { index_ = index; }
+    // The first of these: where the device is plugged in.
+    [[nodiscard]] unsigned slot() const { return slot_; }
 
     [[nodiscard]] bool port_is_up(std::uint32_t port) const;    // 1...
     void set_port(std::uint32_t port, bool up);
@@ -65,6 +67,7 @@ public:
 private:
     std::vector<SimulatedDevice> ports_;
     Firmware firmware_;
+    const unsigned slot_;
     std::atomic<unsigned> index_;
     std::atomic<std::uint32_t> next_number_{0};
     std::atomic<std::uint32_t> next_queue_pair_{0x100};

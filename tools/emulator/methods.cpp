@@ -151,8 +151,11 @@ Context::~Context()
 std::shared_ptr<Object> Context::take(std::uint32_t handle, std::optional<ObjectType> type, Access access)
 {
     auto found = file.find(handle);
-    if (!found || (type && found->type != *type)) {
+    if (!found) {
         throw Failure(file.is_dead() ? EIO : ENOENT);
+    }
+    if (type && found->type != *type) {
+        throw Failure(EINVAL);
     }
     if (!(access == Access::Read ? found->try_read() : found->try_write())) {
         throw Failure(EBUSY);

@@ -29,7 +29,7 @@ public:
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
-    // ENOENT: no such handle, or of another type; EBUSY: somebody else's call is on it.
+    // As rdma_lookup_get_uobject(). ENOENT: no such handle; EINVAL: it is of another type; EBUSY: somebody else's call is on it.
     std::shared_ptr<Object> take(std::uint32_t handle, std::optional<ObjectType> type, Access access);
     // Of a handle attribute that the method's table has taken.
     [[nodiscard]] Object& object(std::uint16_t attribute) const;

@@ -1,5 +1,6 @@
 #include "tools/emulator/netlink.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -136,6 +137,14 @@ std::vector<Datagram> list_devices(const nlmsghdr& request, const std::vector<st
     return answers;
 }
 
+void put_queue_pair(Writer& writer, const QueuePairOwner& owner)
+{
+    writer.put(RDMA_NLDEV_ATTR_RES_LQPN, owner.number);
+    writer.put_byte(RDMA_NLDEV_ATTR_RES_TYPE, owner.verbs_type);
+    writer.put_byte(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(owner.state));
+    writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(owner.pid));
+}
+
 std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& device)
 {
     std::vector<Datagram> answers;
@@ -146,10 +155,7 @@ std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& de
         const auto table = writer.begin_nested(RDMA_NLDEV_ATTR_RES_QP);
         for (; next != owners.end() && writer.size() < kDatagram; ++next) {
             const auto entry = writer.begin_nested(RDMA_NLDEV_ATTR_RES_QP_ENTRY);
-            writer.put(RDMA_NLDEV_ATTR_RES_LQPN, next->number);
-            writer.put_byte(RDMA_NLDEV_ATTR_RES_TYPE, next->verbs_type);
-            writer.put_byte(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(next->state));
-            writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(next->pid));
+            put_queue_pair(writer, *next);
             writer.end_nested(entry);
         }
         writer.end_nested(table);
@@ -157,6 +163,38 @@ std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& de
     }
     answers.push_back(done(request));
     return answers;
+}
+
+// Of one, without the tables that a dump nests: as kernels since 5.1 answer.
+Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint32_t number)
+{
+    for (const auto& owner : owners_of(device)) {
+        if (owner.number == number) {
+            Writer writer(answer_type(RDMA_NLDEV_CMD_RES_QP_GET), 0, request);
+            put_device(writer, device);
+            put_queue_pair(writer, owner);
+            return writer.finish();
+        }
+    }
+    return error_answer(request, ENOENT);
+}
+
+std::vector<Datagram> answer_queue_pairs(const nlmsghdr& request, std::span<const std::uint8_t> attributes,
+                                         const std::vector<std::shared_ptr<Device>>& devices)
+{
+    const bool dump = (request.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
+    const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
+    const auto number = find_u32(attributes, RDMA_NLDEV_ATTR_RES_LQPN);
+    const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& device) {
+        return index == device->index() && device->firmware().presence() == DevicePresence::Present;
+    });
+    if (found == devices.end() || (!dump && !number)) {
+        return {error_answer(request, EINVAL)};
+    }
+    if (dump) {
+        return list_queue_pairs(request, **found);
+    }
+    return {one_queue_pair(request, **found, *number)};
 }
 
 }    // namespace
@@ -193,15 +231,8 @@ std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
     if (header.nlmsg_type == answer_type(RDMA_NLDEV_CMD_GET) && dump) {
         return list_devices(header, devices);
     }
-    if (header.nlmsg_type == answer_type(RDMA_NLDEV_CMD_RES_QP_GET) && dump) {
-        const auto attributes = request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
-        const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
-        for (const auto& device : devices) {
-            if (index == device->index() && device->firmware().presence() == DevicePresence::Present) {
-                return list_queue_pairs(header, *device);
-            }
-        }
-        return {error_answer(header, index ? ENODEV : EINVAL)};
+    if (header.nlmsg_type == answer_type(RDMA_NLDEV_CMD_RES_QP_GET)) {
+        return answer_queue_pairs(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices);
     }
     return {error_answer(header, EOPNOTSUPP)};
 }

@@ -1,4 +1,5 @@
-// RDMA netlink, as far as finding out who owns a queue pair needs it: `rdma resource show qp` in the kernel's words.
+// RDMA netlink, as far as finding out who owns a queue pair needs it: `rdma resource show qp` in the kernel's words, of
+// all queue pairs of a device (NLM_F_DUMP) or of the one that RDMA_NLDEV_ATTR_RES_LQPN names.
 // Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs.
 #pragma once
 

@@ -5,6 +5,8 @@
 //     uverbs0.sock     connecting to it opens the device: the connection is the uverbs file, and ends with the last
 //                      descriptor of it, wherever that travelled
 //     netlink.sock     takes the place of a NETLINK_RDMA socket
+//     uevent.sock      takes the place of a NETLINK_KOBJECT_UEVENT socket: bind() sends its groups (4 bytes) and waits for
+//                      kSubscribed bytes of zero; then come the datagrams of these groups
 //     control.sock     rdma-qos-emulator ctl and trace
 //
 // Processes share a uverbs file, so nobody is answered on it. A call is one message on the file: CallHeader, then the
@@ -20,6 +22,16 @@
 //     Done {value}                 ->   the call returns: 0 or errno
 //
 // Either end that closes early ends the call: EIO for the caller.
+//
+// Who closes the last descriptor of a file waits until all that it held is destroyed, as in the kernel. Whether it is the
+// last one only the emulator can see, so a close is a conversation as well. It begins with a CallHeader of another magic
+// and two descriptors: the conversation's end, and a copy of the file's.
+//
+//     emulator                          closer
+//                                       closes its own descriptor
+//                                  <-   a byte
+//     closes the copy: if that was the last one, destroys everything
+//     closes its end               ->   close() returns
 #pragma once
 
 #include <cstddef>
@@ -32,13 +44,17 @@ constexpr const char* kDirectoryVariable = "RDMA_QOS_EMULATOR";
 constexpr unsigned kMajor = 231;
 constexpr unsigned kFirstMinor = 192;
 
-constexpr std::uint32_t kCallMagic = 0x52514531;    // "RQE1"
+constexpr std::uint32_t kCallMagic = 0x52514531;     // "RQE1"
+constexpr std::uint32_t kCloseMagic = 0x52514543;    // "RQEC"
 // The kernel's limit is a page; it bounds a call's message.
 constexpr std::size_t kMaxIoctl = 4096;
 // Memory that is sent along, so that most calls need no Read.
 constexpr std::size_t kMaxChunks = 16384;
 // An attribute's length has 16 bits.
 constexpr std::size_t kMaxTransfer = 65536;
+
+// More than a few bytes: filters of the socket look for the magic of a message.
+constexpr std::size_t kSubscribed = 64;
 
 struct CallHeader {
     std::uint32_t magic = kCallMagic;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -79,7 +80,8 @@ struct Message {
     std::vector<std::uint8_t> bytes;
     Caller caller;
     std::vector<UniqueFd> fds;
-    bool whole = false;
+    bool whole = false;      // a call
+    bool closes = false;     // the beginning of a close
 };
 
 Message receive(int socket)
@@ -113,12 +115,32 @@ Message receive(int socket)
             message.caller.uid = credentials.uid;
         }
     }
-    message.whole = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-                    message.length >= static_cast<ssize_t>(sizeof(message.header)) &&
-                    message.header.magic == kCallMagic && message.fds.size() == 1;
+    const bool complete = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+                          message.length >= static_cast<ssize_t>(sizeof(message.header));
+    message.whole = complete && message.header.magic == kCallMagic && message.fds.size() == 1;
+    message.closes = complete && message.header.magic == kCloseMagic && message.fds.size() == 2;
     message.bytes.resize(message.whole ? static_cast<std::size_t>(message.length) - sizeof(message.header) : 0);
     message.caller.thread = message.header.thread;
     return message;
+}
+
+// Of a last close: what went with the file.
+CallRecord record_of(UverbsFile& file, const UverbsFile::Closed& closed, std::chrono::steady_clock::time_point started)
+{
+    CallRecord record;
+    record.device = file.device().name();
+    record.file = file.number();
+    record.caller.pid = file.opener();
+    record.method = "last-close";
+    std::int64_t objects = 0;
+    for (const auto& [type, count] : closed.objects) {
+        record.notes.push_back({std::string(to_string(type)), static_cast<std::int64_t>(count)});
+        objects += static_cast<std::int64_t>(count);
+    }
+    record.notes.insert(record.notes.begin(), {"objects", objects});
+    record.notes.push_back({"leaked", static_cast<std::int64_t>(closed.leaked)});
+    record.ends(started);
+    return record;
 }
 
 void refuse_call(UniqueFd reply, const Caller& caller, std::uint64_t address, std::vector<std::uint8_t> bytes)
@@ -128,6 +150,13 @@ void refuse_call(UniqueFd reply, const Caller& caller, std::uint64_t address, st
     } catch (const Failure&) {
         // It was not even well-formed, and has been told so.
     }
+}
+
+// Nobody has a descriptor of its other end any more.
+bool is_hung_up(int socket)
+{
+    pollfd look{socket, 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & POLLHUP) != 0;
 }
 
 pid_t peer_of(int socket)
@@ -147,12 +176,13 @@ Server::Server(const ServerOptions& options)
     if (!epoll_ || !wakeup_) {
         give_up("epoll");
     }
-    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr});
+    add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr, UniqueFd()});
     begin_sysfs(directory_ / "sys");
     for (const auto& device : devices_) {
         appear(device);
     }
     listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
+    listen_at("uevent.sock", Peer::Kind::UeventListener, nullptr, 0666);
     listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
     workers_.run([this] { loop(); });
 }
@@ -173,7 +203,7 @@ Server::~Server()
         for (const auto& device : devices_) {
             disappear(*device);
         }
-        for (const char* name : {"netlink.sock", "control.sock"}) {
+        for (const char* name : {"netlink.sock", "uevent.sock", "control.sock"}) {
             std::filesystem::remove(directory_ / name);
         }
     } catch (const std::exception& mistake) {
@@ -214,12 +244,12 @@ void Server::listen_at(const std::string& name, Peer::Kind kind, const std::shar
         chmod(path.c_str(), mode) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
         give_up(path);
     }
-    add_peer({kind, std::move(fd), device, nullptr});
+    add_peer({kind, std::move(fd), device, nullptr, UniqueFd()});
 }
 
 void Server::add_peer(Peer peer)
 {
-    const int fd = peer.file ? peer.file->socket() : peer.fd.get();
+    const int fd = peer.kind == Peer::Kind::File ? peer.file->socket() : peer.fd.get();
     const bool wakes_all = peer.kind == Peer::Kind::Wakeup;
     {
         const std::lock_guard lock(mutex_);
@@ -237,6 +267,7 @@ void Server::remove_peer(int fd)
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     const std::lock_guard lock(mutex_);
     peers_.erase(fd);
+    subscribers_.erase(fd);
 }
 
 void Server::arm(int fd)
@@ -293,12 +324,13 @@ void Server::loop()
     }
 }
 
-void Server::handle(const Peer& peer)
+void Server::handle(Peer& peer)
 {
     switch (peer.kind) {
     case Peer::Kind::DeviceListener:
     case Peer::Kind::ControlListener:
-    case Peer::Kind::NetlinkListener: {
+    case Peer::Kind::NetlinkListener:
+    case Peer::Kind::UeventListener: {
         UniqueFd fd = accept_from(peer);
         arm(peer.fd.get());
         if (fd) {
@@ -309,12 +341,18 @@ void Server::handle(const Peer& peer)
     case Peer::Kind::File:
         take_call(peer.file);
         break;
+    case Peer::Kind::Closing:
+        descriptor_closed(peer);
+        break;
     case Peer::Kind::Netlink:
         if (answer_netlink(peer.fd.get(), devices_)) {
             arm(peer.fd.get());
         } else {
             remove_peer(peer.fd.get());
         }
+        break;
+    case Peer::Kind::Uevents:
+        subscribe(peer);
         break;
     case Peer::Kind::Wakeup:
         break;
@@ -334,13 +372,14 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
 {
     if (listener.kind == Peer::Kind::ControlListener) {
         serve_control(*this, std::move(fd));    // as long as the client likes: this thread is his
-    } else if (listener.kind == Peer::Kind::NetlinkListener) {
-        add_peer({Peer::Kind::Netlink, std::move(fd), nullptr, nullptr});
+    } else if (listener.kind == Peer::Kind::NetlinkListener || listener.kind == Peer::Kind::UeventListener) {
+        const bool uevents = listener.kind == Peer::Kind::UeventListener;
+        add_peer({uevents ? Peer::Kind::Uevents : Peer::Kind::Netlink, std::move(fd), nullptr, nullptr, UniqueFd()});
     } else {
         const pid_t opener = peer_of(fd.get());
         const auto file = std::make_shared<UverbsFile>(listener.device, std::move(fd), next_file_++, opener);
         listener.device->add(file);
-        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file});
+        add_peer({Peer::Kind::File, UniqueFd(), nullptr, file, UniqueFd()});
     }
 }
 
@@ -356,6 +395,9 @@ void Server::take_call(const std::shared_ptr<UverbsFile>& file)
     }
     if (!message.whole) {
         arm(file->socket());
+        if (message.closes) {
+            add_peer({Peer::Kind::Closing, std::move(message.fds[0]), nullptr, file, std::move(message.fds[1])});
+        }
         return;
     }
     const Caller caller = message.caller;
@@ -399,7 +441,12 @@ void Server::run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Ca
     ++calls_;
     const auto started = std::chrono::steady_clock::now();
     caller.traced = trace_.is_watched();
-    CallRecord record{file->device().name(), file->number(), caller, "malformed", {}, EINVAL, 0};
+    CallRecord record;
+    record.device = file->device().name();
+    record.file = file->number();
+    record.caller = caller;
+    record.method = "malformed";
+    record.error = EINVAL;
     try {
         Call call(std::move(reply), caller, address, std::move(bytes));
         try {
@@ -410,21 +457,31 @@ void Server::run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Ca
             record.error = EIO;
         }
         record.notes = call.take_notes();
-        record.microseconds =
-            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - started).count();
+        record.ends(started);
         if (caller.traced) {
             trace_.show(record);    // before the caller goes on, so that lines are in order
         }
         call.finish(record.error);
     } catch (const Failure&) {
         if (caller.traced) {
+            record.ends(started);
             trace_.show(record);
         }
     }
 }
 
+void Server::descriptor_closed(Peer& closing)
+{
+    remove_peer(closing.fd.get());
+    closing.copy.reset();
+    if (is_hung_up(closing.file->socket())) {
+        closing.file->add_closer(std::move(closing.fd));
+    }
+}
+
 void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
 {
+    const auto started = std::chrono::steady_clock::now();
     while (file->calls > 0 && !ending_) {
         std::this_thread::sleep_for(1ms);
     }
@@ -433,76 +490,12 @@ void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
     while (std::chrono::steady_clock::now() < until && !ending_) {
         std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(delay, 10ms));
     }
-    file->device().remove(file.get(), file->close());
-}
-
-// ---- what happens to devices ----
-
-void Server::appear(const std::shared_ptr<Device>& device)
-{
-    listen_at(fmt::format("uverbs{}.sock", device->index()), Peer::Kind::DeviceListener, device, 0666);
-    write_sysfs(directory_ / "sys", *device);
-}
-
-void Server::disappear(const Device& device)
-{
-    remove_sysfs(directory_ / "sys", device);
-    std::filesystem::remove(directory_ / fmt::format("uverbs{}.sock", device.index()));
-    int listener = -1;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [fd, peer] : peers_) {
-            if (peer->kind == Peer::Kind::DeviceListener && peer->device.get() == &device) {
-                listener = fd;
-            }
-        }
+    const UverbsFile::Closed closed = file->close();
+    file->device().remove(file.get(), closed.leaked);
+    if (trace_.is_watched()) {
+        trace_.show(record_of(*file, closed, started));
     }
-    if (listener >= 0) {
-        remove_peer(listener);
-    }
-}
-
-void Server::unplug(Device& device)
-{
-    if (device.firmware().presence() != DevicePresence::Present) {
-        return;
-    }
-    disappear(device);
-    device.firmware().remove();
-    for (const auto& file : device.files()) {
-        file->disassociate();
-    }
-}
-
-void Server::plug(Device& device)
-{
-    if (device.firmware().presence() == DevicePresence::Present) {
-        return;
-    }
-    device.set_index(next_index_++);
-    device.firmware().replug();
-    appear(find(device.name()));
-}
-
-void Server::reset(Device& device)
-{
-    // In this order: the firmware holds nothing any more when a program closes its file because of the event.
-    disappear(device);
-    device.firmware().reset();
-    for (const auto& file : device.files()) {
-        file->send(AsyncEvent::DeviceFatal, 0);
-        file->disassociate();
-    }
-    plug(device);
-}
-
-void Server::set_port(Device& device, std::uint32_t port, bool up)
-{
-    device.set_port(port, up);
-    write_port_state(directory_ / "sys", device, port);
-    for (const auto& file : device.files()) {
-        file->send(up ? AsyncEvent::PortActive : AsyncEvent::PortError, port);
-    }
+    file->release_closers();
 }
 
 }    // namespace rdmaqos::emulator

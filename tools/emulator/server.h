@@ -13,6 +13,7 @@
 #include "lib/base/result.h"
 #include "tools/emulator/device.h"
 #include "tools/emulator/trace.h"
+#include "tools/emulator/uevents.h"
 #include "tools/emulator/workers.h"
 
 namespace rdmaqos::emulator {
@@ -53,11 +54,22 @@ public:
 private:
     // What is at the other end of a descriptor in the loop.
     struct Peer {
-        enum class Kind : std::uint8_t { DeviceListener, ControlListener, NetlinkListener, File, Netlink, Wakeup };
+        enum class Kind : std::uint8_t {
+            DeviceListener,
+            ControlListener,
+            NetlinkListener,
+            UeventListener,
+            File,
+            Closing,
+            Netlink,
+            Uevents,
+            Wakeup
+        };
         Kind kind = Kind::Wakeup;
         UniqueFd fd;                           // not of a File, which has its own
         std::shared_ptr<Device> device;        // of a DeviceListener
-        std::shared_ptr<UverbsFile> file;      // of a File
+        std::shared_ptr<UverbsFile> file;      // of a File or Closing
+        UniqueFd copy;                         // of a Closing: of the file's other end
     };
 
     void listen_at(const std::string& name, Peer::Kind kind, const std::shared_ptr<Device>& device, unsigned mode);
@@ -66,7 +78,7 @@ private:
     void arm(int fd);
     void loop();
     void count_traffic();
-    void handle(const Peer& peer);
+    void handle(Peer& peer);
     [[nodiscard]] static UniqueFd accept_from(const Peer& listener);
     void welcome(const Peer& listener, UniqueFd fd);
     void take_call(const std::shared_ptr<UverbsFile>& file);
@@ -75,7 +87,11 @@ private:
     void end_call(pid_t process);
     void run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Caller caller, std::uint64_t address,
                  std::vector<std::uint8_t> bytes);
+    // Somebody has closed a descriptor of the file: he waits if it was the last one.
+    void descriptor_closed(Peer& closing);
     void file_closed(const std::shared_ptr<UverbsFile>& file);
+    void subscribe(Peer& peer);
+    void tell(const std::vector<Uevent>& events);
     void appear(const std::shared_ptr<Device>& device);
     void disappear(const Device& device);
 
@@ -94,8 +110,10 @@ private:
 
     std::mutex calls_mutex_;
     std::map<pid_t, int> calls_of_;    // running, by process
-    std::mutex mutex_;                 // of peers_
+    std::mutex mutex_;                 // of peers_ and uevents
     std::map<int, std::shared_ptr<Peer>> peers_;
+    std::map<int, std::uint32_t> subscribers_;    // to uevents: groups, by descriptor
+    std::uint64_t uevents_ = 0;                   // so far
     UniqueFd epoll_;
     UniqueFd wakeup_;
     std::atomic<bool> ending_{false};

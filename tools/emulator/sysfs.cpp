@@ -1,9 +1,11 @@
 #include "tools/emulator/sysfs.h"
 
+#include <set>
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/emulator/link.h"
 #include "tools/emulator/protocol.h"
@@ -44,16 +46,29 @@ std::string gid_text(const Gid& gid)
     return text;
 }
 
+bool is_virtual_function(const Device& device)
+{
+    return device.ports().front().virtual_function;
+}
+
 // A device without a PCI address gets one, so that there is a place for it.
 std::string pci_of(const Device& device)
 {
     const auto& address = device.ports().front().pci_address;
-    return address.empty() ? fmt::format("0000:e0:{:02x}.0", device.index()) : address;
+    return address.empty() ? fmt::format("0000:e0:{:02x}.{}", device.slot(), is_virtual_function(device) ? 1 : 0)
+                           : address;
+}
+
+// Of a virtual function: the first function of its bus, or the second if that is itself.
+std::string physical_pci_of(const std::string& virtual_function)
+{
+    const std::string bus = virtual_function.substr(0, virtual_function.rfind(':'));
+    return bus + (virtual_function == bus + ":00.0" ? ":00.1" : ":00.0");
 }
 
 fs::path place_of(const fs::path& sys, const Device& device)
 {
-    return sys / "devices" / "pci0000:00" / pci_of(device);
+    return sys / place_below_sys(device);
 }
 
 fs::path ports_of(const fs::path& sys, const Device& device)
@@ -69,6 +84,59 @@ std::string uverbs_of(const Device& device)
 std::string device_number(const Device& device)
 {
     return fmt::format("{}:{}", kMajor, kFirstMinor + device.index());
+}
+
+fs::path bond_place(const fs::path& sys, const std::string& bond)
+{
+    return sys / "devices/virtual/net" / bond;
+}
+
+// By those whose `master` it is; without any, it goes.
+void write_bond(const fs::path& sys, const std::string& bond)
+{
+    std::set<std::string> slaves;
+    for (const auto& entry : fs::directory_iterator(sys / "class/net")) {
+        std::error_code none;
+        if (fs::read_symlink(entry.path() / "master", none).filename() == bond) {
+            slaves.insert(entry.path().filename());
+        }
+    }
+    const fs::path place = bond_place(sys, bond);
+    if (slaves.empty()) {
+        fs::remove(sys / "class/net" / bond);
+        fs::remove_all(place);
+        return;
+    }
+    put(place / "bonding/slaves", fmt::format("{}", fmt::join(slaves, " ")));
+    put(place / "operstate", "up");
+    link_to(place, sys / "class/net" / bond);
+}
+
+void write_netdev(const fs::path& sys, const Device& device, std::uint32_t number)
+{
+    const SimulatedDevice& port = device.ports()[number - 1];
+    const fs::path net = place_of(sys, device) / "net" / port.netdev;
+    put(net / "speed", std::to_string(port.link_speed.kbps() / 1000));
+    put(net / "operstate", "up");
+    put(net / "dev_port", std::to_string(number - 1));
+    put(net / "ifindex", std::to_string(interface_index(device, number)));
+    link_to(place_of(sys, device), net / "device");
+    link_to(net, sys / "class/net" / port.netdev);
+    if (!port.bond.empty()) {
+        fs::create_directories(bond_place(sys, port.bond));
+        link_to(bond_place(sys, port.bond), net / "master");
+        write_bond(sys, port.bond);
+    }
+}
+
+// What makes a PCI function, and libmlx5 take it for one of its own.
+void write_function(const fs::path& place, bool is_virtual)
+{
+    const char* device = is_virtual ? "101E" : "101D";    // ConnectX family VF, ConnectX-6 Dx
+    put(place / "modalias", fmt::format("pci:v000015B3d0000{}sv000015B3sd00000001bc02sc00i00", device));
+    put(place / "vendor", "0x15b3");
+    put(place / "device", is_virtual ? "0x101e" : "0x101d");
+    put(place / "numa_node", "0");
 }
 
 void write_port(const fs::path& folder, const SimulatedDevice& port)
@@ -98,9 +166,22 @@ void write_port(const fs::path& folder, const SimulatedDevice& port)
 
 }    // namespace
 
+fs::path place_below_sys(const Device& device)
+{
+    return fs::path("devices") / "pci0000:00" / pci_of(device);
+}
+
+unsigned interface_index(const Device& device, std::uint32_t port)
+{
+    constexpr unsigned kFirst = 1000;    // above those of the machine
+    constexpr unsigned kMostPorts = 254;
+    return kFirst + device.index() * kMostPorts + port;
+}
+
 void begin_sysfs(const fs::path& sys)
 {
     fs::create_directories(sys / "class/infiniband");
+    fs::create_directories(sys / "class/net");
     put(sys / "class/infiniband_verbs/abi_version", "6");
 }
 
@@ -108,10 +189,14 @@ void write_sysfs(const fs::path& sys, const Device& device)
 {
     const fs::path place = place_of(sys, device);
     const auto& first = device.ports().front();
-    put(place / "modalias", "pci:v000015B3d0000101Dsv000015B3sd00000001bc02sc00i00");
-    put(place / "vendor", "0x15b3");
-    put(place / "device", "0x101d");
-    put(place / "numa_node", "0");
+    write_function(place, is_virtual_function(device));
+    if (is_virtual_function(device)) {
+        const fs::path physical = place.parent_path() / physical_pci_of(pci_of(device));
+        if (!fs::exists(physical)) {
+            write_function(physical, false);
+        }
+        link_to(physical, place / "physfn");
+    }
 
     const fs::path verbs = place / "infiniband_verbs" / uverbs_of(device);
     put(verbs / "ibdev", device.name());
@@ -136,12 +221,7 @@ void write_sysfs(const fs::path& sys, const Device& device)
         write_port(ib / "ports" / std::to_string(number), port);
         write_port_state(sys, device, number);
         if (!port.netdev.empty()) {
-            const fs::path net = place / "net" / port.netdev;
-            put(net / "speed", std::to_string(port.link_speed.kbps() / 1000));
-            put(net / "operstate", "up");
-            put(net / "dev_port", std::to_string(number - 1));
-            link_to(place, net / "device");
-            link_to(net, sys / "class/net" / port.netdev);
+            write_netdev(sys, device, number);
         }
     }
     link_to(ib, sys / "class/infiniband" / device.name());
@@ -180,6 +260,9 @@ void remove_sysfs(const fs::path& sys, const Device& device)
     for (const auto& port : device.ports()) {
         if (!port.netdev.empty()) {
             fs::remove(sys / "class/net" / port.netdev);
+        }
+        if (!port.bond.empty()) {
+            write_bond(sys, port.bond);
         }
     }
     fs::remove_all(place_of(sys, device));

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
@@ -25,12 +26,36 @@ std::string in_text(const Note& note)
     return flag != nullptr ? fmt::format("{}", *flag) : std::to_string(std::get<std::int64_t>(note.value));
 }
 
+// In UTC.
+std::string in_text(std::chrono::system_clock::time_point time)
+{
+    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(time)),
+                       since % 1'000'000);
+}
+
+double in_seconds(std::chrono::steady_clock::time_point time)
+{
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
 }    // namespace
+
+void CallRecord::ends(std::chrono::steady_clock::time_point started)
+{
+    time = std::chrono::system_clock::now();
+    monotonic = std::chrono::steady_clock::now();
+    microseconds = std::chrono::duration<double, std::micro>(monotonic - started).count();
+}
 
 std::string to_text(const CallRecord& record)
 {
-    std::string line = fmt::format("{} file {} pid {}/{} {}", record.device, record.file, record.caller.pid,
-                                   record.caller.thread, record.method);
+    std::string line = fmt::format("{} {} file {} pid {}", in_text(record.time), record.device, record.file,
+                                   record.caller.pid);
+    if (record.caller.thread != 0) {
+        line += fmt::format("/{}", record.caller.thread);
+    }
+    line += " " + record.method;
     std::string refusal;
     for (const auto& note : record.notes) {
         if (note.name == "refusal") {
@@ -45,10 +70,14 @@ std::string to_text(const CallRecord& record)
 std::string to_json(const CallRecord& record)
 {
     nlohmann::ordered_json line;
+    line["time"] = in_text(record.time);
+    line["monotonic"] = in_seconds(record.monotonic);
     line["device"] = record.device;
     line["file"] = record.file;
     line["pid"] = record.caller.pid;
-    line["thread"] = record.caller.thread;
+    if (record.caller.thread != 0) {
+        line["thread"] = record.caller.thread;
+    }
     line["method"] = record.method;
     auto& fields = line["fields"] = nlohmann::ordered_json::object();
     for (const auto& note : record.notes) {

@@ -203,17 +203,37 @@ void UverbsFile::disassociate()
     context_.reset();
 }
 
-std::size_t UverbsFile::close()
+UverbsFile::Closed UverbsFile::close()
 {
+    Closed closed;
     std::optional<ContextId> context;
     {
         const std::lock_guard lock(mutex_);
         dead_ = true;
         event_queues_.clear();
+        for (const auto& [handle, object] : objects_) {
+            ++closed.objects[object->type];
+        }
         objects_.clear();
         context = std::exchange(context_, std::nullopt);
     }
-    return context ? device_->firmware().close_context(*context) : 0;
+    closed.leaked = context ? device_->firmware().close_context(*context) : 0;
+    return closed;
+}
+
+void UverbsFile::add_closer(UniqueFd conversation)
+{
+    const std::lock_guard lock(mutex_);
+    if (!closers_released_) {
+        closers_.push_back(std::move(conversation));
+    }
+}
+
+void UverbsFile::release_closers()
+{
+    const std::lock_guard lock(mutex_);
+    closers_released_ = true;
+    closers_.clear();
 }
 
 }    // namespace rdmaqos::emulator

@@ -55,8 +55,18 @@ public:
     // The device is gone: every call from now on gives EIO.
     void disassociate();
     [[nodiscard]] bool is_dead() const { return dead_; }
-    // The last descriptor is gone: destroys everything. Elements that could not go.
-    std::size_t close();
+    struct Closed {
+        std::map<ObjectType, std::size_t> objects;    // that went
+        std::size_t leaked = 0;                       // elements that could not go
+    };
+    // The last descriptor is gone: destroys everything.
+    Closed close();
+
+    // ---- who waits for the last close: conversations of protocol.h ----
+
+    // Ended by release_closers(), or at once if that was called already.
+    void add_closer(UniqueFd conversation);
+    void release_closers();
 
     // Calls in flight, bounded: who sends more is not read until some are done.
     std::atomic<int> calls{0};
@@ -79,6 +89,8 @@ private:
     std::optional<ContextId> context_;
     std::map<std::uint32_t, std::shared_ptr<Object>> objects_;
     std::vector<EventQueue> event_queues_;
+    std::vector<UniqueFd> closers_;
+    bool closers_released_ = false;
 };
 
 }    // namespace rdmaqos::emulator

@@ -17,7 +17,7 @@
 
 enum { QUEUE_PAIRS = 4, LEAVES = 2, ELEMENTS = 1 + LEAVES };
 enum { SHARE = 17, RATE = 2500 };
-enum { WAIT_TENTHS = 100 };
+enum { CLOSE_TIME = 500 };    // milliseconds
 
 // What the holder of the descriptor must know.
 struct handover {
@@ -144,16 +144,24 @@ static long state_number(const char* key)
     return colon != NULL ? strtol(colon + 1, NULL, 10) : -1;
 }
 
-// The last close may take its time.
-static long state_number_when(const char* key, long expected)
+// How long it took, in milliseconds; -1: it failed.
+static long time_of_close(int fd)
 {
-    const struct timespec tenth = {0, 100000000};
-    long now = state_number(key);
-    for (int i = 0; i < WAIT_TENTHS && now != expected; ++i) {
-        nanosleep(&tenth, NULL);
-        now = state_number(key);
+    struct timespec begin;
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    if (close(fd) != 0) {
+        return -1;
     }
-    return now;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
+}
+
+static bool set_close_time(int milliseconds)
+{
+    char line[512];
+    snprintf(line, sizeof(line), "'%s' ctl set close-ms %d", emulator, milliseconds);
+    return system(line) == 0;
 }
 
 static void check_alive(int fd, const struct handover* made)
@@ -211,13 +219,17 @@ int main(int argc, char** argv)
         check_alive(fd, &made);
         check_number(state_number("elements"), ELEMENTS, "its elements live");
         const int copy = dup(fd);
-        close(fd);
+        check(set_close_time(CLOSE_TIME), "a slow last close is ordered", "it is not");
+        const long first = time_of_close(fd);
+        check(first >= 0 && first < CLOSE_TIME / 2, "a close that is not the last is quick", "%ld ms", first);
         check_number(state_number("elements"), ELEMENTS, "a copy of the descriptor keeps them");
-        close(copy);
-        check_number(state_number_when("files", 0), 0, "no file after the last close");
-        check_number(state_number_when("elements", 0), 0, "no element");
-        check_number(state_number_when("leaves", 0), 0, "no leaf");
+        const long last = time_of_close(copy);
+        check(last >= CLOSE_TIME, "the last close takes its time", "%ld ms", last);
+        check_number(state_number("files"), 0, "no file after the last close");
+        check_number(state_number("elements"), 0, "no element");
+        check_number(state_number("leaves"), 0, "no leaf");
         check_number(state_number("leaked"), 0, "nothing leaked");
+        check(set_close_time(0), "and is taken back", "it is not");
     }
     waitpid(owner, NULL, 0);
     return check_result();

@@ -1,6 +1,7 @@
 #include "tools/emulator/control.h"
 
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -170,6 +171,79 @@ TEST_F(EmulatorControl, TheTraceSaysWhatWasAsked)
     EXPECT_EQ(first.at("pid"), getpid());
     EXPECT_EQ(first.at("fields").at("element"), "tsar");
     EXPECT_EQ(first.at("result"), "ok");
+}
+
+// In microseconds since the epoch.
+std::int64_t microseconds_of(const std::string& time)
+{
+    std::tm parts{};
+    int fraction = 0;
+    const char* rest = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S.", &parts);
+    if (rest == nullptr || std::sscanf(rest, "%6dZ", &fraction) != 1) {
+        return -1;
+    }
+    return timegm(&parts) * 1'000'000 + fraction;
+}
+
+TEST_F(EmulatorControl, TheTraceSaysWhenAndWhatALastCloseDestroyed)
+{
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const UniqueFd end(ends[0]);
+    emulator.server().trace().watch(UniqueFd(ends[1]), true);
+    emulator.server().behaviour().close_milliseconds = 30;
+    const auto now = [](auto clock) {
+        return std::chrono::duration<double>(decltype(clock)::now().time_since_epoch()).count();
+    };
+    const double before = now(std::chrono::steady_clock());
+    const double day_before = now(std::chrono::system_clock());
+    (void)client.make_element(true, client.make_element(false, 0).id());
+    (void)client.make_qp();
+    UverbsClient copy = client.again();
+    copy.close_and_wait();
+    client.close_and_wait();
+    const double after = now(std::chrono::steady_clock());
+    char buffer[8192];
+    const auto length = read(end.get(), buffer, sizeof(buffer));
+    std::istringstream all(std::string(buffer, static_cast<std::size_t>(std::max<ssize_t>(0, length))));
+    std::vector<Json> lines;
+    for (std::string line; std::getline(all, line);) {
+        lines.push_back(Json::parse(line));
+    }
+    ASSERT_EQ(lines.size(), 6U) << "two elements, what a queue pair needs, itself, one close";
+    double last = before;
+    for (const auto& line : lines) {
+        EXPECT_GE(line.at("monotonic"), last);
+        last = line.at("monotonic");
+        EXPECT_NEAR(static_cast<double>(microseconds_of(line.at("time"))) / 1e6 - day_before, last - before, 1.0);
+    }
+    EXPECT_LE(last, after);
+    const Json& close = lines.back();
+    EXPECT_EQ(close.at("method"), "last-close");
+    EXPECT_EQ(close.at("device"), "mlx5_0");
+    EXPECT_EQ(close.at("pid"), getpid());
+    EXPECT_GE(close.at("microseconds"), 30'000);
+    EXPECT_EQ(close.at("fields"), (Json{{"objects", 5},
+                                        {"protection-domain", 1},
+                                        {"completion-queue", 1},
+                                        {"queue-pair", 1},
+                                        {"devx-object", 2},
+                                        {"leaked", 0}}));
+}
+
+TEST(EmulatorTrace, ALineOfText)
+{
+    CallRecord record;
+    record.device = "mlx5_0";
+    record.file = 3;
+    record.caller.pid = 4711;
+    record.method = "last-close";
+    record.notes = {{"objects", std::int64_t{7}}};
+    record.time = std::chrono::system_clock::time_point(std::chrono::microseconds(1'000'000'000'000'042));
+    record.microseconds = 41;
+    EXPECT_EQ(to_text(record), "2001-09-09T01:46:40.000042Z mlx5_0 file 3 pid 4711 last-close objects=7 -> ok, 41 us");
+    record.caller.thread = 4712;
+    EXPECT_THAT(to_text(record), HasSubstr("pid 4711/4712 "));
 }
 
 TEST(EmulatorControlSocket, WhoSaysNothingDoesNotKeepTheEmulator)

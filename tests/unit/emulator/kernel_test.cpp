@@ -120,7 +120,7 @@ TEST_F(EmulatorKernel, HandlesAreOfTheirTypeAndInUseWhileUsed)
             .handle(UVERBS_ATTR_DESTROY_PD_HANDLE, handle)
             .run(client.fd());
     };
-    EXPECT_EQ(destroy_pd(cq), ENOENT);
+    EXPECT_EQ(destroy_pd(cq), EINVAL);
     EXPECT_EQ(destroy_pd(1000), ENOENT);
     const auto queue_pair = client.make_qp();    // its domain is the handle after `cq`
     EXPECT_EQ(destroy_pd(cq + 1), EBUSY);
@@ -184,6 +184,99 @@ TEST_F(EmulatorKernel, ACommandReachesOnlyTheObjectOfItsHandle)
     EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, EINVAL);
     UverbsClient other(emulator.path());
     EXPECT_EQ(other.devx_modify(leaf.handle, command).error, ENOENT);
+}
+
+TEST_F(EmulatorKernel, VerbsOnAQueuePairRefuseOtherHandles)
+{
+    const auto queue_pair = queue_pair_in_rts();
+    const std::uint32_t cq = client.make_cq();
+    const auto element = client.make_element(false, 0);
+    UverbsClient other(emulator.path());
+    const auto query = [](UverbsClient& by, std::uint32_t handle) {
+        ib_uverbs_query_qp request{};
+        request.qp_handle = handle;
+        ib_uverbs_query_qp_resp answer{};
+        return by.write(IB_USER_VERBS_CMD_QUERY_QP, request, answer);
+    };
+    const auto modify = [](UverbsClient& by, std::uint32_t handle) {
+        mlx5::Mailbox request(sizeof(ib_uverbs_modify_qp));    // to ERR, which needs nothing else
+        const std::uint32_t mask = 1;    // the state
+        std::memcpy(&request[offsetof(ib_uverbs_modify_qp, qp_handle)], &handle, sizeof(handle));
+        std::memcpy(&request[offsetof(ib_uverbs_modify_qp, attr_mask)], &mask, sizeof(mask));
+        request[offsetof(ib_uverbs_modify_qp, qp_state)] = 6;
+        return Ioctl(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE)
+            .in(UVERBS_ATTR_WRITE_CMD, std::uint32_t{IB_USER_VERBS_CMD_MODIFY_QP})
+            .in(UVERBS_ATTR_CORE_IN, request.data(), request.size())
+            .run(by.fd());
+    };
+    for (const std::uint32_t wrong : {cq, element.handle}) {
+        EXPECT_EQ(query(client, wrong), EINVAL);
+        EXPECT_EQ(modify(client, wrong), EINVAL);
+    }
+    EXPECT_EQ(query(client, 1000), ENOENT);
+    EXPECT_EQ(modify(client, 1000), ENOENT);
+    EXPECT_EQ(query(other, queue_pair.handle), ENOENT) << "handles are of their file";
+    EXPECT_EQ(modify(other, queue_pair.handle), ENOENT);
+    EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->state, QueuePairState::Rts);
+    EXPECT_EQ(query(client, queue_pair.handle), 0);
+    EXPECT_EQ(modify(client, queue_pair.handle), 0);
+    EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->state, QueuePairState::Error);
+}
+
+TEST_F(EmulatorKernel, DevxOnAQueuePairRefusesOtherHandlesAndNumbers)
+{
+    const auto root = client.make_element(false, 0);
+    const auto leaf = client.make_element(true, root.id());
+    const auto queue_pair = queue_pair_in_rts();
+    const auto other = queue_pair_in_rts();
+    const std::uint32_t cq = client.make_cq();
+    const auto query = [&](std::uint32_t handle, std::uint32_t number) {
+        mlx5::Mailbox command(16);
+        set(command, prm::kOpcode, prm::QueryQp);
+        set(command, prm::kQpn, number);
+        return client.devx_query(handle, command).error;
+    };
+    const auto attach = [&](std::uint32_t handle, std::uint32_t number) {
+        return client.attach({handle, number, 0}, leaf.id()).error;
+    };
+    for (const auto& refused : {std::pair{queue_pair.handle, other.number}, {queue_pair.handle, 0U},
+                                {cq, queue_pair.number}, {leaf.handle, queue_pair.number}}) {
+        EXPECT_EQ(query(refused.first, refused.second), EINVAL);
+        EXPECT_EQ(attach(refused.first, refused.second), EINVAL);
+    }
+    EXPECT_EQ(query(1000, queue_pair.number), ENOENT);
+    EXPECT_EQ(attach(1000, queue_pair.number), ENOENT);
+    EXPECT_EQ(client.devx_destroy(queue_pair.handle), EINVAL) << "it is not DEVX's own";
+    EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->requester, kNoObject);
+    EXPECT_EQ(query(queue_pair.handle, queue_pair.number), 0);
+    EXPECT_EQ(attach(queue_pair.handle, queue_pair.number), 0);
+}
+
+TEST_F(EmulatorKernel, AContextWithoutDevxTakesNoCommand)
+{
+    const auto leaf = client.make_element(true, client.make_element(false, 0).id());
+    UverbsClient plain(emulator.path(), 0, false);
+    ASSERT_EQ(plain.get_context(0), 0);
+    const auto queue_pair = plain.make_qp();
+    emulator.firmware().set_queue_pair_state(queue_pair.number, QueuePairState::Rts);
+    EXPECT_EQ(plain.attach(queue_pair, leaf.id()).error, EINVAL);
+    mlx5::Mailbox query(16);
+    set(query, prm::kOpcode, prm::QueryQp);
+    set(query, prm::kQpn, queue_pair.number);
+    EXPECT_EQ(plain.devx_query(queue_pair.handle, query).error, EINVAL);
+    mlx5::Mailbox capabilities(16);
+    set(capabilities, prm::kOpcode, prm::QueryHcaCap);
+    mlx5::Mailbox answer(4112);
+    const auto other = [&](UverbsClient& by) {
+        return Ioctl(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER)
+            .in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, capabilities.data(), capabilities.size())
+            .out(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, answer.data(), answer.size())
+            .run(by.fd());
+    };
+    EXPECT_EQ(other(plain), EINVAL);
+    EXPECT_EQ(other(client), 0);
+    EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->requester, kNoObject);
+    EXPECT_EQ(plain.destroy_qp(queue_pair.handle), 0) << "verbs go on";
 }
 
 TEST_F(EmulatorKernel, AQueuePairUsesLeavesOfAnotherContextUnlessTheFirmwareKeepsThemApart)

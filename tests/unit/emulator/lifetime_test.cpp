@@ -115,6 +115,73 @@ TEST_F(EmulatorLifetime, TheLastCloseTakesItsTimeAndNobodyWaits)
     EXPECT_TRUE(eventually([&] { return emulator.firmware().usage().elements == 0; }));
 }
 
+std::chrono::steady_clock::duration time_of(const std::function<void()>& action)
+{
+    const auto started = std::chrono::steady_clock::now();
+    action();
+    return std::chrono::steady_clock::now() - started;
+}
+
+TEST_F(EmulatorLifetime, WhoClosesTheLastDescriptorWaitsForTheEnd)
+{
+    emulator.server().behaviour().close_milliseconds = 300;
+    UverbsClient client(emulator.path());
+    UverbsClient copy = client.again();
+    ASSERT_EQ(client.make_element(false, 0).error, 0);
+    EXPECT_LT(time_of([&] { client.close_and_wait(); }), 200ms) << "it is not the last";
+    EXPECT_EQ(copy.make_pd(), 1U);
+    EXPECT_GE(time_of([&] { copy.close_and_wait(); }), 300ms);
+    EXPECT_TRUE(is_empty());
+}
+
+TEST_F(EmulatorLifetime, AClosersDescriptorInAnotherProcessIsNotTheLast)
+{
+    emulator.server().behaviour().close_milliseconds = 300;
+    UverbsClient client(emulator.path());
+    ASSERT_EQ(client.make_element(false, 0).error, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    EXPECT_LT(time_of([&] { client.close_and_wait(); }), 200ms);
+    EXPECT_EQ(emulator.firmware().usage().elements, 1U);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_TRUE(eventually([&] { return is_empty(); }));
+}
+
+TEST_F(EmulatorLifetime, OneOfTwoClosersWaits)
+{
+    emulator.server().behaviour().close_milliseconds = 300;
+    for (int round = 0; round < 3; ++round) {
+        UverbsClient client(emulator.path());
+        UverbsClient copy = client.again();
+        std::chrono::steady_clock::duration times[2];
+        std::thread other([&] { times[0] = time_of([&] { client.close_and_wait(); }); });
+        times[1] = time_of([&] { copy.close_and_wait(); });
+        other.join();
+        EXPECT_TRUE((times[0] >= 300ms) != (times[1] >= 300ms));
+        EXPECT_TRUE(is_empty());
+    }
+}
+
+TEST(EmulatorClose, AnEmulatorThatIsGoneKeepsNobody)
+{
+    auto emulator = std::make_unique<EmulatorInProcess>();
+    emulator->server().behaviour().close_milliseconds = 60'000;
+    UverbsClient waits(emulator->path());
+    UverbsClient late(emulator->path());
+    std::thread closer([&] { waits.close_and_wait(); });
+    std::this_thread::sleep_for(100ms);
+    EXPECT_LT(time_of([&] {
+                  emulator.reset();
+                  closer.join();
+                  late.close_and_wait();
+              }),
+              10s);
+}
+
 TEST_F(EmulatorLifetime, AResetKillsOpenFilesForEverAndANewDeviceAppears)
 {
     UverbsClient client(emulator.path());

@@ -14,21 +14,40 @@ namespace {
 using namespace emulator;
 using namespace mlx5;
 
-Mailbox request(std::uint16_t command, std::uint16_t flags, std::optional<std::uint32_t> device = std::nullopt)
+Mailbox attribute(std::uint16_t type, std::uint32_t value)
 {
-    Mailbox bytes(NLMSG_HDRLEN + (device ? 8 : 0));
+    Mailbox bytes(8);
+    const nlattr header{8, type};
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    std::memcpy(bytes.data() + 4, &value, 4);
+    return bytes;
+}
+
+Mailbox request(std::uint16_t command, std::uint16_t flags, std::optional<std::uint32_t> device = std::nullopt,
+                std::optional<std::uint32_t> queue_pair = std::nullopt)
+{
+    Mailbox bytes(NLMSG_HDRLEN);
+    const auto add = [&](std::uint16_t type, std::optional<std::uint32_t> value) {
+        if (value) {
+            const Mailbox more = attribute(type, *value);
+            bytes.insert(bytes.end(), more.begin(), more.end());
+        }
+    };
+    add(RDMA_NLDEV_ATTR_DEV_INDEX, device);
+    add(RDMA_NLDEV_ATTR_RES_LQPN, queue_pair);
     nlmsghdr header{};
     header.nlmsg_len = static_cast<std::uint32_t>(bytes.size());
     header.nlmsg_type = static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
     header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
     header.nlmsg_seq = 7;
     std::memcpy(bytes.data(), &header, sizeof(header));
-    if (device) {
-        const nlattr attribute{8, RDMA_NLDEV_ATTR_DEV_INDEX};
-        std::memcpy(bytes.data() + NLMSG_HDRLEN, &attribute, sizeof(attribute));
-        std::memcpy(bytes.data() + NLMSG_HDRLEN + 4, &*device, 4);
-    }
     return bytes;
+}
+
+bool has(const Mailbox& answer, std::uint16_t type, std::uint32_t value)
+{
+    const Mailbox wanted = attribute(type, value);
+    return std::search(answer.begin(), answer.end(), wanted.begin(), wanted.end()) != answer.end();
 }
 
 nlmsghdr header_of(const Mailbox& answer)
@@ -57,17 +76,54 @@ TEST(EmulatorNetlink, SaysWhoseAQueuePairIs)
     EXPECT_EQ(header_of(answers[0]).nlmsg_seq, 7U);
     EXPECT_EQ(header_of(answers[0]).nlmsg_len, answers[0].size());
     EXPECT_EQ(header_of(answers[1]).nlmsg_type, NLMSG_DONE);
-    const auto has = [&](std::uint16_t type, std::uint32_t value) {
-        Mailbox attribute(8);
-        const nlattr header{8, type};
-        std::memcpy(attribute.data(), &header, sizeof(header));
-        std::memcpy(attribute.data() + 4, &value, 4);
-        return std::search(answers[0].begin(), answers[0].end(), attribute.begin(), attribute.end()) !=
-               answers[0].end();
+    EXPECT_TRUE(has(answers[0], RDMA_NLDEV_ATTR_RES_LQPN, queue_pair.number));
+    EXPECT_TRUE(has(answers[0], RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(getpid())));
+    EXPECT_FALSE(has(answers[0], RDMA_NLDEV_ATTR_RES_LQPN, queue_pair.number + 1));
+}
+
+// The attributes of one level: type and bytes.
+std::map<std::uint16_t, Mailbox> attributes_of(const Mailbox& answer)
+{
+    std::map<std::uint16_t, Mailbox> all;
+    for (std::size_t at = NLMSG_HDRLEN; at + sizeof(nlattr) <= answer.size();) {
+        nlattr header{};
+        std::memcpy(&header, answer.data() + at, sizeof(header));
+        all[header.nla_type] = Mailbox(answer.begin() + static_cast<std::ptrdiff_t>(at + sizeof(header)),
+                                       answer.begin() + static_cast<std::ptrdiff_t>(at + header.nla_len));
+        at += NLA_ALIGN(header.nla_len);
+    }
+    return all;
+}
+
+TEST(EmulatorNetlink, SaysWhoseOneQueuePairIs)
+{
+    EmulatorInProcess emulator;
+    UverbsClient client(emulator.path());
+    const auto first = client.make_qp();
+    const auto second = client.make_qp(IB_UVERBS_QPT_UD);
+    const auto& devices = emulator.server().devices();
+    const auto answers = netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, 0, 0, second.number), devices);
+    ASSERT_EQ(answers.size(), 1U) << "no NLMSG_DONE";
+    EXPECT_EQ(header_of(answers[0]).nlmsg_type, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET));
+    EXPECT_EQ(header_of(answers[0]).nlmsg_flags & NLM_F_MULTI, 0);
+    EXPECT_EQ(header_of(answers[0]).nlmsg_seq, 7U);
+    auto attributes = attributes_of(answers[0]);
+    EXPECT_EQ(attributes.count(RDMA_NLDEV_ATTR_RES_QP), 0U) << "nothing is nested";
+    EXPECT_EQ(attributes.at(RDMA_NLDEV_ATTR_RES_TYPE), Mailbox{IB_UVERBS_QPT_UD});
+    EXPECT_EQ(attributes.at(RDMA_NLDEV_ATTR_RES_STATE), Mailbox{0});
+    EXPECT_TRUE(has(answers[0], RDMA_NLDEV_ATTR_RES_LQPN, second.number));
+    EXPECT_TRUE(has(answers[0], RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(getpid())));
+    EXPECT_FALSE(has(answers[0], RDMA_NLDEV_ATTR_RES_LQPN, first.number));
+    const auto refusal = [&](std::optional<std::uint32_t> device, std::optional<std::uint32_t> number) {
+        return error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, 0, device, number), devices).at(0));
     };
-    EXPECT_TRUE(has(RDMA_NLDEV_ATTR_RES_LQPN, queue_pair.number));
-    EXPECT_TRUE(has(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(getpid())));
-    EXPECT_FALSE(has(RDMA_NLDEV_ATTR_RES_LQPN, queue_pair.number + 1));
+    EXPECT_EQ(refusal(0, second.number + 1), ENOENT);
+    EXPECT_EQ(refusal(1, second.number), ENOENT) << "of another device";
+    EXPECT_EQ(refusal(0, std::nullopt), EINVAL);
+    EXPECT_EQ(refusal(std::nullopt, second.number), EINVAL);
+    EXPECT_EQ(refusal(9, second.number), EINVAL);
+    client.destroy_qp(second.handle);
+    EXPECT_EQ(refusal(0, second.number), ENOENT);
 }
 
 TEST(EmulatorNetlink, ManyQueuePairsComeInSeveralDatagrams)
@@ -93,14 +149,14 @@ TEST(EmulatorNetlink, RefusesWhatItDoesNotPlayAndWhatIsBroken)
     EXPECT_EQ(netlink_answer(request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP), devices).size(), 3U) << "two devices, done";
     EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_SYS_GET, 0), devices).at(0)), EOPNOTSUPP);
     EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP), devices).at(0)), EINVAL);
-    EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 9), devices).at(0)), ENODEV);
+    EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 9), devices).at(0)), EINVAL);
     EXPECT_TRUE(netlink_answer(Mailbox(5), devices).empty());
     Mailbox lies = request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
     lies[0] = 200;
     EXPECT_EQ(error_of(netlink_answer(lies, devices).at(0)), EINVAL);
-    Mailbox attribute = request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0);
-    attribute[NLMSG_HDRLEN] = 100;
-    EXPECT_EQ(error_of(netlink_answer(attribute, devices).at(0)), EINVAL);
+    Mailbox too_long = request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0);
+    too_long[NLMSG_HDRLEN] = 100;
+    EXPECT_EQ(error_of(netlink_answer(too_long, devices).at(0)), EINVAL);
 }
 
 }    // namespace

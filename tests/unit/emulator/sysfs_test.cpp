@@ -48,6 +48,47 @@ TEST(EmulatorSysfs, CountersAdvanceByTheTrafficOfAPortThatIsUp)
     EXPECT_EQ(words(), 2'000'000'000U / 4);
 }
 
+TEST(EmulatorSysfs, ShowsVirtualFunctionsAndBonds)
+{
+    namespace fs = std::filesystem;
+    const TempDir dir;
+    const fs::path sys = dir.path() / "sys";
+    begin_sysfs(sys);
+    const auto make = [](const std::string& name, const std::string& pci, bool is_virtual, const std::string& netdev) {
+        SimulatedDevice port;
+        port.name = name;
+        port.pci_address = pci;
+        port.virtual_function = is_virtual;
+        port.netdev = netdev;
+        port.bond = netdev.empty() ? "" : "bond0";
+        return port;
+    };
+    const Device first({make("mlx5_0", "0000:08:00.0", false, "eth0")}, {}, 0);
+    const Device second({make("mlx5_1", "0000:08:00.1", false, "eth1")}, {}, 1);
+    const Device function({make("mlx5_2", "0000:08:01.2", true, "")}, {}, 2);
+    const Device stray({make("mlx5_3", "", true, "")}, {}, 3);
+    for (const auto* device : {&first, &second, &function, &stray}) {
+        write_sysfs(sys, *device);
+    }
+    const auto device_of = [&](const std::string& name) { return fs::canonical(sys / "class/infiniband" / name / "device"); };
+    EXPECT_EQ(fs::canonical(device_of("mlx5_2") / "physfn"), device_of("mlx5_0"));
+    EXPECT_EQ(read_text(device_of("mlx5_2") / "device"), "0x101e\n");
+    EXPECT_FALSE(fs::exists(device_of("mlx5_0") / "physfn"));
+    EXPECT_EQ(fs::canonical(device_of("mlx5_3") / "physfn").filename(), "0000:e0:00.0");
+    EXPECT_EQ(read_text(device_of("mlx5_3") / "physfn/device"), "0x101d\n") << "one that is no device";
+
+    const auto net = sys / "class/net";
+    EXPECT_EQ(fs::canonical(net / "eth0/master"), fs::canonical(net / "bond0"));
+    EXPECT_EQ(read_text(net / "eth1/master/bonding/slaves"), "eth0 eth1\n");
+    remove_sysfs(sys, first);
+    EXPECT_EQ(read_text(net / "bond0/bonding/slaves"), "eth1\n");
+    remove_sysfs(sys, second);
+    EXPECT_FALSE(fs::exists(net / "bond0"));
+    EXPECT_FALSE(fs::exists(sys / "devices/virtual/net/bond0"));
+    write_sysfs(sys, first);
+    EXPECT_EQ(read_text(net / "bond0/bonding/slaves"), "eth0\n");
+}
+
 TEST(EmulatorLink, InTheWordsOfInfiniBand)
 {
     const auto words = [](std::uint64_t gbps) { return encode_link(Bandwidth::from_gbps(gbps)).text; };

@@ -28,6 +28,7 @@ const std::vector<Folder>& folders()
         {"lib/nic_mlx5", "rdmaqos_nic_mlx5", {"lib/nic", "lib/mlx5", "lib/tree", "lib/base"}},
         {"lib/reconcile", "rdmaqos_reconcile", {"lib/nic", "lib/tree", "lib/base"}},
         {"lib/bus", "rdmaqos_bus", {"lib/base"}},
+        {"lib/client", "rdmaqos_client", {}},
         {"policy", "rdmaqos_policy", {"lib/tree", "lib/base"}},
         {"daemon",
          "rdmaqos_daemon",

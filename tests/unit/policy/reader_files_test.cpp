@@ -118,7 +118,9 @@ devices:
     node-guid: 0x10
     port-guid: 0x12
     netdev: eth0
+    bond: bond0
     pci: "0000:3b:00.0"
+    virtual-function: true
     link-layer: infiniband
     link-speed: 200Gbps
     mtu: 2048
@@ -147,7 +149,9 @@ devices:
     EXPECT_EQ(device.node_guid, Guid{0x10});
     EXPECT_EQ(device.port_guid, Guid{0x12});
     EXPECT_EQ(device.netdev, "eth0");
+    EXPECT_EQ(device.bond, "bond0");
     EXPECT_EQ(device.pci_address, "0000:3b:00.0");
+    EXPECT_TRUE(device.virtual_function);
     EXPECT_TRUE(device.infiniband);
     EXPECT_EQ(device.link_speed, Bandwidth::from_gbps(200));
     EXPECT_EQ(device.mtu, 2048U);
@@ -185,6 +189,8 @@ TEST(ReadSimulation, WhatIsAbsentIsTheProfileAndAStableGuid)
     EXPECT_EQ(read("devices: [{name: a}]")[0].port_guid, devices[0].port_guid);
     EXPECT_TRUE(devices[0].transmit_traffic.is_zero());
     EXPECT_TRUE(devices[0].port_counters);
+    EXPECT_FALSE(devices[0].virtual_function);
+    EXPECT_EQ(devices[0].bond, "");
     const auto sends = read("devices: [{name: a, traffic: 40Gbps}]")[0];
     EXPECT_EQ(sends.transmit_traffic, Bandwidth::from_gbps(40));
     EXPECT_TRUE(sends.receive_traffic.is_zero());

@@ -10,6 +10,8 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <poll.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -83,27 +85,43 @@ bool socket_path(sockaddr_un& address, const char* name, int index)
     return length > 0 && static_cast<size_t>(length) < sizeof(address.sun_path);
 }
 
-// N if the descriptor is an open uverbsN of the emulator; -1.
-int index_of_descriptor(int fd)
+// "uverbs0.sock", "uevent.sock" if the descriptor is a connection to the emulator; null. `peer` is where it is.
+const char* name_of_descriptor(int fd, sockaddr_un& peer)
 {
     if (directory() == nullptr) {
-        return -1;
+        return nullptr;
     }
-    sockaddr_un peer{};
+    peer = {};
     socklen_t length = sizeof(peer);
     const int saved = errno;
     const bool connected = getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
     errno = saved;
     if (!connected || peer.sun_family != AF_UNIX) {
-        return -1;
+        return nullptr;
     }
     const size_t folder = strlen(directory());
-    if (strncmp(peer.sun_path, directory(), folder) != 0 || strncmp(peer.sun_path + folder, "/uverbs", 7) != 0) {
+    const bool ours = strncmp(peer.sun_path, directory(), folder) == 0 && peer.sun_path[folder] == '/';
+    return ours ? peer.sun_path + folder + 1 : nullptr;
+}
+
+// N if the descriptor is an open uverbsN of the emulator; -1.
+int index_of_descriptor(int fd)
+{
+    sockaddr_un peer;
+    const char* name = name_of_descriptor(fd, peer);
+    if (name == nullptr || strncmp(name, "uverbs", 6) != 0) {
         return -1;
     }
-    const char* number = peer.sun_path + folder + 7;
+    const char* number = name + 6;
     const char* dot = strchr(number, '.');
     return dot != nullptr && strcmp(dot, ".sock") == 0 ? parse_index(number, dot) : -1;
+}
+
+bool takes_uevents(int fd)
+{
+    sockaddr_un peer;
+    const char* name = name_of_descriptor(fd, peer);
+    return name != nullptr && strcmp(name, "uevent.sock") == 0;
 }
 
 int connect_to(const char* name, int index, bool close_on_exec, bool nonblocking)
@@ -334,6 +352,31 @@ EXPORT int access(const char* path, int mode)
     return real(path, mode);
 }
 
+// ---- closing ----
+
+namespace {
+
+// Found before the program starts: it closes descriptors between fork and exec, where looking for a symbol could wait for
+// ever for a lock of a thread that is not there.
+int (*next_close)(int) = nullptr;
+
+__attribute__((constructor)) void find_close()
+{
+    next_close = next<decltype(&close)>("close");
+}
+
+}    // namespace
+
+// The last one blocks until the emulator has destroyed everything. That of a process that ends does not, and other
+// ways to close (close_range, dup2 over a descriptor) do not either.
+EXPORT int close(int fd)
+{
+    if (next_close == nullptr) {
+        find_close();
+    }
+    return index_of_descriptor(fd) >= 0 ? close_file(fd, next_close) : next_close(fd);
+}
+
 // ---- using ----
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
@@ -370,12 +413,89 @@ DEFINE_MMAP(mmap64, off64_t)
 EXPORT int socket(int domain, int type, int protocol)
 {
     NEXT(socket);
-    if (domain == AF_NETLINK && protocol == kNetlinkRdma && directory() != nullptr) {
-        const int fd = connect_to("netlink", -1, (type & SOCK_CLOEXEC) != 0, (type & SOCK_NONBLOCK) != 0);
+    const char* name = protocol == kNetlinkRdma ? "netlink" : protocol == NETLINK_KOBJECT_UEVENT ? "uevent" : nullptr;
+    if (domain == AF_NETLINK && name != nullptr && directory() != nullptr) {
+        const int fd = connect_to(name, -1, (type & SOCK_CLOEXEC) != 0, (type & SOCK_NONBLOCK) != 0);
         if (fd < 0) {
             errno = EPROTONOSUPPORT;
         }
         return fd;
     }
     return real(domain, type, protocol);
+}
+
+// ---- a socket for uevents: what libudev does with one, and looks at before it believes a message ----
+
+namespace {
+
+int subscribe(int fd, std::uint32_t groups)
+{
+    constexpr int kPatience = 5000;    // milliseconds
+    char answer[kSubscribed];
+    pollfd readable{fd, POLLIN, 0};
+    if (send(fd, &groups, sizeof(groups), MSG_NOSIGNAL) != sizeof(groups) || poll(&readable, 1, kPatience) != 1 ||
+        recv(fd, answer, sizeof(answer), MSG_DONTWAIT) != sizeof(answer)) {
+        errno = ENOBUFS;
+        return -1;
+    }
+    return 0;
+}
+
+// As if the kernel, or udevd, had sent it by netlink as root.
+void set_sender(msghdr* message)
+{
+    const bool from_udev = message->msg_iovlen > 0 && message->msg_iov[0].iov_len >= 8 &&
+                           memcmp(message->msg_iov[0].iov_base, "libudev", 8) == 0;
+    sockaddr_nl sender{};
+    sender.nl_family = AF_NETLINK;
+    sender.nl_groups = from_udev ? 2 : 1;
+    sender.nl_pid = from_udev ? 1 : 0;
+    memcpy(message->msg_name, &sender, sizeof(sender));
+    message->msg_namelen = sizeof(sender);
+    for (cmsghdr* each = CMSG_FIRSTHDR(message); each != nullptr; each = CMSG_NXTHDR(message, each)) {
+        if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SCM_CREDENTIALS) {
+            const ucred root{static_cast<pid_t>(sender.nl_pid), 0, 0};
+            memcpy(CMSG_DATA(each), &root, sizeof(root));
+        }
+    }
+}
+
+}    // namespace
+
+EXPORT int bind(int fd, const sockaddr* address, socklen_t length)
+{
+    NEXT(bind);
+    sockaddr_nl local{};
+    if (address != nullptr && length >= sizeof(local) && address->sa_family == AF_NETLINK && takes_uevents(fd)) {
+        memcpy(&local, address, sizeof(local));
+        return subscribe(fd, local.nl_groups);
+    }
+    return real(fd, address, length);
+}
+
+EXPORT int getsockname(int fd, sockaddr* address, socklen_t* length)
+{
+    NEXT(getsockname);
+    if (address == nullptr || length == nullptr || !takes_uevents(fd)) {
+        return real(fd, address, length);
+    }
+    sockaddr_nl local{};
+    local.nl_family = AF_NETLINK;
+    local.nl_pid = static_cast<std::uint32_t>(getpid());
+    memcpy(address, &local, *length < sizeof(local) ? *length : sizeof(local));
+    *length = sizeof(local);
+    return 0;
+}
+
+EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags)
+{
+    NEXT(recvmsg);
+    const bool asks_sender = message != nullptr && message->msg_name != nullptr &&
+                             message->msg_namelen >= sizeof(sockaddr_nl) && directory() != nullptr;
+    const ssize_t length = real(fd, message, flags);
+    if (length > 0 && asks_sender && static_cast<sockaddr*>(message->msg_name)->sa_family == AF_UNIX &&
+        takes_uevents(fd)) {
+        set_sender(message);
+    }
+    return length;
 }

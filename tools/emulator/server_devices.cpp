@@ -1,0 +1,127 @@
+// What happens to devices: they come, go and change.
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include "tools/emulator/protocol.h"
+#include "tools/emulator/server.h"
+#include "tools/emulator/sysfs.h"
+#include "tools/emulator/uverbs_file.h"
+
+namespace rdmaqos::emulator {
+
+void Server::appear(const std::shared_ptr<Device>& device)
+{
+    listen_at(fmt::format("uverbs{}.sock", device->index()), Peer::Kind::DeviceListener, device, 0666);
+    write_sysfs(directory_ / "sys", *device);
+}
+
+void Server::disappear(const Device& device)
+{
+    remove_sysfs(directory_ / "sys", device);
+    std::filesystem::remove(directory_ / fmt::format("uverbs{}.sock", device.index()));
+    int listener = -1;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [fd, peer] : peers_) {
+            if (peer->kind == Peer::Kind::DeviceListener && peer->device.get() == &device) {
+                listener = fd;
+            }
+        }
+    }
+    if (listener >= 0) {
+        remove_peer(listener);
+    }
+}
+
+// ---- who is told ----
+
+// A message of a subscriber: the groups that it joins, as bind() of a netlink socket does.
+void Server::subscribe(Peer& peer)
+{
+    const int fd = peer.fd.get();
+    std::uint32_t groups = 0;
+    const ssize_t length = recv(fd, &groups, sizeof(groups), MSG_DONTWAIT);
+    if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
+        remove_peer(fd);
+        return;
+    }
+    if (length == sizeof(groups)) {
+        const std::lock_guard lock(mutex_);    // nothing is told before the answer
+        subscribers_[fd] = groups;
+        const char answer[kSubscribed] = {};
+        (void)send(fd, answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    arm(fd);
+}
+
+void Server::tell(const std::vector<Uevent>& events)
+{
+    const std::lock_guard lock(mutex_);
+    for (const auto& event : events) {
+        ++uevents_;
+        for (const auto& [fd, groups] : subscribers_) {
+            // Who does not read loses what does not fit, as in the kernel.
+            const auto tell_group = [&, to = fd](const std::string& message) {
+                (void)send(to, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            };
+            if ((groups & kKernelGroup) != 0) {
+                tell_group(kernel_message(event, uevents_));
+            }
+            if ((groups & kUdevGroup) != 0) {
+                tell_group(udev_message(event, uevents_));
+            }
+        }
+    }
+}
+
+// ---- what happens ----
+
+void Server::unplug(Device& device)
+{
+    if (device.firmware().presence() != DevicePresence::Present) {
+        return;
+    }
+    disappear(device);
+    device.firmware().remove();
+    for (const auto& file : device.files()) {
+        file->disassociate();
+    }
+    tell(uevents_of(device, UeventAction::Remove));
+}
+
+void Server::plug(Device& device)
+{
+    if (device.firmware().presence() == DevicePresence::Present) {
+        return;
+    }
+    device.set_index(next_index_++);
+    device.firmware().replug();
+    appear(find(device.name()));
+    tell(uevents_of(device, UeventAction::Add));
+}
+
+void Server::reset(Device& device)
+{
+    // In this order: the firmware holds nothing any more when a program closes its file because of the event.
+    disappear(device);
+    device.firmware().reset();
+    for (const auto& file : device.files()) {
+        file->send(AsyncEvent::DeviceFatal, 0);
+        file->disassociate();
+    }
+    plug(device);
+}
+
+void Server::set_port(Device& device, std::uint32_t port, bool up)
+{
+    device.set_port(port, up);
+    write_port_state(directory_ / "sys", device, port);
+    for (const auto& file : device.files()) {
+        file->send(up ? AsyncEvent::PortActive : AsyncEvent::PortError, port);
+    }
+}
+
+}    // namespace rdmaqos::emulator
