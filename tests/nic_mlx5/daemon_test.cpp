@@ -57,7 +57,7 @@ DevxQueuePair make_devx(const world& here)
     return made;
 }
 
-bus::Dict request_for(const world& here, const DevxQueuePair& queue_pair)
+bus::Dict request_for_devx(const world& here, const DevxQueuePair& queue_pair)
 {
     bus::Dict dict;
     dict.set("device", "mlx5_0");
@@ -83,7 +83,7 @@ TEST(Mlx5Daemon, FourProcessesThreeClassesEveryType)
                 }
                 numbers.push_back(program->join(IBV_QPT_RC, IBV_QPS_INIT));
                 const auto devx = make_devx(program->here());
-                const auto result = program->attach(request_for(program->here(), devx));
+                const auto result = program->attach(request_for_devx(program->here(), devx));
                 if (text_of(result, "error") != "absent") {
                     throw std::runtime_error(text_of(result, "reason"));
                 }

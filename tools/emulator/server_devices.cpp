@@ -112,6 +112,7 @@ void Server::reset(Device& device)
         file->send(AsyncEvent::DeviceFatal, 0);
         file->disassociate();
     }
+    tell(uevents_of(device, UeventAction::Remove));
     plug(device);
 }
 
