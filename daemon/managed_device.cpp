@@ -242,6 +242,7 @@ ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& memb
             results.push_back(refused(member, *error));
             to_forget[member.session].push_back(number);
         } else {
+            outcomes_.at(number).admitted = true;
             results.push_back(*present);
         }
     }
@@ -297,7 +298,8 @@ void ManagedDevice::take_report(const Report& report)
     for (const auto& outcome : report.queue_pairs) {
         const auto known = outcomes_.find(outcome.queue_pair.number);
         if (known != outcomes_.end() && (!known->second.known || known->second.last != outcome)) {
-            known->second = {outcome, true};
+            known->second.last = outcome;
+            known->second.known = true;
             changed.push_back(outcome.queue_pair.number);
         }
     }
@@ -305,9 +307,33 @@ void ManagedDevice::take_report(const Report& report)
     if (!changed.empty()) {
         listener_.queue_pairs_changed(key_, changed);
     }
+    forget_vanished(report);
     if (report.operations > 0 || status().state != last_state_) {
         last_state_ = status().state;
         listener_.device_status_changed(key_);
+    }
+}
+
+// A queue pair that was there and is not known any longer was destroyed by its owner, who did not say so.
+void ManagedDevice::forget_vanished(const Report& report)
+{
+    std::map<SessionId, std::vector<std::uint32_t>> of_session;
+    std::vector<std::pair<SessionId, std::uint32_t>> gone;
+    for (const auto& outcome : report.queue_pairs) {
+        const std::uint32_t number = outcome.queue_pair.number;
+        const auto known = outcomes_.find(number);
+        if (known != outcomes_.end() && known->second.admitted && outcome.error &&
+            outcome.error->code == ErrorCode::BadQueuePair) {
+            const SessionId session = book_.find(number)->session;
+            of_session[session].push_back(number);
+            gone.emplace_back(session, number);
+        }
+    }
+    for (const auto& [session, numbers] : of_session) {
+        remove(session, numbers, [] {});
+    }
+    if (!gone.empty()) {
+        listener_.queue_pairs_vanished(key_, gone);
     }
 }
 

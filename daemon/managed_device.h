@@ -30,6 +30,9 @@ public:
     virtual ~DeviceListener() = default;
     // These queue pairs are elsewhere than before, or their error changed.
     virtual void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) = 0;
+    // Their owners destroyed them; they are already forgotten.
+    virtual void queue_pairs_vanished(const std::string& device,
+                                      const std::vector<std::pair<SessionId, std::uint32_t>>& gone) = 0;
     // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it.
     virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) = 0;
     virtual void device_removed_itself(const std::string& device) = 0;
@@ -87,6 +90,7 @@ private:
         QueuePairOutcome last;
         bool known = false;    // a report has come
         bool owner_verified = true;
+        bool admitted = false;    // its attach was answered: the device knew it
     };
     using Results = std::vector<QueuePairResult>;
 
@@ -98,6 +102,7 @@ private:
     [[nodiscard]] std::optional<Error> why_not_added(const Member& member, const Result<Admission>& admission) const;
     [[nodiscard]] Results results_of(const std::vector<Member>& members);
     void take_report(const Report& report);
+    void forget_vanished(const Report& report);
     void schedule_retry(const std::optional<std::chrono::milliseconds>& after);
     void schedule_drift_check();
     void handle_event(DeviceEvent event);

@@ -513,6 +513,23 @@ void Service::State::queue_pairs_changed(const std::string& device, const std::v
     }
 }
 
+void Service::State::queue_pairs_vanished(const std::string& device,
+                                          const std::vector<std::pair<SessionId, std::uint32_t>>& gone)
+{
+    std::set<SessionId> affected;
+    for (const auto& [id, number] : gone) {
+        const auto session = sessions.find(id);
+        if (session != sessions.end() && session->second.queue_pairs[device].erase(number) > 0) {
+            limits.remove_queue_pairs(session->second.owner->uid, 1);
+            affected.insert(id);
+        }
+    }
+    for (const SessionId id : affected) {
+        refresh(sessions.at(id));
+        notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+    }
+}
+
 void Service::State::device_was_reset(const std::string& device, const std::vector<SessionId>& affected)
 {
     for (const SessionId id : affected) {

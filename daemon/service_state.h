@@ -137,6 +137,8 @@ struct Service::State : DeviceListener {
 
     // DeviceListener
     void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) override;
+    void queue_pairs_vanished(const std::string& device,
+                              const std::vector<std::pair<SessionId, std::uint32_t>>& gone) override;
     void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) override;
     void device_removed_itself(const std::string& device) override;
     void device_status_changed(const std::string& device) override;

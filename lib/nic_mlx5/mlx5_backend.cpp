@@ -215,7 +215,9 @@ Answer<QueuePairAnswer> Mlx5Backend::query(const QueuePairRef& queue_pair) const
     if (queue_pair.type == QueuePairType::RawPacket) {
         const auto state = query_state(fd, queue_pair.handle);
         if (!state) {
-            return tl::unexpected(state.error());
+            // Kernels before 2025 say so too when the owner has a call on it in flight.
+            const bool perhaps_busy = state.error().sys_errno == EINVAL;
+            return tl::unexpected(perhaps_busy ? Failure{EBUSY, 0, 0} : state.error());
         }
         return QueuePairAnswer{*state, QueuePairType::RawPacket};
     }

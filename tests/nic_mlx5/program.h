@@ -1,9 +1,14 @@
 // An RDMA program of a test: a context of libibverbs, queue pairs, a session of rdma-qosd.
 #pragma once
 
+#include <algorithm>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/emulated.h"
@@ -72,9 +77,11 @@ public:
         queue_pairs_.push_back(made);
         return made;
     }
+    // Somebody else destroyed it.
+    void forget(ibv_qp* queue_pair) { std::erase(queue_pairs_, queue_pair); }
     void destroy(ibv_qp* queue_pair)
     {
-        std::erase(queue_pairs_, queue_pair);
+        forget(queue_pair);
         ASSERT_EQ(ibv_destroy_qp(queue_pair), 0);
     }
     bus::Dict attach(const bus::Dict& request)
@@ -202,13 +209,13 @@ public:
         }
         return result;
     }
-    // Those of the daemon that write to the device: commands on objects.
+    // Those of the daemon that write to mlx5_0: commands on objects.
     std::vector<nlohmann::json> writes(pid_t daemon)
     {
         auto all = calls();
         std::erase_if(all, [daemon](const nlohmann::json& call) {
             const std::string method = call.at("method");
-            return call.at("pid") != daemon || !method.starts_with("devx-object.") || method == "devx-object.query";
+            return call.at("pid") != daemon || call.at("device") != "mlx5_0" || !method.starts_with("devx-object.") || method == "devx-object.query";
         });
         return all;
     }

@@ -1,0 +1,210 @@
+// Who dies, who waits, who collides: closing slowly, owners' own calls, forked children.
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/client/retry.h"
+#include "tests/nic_mlx5/program.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class Mlx5Lifetime : public ::testing::Test {
+protected:
+    void TearDown() override
+    {
+        emulator("set close-ms 0");
+        emulator("set call-us 0");
+        emulator("set modify-lock shared");
+        emulator("clear");
+    }
+};
+
+bool is_soak()
+{
+    return getenv("RDMAQOS_SOAK_SECONDS") != nullptr;    // NOLINT(concurrency-mt-unsafe): nobody sets it
+}
+
+// Of a call that only the main loop answers.
+std::chrono::milliseconds ping(bus::Client& client)
+{
+    const auto started = Clock::now();
+    const auto reply = client.call(bus::names::kRoot, "org.freedesktop.DBus.Peer", "Ping", {});
+    EXPECT_TRUE(reply.has_value());
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started);
+}
+
+TEST_F(Mlx5Lifetime, AKilledClientIsLetGoOfAtOnceThoughTheCloseTakesLong)
+{
+    Daemon daemon(on_emulator());
+    Processes processes;
+    Child& victim = processes.start([&](const Processes::Say& say) {
+        auto* program = new Program(daemon, "rpc");
+        say(program->join(IBV_QPT_RC));
+    });
+    const auto number = processes.hear(1).at(0);
+    Program witness(daemon, "bulk");
+    auto client = daemon.direct();
+    ping(client);
+    Trace trace;
+    emulator(is_soak() ? "set close-ms 10000" : "set close-ms 2000");
+    // On the trace's clock, CLOCK_MONOTONIC in seconds.
+    const auto now = [] {
+        return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+    };
+    const double killed = now();
+    victim.signal(SIGKILL);
+    std::vector<std::chrono::milliseconds> pings;
+    const auto until = Clock::now() + 1s;
+    while (Clock::now() < until) {
+        pings.push_back(ping(client));
+        std::this_thread::sleep_for(2ms);
+    }
+    // Others get what they ask for meanwhile.
+    const auto before_attach = Clock::now();
+    const auto other = witness.join(IBV_QPT_UD);
+    EXPECT_LT(Clock::now() - before_attach, 1s);
+    EXPECT_EQ(places(emulated_device()).at(other), kPlaceOf[1]);
+
+    double detached = 0;
+    for (const auto& call : trace.calls()) {
+        const auto& fields = call.at("fields");
+        if (call.at("pid") == daemon.process().pid() && call.at("method") == "devx-object.modify" &&
+            fields.value("qpn", 0U) == number && fields.value("requester", 1U) == 0) {
+            detached = call.at("monotonic").get<double>();
+        }
+    }
+    ASSERT_GT(detached, 0) << "no detach";
+    EXPECT_LT(detached - killed, 0.1);
+    // The daemon's copy is the last: it is being closed now, and takes its time.
+    EXPECT_EQ(emulated_device().at("files"), 4) << "the daemon's, the witness's, the trace's, and this";
+    std::sort(pings.begin(), pings.end());
+    RecordProperty("worst_ping_ms", std::to_string(pings.back().count()));
+    EXPECT_LT(pings[pings.size() * 99 / 100], 10ms) << "worst " << pings.back().count() << " ms";
+    emulator("set close-ms 0");
+}
+
+// The daemon's call and the owner's own meet on one queue pair; EBUSY goes to whoever comes second.
+TEST_F(Mlx5Lifetime, OwnersThatRetryDoNotSeeBusy)
+{
+    for (const char* lock : {"shared", "exclusive"}) {
+        SCOPED_TRACE(lock);
+        emulator(std::string("set modify-lock ") + lock);
+        emulator("set call-us 50");
+        const int moves = is_soak() ? 5000 : 200;    // of both kinds: 10,000
+        Daemon daemon(on_emulator());
+        Program program(daemon, "bulk");
+        ibv_qp* kept = program.make(IBV_QPT_RC);
+        program.attach(kept);
+        std::atomic<bool> ending = false;
+        std::thread mover([&] {
+            auto client = daemon.direct();
+            std::string policies[] = {kThreeClasses, kThreeClasses};
+            auto& other = policies[1];
+            // bulk becomes fair by process: its queue pairs move to a leaf of their process, and back.
+            other.replace(other.find("share: 20"), 9, "share: 20, fair-by: process");
+            for (int move = 0; move < moves && !ending; ++move) {
+                daemon.dir().write("etc/rdma-qos/policy.yaml", policies[(move + 1) % 2]);
+                const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Reload", {});
+                if (!reply) {
+                    ADD_FAILURE() << to_string(reply.error());
+                    break;
+                }
+            }
+            ending = true;
+        });
+        int plain = 0;
+        int calls = 0;
+        ibv_qp_attr attributes{};
+        attributes.min_rnr_timer = 12;
+        const auto counted = [&](int error) {
+            ++calls;
+            plain += error == EBUSY ? 1 : 0;
+            return error;
+        };
+        while (!ending) {
+            // What a program does to a queue pair in RTS ...
+            for (int i = 0; i < 20; ++i) {
+                EXPECT_EQ(client::retry_busy([&] {
+                              return counted(ibv_modify_qp(kept, &attributes, IBV_QP_MIN_RNR_TIMER));
+                          }),
+                          0);
+            }
+            // ... and queue pairs that come and go, without a word.
+            ibv_qp* brief = program.make(IBV_QPT_UD, IBV_QPS_RESET);
+            for (const auto state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+                EXPECT_EQ(client::retry_busy([&] { return counted(step_qp(brief, state, 0)); }), 0);
+            }
+            program.attach(brief);
+            EXPECT_EQ(client::retry_busy([&] { return counted(ibv_destroy_qp(brief)); }), 0);
+            program.forget(brief);
+        }
+        mover.join();
+        printf("modify-lock %s: %d reload moves, %d calls of the owner, %d of them met EBUSY\n", lock, moves,
+               calls, plain);
+        EXPECT_EQ(places(emulated_device()).at(kept->qp_num), kPlaceOf[1]);
+    }
+}
+
+// A child that inherited everything keeps file and connection alive; what counts is who registered.
+TEST_F(Mlx5Lifetime, AForkedChildDoesNotKeepItsParentsQueuePairsInTheTree)
+{
+    Daemon daemon(on_emulator());
+    Processes processes;
+    Child& parent = processes.start([&](const Processes::Say& say) {
+        auto* program = new Program(daemon, "storage");
+        const auto number = program->join(IBV_QPT_RC);
+        const pid_t child = fork();
+        if (child == 0) {
+            pause();
+            _exit(0);
+        }
+        say(number);
+        say(static_cast<std::uint32_t>(child));
+    });
+    const auto said = processes.hear(2);
+    ASSERT_EQ(said.size(), 2U);
+    EXPECT_EQ(places(emulated_device()).at(said[0]), kPlaceOf[2]);
+    parent.signal(SIGKILL);
+    EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(said[0]).empty(); }));
+    EXPECT_EQ(emulated_device().at("files"), 2) << "the child holds it; the daemon does not";
+    kill(static_cast<pid_t>(said[1]), SIGKILL);
+    EXPECT_TRUE(eventually([] { return emulated_device().at("files") == 1; }));
+}
+
+TEST_F(Mlx5Lifetime, ABusyCallOfTheOwnerIsTriedAgain)
+{
+    Daemon daemon(on_emulator());
+    Program program(daemon, "storage");
+    ibv_qp* made = program.make(IBV_QPT_RC);
+    emulator("busy attach 3");
+    EXPECT_EQ(text_of(program.attach(made), "error"), "absent");
+    EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(made->qp_num) == kPlaceOf[2]; }));
+}
+
+TEST_F(Mlx5Lifetime, DriftIsRepaired)
+{
+    Daemon daemon(on_emulator(kThreeClasses, "version: 1\ndrift-interval: 1s\n"));
+    Program program(daemon, "storage");
+    const auto number = program.join(IBV_QPT_RC);
+    const auto device = emulated_device();
+    std::uint32_t leaf = 0;
+    for (const auto& each : device.at("queue-pairs")) {
+        leaf = each.at("qpn") == number ? each.at("requester").get<std::uint32_t>() : leaf;
+    }
+    emulator(fmt::format("drift mlx5_0 {} 99 1", leaf));
+    EXPECT_EQ(places(emulated_device()).at(number), "rate 1 share 99 < root");
+    EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(number) == kPlaceOf[2]; }));
+    // Lost altogether: made anew, with the queue pair in it.
+    emulator(fmt::format("lose mlx5_0 {}", leaf));
+    EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(number) == kPlaceOf[2]; }))
+        << emulated_device().dump(2);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

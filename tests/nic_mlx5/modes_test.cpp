@@ -1,0 +1,172 @@
+// Attach modes: what the self-test finds on firmware of each kind, and what the daemon does then, with four processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/nic_mlx5/program.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+// Firmware of the kind a test wants; as it was afterwards.
+class Mlx5Modes : public ::testing::Test {
+protected:
+    void TearDown() override
+    {
+        emulator("set queue-groups shared");
+        emulator("set busy-leaf refused");
+        emulator("set mailbox-on-error yes");
+        emulator("clear");
+    }
+};
+
+std::string property(const Daemon& daemon, const char* name)
+{
+    auto client = daemon.direct();
+    const auto properties =
+        client.properties(std::string(bus::names::kRoot) + "/device/mlx5_5f0_2f1", bus::names::kDevice);
+    if (properties) {
+        return text_of(*properties, name);
+    }
+    // The path's spelling is the bus's business: find it.
+    const auto objects = client.managed_objects();
+    for (const auto& [path, interfaces] : *objects) {
+        const auto device = interfaces.find(bus::names::kDevice);
+        if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
+            return text_of(device->second, name);
+        }
+    }
+    return "no device";
+}
+
+// Four processes with two queue pairs each in class rpc (40 Gbit/s, fair by process).
+std::vector<std::uint32_t> four_processes(const Daemon& daemon, Processes& processes)
+{
+    for (int process = 0; process < 4; ++process) {
+        processes.start([&](const Processes::Say& say) {
+            auto* program = new Program(daemon, "rpc");
+            ibv_qp* first = program->make(IBV_QPT_RC);
+            ibv_qp* second = program->make(IBV_QPT_UD);
+            program->attach(first);
+            program->attach(second);
+            say(first->qp_num);
+            say(second->qp_num);
+        });
+    }
+    return processes.hear(8);
+}
+
+std::set<std::uint32_t> contexts_of_elements(const nlohmann::json& device)
+{
+    std::set<std::uint32_t> contexts;
+    for (const auto& each : device.at("tree")) {
+        contexts.insert(each.at("context").get<std::uint32_t>());
+    }
+    return contexts;
+}
+
+TEST_F(Mlx5Modes, SharedIsOneTree)
+{
+    const Daemon daemon(on_emulator());
+    EXPECT_EQ(property(daemon, "AttachMode"), "shared");
+    Processes processes;
+    const auto numbers = four_processes(daemon, processes);
+    ASSERT_EQ(numbers.size(), 8U);
+    const auto device = emulated_device();
+    EXPECT_EQ(contexts_of_elements(device).size(), 1U);
+    EXPECT_THAT(places(device), Each(Pair(::testing::_, kPlaceOf[0])));
+}
+
+TEST_F(Mlx5Modes, IsolatedFirmwareGetsATreePerProcess)
+{
+    emulator("set queue-groups isolated");
+    const Daemon daemon(on_emulator());
+    EXPECT_EQ(property(daemon, "AttachMode"), "per-process");
+    EXPECT_THAT(property(daemon, "AttachReason"), HasSubstr("its own process only"));
+    EXPECT_TRUE(emulated_device().at("tree").empty()) << "nothing is made before somebody needs it";
+    Processes processes;
+    ASSERT_EQ(four_processes(daemon, processes).size(), 8U);
+    const auto device = emulated_device();
+    EXPECT_EQ(contexts_of_elements(device).size(), 4U);
+    EXPECT_EQ(device.at("elements"), 4 * 3);
+    EXPECT_THAT(places(device), Each(Pair(::testing::_, kPlaceOf[0]))) << "each may use the whole cap";
+    processes.kill_all();
+    EXPECT_TRUE(eventually([] { return emulated_device().at("elements") == 0; }));
+    EXPECT_EQ(emulated_device().at("leaked"), 0);
+}
+
+TEST_F(Mlx5Modes, CapsCanBeDividedAmongProcesses)
+{
+    emulator("set queue-groups isolated");
+    const Daemon daemon(on_emulator(kThreeClasses, "version: 1\ncap-mode: divide\n"));
+    Processes processes;
+    ASSERT_EQ(four_processes(daemon, processes).size(), 8U);
+    EXPECT_THAT(places(emulated_device()), Each(Pair(::testing::_, "rate 0 share 1 < rate 10000 share 60 < root")));
+    // One more: five parts. It goes: four again.
+    {
+        Program fifth(daemon, "rpc");
+        fifth.join(IBV_QPT_UC);
+        EXPECT_THAT(places(emulated_device()), Each(Pair(::testing::_, "rate 0 share 1 < rate 8000 share 60 < root")));
+    }
+    EXPECT_TRUE(eventually([] {
+        const auto all = places(emulated_device());
+        return std::all_of(all.begin(), all.end(), [](const auto& each) {
+            return each.second == "rate 0 share 1 < rate 10000 share 60 < root";
+        });
+    }));
+}
+
+TEST_F(Mlx5Modes, FirmwareThatRefusesAllLeavesQueuePairsAlone)
+{
+    emulator("fail attach 1 0x2 times 1000000");
+    const Daemon daemon(on_emulator());
+    EXPECT_EQ(property(daemon, "AttachMode"), "none");
+    EXPECT_THAT(property(daemon, "AttachReason"), AllOf(HasSubstr("attach in INIT"), HasSubstr("status 0x2")));
+    emulator("clear");
+    Processes processes;
+    ASSERT_EQ(four_processes(daemon, processes).size(), 8U);
+    EXPECT_THAT(places(emulated_device()), Each(Pair(::testing::_, "")));
+    EXPECT_EQ(emulated_device().at("elements"), 0);
+}
+
+TEST_F(Mlx5Modes, SettingsForceAMode)
+{
+    {
+        const Daemon daemon(on_emulator(kThreeClasses, "version: 1\nattach-mode: per-process\n"));
+        EXPECT_EQ(property(daemon, "AttachMode"), "per-process");
+        EXPECT_THAT(property(daemon, "AttachReason"), HasSubstr("forced"));
+        Program program(daemon, "rpc");
+        const std::uint32_t number = program.join(IBV_QPT_RC);
+        EXPECT_EQ(places(emulated_device()).at(number), kPlaceOf[0]);
+        EXPECT_EQ(emulated_device().at("elements"), 3);
+    }
+    const Daemon daemon(on_emulator(kThreeClasses, "version: 1\nattach-mode: none\n"));
+    EXPECT_EQ(property(daemon, "AttachMode"), "none");
+    EXPECT_EQ(emulated_device().at("elements"), 0);
+}
+
+TEST_F(Mlx5Modes, TheAnswerIsKeptForCardFirmwareAndKernel)
+{
+    emulator("set busy-leaf released");
+    emulator("set mailbox-on-error no");
+    Daemon daemon(on_emulator());
+    EXPECT_EQ(property(daemon, "AttachMode"), "shared");
+    const auto folder = daemon.root() / "var/lib/rdma-qos/self-test";
+    ASSERT_TRUE(std::filesystem::is_directory(folder));
+    std::vector<std::filesystem::path> kept;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        kept.push_back(entry.path().filename());
+    }
+    ASSERT_EQ(kept.size(), 1U) << "two devices of one kind, one answer";
+    EXPECT_THAT(kept[0].string(), AllOf(HasSubstr("MT_0000000359"), HasSubstr("22.35.1012")));
+    const auto answer = nlohmann::json::parse(std::ifstream(folder / kept[0]));
+    EXPECT_EQ(answer.at("steps").back().at("name"), "busy leaf refuses to be destroyed");
+    EXPECT_EQ(answer.at("steps").back().at("passed"), false);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
