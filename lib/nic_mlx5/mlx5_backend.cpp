@@ -137,6 +137,7 @@ private:
 
     const std::filesystem::path sys_ = sysfs_root();
     Context context_;
+    dev_t number_ = 0;    // of the device file
     const DeviceInfo info_;
     const Capabilities capabilities_;
     const AttachReport attach_;
@@ -154,6 +155,10 @@ Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, const Capabilities& c
                                                    : make_shared_tree(context_->cmd_fd, capabilities_)),
       owners_(info_.name), events_(*context_)
 {
+    struct stat status {};
+    if (fstat(context_->cmd_fd, &status) == 0) {
+        number_ = status.st_rdev;
+    }
 }
 
 std::vector<DeviceAttribute> Mlx5Backend::attributes() const
@@ -183,15 +188,18 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
         return fail(ErrorCode::NotUverbs, "`uverbs` is not a device file: pass the descriptor of the open verbs context "
                                           "(ibv_context.cmd_fd)");
     }
+    if (status.st_rdev == number_) {
+        return {};
+    }
     const std::string device = device_of_number(sys_, status.st_rdev);
     if (device.empty()) {
         return fail(ErrorCode::NotUverbs, "`uverbs` is not the file of an RDMA device: pass the descriptor of the open "
                                           "verbs context (ibv_context.cmd_fd)");
     }
-    if (device != info_.name) {
-        return fail(ErrorCode::WrongDevice, fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
-    }
-    return {};
+    return fail(ErrorCode::WrongDevice,
+                device == info_.name
+                    ? fmt::format("`uverbs` is a file of {} as it was before a reset", device)
+                    : fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
 }
 
 Mlx5Backend::FileFacts& Mlx5Backend::facts_of(const std::shared_ptr<ClientFile>& file)
@@ -239,26 +247,35 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
         return fail(is_ours.error());
     }
-    const auto found = query(queue_pair);
-    if (!found) {
-        return fail(name(explain(Command::QueryQueuePair, found.error())));
+    const auto tracked =
+        queue_pair.type == QueuePairType::Devx ? std::nullopt : owners_.find(queue_pair.number);
+    Admission admission;
+    admission.owner_verified = tracked.has_value();
+    if (tracked && queue_pair.owner_pid != 0 && tracked->owner != queue_pair.owner_pid) {
+        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} belongs to process {}, not to {}",
+                                                     queue_pair.number, info_.name, tracked->owner,
+                                                     queue_pair.owner_pid));
     }
-    const bool any_type = queue_pair.type == QueuePairType::Devx;
-    if (!any_type && found->type != queue_pair.type) {
+    QueuePairAnswer found;
+    if (tracked && tracked->type == queue_pair.type) {
+        // The handle is the owner's own affair until it is used; then the kernel holds it against the number.
+        found = {tracked->state, tracked->type};
+    } else {
+        const auto answer = query(queue_pair);
+        if (!answer) {
+            return fail(name(explain(Command::QueryQueuePair, answer.error())));
+        }
+        found = *answer;
+    }
+    const auto type = tracked ? tracked->type : found.type;
+    if (queue_pair.type != QueuePairType::Devx && type != queue_pair.type) {
         return fail(ErrorCode::BadQueuePair,
                     fmt::format("queue pair {} of {} is of type {}, not {}", queue_pair.number, info_.name,
-                                found->type ? to_string(*found->type) : "(one that cannot be scheduled)",
+                                type ? to_string(*type) : "(one that cannot be scheduled)",
                                 to_string(queue_pair.type)));
     }
-    if (found->state) {
-        facts_of(queue_pair.file).states[queue_pair.handle] = *found->state;
-    }
-    Admission admission;
-    const auto owner = queue_pair.owner_pid == 0 ? std::nullopt : owners_.owner_of(queue_pair.number);
-    admission.owner_verified = owner.has_value();
-    if (owner && *owner != queue_pair.owner_pid) {
-        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} belongs to process {}, not to {}",
-                                                     queue_pair.number, info_.name, *owner, queue_pair.owner_pid));
+    if (found.state) {
+        facts_of(queue_pair.file).states[queue_pair.handle] = *found.state;
     }
     return admission;
 }

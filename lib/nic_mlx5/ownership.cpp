@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <infiniband/verbs.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ void append(std::vector<std::uint8_t>& message, std::uint16_t type, std::uint32_
 }
 
 // The content of the first attribute of a type; empty if there is none.
-Bytes find(Bytes attributes, std::uint16_t type)
+Bytes content_of(Bytes attributes, std::uint16_t type)
 {
     while (attributes.size() >= sizeof(nlattr)) {
         nlattr header{};
@@ -46,7 +47,7 @@ Bytes find(Bytes attributes, std::uint16_t type)
 
 std::optional<std::uint32_t> number_in(Bytes attributes, std::uint16_t type)
 {
-    const Bytes content = find(attributes, type);
+    const Bytes content = content_of(attributes, type);
     std::uint32_t value = 0;
     if (content.size() != sizeof(value)) {
         return std::nullopt;
@@ -55,9 +56,37 @@ std::optional<std::uint32_t> number_in(Bytes attributes, std::uint16_t type)
     return value;
 }
 
+std::optional<std::uint8_t> byte_in(Bytes attributes, std::uint16_t type)
+{
+    const Bytes content = content_of(attributes, type);
+    return content.size() == 1 ? std::optional(content.front()) : std::nullopt;
+}
+
+std::optional<QueuePairType> type_of(std::optional<std::uint8_t> verbs_type)
+{
+    switch (verbs_type.value_or(0)) {
+    case IBV_QPT_RC:
+        return QueuePairType::Rc;
+    case IBV_QPT_UC:
+        return QueuePairType::Uc;
+    case IBV_QPT_UD:
+        return QueuePairType::Ud;
+    case IBV_QPT_RAW_PACKET:
+        return QueuePairType::RawPacket;
+    default:
+        return std::nullopt;
+    }
+}
+
+std::optional<QueuePairState> state_of(std::optional<std::uint8_t> state)
+{
+    static_assert(static_cast<int>(QueuePairState::Error) == IBV_QPS_ERR);
+    return state && *state <= IBV_QPS_ERR ? std::optional(static_cast<QueuePairState>(*state)) : std::nullopt;
+}
+
 std::string text_in(Bytes attributes, std::uint16_t type)
 {
-    const Bytes content = find(attributes, type);
+    const Bytes content = content_of(attributes, type);
     const std::string text(reinterpret_cast<const char*>(content.data()), content.size());
     return text.substr(0, text.find('\0'));
 }
@@ -142,7 +171,7 @@ bool QueuePairOwners::connect()
     return found;
 }
 
-std::optional<pid_t> QueuePairOwners::owner_of(std::uint32_t queue_pair)
+std::optional<TrackedQueuePair> QueuePairOwners::find(std::uint32_t queue_pair)
 {
     if (!connect()) {
         return std::nullopt;
@@ -154,20 +183,21 @@ std::optional<pid_t> QueuePairOwners::owner_of(std::uint32_t queue_pair)
         socket_.reset();
         return std::nullopt;
     }
-    std::optional<pid_t> owner;
+    std::optional<TrackedQueuePair> found;
     read_answers(socket_.get(), sequence_, false, [&](Bytes answer) {
         // The entry itself, or (as in a dump) in a table.
-        const Bytes table = find(answer, RDMA_NLDEV_ATTR_RES_QP);
-        const Bytes entry = table.empty() ? answer : find(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
+        const Bytes table = content_of(answer, RDMA_NLDEV_ATTR_RES_QP);
+        const Bytes entry = table.empty() ? answer : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
         if (number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN) != queue_pair) {
             return false;
         }
         if (const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID)) {
-            owner = static_cast<pid_t>(*pid);
+            found = {static_cast<pid_t>(*pid), type_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE)),
+                     state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE))};
         }
         return true;
     });
-    return owner;
+    return found;
 }
 
 }    // namespace rdmaqos::mlx5

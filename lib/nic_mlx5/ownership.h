@@ -1,4 +1,5 @@
-// Whose is a queue pair? The kernel's resource tracking knows, by RDMA netlink (RDMA_NLDEV_CMD_RES_QP_GET).
+// What the kernel's resource tracking knows of a queue pair, by RDMA netlink (RDMA_NLDEV_CMD_RES_QP_GET): whose it is,
+// its type and state.
 //
 // Not thread-safe.
 #pragma once
@@ -10,17 +11,25 @@
 #include <sys/types.h>
 
 #include "lib/base/file.h"
+#include "lib/tree/capabilities.h"
 
 namespace rdmaqos::mlx5 {
+
+struct TrackedQueuePair {
+    pid_t owner = 0;                        // the process that made it
+    std::optional<QueuePairType> type;      // empty: not one that can be placed here
+    std::optional<QueuePairState> state;
+
+    friend bool operator==(const TrackedQueuePair&, const TrackedQueuePair&) = default;
+};
 
 class QueuePairOwners {
 public:
     // `device`: "mlx5_0".
     explicit QueuePairOwners(std::string device) : device_(std::move(device)) {}
 
-    // The process that made the queue pair. Nothing where the kernel does not tell: queue pairs of DEVX are not
-    // tracked, older kernels do not answer for one.
-    [[nodiscard]] std::optional<pid_t> owner_of(std::uint32_t queue_pair);
+    // Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, older kernels do not answer for one.
+    [[nodiscard]] std::optional<TrackedQueuePair> find(std::uint32_t queue_pair);
 
 private:
     bool connect();

@@ -18,9 +18,15 @@ for program in "${programs[@]}"; do
     }
 done
 
-printf '\n-- what a call costs on an emulated device\n'
-"$build/tools/emulator/rdma-qos-emulator" run -- "$build/tests/emulator/clients/cost" || {
-    echo "FAILED: cost"
-    failures=$((failures + 1))
+# below_emulator TITLE PROGRAM
+below_emulator()
+{
+    printf '\n-- %s\n' "$1"
+    "$build/tools/emulator/rdma-qos-emulator" run -- "$2" || {
+        echo "FAILED: $1"
+        failures=$((failures + 1))
+    }
 }
+below_emulator "what a call costs on an emulated device" "$build/tests/emulator/clients/cost"
+below_emulator "attaching on an emulated device" "$build/tests/bench/mlx5/attach_cost"
 ((failures == 0))
