@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <sys/types.h>
@@ -13,13 +14,35 @@
 
 namespace rdmaqos::mlx5 {
 
+// Whether a thread is one of this process.
+[[nodiscard]] bool is_thread_of(pid_t thread, pid_t process);
+
+// What a datagram of netlink says to the question with this sequence number. Pure, for any bytes.
+enum class AnswerEnd : std::uint8_t {
+    More,     // of a dump, or another question's answer: read on
+    Found,
+    Nothing,  // an error, the end of the dump, or not what netlink sends
+};
+struct DeviceAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    std::uint32_t index = 0;    // if found
+};
+[[nodiscard]] DeviceAnswer find_device(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
+                                       const std::string& device);
+struct OwnerAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    std::optional<pid_t> owner;    // if found: may be empty
+};
+[[nodiscard]] OwnerAnswer find_owner(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
+                                     std::uint32_t queue_pair);
+
 class QueuePairOwners {
 public:
     // `device`: "mlx5_0".
     explicit QueuePairOwners(std::string device) : device_(std::move(device)) {}
 
-    // The process that made the queue pair. Nothing where the kernel does not tell: queue pairs of DEVX are not
-    // tracked, older kernels do not answer for one.
+    // The thread that made the queue pair: the kernel keeps the task, not its process. Nothing where the kernel does not
+    // tell: queue pairs of DEVX are not tracked, older kernels do not answer for one, and threads end.
     [[nodiscard]] std::optional<pid_t> owner_of(std::uint32_t queue_pair);
 
 private:
