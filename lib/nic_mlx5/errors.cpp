@@ -109,7 +109,8 @@ Meaning refused_values(Command command)
                 EINVAL};
     case Command::SetRate:
         return {ErrorCode::InvalidArgument,
-                "the device refuses the rate, burst or packet size: keep `per-queue-pair` within what `pacing` in "
+                "the device refuses the rate, burst, packet size or this type of queue pair: keep `per-queue-pair` "
+                "within what `pacing` in "
                 "`rdma-qosctl devices DEVICE` says",
                 EINVAL};
     case Command::QueryQueuePair:

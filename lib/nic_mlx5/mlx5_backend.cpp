@@ -354,10 +354,12 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
     }
     const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);
     if (!leaves) {
+        tree_->not_placed(queue_pair.file);
         return fail(name(leaves.error(), queue_pair));
     }
     const auto done = place_in(queue_pair, *leaves);
     if (!done) {
+        tree_->not_placed(queue_pair.file);
         return fail(name(done.error(), queue_pair));
     }
     tree_->placed(queue_pair.file, queue_pair.handle, requester, responder);

@@ -90,7 +90,7 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
         return errno;
     }
     socket_ = UniqueFd(ends[0]);
-    const UniqueFd theirs(ends[1]);
+    UniqueFd theirs(ends[1]);
     command.insert(command.end(), {port.name, std::to_string(port.port), std::to_string(kSocketOfHelper)});
     std::vector<char*> arguments;
     for (auto& word : command) {
@@ -111,6 +111,7 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
     const int error = posix_spawn(&pid_, arguments.front(), &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    theirs.reset();    // else the end of a helper would not be the end of the conversation
     if (error != 0) {
         pid_ = 0;
         return error;
