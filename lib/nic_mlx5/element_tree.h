@@ -31,9 +31,11 @@ public:
     [[nodiscard]] virtual Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file,
                                                      std::optional<ElementHandle> requester,
                                                      std::optional<ElementHandle> responder) = 0;
-    // The queue pair with this handle is in these leaves now (or, after a failure, where it was before).
+    // Follows leaves_for(): the queue pair with this handle is in these leaves now.
     virtual void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
                         std::optional<ElementHandle> requester, std::optional<ElementHandle> responder) = 0;
+    // Or: it is where it was before.
+    virtual void not_placed(const std::shared_ptr<ClientFile>& file) = 0;
 };
 
 // `fd` is the daemon's own file and must outlive the tree. `advertised` only words an error.

@@ -59,8 +59,10 @@ public:
                                std::optional<ElementHandle> responder) override;
     void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle, std::optional<ElementHandle> requester,
                 std::optional<ElementHandle> responder) override;
+    void not_placed(const std::shared_ptr<ClientFile>& file) override;
 
 private:
+    [[nodiscard]] FileTree* tree_of(const std::shared_ptr<ClientFile>& file);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
     Result<ObjectId> mirror(FileTree& tree, int fd, ElementHandle element);
@@ -147,6 +149,7 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
     if (record == records_.end()) {
         return no_such_element();
     }
+    forget_closed();
     ElementState state{record->second.kind, record->second.parent, record->second.attributes};
     const ElementAttributes expected = attributes_of(element, mirror_count(element));
     for (auto& [key, tree] : files_) {
@@ -260,11 +263,11 @@ Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file
 void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
                           std::optional<ElementHandle> requester, std::optional<ElementHandle> responder)
 {
-    const auto found = files_.find(file.get());
-    if (found == files_.end()) {
+    FileTree* const found = tree_of(file);
+    if (found == nullptr) {
         return;
     }
-    FileTree& tree = found->second;
+    FileTree& tree = *found;
     const Sides sides{requester, responder};
     const bool moved = tree.queue_pairs.contains(handle);    // else nothing has become unused
     if (sides.empty()) {
@@ -276,8 +279,25 @@ void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t
         remove_unused(tree, file->fd());
     }
     if (tree.mirrors.empty()) {
-        files_.erase(found);
+        files_.erase(file.get());
     }
+}
+
+void MirroredTree::not_placed(const std::shared_ptr<ClientFile>& file)
+{
+    if (FileTree* const tree = tree_of(file)) {
+        remove_unused(*tree, file->fd());
+        if (tree->mirrors.empty()) {
+            files_.erase(file.get());
+        }
+    }
+}
+
+// Not that of a file that was at this address before: its handles mean something else in this one.
+FileTree* MirroredTree::tree_of(const std::shared_ptr<ClientFile>& file)
+{
+    const auto found = files_.find(file.get());
+    return found == files_.end() || found->second.file.lock() != file ? nullptr : &found->second;
 }
 
 // Children before parents: a child's handle is always the higher one.
@@ -301,7 +321,9 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
         }
     }
     for (const auto element : std::vector<ElementHandle>(unused.rbegin(), unused.rend())) {
-        if (devx_destroy(fd, tree.mirrors.at(element).handle)) {
+        const auto destroyed = devx_destroy(fd, tree.mirrors.at(element).handle);
+        // Its owner may have destroyed it, and with a dead file everything is gone.
+        if (destroyed || destroyed.error().sys_errno == ENOENT || destroyed.error().sys_errno == EIO) {
             tree.mirrors.erase(element);
             share_cap(element);
         }

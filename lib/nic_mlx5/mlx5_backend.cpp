@@ -1,10 +1,9 @@
 #include "lib/nic_mlx5/mlx5_backend.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <limits>
-#include <mutex>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -42,6 +41,10 @@ public:
 
     void start(Backend::EventHandler handler)
     {
+        if (!stop_) {
+            log(LogLevel::Error, "{}: its events cannot be listened to: no descriptor", ibv_get_device_name(context_.device));
+            return;    // a thread that cannot be stopped must not begin
+        }
         thread_ = std::thread([this, handler = std::move(handler)] { listen(handler); });
     }
 
@@ -61,7 +64,12 @@ void EventThread::listen(const Backend::EventHandler& handler)
     while (true) {
         pollfd fds[] = {{context_.async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
         if (poll(fds, std::size(fds), -1) < 0) {
-            continue;
+            if (errno == EINTR) {
+                continue;
+            }
+            log(LogLevel::Error, "{}: its events cannot be listened to any longer: {}",
+                ibv_get_device_name(context_.device), std::generic_category().message(errno));
+            return;
         }
         if (fds[1].revents != 0) {
             return;
@@ -105,13 +113,13 @@ public:
     AttachReport attach_report() const override { return attach_; }
     std::vector<DeviceAttribute> attributes() const override;
 
-    Result<ElementHandle> create_element(const ElementRequest& request) override { return tree_->create(request); }
+    Result<ElementHandle> create_element(const ElementRequest& request) override { return named(tree_->create(request)); }
     Result<void> modify_element(ElementHandle element, const ElementChange& change) override
     {
-        return tree_->modify(element, change);
+        return named(tree_->modify(element, change));
     }
-    Result<ElementState> query_element(ElementHandle element) override { return tree_->query(element); }
-    Result<void> destroy_element(ElementHandle element) override { return tree_->destroy(element); }
+    Result<ElementState> query_element(ElementHandle element) override { return named(tree_->query(element)); }
+    Result<void> destroy_element(ElementHandle element) override { return named(tree_->destroy(element)); }
 
     Result<Admission> admit(const QueuePairRef& queue_pair) override;
     Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
@@ -133,7 +141,17 @@ private:
     [[nodiscard]] Answer<QueuePairAnswer> query(const QueuePairRef& queue_pair) const;
     [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state, const LeafIds& leaves) const;
     [[nodiscard]] Result<void> place_in(const QueuePairRef& queue_pair, const LeafIds& leaves);
-    [[nodiscard]] Error name(Error error) const { return std::move(error).with_context(info_.name); }
+    // The error of a command by `fd`, with the device's name; DeviceGone only if the device is.
+    [[nodiscard]] Error name(Error error, int fd) const;
+    [[nodiscard]] Error name(Error error, const QueuePairRef& queue_pair) const
+    {
+        return name(std::move(error), queue_pair.file->fd());
+    }
+    template <typename T>
+    [[nodiscard]] Result<T> named(Result<T> result) const
+    {
+        return result ? std::move(result) : fail(name(std::move(result).error(), context_->cmd_fd));
+    }
 
     const std::filesystem::path sys_ = sysfs_root();
     Context context_;
@@ -176,6 +194,20 @@ DeviceInfo Mlx5Backend::info() const
     DeviceInfo gone = info_;
     gone.link_up = false;
     return gone;
+}
+
+bool answers(int fd)
+{
+    const auto answer = devx_command(fd, query_capabilities(prm::kGeneralCapabilities), prm::kCapabilityBytes);
+    return answer || (answer.error().sys_errno != EIO && answer.error().sys_errno != ENODEV);
+}
+
+Error Mlx5Backend::name(Error error, int fd) const
+{
+    if (error.code == ErrorCode::DeviceGone && answers(context_->cmd_fd)) {
+        error = not_gone(std::move(error), answers(fd));
+    }
+    return std::move(error).with_context(info_.name);
 }
 
 Result<void> Mlx5Backend::check_file(const ClientFile& file) const
@@ -247,31 +279,29 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
         return fail(is_ours.error());
     }
-    const auto tracked =
-        queue_pair.type == QueuePairType::Devx ? std::nullopt : owners_.find(queue_pair.number);
+    const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}}
+                                                                       : owners_.find(queue_pair.number);
     Admission admission;
-    admission.owner_verified = tracked.has_value();
-    if (tracked && queue_pair.owner_pid != 0 && tracked->owner != queue_pair.owner_pid) {
-        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} belongs to process {}, not to {}",
-                                                     queue_pair.number, info_.name, tracked->owner,
-                                                     queue_pair.owner_pid));
+    admission.owner_verified = tracked.owner.has_value();
+    if (tracked.owner && queue_pair.owner_pid != 0 && !is_thread_of(*tracked.owner, queue_pair.owner_pid)) {
+        return fail(ErrorCode::NotOwner,
+                    fmt::format("queue pair {} of {} was made by thread {}, which is none of process {}",
+                                queue_pair.number, info_.name, *tracked.owner, queue_pair.owner_pid));
     }
-    QueuePairAnswer found;
-    if (tracked && tracked->type == queue_pair.type) {
-        // The handle is the owner's own affair until it is used; then the kernel holds it against the number.
-        found = {tracked->state, tracked->type};
-    } else {
+    QueuePairAnswer found{tracked.state, tracked.type};
+    if (!tracked.owner) {
+        // Nobody vouches for the number: the kernel holds it against the handle. Of an owner's own, it does so when the
+        // handle is used.
         const auto answer = query(queue_pair);
         if (!answer) {
-            return fail(name(explain(Command::QueryQueuePair, answer.error())));
+            return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
         }
         found = *answer;
     }
-    const auto type = tracked ? tracked->type : found.type;
-    if (queue_pair.type != QueuePairType::Devx && type != queue_pair.type) {
+    if (queue_pair.type != QueuePairType::Devx && found.type != queue_pair.type) {
         return fail(ErrorCode::BadQueuePair,
                     fmt::format("queue pair {} of {} is of type {}, not {}", queue_pair.number, info_.name,
-                                type ? to_string(*type) : "(one that cannot be scheduled)",
+                                found.type ? to_string(*found.type) : "(one that cannot be scheduled)",
                                 to_string(queue_pair.type)));
     }
     if (found.state) {
@@ -306,7 +336,7 @@ Result<void> Mlx5Backend::place_in(const QueuePairRef& queue_pair, const LeafIds
             return {};
         }
         failure = answer.error();
-        if (errno_of(*failure) == EBUSY || (failure->status == 0 && failure->sys_errno == EIO)) {
+        if (errno_of(*failure) == EBUSY) {
             return fail(explain(Command::Place, *failure));
         }
     }
@@ -327,7 +357,7 @@ Result<void> Mlx5Backend::place_in(const QueuePairRef& queue_pair, const LeafIds
         if (leaving && state == QueuePairState::Reset) {
             return {};    // a reset takes it out
         }
-        return fail(bad_state(queue_pair.number, state));
+        return fail(bad_state(queue_pair.number, queue_pair.type, state));
     }
     const auto answer = send_place(queue_pair, state, leaves);
     return answer ? Result<void>() : fail(explain(Command::Place, answer.error()));
@@ -337,15 +367,17 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
                                 std::optional<ElementHandle> responder)
 {
     if (!queue_pair.file) {
-        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} has no file", queue_pair.number));
+        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
     const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);
     if (!leaves) {
-        return fail(name(leaves.error()));
+        tree_->not_placed(queue_pair.file);
+        return fail(name(leaves.error(), queue_pair));
     }
     const auto done = place_in(queue_pair, *leaves);
     if (!done) {
-        return fail(name(done.error()));
+        tree_->not_placed(queue_pair.file);
+        return fail(name(done.error(), queue_pair));
     }
     tree_->placed(queue_pair.file, queue_pair.handle, requester, responder);
     return {};
@@ -354,29 +386,39 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
 Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate)
 {
     if (!queue_pair.file) {
-        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} has no file", queue_pair.number));
+        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
     const auto answer = modify_rate(queue_pair.file->fd(), queue_pair.handle, rate);
     if (answer) {
         return {};
     }
-    const auto state = rate ? query(queue_pair) : tl::unexpected(answer.error());
-    if (state && state->state && *state->state != QueuePairState::Rts && errno_of(answer.error()) == EINVAL) {
-        return fail(name({ErrorCode::BadState, EINVAL,
-                          fmt::format("queue pair {} is in {}, and only in RTS can it be paced", queue_pair.number,
-                                      to_string(*state->state))}));
+    // The kernel refuses a state, a rate and a queue pair that is not there with one errno.
+    const auto now = errno_of(answer.error()) == EBUSY ? tl::unexpected(answer.error()) : query(queue_pair);
+    if (!now) {
+        const bool busy = errno_of(now.error()) == EBUSY;
+        return fail(name(explain(busy ? Command::SetRate : Command::QueryQueuePair, now.error()), queue_pair));
     }
-    return fail(name(explain(Command::SetRate, answer.error())));
+    const QueuePairState state = now->state.value_or(QueuePairState::Error);
+    if (!rate && (state == QueuePairState::Reset || state == QueuePairState::Error)) {
+        return {};    // a rate does not survive these
+    }
+    if (state != QueuePairState::Rts && errno_of(answer.error()) == EINVAL) {
+        return fail(name({ErrorCode::BadState, EINVAL,
+                          fmt::format("queue pair {} is in {}, and only in RTS can it be paced: try again when it is",
+                                      queue_pair.number, to_string(state))},
+                         queue_pair));
+    }
+    return fail(name(explain(Command::SetRate, answer.error()), queue_pair));
 }
 
 Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_pair)
 {
     const auto answer = query(queue_pair);
     if (!answer) {
-        return fail(name(explain(Command::QueryQueuePair, answer.error())));
+        return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
     }
     if (!answer->state) {
-        return fail(ErrorCode::BadState, fmt::format("queue pair {} is suspended", queue_pair.number));
+        return fail(ErrorCode::BadState, fmt::format("queue pair {} of {} is suspended", queue_pair.number, info_.name));
     }
     return *answer->state;
 }

@@ -1,16 +1,18 @@
 #include "lib/nic_mlx5/ownership.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
 #include <vector>
 
+#include <fmt/format.h>
 #include <infiniband/verbs.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 namespace rdmaqos::mlx5 {
 namespace {
@@ -74,7 +76,7 @@ std::optional<QueuePairType> type_of(std::optional<std::uint8_t> verbs_type)
     case IBV_QPT_RAW_PACKET:
         return QueuePairType::RawPacket;
     default:
-        return std::nullopt;
+        return std::nullopt;    // one that cannot be placed
     }
 }
 
@@ -105,43 +107,94 @@ bool ask(int socket, std::uint16_t command, std::uint16_t flags, std::uint32_t s
     return send(socket, message.data(), message.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
 }
 
-// Calls `take(attributes)` for every answer to `sequence` until it says true, or an error or the end of a dump comes.
+// Calls `take(attributes)` for every message of a datagram that answers `sequence`, until it says something else than More.
 template <typename Take>
-bool read_answers(int socket, std::uint32_t sequence, bool dump, Take take)
+AnswerEnd read_datagram(Bytes rest, std::uint32_t sequence, Take take)
 {
-    alignas(nlmsghdr) std::array<std::uint8_t, 32768> buffer;
+    while (rest.size() >= sizeof(nlmsghdr)) {
+        nlmsghdr header{};
+        std::memcpy(&header, rest.data(), sizeof(header));
+        if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > rest.size()) {
+            return AnswerEnd::Nothing;
+        }
+        if (header.nlmsg_seq == sequence) {
+            if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
+                return AnswerEnd::Nothing;
+            }
+            if (const auto end = take(rest.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN));
+                end != AnswerEnd::More) {
+                return end;
+            }
+        }
+        rest = rest.subspan(std::min<std::size_t>(NLMSG_ALIGN(header.nlmsg_len), rest.size()));
+    }
+    return AnswerEnd::More;
+}
+
+// Gives every datagram to `find` until it has an end; what answers an earlier question is passed over.
+template <typename Find>
+auto read_answers(int socket, Find find_in) -> decltype(find_in(Bytes()))
+{
+    std::vector<std::uint8_t> buffer(32768);
     while (true) {
         const ssize_t length = recv(socket, buffer.data(), buffer.size(), 0);
         if (length < 0 && errno == EINTR) {
             continue;
         }
         if (length <= 0) {
-            return false;
+            decltype(find_in(Bytes())) nothing;
+            nothing.end = AnswerEnd::Nothing;
+            return nothing;
         }
-        Bytes rest(buffer.data(), static_cast<std::size_t>(length));
-        while (rest.size() >= sizeof(nlmsghdr)) {
-            nlmsghdr header{};
-            std::memcpy(&header, rest.data(), sizeof(header));
-            if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > rest.size()) {
-                return false;
-            }
-            if (header.nlmsg_seq == sequence) {
-                if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
-                    return false;
-                }
-                if (take(rest.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN))) {
-                    return true;
-                }
-                if (!dump) {
-                    return false;
-                }
-            }
-            rest = rest.subspan(std::min<std::size_t>(NLMSG_ALIGN(header.nlmsg_len), rest.size()));
+        if (const auto answer = find_in(Bytes(buffer.data(), static_cast<std::size_t>(length)));
+            answer.end != AnswerEnd::More) {
+            return answer;
         }
     }
 }
 
 }    // namespace
+
+bool is_thread_of(pid_t thread, pid_t process)
+{
+    return thread == process ||
+           access(fmt::format("/proc/{}/task/{}", process, thread).c_str(), F_OK) == 0;
+}
+
+DeviceAnswer find_device(Bytes datagram, std::uint32_t sequence, const std::string& device)
+{
+    DeviceAnswer answer;
+    answer.end = read_datagram(datagram, sequence, [&](Bytes attributes) {
+        const auto index = number_in(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
+        if (!index || text_in(attributes, RDMA_NLDEV_ATTR_DEV_NAME) != device) {
+            return AnswerEnd::More;
+        }
+        answer.index = *index;
+        return AnswerEnd::Found;
+    });
+    return answer;
+}
+
+OwnerAnswer find_owner(Bytes datagram, std::uint32_t sequence, std::uint32_t queue_pair)
+{
+    OwnerAnswer answer;
+    answer.end = read_datagram(datagram, sequence, [&](Bytes attributes) {
+        // The entry itself, or (as in a dump) in a table.
+        const Bytes table = content_of(attributes, RDMA_NLDEV_ATTR_RES_QP);
+        const Bytes entry = table.empty() ? attributes : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
+        if (number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN) != queue_pair) {
+            return AnswerEnd::Nothing;
+        }
+        // 0: of a kernel's queue pair, of a thread that has ended, or of another pid namespace.
+        if (const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID); pid && *pid != 0) {
+            answer.owner = static_cast<pid_t>(*pid);
+        }
+        answer.type = type_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE));
+        answer.state = state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE));
+        return AnswerEnd::Found;
+    });
+    return answer;
+}
 
 // A failure may pass: the next queue pair tries again.
 bool QueuePairOwners::connect()
@@ -156,48 +209,31 @@ bool QueuePairOwners::connect()
         !ask(made.get(), RDMA_NLDEV_CMD_GET, NLM_F_DUMP, ++sequence_, {})) {
         return false;
     }
-    const bool found = read_answers(made.get(), sequence_, true, [this](Bytes attributes) {
-        const auto index = number_in(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
-        if (!index || text_in(attributes, RDMA_NLDEV_ATTR_DEV_NAME) != device_) {
-            return false;
-        }
-        index_ = *index;
-        return true;
-    });
-    if (found) {
-        // What is left of the dump has another sequence number and is passed over.
-        socket_ = std::move(made);
+    const auto found =
+        read_answers(made.get(), [&](Bytes datagram) { return find_device(datagram, sequence_, device_); });
+    if (found.end != AnswerEnd::Found) {
+        return false;
     }
-    return found;
+    // What is left of the dump has another sequence number and is passed over.
+    index_ = found.index;
+    socket_ = std::move(made);
+    return true;
 }
 
-std::optional<TrackedQueuePair> QueuePairOwners::find(std::uint32_t queue_pair)
+OwnerAnswer QueuePairOwners::find(std::uint32_t queue_pair)
 {
+    constexpr OwnerAnswer kNothing{AnswerEnd::Nothing, {}, {}, {}};
     if (!connect()) {
-        return std::nullopt;
+        return kNothing;
     }
     std::vector<std::uint8_t> attributes;
     append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, index_);
     append(attributes, RDMA_NLDEV_ATTR_RES_LQPN, queue_pair);
     if (!ask(socket_.get(), RDMA_NLDEV_CMD_RES_QP_GET, 0, ++sequence_, attributes)) {
         socket_.reset();
-        return std::nullopt;
+        return kNothing;
     }
-    std::optional<TrackedQueuePair> found;
-    read_answers(socket_.get(), sequence_, false, [&](Bytes answer) {
-        // The entry itself, or (as in a dump) in a table.
-        const Bytes table = content_of(answer, RDMA_NLDEV_ATTR_RES_QP);
-        const Bytes entry = table.empty() ? answer : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
-        if (number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN) != queue_pair) {
-            return false;
-        }
-        if (const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID)) {
-            found = {static_cast<pid_t>(*pid), type_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE)),
-                     state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE))};
-        }
-        return true;
-    });
-    return found;
+    return read_answers(socket_.get(), [&](Bytes datagram) { return find_owner(datagram, sequence_, queue_pair); });
 }
 
 }    // namespace rdmaqos::mlx5

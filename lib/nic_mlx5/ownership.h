@@ -1,11 +1,11 @@
-// What the kernel's resource tracking knows of a queue pair, by RDMA netlink (RDMA_NLDEV_CMD_RES_QP_GET): whose it is,
-// its type and state.
+// Whose is a queue pair? The kernel's resource tracking knows, by RDMA netlink (RDMA_NLDEV_CMD_RES_QP_GET).
 //
 // Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <sys/types.h>
@@ -15,21 +15,39 @@
 
 namespace rdmaqos::mlx5 {
 
-struct TrackedQueuePair {
-    pid_t owner = 0;                        // the process that made it
-    std::optional<QueuePairType> type;      // empty: not one that can be placed here
-    std::optional<QueuePairState> state;
+// Whether a thread is one of this process.
+[[nodiscard]] bool is_thread_of(pid_t thread, pid_t process);
 
-    friend bool operator==(const TrackedQueuePair&, const TrackedQueuePair&) = default;
+// What a datagram of netlink says to the question with this sequence number. Pure, for any bytes.
+enum class AnswerEnd : std::uint8_t {
+    More,     // of a dump, or another question's answer: read on
+    Found,
+    Nothing,  // an error, the end of the dump, or not what netlink sends
 };
+struct DeviceAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    std::uint32_t index = 0;    // if found
+};
+[[nodiscard]] DeviceAnswer find_device(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
+                                       const std::string& device);
+struct OwnerAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    // If found; each may be empty.
+    std::optional<pid_t> owner;    // the thread that made it
+    std::optional<QueuePairType> type;
+    std::optional<QueuePairState> state;
+};
+[[nodiscard]] OwnerAnswer find_owner(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
+                                     std::uint32_t queue_pair);
 
 class QueuePairOwners {
 public:
     // `device`: "mlx5_0".
     explicit QueuePairOwners(std::string device) : device_(std::move(device)) {}
 
-    // Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, older kernels do not answer for one.
-    [[nodiscard]] std::optional<TrackedQueuePair> find(std::uint32_t queue_pair);
+    // Found, or Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, older kernels do not answer
+    // for one. The owner is empty too when the thread has ended.
+    [[nodiscard]] OwnerAnswer find(std::uint32_t queue_pair);
 
 private:
     bool connect();

@@ -6,8 +6,10 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@ namespace rdmaqos::mlx5 {
 namespace {
 
 constexpr timeval kPatience{10, 0};    // of a helper that has to open a device
+constexpr int kPatienceOfEnd = 10000;    // ms; of a helper that was killed
 constexpr int kSocketOfHelper = 3;
 
 struct Element {
@@ -36,15 +39,10 @@ struct Element {
 // The helper process; killed and reaped at the end.
 class Helper {
 public:
-    ~Helper()
-    {
-        socket_.reset();
-        if (pid_ > 0) {
-            kill(pid_, SIGKILL);
-            while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-            }
-        }
-    }
+    ~Helper() { end(); }
+
+    // Its queue pair is gone then, unless the process hangs in the kernel.
+    void end();
 
     // The errno of what failed.
     int start(const DeviceInfo& port, std::vector<std::string> command);
@@ -62,6 +60,26 @@ private:
     HelperHello hello_;
 };
 
+void Helper::end()
+{
+    fd_.reset();
+    socket_.reset();
+    if (pid_ <= 0) {
+        return;
+    }
+    kill(pid_, SIGKILL);
+    const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    pollfd wait{ended.get(), POLLIN, 0};
+    // It may be waiting for firmware, where no signal reaches it; its owner must not wait for ever.
+    if (ended && poll(&wait, 1, kPatienceOfEnd) == 0) {
+        log(LogLevel::Warning, "the helper of the self-test, process {}, hangs in the kernel and is left behind", pid_);
+    } else {
+        while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+        }
+    }
+    pid_ = 0;
+}
+
 int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
 {
     int ends[2];
@@ -72,7 +90,7 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
         return errno;
     }
     socket_ = UniqueFd(ends[0]);
-    const UniqueFd theirs(ends[1]);
+    UniqueFd theirs(ends[1]);
     command.insert(command.end(), {port.name, std::to_string(port.port), std::to_string(kSocketOfHelper)});
     std::vector<char*> arguments;
     for (auto& word : command) {
@@ -82,6 +100,8 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, theirs.get(), kSocketOfHelper);
+    // Nothing else of ours, whatever was inherited or opened by a library.
+    posix_spawn_file_actions_addclosefrom_np(&actions, kSocketOfHelper + 1);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t no_signals;
@@ -91,6 +111,7 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
     const int error = posix_spawn(&pid_, arguments.front(), &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    theirs.reset();    // else the end of a helper would not be the end of the conversation
     if (error != 0) {
         pid_ = 0;
         return error;
@@ -109,14 +130,18 @@ int Helper::receive_hello()
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
     const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    if (length != sizeof(hello_)) {
-        return length < 0 ? errno : EPIPE;
+    if (length < 0) {
+        return errno;
     }
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
         int fd = -1;
         std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
         fd_ = UniqueFd(fd);
+    }
+    if (length != sizeof(hello_)) {
+        return EPIPE;
     }
     return hello_.error != 0 ? hello_.error : fd_ ? 0 : EPROTO;
 }
@@ -250,7 +275,8 @@ std::vector<SelfTestStep> SelfTest::run()
             }
         }
     }
-    // The elements go with the context; the queue pair is out of them.
+    // The elements go with the context: a queue pair that could not be taken out of them has to go first.
+    helper_.end();
     return std::move(steps_);
 }
 
@@ -296,6 +322,16 @@ AttachReport judge(std::vector<SelfTestStep> steps)
     return report;
 }
 
+bool is_final(const AttachReport& report)
+{
+    constexpr int kPassing[] = {EBUSY, EAGAIN, ENOMEM, EIO, ENODEV, ETIMEDOUT};
+    return find(report.steps, step::kAttachRts) != nullptr &&
+           std::ranges::none_of(report.steps, [&](const SelfTestStep& each) {
+               return !each.passed && each.name != step::kBusyLeaf && each.status == 0 &&
+                      std::ranges::find(kPassing, each.sys_errno) != std::end(kPassing);
+           });
+}
+
 AttachReport run_self_test(const DeviceInfo& port, const SelfTestOptions& options)
 {
     return judge(SelfTest(port, options).run());
@@ -310,8 +346,7 @@ AttachReport self_test(const DeviceInfo& port, const SelfTestOptions& options)
     AttachReport report = run_self_test(port, options);
     log(LogLevel::Notice, {{"DEVICE", port.name}}, "{}: attach mode {}: {}", port.name, to_string(report.mode),
         report.reason);
-    // A test that could not be run today says nothing about tomorrow.
-    if (find(report.steps, step::kAttachInit) != nullptr) {
+    if (is_final(report)) {
         if (const auto kept = save_self_test(options.cache, key, report); !kept) {
             log(LogLevel::Warning, "the self-test's answer cannot be kept, it will run again: {}",
                 to_string(kept.error()));

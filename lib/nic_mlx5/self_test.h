@@ -35,6 +35,10 @@ struct SelfTestOptions {
 // The mode that follows from the steps, with its reason. Pure.
 [[nodiscard]] AttachReport judge(std::vector<SelfTestStep> steps);
 
+// Whether the same steps would say the same tomorrow: RTS was reached, and nothing failed for a reason that passes (a
+// busy or dead device, no memory). Only then is it kept. Pure.
+[[nodiscard]] bool is_final(const AttachReport& report);
+
 // The names of the steps that judge() looks at.
 namespace step {
 constexpr const char* kElements = "create elements";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,19 @@ std::optional<AttachMode> mode_of(const std::string& text)
     return std::nullopt;
 }
 
+// A number that its field holds; the conversions of the library cut off what it does not.
+template <typename T>
+T number_of(const Json& json)
+{
+    const bool fits = json.is_number_unsigned()  ? std::in_range<T>(json.get<std::uint64_t>())
+                      : json.is_number_integer() ? std::in_range<T>(json.get<std::int64_t>())
+                                                 : false;
+    if (!fits) {
+        throw Json::out_of_range::create(406, "a number out of range", &json);
+    }
+    return static_cast<T>(json.get<std::int64_t>());
+}
+
 }    // namespace
 
 std::string self_test_key(const DeviceInfo& port)
@@ -61,8 +75,8 @@ std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, 
         AttachReport report{*mode, json.at("reason").get<std::string>(), {}};
         for (const auto& each : json.at("steps")) {
             report.steps.push_back({each.at("name").get<std::string>(), each.at("passed").get<bool>(),
-                                    each.at("errno").get<int>(), each.at("status").get<std::uint8_t>(),
-                                    each.at("syndrome").get<std::uint32_t>(), each.at("remark").get<std::string>()});
+                                    number_of<int>(each.at("errno")), number_of<std::uint8_t>(each.at("status")),
+                                    number_of<std::uint32_t>(each.at("syndrome")), each.at("remark").get<std::string>()});
         }
         return report;
     } catch (const Json::exception&) {

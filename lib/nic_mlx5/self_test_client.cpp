@@ -55,7 +55,7 @@ int make(Objects& objects, const std::string& device, std::uint8_t port)
     objects.pd = ibv_alloc_pd(objects.context.get());
     objects.cq = objects.pd == nullptr ? nullptr : ibv_create_cq(objects.context.get(), 2, nullptr, nullptr, 0);
     if (objects.cq == nullptr) {
-        return errno;
+        return errno != 0 ? errno : EIO;
     }
     ibv_qp_init_attr initial{};
     initial.send_cq = initial.recv_cq = objects.cq;
@@ -63,7 +63,7 @@ int make(Objects& objects, const std::string& device, std::uint8_t port)
     initial.cap = {1, 1, 1, 1, 0};
     objects.qp = ibv_create_qp(objects.pd, &initial);
     if (objects.qp == nullptr) {
-        return errno;
+        return errno != 0 ? errno : EIO;
     }
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;

@@ -30,6 +30,7 @@ public:
                 std::optional<ElementHandle> /*requester*/, std::optional<ElementHandle> /*responder*/) override
     {
     }
+    void not_placed(const std::shared_ptr<ClientFile>& /*file*/) override {}
 
 private:
     [[nodiscard]] Result<const Object*> find(ElementHandle element) const;

@@ -1,0 +1,247 @@
+// The backend and its self-test on an emulated device, without a daemon. This program is its own helper.
+#include "lib/nic_mlx5/mlx5_backend.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/nic_mlx5/sysfs.h"
+#include "tests/nic_mlx5/client.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+using test::Client;
+using test::emulated_device;
+using test::emulator;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+BackendOptions options()
+{
+    BackendOptions made;
+    made.self_test.helper = {"/proc/self/exe", "self-test-client"};
+    return made;
+}
+
+DeviceInfo first_port()
+{
+    const auto ports = list_ports(sysfs_root());
+    return ports.at(0);
+}
+
+class Mlx5 : public ::testing::Test {
+protected:
+    ~Mlx5() override
+    {
+        emulator("clear");
+        emulator("set queue-groups shared");
+        emulator("set busy-leaf refused");
+        emulator("set mailbox-on-error yes");
+    }
+    void open(std::optional<AttachMode> mode = AttachMode::Shared)
+    {
+        BackendOptions with = options();
+        with.forced_mode = mode;
+        auto made = open_backend(first_port(), with);
+        ASSERT_TRUE(made.has_value()) << to_string(made.error());
+        backend_ = std::move(*made);
+        root_ = backend_->create_element({ElementKind::Node, std::nullopt, {}});
+        ASSERT_TRUE(root_.has_value());
+        leaf_ = backend_->create_element({ElementKind::Leaf, *root_, {5, std::nullopt}});
+        ASSERT_TRUE(leaf_.has_value());
+    }
+
+    std::unique_ptr<Backend> backend_;
+    Result<ElementHandle> root_ = fail(ErrorCode::Internal, "not made");
+    Result<ElementHandle> leaf_ = fail(ErrorCode::Internal, "not made");
+};
+
+// ---- the self-test ----
+
+TEST_F(Mlx5, TheSelfTestFindsTheMode)
+{
+    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::Shared);
+    emulator("set queue-groups isolated");
+    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::PerProcess);
+    emulator("set mailbox-on-error no");
+    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::PerProcess);
+    emulator("set queue-groups shared");
+    emulator("set busy-leaf released");
+    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::Shared);
+    EXPECT_EQ(emulated_device().at("leaked"), 0);
+    EXPECT_EQ(emulated_device().at("files"), 0);
+}
+
+// The queue pair stays in our leaf then: it has to go before the leaf does.
+TEST_F(Mlx5, WhereDetachingIsRefusedNothingLeaks)
+{
+    emulator("fail attach 2 0x1 times 100");
+    const auto report = run_self_test(first_port(), options().self_test);
+    EXPECT_EQ(report.mode, AttachMode::None);
+    EXPECT_THAT(report.reason, HasSubstr("detach in INIT"));
+    EXPECT_EQ(emulated_device().at("leaked"), 0);
+    EXPECT_EQ(emulated_device().at("files"), 0);
+}
+
+TEST_F(Mlx5, AHelperThatDoesNotHelp)
+{
+    for (const auto& [command, error] : {std::pair<const char*, int>("/nonexistent", ENOENT), {"/bin/true", EPIPE}}) {
+        SelfTestOptions broken;
+        broken.helper = {command};
+        const auto report = run_self_test(first_port(), broken);
+        EXPECT_EQ(report.mode, AttachMode::None) << command;
+        EXPECT_THAT(report.steps.back().sys_errno, AnyOf(error, ECONNRESET)) << command;
+        EXPECT_FALSE(is_final(report)) << command;
+    }
+    EXPECT_EQ(run_self_test(first_port(), {}).mode, AttachMode::None);
+}
+
+// ---- errors that are less than they seem ----
+
+TEST_F(Mlx5, AnInternalErrorWithoutAStatusIsNotALostDevice)
+{
+    open();
+    emulator("fail create 1 0x1 errno-only");
+    const auto refused = backend_->create_element({ElementKind::Leaf, *root_, {}});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::DeviceFailed) << refused.error().message;
+    EXPECT_THAT(refused.error().message, StartsWith("mlx5_0: "));
+    EXPECT_TRUE(backend_->create_element({ElementKind::Leaf, *root_, {}}).has_value());
+}
+
+TEST_F(Mlx5, AnInternalErrorOfAnAttachKeepsTheQueuePair)
+{
+    open();
+    Client client;
+    const auto queue_pair = client.make();
+    ASSERT_TRUE(backend_->admit(queue_pair).has_value());
+    emulator("fail attach 1 0x1 errno-only times 2");
+    EXPECT_EQ(backend_->place(queue_pair, *leaf_, std::nullopt).error().code, ErrorCode::DeviceFailed);
+    emulator("clear");
+    EXPECT_TRUE(backend_->place(queue_pair, *leaf_, std::nullopt).has_value());
+}
+
+// The daemon forgets a queue pair that is none: a refused leaf must not look so.
+TEST_F(Mlx5, ARefusedLeafWithoutAStatusIsNotABadQueuePair)
+{
+    open();
+    Client client;
+    const auto queue_pair = client.make();
+    ASSERT_TRUE(backend_->admit(queue_pair).has_value());
+    emulator("fail attach 1 0x3 errno-only times 2");
+    const auto refused = backend_->place(queue_pair, *leaf_, std::nullopt);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument) << refused.error().message;
+    EXPECT_THAT(refused.error().message, HasSubstr("attach-mode: per-process"));
+}
+
+TEST_F(Mlx5, ARefusedRateIsNotABadQueuePair)
+{
+    open();
+    Client client;
+    const auto paced = client.make(IBV_QPT_RAW_PACKET);
+    const auto refused = backend_->set_rate(paced, RateLimit{Bandwidth::from_kbps(1), 1, 1});
+    if (!refused) {
+        EXPECT_NE(refused.error().code, ErrorCode::BadQueuePair) << refused.error().message;
+    }
+    const auto unpaced = client.make(IBV_QPT_RC);
+    const auto unsupported = backend_->set_rate(unpaced, RateLimit{Bandwidth::from_gbps(1), {}, {}});
+    ASSERT_FALSE(unsupported.has_value());
+    EXPECT_NE(unsupported.error().code, ErrorCode::BadQueuePair) << unsupported.error().message;
+    EXPECT_THAT(unsupported.error().message, HasSubstr("type of queue pair"));
+}
+
+TEST_F(Mlx5, ADestroyedQueuePairIsABadOne)
+{
+    open();
+    Client client;
+    const auto queue_pair = client.make();
+    ASSERT_TRUE(backend_->admit(queue_pair).has_value());
+    client.destroy_last();
+    EXPECT_EQ(backend_->place(queue_pair, *leaf_, std::nullopt).error().code, ErrorCode::BadQueuePair);
+    EXPECT_TRUE(backend_->place(queue_pair, std::nullopt, std::nullopt).has_value());
+    EXPECT_EQ(backend_->set_rate(queue_pair, RateLimit{Bandwidth::from_gbps(1), {}, {}}).error().code,
+              ErrorCode::BadQueuePair);
+    EXPECT_EQ(backend_->query_queue_pair(queue_pair).error().code, ErrorCode::BadQueuePair);
+}
+
+// What the backend believed of its state is out of date.
+TEST_F(Mlx5, AStateThatChangedSinceIsLookedAtAgain)
+{
+    open();
+    Client client;
+    const auto queue_pair = client.make(IBV_QPT_RC, IBV_QPS_INIT);
+    ASSERT_TRUE(backend_->place(queue_pair, *leaf_, std::nullopt).has_value());
+    ibv_qp* real = client.last();
+    ASSERT_EQ(drive_qp(real, IBV_QPS_RTS), 0);
+    EXPECT_TRUE(backend_->place(queue_pair, std::nullopt, std::nullopt).has_value());
+    ASSERT_EQ(step_qp(real, IBV_QPS_ERR, 0), 0);
+    const auto refused = backend_->place(queue_pair, *leaf_, std::nullopt);
+    EXPECT_EQ(refused.error().code, ErrorCode::BadState);
+    EXPECT_THAT(refused.error().message, HasSubstr("is in ERR"));
+    ASSERT_EQ(step_qp(real, IBV_QPS_RESET, 0), 0);
+    EXPECT_TRUE(backend_->place(queue_pair, std::nullopt, std::nullopt).has_value());
+}
+
+// The mirror of a refused attach is not left in the client's context.
+TEST_F(Mlx5, ARefusedAttachLeavesNoMirror)
+{
+    open(AttachMode::PerProcess);
+    Client client;
+    const auto queue_pair = client.make(IBV_QPT_RC, IBV_QPS_RTR);
+    EXPECT_EQ(backend_->place(queue_pair, *leaf_, std::nullopt).error().code, ErrorCode::BadState);
+    EXPECT_EQ(emulated_device().at("elements"), 0);
+    EXPECT_TRUE(backend_->destroy_element(*leaf_).has_value());
+}
+
+// ---- a reset ----
+
+TEST_F(Mlx5, AfterAResetEverythingIsGone)
+{
+    open();
+    std::atomic<int> removed = 0;
+    backend_->set_event_handler([&](DeviceEvent event) { removed += event.kind == DeviceEventKind::Removed ? 1 : 0; });
+    auto client = std::make_unique<Client>();
+    const auto queue_pair = client->make();
+    ASSERT_TRUE(backend_->place(queue_pair, *leaf_, std::nullopt).has_value());
+    emulator("reset mlx5_0");
+    for (int i = 0; i < 500 && removed == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(removed, 1);
+    EXPECT_EQ(backend_->query_element(*leaf_).error().code, ErrorCode::DeviceGone);
+    EXPECT_EQ(backend_->create_element({ElementKind::Leaf, *root_, {}}).error().code, ErrorCode::DeviceGone);
+    EXPECT_EQ(backend_->place(queue_pair, std::nullopt, std::nullopt).error().code, ErrorCode::DeviceGone);
+}
+
+// Of two backends in turn: the second is alive, whatever files of the first device clients still hold.
+TEST_F(Mlx5, AFileFromBeforeAResetDoesNotLoseTheNewDevice)
+{
+    auto old = std::make_unique<Client>();
+    const auto queue_pair = old->make();
+    emulator("reset mlx5_0");
+    open();
+    const auto refused = backend_->place(queue_pair, *leaf_, std::nullopt);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::BadQueuePair) << refused.error().message;
+    EXPECT_TRUE(backend_->query_element(*leaf_).has_value());
+}
+
+}    // namespace
+}    // namespace rdmaqos::mlx5
+
+int main(int argc, char** argv)
+{
+    if (argc == 5 && std::strcmp(argv[1], "self-test-client") == 0) {
+        return rdmaqos::mlx5::self_test_client(argv[2], static_cast<std::uint32_t>(std::atoi(argv[3])),
+                                               std::atoi(argv[4]));
+    }
+    ::testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

@@ -1,0 +1,427 @@
+// Both kinds of trees on an emulated device. What is expected is read from the emulator.
+#include "lib/nic_mlx5/element_tree.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <new>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/nic_mlx5/uverbs.h"
+#include "tests/nic_mlx5/client.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+using test::Client;
+using test::emulated_device;
+using test::emulator;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Handle = std::optional<ElementHandle>;
+
+// "rate 40000 share 60", of every element on the device, sorted.
+std::vector<std::string> elements()
+{
+    std::vector<std::string> all;
+    const auto device = emulated_device();
+    for (const auto& each : device.at("tree")) {
+        all.push_back(fmt::format("rate {} share {}", each.at("max-average-bw").dump(), each.at("bw-share").dump()));
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+std::string place_of(const QueuePairRef& queue_pair)
+{
+    const auto all = test::places(emulated_device());
+    const auto found = all.find(queue_pair.number);
+    return found == all.end() ? "nowhere" : found->second;
+}
+
+// Element by its id; a drift by hand.
+void drift(ObjectId element, unsigned share, unsigned mbps)
+{
+    emulator(fmt::format("drift mlx5_0 {} {} {}", static_cast<std::uint32_t>(element), share, mbps));
+}
+
+class Trees : public ::testing::Test {
+protected:
+    void make(std::unique_ptr<ElementTree> tree)
+    {
+        tree_ = std::move(tree);
+        root_ = add(ElementKind::Node, std::nullopt, {});
+        rpc_ = add(ElementKind::Node, root_, {60, Bandwidth::from_mbps(40000)});
+        leaf_ = add(ElementKind::Leaf, rpc_, {7, std::nullopt});
+        other_ = add(ElementKind::Leaf, root_, {20, std::nullopt});
+    }
+    Handle add(ElementKind kind, Handle parent, const ElementAttributes& attributes)
+    {
+        const auto made = tree_->create({kind, parent, attributes});
+        EXPECT_TRUE(made.has_value());
+        return made ? Handle(*made) : std::nullopt;
+    }
+    // As the backend does it. The requester's leaf.
+    ObjectId place(const QueuePairRef& queue_pair, Handle requester, Handle responder = std::nullopt)
+    {
+        const auto ids = tree_->leaves_for(queue_pair.file, requester, responder);
+        EXPECT_TRUE(ids.has_value());
+        if (!ids) {
+            return kNoObject;
+        }
+        const auto command = place_queue_pair(QueuePairState::Rts, queue_pair.number, ids->requester, ids->responder);
+        EXPECT_TRUE(devx_modify(queue_pair.file->fd(), queue_pair.handle, command).has_value());
+        tree_->placed(queue_pair.file, queue_pair.handle, requester, responder);
+        return ids->requester;
+    }
+    [[nodiscard]] Result<void> destroy_all()
+    {
+        for (const Handle element : {leaf_, other_, rpc_, root_}) {
+            if (auto destroyed = tree_->destroy(*element); !destroyed) {
+                return destroyed;
+            }
+        }
+        return {};
+    }
+
+    std::unique_ptr<ElementTree> tree_;
+    Handle root_;
+    Handle rpc_;
+    Handle leaf_;
+    Handle other_;
+};
+
+// ---- a tree per client ----
+
+class MirroredTrees : public Trees {
+protected:
+    explicit MirroredTrees(Caps caps = Caps::Whole) { make(make_mirrored_tree(caps, Capabilities{})); }
+};
+
+class DividedTrees : public MirroredTrees {
+protected:
+    DividedTrees() : MirroredTrees(Caps::Divide) {}
+};
+
+TEST_F(MirroredTrees, APathIsMadeOnFirstUse)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    EXPECT_THAT(elements(), IsEmpty());
+    place(queue_pair, leaf_);
+    EXPECT_THAT(elements(), ElementsAre("rate 0 share 0", "rate 0 share 7", "rate 40000 share 60"));
+    EXPECT_EQ(place_of(queue_pair), "rate 0 share 7 < rate 40000 share 60 < root");
+}
+
+TEST_F(MirroredTrees, QueuePairsOfOneFileShareALeafAndOthersDoNot)
+{
+    Client one;
+    Client two;
+    const auto first = place(one.make(), leaf_);
+    EXPECT_EQ(place(one.make(), leaf_), first);
+    EXPECT_EQ(elements().size(), 3U);
+    EXPECT_NE(place(two.make(), leaf_), first);
+    EXPECT_EQ(elements().size(), 6U);
+}
+
+TEST_F(MirroredTrees, GoneWithTheLastQueuePair)
+{
+    Client client;
+    const auto first = client.make();
+    const auto second = client.make();
+    place(first, leaf_);
+    place(second, leaf_);
+    place(first, std::nullopt);
+    EXPECT_EQ(elements().size(), 3U);
+    EXPECT_EQ(place_of(second), "rate 0 share 7 < rate 40000 share 60 < root");
+    place(second, other_);
+    EXPECT_THAT(elements(), ElementsAre("rate 0 share 0", "rate 0 share 20"));
+    place(second, std::nullopt);
+    EXPECT_THAT(elements(), IsEmpty());
+    place(second, std::nullopt);    // again: nothing happens
+    place(second, leaf_);
+    EXPECT_EQ(elements().size(), 3U);
+}
+
+TEST_F(MirroredTrees, BothSides)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    place(queue_pair, leaf_, other_);
+    EXPECT_EQ(elements().size(), 4U);
+    place(queue_pair, std::nullopt, other_);
+    EXPECT_THAT(elements(), ElementsAre("rate 0 share 0", "rate 0 share 20"));
+}
+
+TEST_F(MirroredTrees, CapsAreWholeForEveryone)
+{
+    Client one;
+    Client two;
+    place(one.make(), leaf_);
+    place(two.make(), leaf_);
+    EXPECT_EQ(std::ranges::count(elements(), "rate 40000 share 60"), 2);
+}
+
+TEST_F(DividedTrees, CapsFollowFilesThatComeAndGo)
+{
+    const auto has = [](const char* what) { return std::ranges::count(elements(), what); };
+    Client one;
+    Client two;
+    auto three = std::make_unique<Client>();
+    const auto first = one.make();
+    place(first, leaf_);
+    EXPECT_EQ(has("rate 40000 share 60"), 1);
+    const auto second = two.make();
+    place(second, leaf_);
+    EXPECT_EQ(has("rate 20000 share 60"), 2);
+    place(three->make(), leaf_);
+    EXPECT_EQ(has("rate 13333 share 60"), 3);
+    EXPECT_EQ(tree_->query(*rpc_)->attributes, (ElementAttributes{60, Bandwidth::from_mbps(40000)}));
+    place(second, std::nullopt);
+    EXPECT_EQ(has("rate 20000 share 60"), 2);
+    three.reset();    // without detaching
+    EXPECT_EQ(tree_->query(*rpc_)->attributes, (ElementAttributes{60, Bandwidth::from_mbps(40000)}));
+    EXPECT_EQ(has("rate 40000 share 60"), 1);
+}
+
+TEST_F(DividedTrees, APartIsNeverUnlimited)
+{
+    ASSERT_TRUE(tree_->modify(*rpc_, {std::nullopt, Bandwidth::from_mbps(1)}).has_value());
+    Client one;
+    Client two;
+    place(one.make(), leaf_);
+    place(two.make(), leaf_);
+    EXPECT_EQ(std::ranges::count(elements(), "rate 1 share 60"), 2);
+}
+
+TEST_F(MirroredTrees, ModifyReachesAllMirrors)
+{
+    Client one;
+    Client two;
+    place(one.make(), leaf_);
+    place(two.make(), leaf_);
+    ASSERT_TRUE(tree_->modify(*rpc_, {30, std::nullopt}).has_value());
+    EXPECT_EQ(std::ranges::count(elements(), "rate 40000 share 30"), 2);
+    ASSERT_TRUE(tree_->modify(*rpc_, {std::nullopt, std::optional<Bandwidth>()}).has_value());
+    EXPECT_EQ(std::ranges::count(elements(), "rate 0 share 30"), 2);
+    Client later;
+    place(later.make(), leaf_);
+    EXPECT_EQ(std::ranges::count(elements(), "rate 0 share 30"), 3);
+}
+
+TEST_F(DividedTrees, ModifyDividesToo)
+{
+    Client one;
+    Client two;
+    place(one.make(), leaf_);
+    place(two.make(), leaf_);
+    ASSERT_TRUE(tree_->modify(*rpc_, {std::nullopt, Bandwidth::from_mbps(10000)}).has_value());
+    EXPECT_EQ(std::ranges::count(elements(), "rate 5000 share 60"), 2);
+}
+
+TEST_F(MirroredTrees, DriftOfAMirrorIsFoundAndRepaired)
+{
+    Client one;
+    Client two;
+    place(one.make(), leaf_);
+    const ObjectId mirror = place(two.make(), leaf_);
+    EXPECT_EQ(tree_->query(*leaf_)->attributes, (ElementAttributes{7, std::nullopt}));
+    drift(mirror, 99, 5);
+    EXPECT_EQ(tree_->query(*leaf_)->attributes, (ElementAttributes{99, Bandwidth::from_mbps(5)}));
+    ASSERT_TRUE(tree_->modify(*leaf_, {7, std::optional<Bandwidth>()}).has_value());
+    EXPECT_EQ(tree_->query(*leaf_)->attributes, (ElementAttributes{7, std::nullopt}));
+    EXPECT_EQ(std::ranges::count(elements(), "rate 0 share 7"), 2);
+}
+
+TEST_F(DividedTrees, AFairPartIsNoDrift)
+{
+    Client one;
+    Client two;
+    place(one.make(), leaf_);
+    place(two.make(), leaf_);
+    EXPECT_EQ(*tree_->query(*rpc_), (ElementState{ElementKind::Node, root_, {60, Bandwidth::from_mbps(40000)}}));
+}
+
+// A refused attach leaves nothing behind that would keep its class from going.
+TEST_F(MirroredTrees, AQueuePairThatCannotBePlaced)
+{
+    Client client;
+    const auto placed = client.make();
+    place(placed, other_);
+    const auto refused = client.make();
+    ASSERT_TRUE(tree_->leaves_for(refused.file, leaf_, std::nullopt).has_value());
+    EXPECT_EQ(elements().size(), 4U);
+    tree_->not_placed(refused.file);
+    EXPECT_THAT(elements(), ElementsAre("rate 0 share 0", "rate 0 share 20"));
+    EXPECT_TRUE(tree_->destroy(*leaf_).has_value());
+    EXPECT_EQ(place_of(placed), "rate 0 share 20 < root");
+}
+
+TEST_F(MirroredTrees, ALeafThatIsNotThere)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    EXPECT_FALSE(tree_->leaves_for(queue_pair.file, ElementHandle{99}, std::nullopt).has_value());
+    EXPECT_FALSE(tree_->leaves_for(queue_pair.file, leaf_, ElementHandle{99}).has_value());
+    EXPECT_THAT(elements(), IsEmpty());
+}
+
+TEST_F(MirroredTrees, DestroyIsBusyWhileAnyFileUsesIt)
+{
+    auto client = std::make_unique<Client>();
+    place(client->make(), leaf_);
+    EXPECT_EQ(tree_->destroy(*leaf_).error().code, ErrorCode::Busy);
+    EXPECT_EQ(tree_->destroy(*rpc_).error().code, ErrorCode::Busy);
+    client.reset();
+    EXPECT_TRUE(destroy_all().has_value());
+    EXPECT_EQ(tree_->query(*leaf_).error().sys_errno, ENOENT);
+    EXPECT_EQ(tree_->destroy(*leaf_).error().sys_errno, ENOENT);
+}
+
+// A client can destroy what is in its file; that must not hold up anybody.
+TEST_F(MirroredTrees, AMirrorThatItsOwnerDestroyed)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    place(queue_pair, leaf_);
+    const auto command = place_queue_pair(QueuePairState::Rts, queue_pair.number, kNoObject, kNoObject);
+    ASSERT_TRUE(devx_modify(queue_pair.file->fd(), queue_pair.handle, command).has_value());
+    for (std::uint32_t handle = 64; handle-- > 0;) {
+        if (handle != queue_pair.handle) {
+            static_cast<void>(devx_destroy(queue_pair.file->fd(), handle));
+        }
+    }
+    ASSERT_THAT(elements(), IsEmpty());
+    tree_->placed(queue_pair.file, queue_pair.handle, std::nullopt, std::nullopt);
+    EXPECT_TRUE(destroy_all().has_value());
+}
+
+// Two files in turn at one address: what was known of the first must not be done to the second.
+TEST_F(MirroredTrees, AFileAtTheAddressOfAnother)
+{
+    alignas(ClientFile) std::byte memory[sizeof(ClientFile)];
+    const auto held = [&](int fd) {
+        return std::shared_ptr<ClientFile>(new (memory) ClientFile(UniqueFd(dup(fd)), nullptr),
+                                           [](ClientFile* file) { file->~ClientFile(); });
+    };
+    Client first;
+    auto queue_pair = first.make();
+    queue_pair.file = held(first.context().cmd_fd);
+    place(queue_pair, leaf_);
+    queue_pair.file.reset();
+    first.close();
+    ASSERT_THAT(elements(), IsEmpty());
+
+    // The same handles mean other objects here: elements of the client's own.
+    Client second;
+    auto other = second.make();
+    const auto root = devx_create(second.context().cmd_fd, create_element(ElementKind::Node, kNoObject, {}));
+    ASSERT_TRUE(root.has_value());
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_TRUE(devx_create(second.context().cmd_fd, create_element(ElementKind::Leaf, ObjectId{root->id}, {5, {}}))
+                        .has_value());
+    }
+    other.file = held(second.context().cmd_fd);
+    ASSERT_EQ(elements().size(), 5U);
+    tree_->placed(other.file, other.handle, std::nullopt, std::nullopt);
+    EXPECT_EQ(elements().size(), 5U);
+    other.file.reset();
+    second.close();
+}
+
+TEST_F(MirroredTrees, NoRoomNamesTheMode)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    emulator("fail create 1 0x8");
+    const auto ids = tree_->leaves_for(queue_pair.file, leaf_, std::nullopt);
+    ASSERT_FALSE(ids.has_value());
+    EXPECT_EQ(ids.error().code, ErrorCode::NoSpace);
+    EXPECT_THAT(ids.error().message, HasSubstr("attach mode per-process"));
+    EXPECT_THAT(elements(), IsEmpty());
+}
+
+// ---- one tree in the daemon's context ----
+
+class SharedTrees : public Trees {
+protected:
+    SharedTrees() { make(make_shared_tree(own_.context().cmd_fd, Capabilities{})); }
+    ~SharedTrees() override
+    {
+        emulator("clear");
+        emulator("set mailbox-on-error yes");
+        tree_.reset();
+    }
+
+    // An element's id is its handle here.
+    static void lose(Handle element) { emulator(fmt::format("lose mlx5_0 {}", static_cast<std::uint64_t>(*element))); }
+
+    Client own_;
+};
+
+TEST_F(SharedTrees, ElementsAreOnTheDevice)
+{
+    EXPECT_THAT(elements(), ElementsAre("rate 0 share 0", "rate 0 share 20", "rate 0 share 7", "rate 40000 share 60"));
+    EXPECT_EQ(*tree_->query(*rpc_), (ElementState{ElementKind::Node, root_, {60, Bandwidth::from_mbps(40000)}}));
+    EXPECT_EQ(*tree_->query(*leaf_), (ElementState{ElementKind::Leaf, rpc_, {7, std::nullopt}}));
+    EXPECT_EQ(*tree_->query(*root_), (ElementState{ElementKind::Node, std::nullopt, {}}));
+    ASSERT_TRUE(tree_->modify(*rpc_, {30, std::optional<Bandwidth>()}).has_value());
+    EXPECT_EQ(tree_->query(*rpc_)->attributes, (ElementAttributes{30, std::nullopt}));
+    EXPECT_TRUE(destroy_all().has_value());
+    EXPECT_THAT(elements(), IsEmpty());
+}
+
+TEST_F(SharedTrees, EveryClientUsesThem)
+{
+    Client one;
+    Client two;
+    const auto first = one.make();
+    const auto second = two.make();
+    EXPECT_EQ(place(first, leaf_), place(second, leaf_));
+    EXPECT_EQ(elements().size(), 4U);
+    EXPECT_EQ(place_of(second), "rate 0 share 7 < rate 40000 share 60 < root");
+    for (const char* told : {"yes", "no"}) {
+        emulator(std::string("set mailbox-on-error ") + told);
+        EXPECT_EQ(tree_->destroy(*leaf_).error().code, ErrorCode::Busy) << told;    // queue pairs
+        EXPECT_EQ(tree_->destroy(*rpc_).error().code, ErrorCode::Busy) << told;     // children
+    }
+}
+
+TEST_F(SharedTrees, WhatIsLostIsNotBusy)
+{
+    for (const char* told : {"yes", "no"}) {
+        emulator(std::string("set mailbox-on-error ") + told);
+        const Handle lost = add(ElementKind::Leaf, root_, {3, std::nullopt});
+        lose(lost);
+        EXPECT_EQ(tree_->query(*lost).error().sys_errno, ENOENT) << told;
+        EXPECT_EQ(tree_->destroy(*lost).error().sys_errno, ENOENT) << told;
+        EXPECT_EQ(tree_->destroy(*lost).error().sys_errno, ENOENT) << told;
+    }
+}
+
+TEST_F(SharedTrees, NoRoomSaysHowMuchIsUsed)
+{
+    emulator("fail create 1 0x8");
+    const auto made = tree_->create({ElementKind::Leaf, root_, {}});
+    ASSERT_FALSE(made.has_value());
+    EXPECT_EQ(made.error().code, ErrorCode::NoSpace);
+    EXPECT_THAT(made.error().message, HasSubstr("rdma-qosd has 4 of 0 elements and 2 of 0 leaves"));
+    EXPECT_THAT(made.error().message, ::testing::StartsWith("a leaf: "));
+}
+
+TEST_F(SharedTrees, ALeafThatIsNotThere)
+{
+    Client client;
+    EXPECT_EQ(tree_->leaves_for(client.file(), ElementHandle{9999}, std::nullopt).error().sys_errno, ENOENT);
+    const auto none = tree_->leaves_for(client.file(), std::nullopt, std::nullopt);
+    ASSERT_TRUE(none.has_value());
+    EXPECT_EQ(none->requester, kNoObject);
+    EXPECT_EQ(none->responder, kNoObject);
+}
+
+}    // namespace
+}    // namespace rdmaqos::mlx5

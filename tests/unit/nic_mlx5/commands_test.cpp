@@ -1,0 +1,315 @@
+// Positions of fields as literal bytes, from the programmer's reference manual: where tests/nic_mlx5/bytes_test.cpp has
+// no function of libmlx5 to compare with, and what the answers say.
+#include "lib/nic_mlx5/commands.h"
+
+#include <cstdint>
+#include <limits>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+using ::testing::ElementsAre;
+
+// The bytes that are not 0, by position.
+using Sparse = std::map<std::size_t, unsigned>;
+
+Sparse sparse(const Mailbox& mailbox)
+{
+    Sparse bytes;
+    for (std::size_t i = 0; i < mailbox.size(); ++i) {
+        if (mailbox[i] != 0) {
+            bytes[i] = mailbox[i];
+        }
+    }
+    return bytes;
+}
+
+Mailbox mailbox_of(std::size_t size, const Sparse& bytes)
+{
+    Mailbox mailbox(size);
+    for (const auto& [at, byte] : bytes) {
+        mailbox.at(at) = static_cast<std::uint8_t>(byte);
+    }
+    return mailbox;
+}
+
+TEST(Commands, QueryElement)
+{
+    const Mailbox command = query_element(ObjectId{0x01020304});
+    EXPECT_EQ(command.size(), 16U);
+    EXPECT_EQ(sparse(command), (Sparse{{0, 0x0a}, {1, 0x02}, {7, 0x26}, {8, 0x01}, {9, 0x02}, {10, 0x03}, {11, 0x04}}));
+}
+
+TEST(Commands, QueryQueuePair)
+{
+    const Mailbox command = query_queue_pair(0xabcdef);
+    EXPECT_EQ(command.size(), 16U);
+    EXPECT_EQ(sparse(command), (Sparse{{0, 0x05}, {1, 0x0b}, {9, 0xab}, {10, 0xcd}, {11, 0xef}}));
+}
+
+TEST(Commands, QueryCapabilitiesInForceNow)
+{
+    // op_mod: type << 1, and 1 for what is in force rather than the most that is possible.
+    EXPECT_EQ(sparse(query_capabilities(prm::kGeneralCapabilities)), (Sparse{{0, 0x01}, {7, 0x01}}));
+    EXPECT_EQ(sparse(query_capabilities(prm::kQosCapabilities)), (Sparse{{0, 0x01}, {7, 0x19}}));
+}
+
+// Group 0 takes a queue pair out; the field is still selected.
+TEST(Commands, DetachIsAnAttachToGroupZero)
+{
+    const Mailbox rts = place_queue_pair(QueuePairState::Rts, 0x123456, kNoObject, kNoObject);
+    EXPECT_EQ(rts.size(), 464U);
+    EXPECT_EQ(sparse(rts), (Sparse{{0, 0x05}, {1, 0x05}, {8, 0x80}, {9, 0x12}, {10, 0x34}, {11, 0x56}, {271, 0x02}}));
+    const Mailbox init = place_queue_pair(QueuePairState::Init, 0x123456, kNoObject, kNoObject);
+    EXPECT_EQ(sparse(init), (Sparse{{0, 0x05}, {1, 0x0e}, {8, 0x80}, {9, 0x12}, {10, 0x34}, {11, 0x56}, {271, 0x02}}));
+}
+
+TEST(Commands, DetachOfASendQueue)
+{
+    const Mailbox command = place_send_queue(0x123456, kNoObject);
+    EXPECT_EQ(command.size(), 272U);
+    EXPECT_EQ(sparse(command),
+              (Sparse{{0, 0x09}, {1, 0x05}, {8, 0x10}, {9, 0x12}, {10, 0x34}, {11, 0x56}, {23, 0x04}, {33, 0x10}}));
+}
+
+TEST(Commands, AttachNamesBothSides)
+{
+    const Sparse bytes = sparse(place_queue_pair(QueuePairState::Rts, 1, ObjectId{0x11223344}, ObjectId{0x55667788}));
+    EXPECT_EQ(bytes, (Sparse{{0, 0x05},
+                             {1, 0x05},
+                             {8, 0x80},
+                             {11, 0x01},
+                             {271, 0x02},
+                             {276, 0x11},
+                             {277, 0x22},
+                             {278, 0x33},
+                             {279, 0x44},
+                             {280, 0x55},
+                             {281, 0x66},
+                             {282, 0x77},
+                             {283, 0x88}}));
+}
+
+TEST(Commands, AttachOfASendQueue)
+{
+    EXPECT_EQ(sparse(place_send_queue(1, ObjectId{0x1122})),
+              (Sparse{{0, 0x09}, {1, 0x05}, {8, 0x10}, {11, 0x01}, {23, 0x04}, {33, 0x10}, {66, 0x11}, {67, 0x22}}));
+}
+
+TEST(Commands, CreateElement)
+{
+    const ElementAttributes attributes{0x12, Bandwidth::from_mbps(0x345678)};
+    const Mailbox command = create_element(ElementKind::Leaf, ObjectId{0x01020304}, attributes);
+    EXPECT_EQ(command.size(), 144U);
+    EXPECT_EQ(sparse(command), (Sparse{{0, 0x0a},
+                                       {7, 0x26},
+                                       {23, 0x03},
+                                       {24, 0x03},
+                                       {48, 0x04},
+                                       {56, 0x01},
+                                       {57, 0x02},
+                                       {58, 0x03},
+                                       {59, 0x04},
+                                       {71, 0x12},
+                                       {73, 0x34},
+                                       {74, 0x56},
+                                       {75, 0x78}}));
+}
+
+TEST(Commands, ModifyElementSelectsWhatItCarries)
+{
+    const auto change = [](const ElementChange& what) {
+        return sparse(modify_element(ElementKind::Node, ObjectId{0x0102}, what));
+    };
+    const Sparse frame{{0, 0x0a}, {1, 0x01}, {7, 0x26}, {10, 0x01}, {11, 0x02}, {24, 0x03}};
+    const auto with = [&](Sparse more) {
+        more.insert(frame.begin(), frame.end());
+        return more;
+    };
+    EXPECT_EQ(change({7, std::nullopt}), with({{23, 0x01}, {71, 0x07}}));
+    EXPECT_EQ(change({std::nullopt, Bandwidth::from_mbps(5)}), with({{23, 0x02}, {75, 0x05}}));
+    EXPECT_EQ(change({std::nullopt, std::optional<Bandwidth>()}), with({{23, 0x02}}));    // lifted: selected, and 0
+    EXPECT_EQ(change({0, std::nullopt}), with({{23, 0x01}}));                             // the device's default
+}
+
+TEST(Commands, RatesAreWholeMegabitsAndNeverUnlimitedByAccident)
+{
+    const auto rate_of = [](Bandwidth rate) {
+        const Mailbox command = modify_element(ElementKind::Leaf, ObjectId{1}, {std::nullopt, std::optional(rate)});
+        return get(command, {128 + 448, 32});
+    };
+    EXPECT_EQ(rate_of(Bandwidth::from_kbps(999)), 1U);
+    EXPECT_EQ(rate_of(Bandwidth::from_kbps(1999)), 1U);
+    EXPECT_EQ(rate_of(Bandwidth::from_mbps(400000)), 400000U);
+    EXPECT_EQ(rate_of(Bandwidth::from_mbps(1ULL << 33)), 0xffffffffU);
+}
+
+// ---- answers ----
+
+TEST(Answers, Element)
+{
+    const Mailbox answer = mailbox_of(
+        144, {{11, 0x09}, {24, 0x03}, {48, 0x04}, {58, 0x01}, {59, 0x02}, {71, 0x2a}, {74, 0x9c}, {75, 0x40}});
+    EXPECT_EQ(decode_element(answer),
+              (ElementAnswer{ElementKind::Leaf, ObjectId{0x102}, {42, Bandwidth::from_mbps(40000)}}));
+    EXPECT_EQ(decode_element(mailbox_of(144, {{24, 0x03}})), ElementAnswer{});
+}
+
+TEST(Answers, ElementCutShort)
+{
+    EXPECT_EQ(decode_element(Mailbox(16)), ElementAnswer{});
+    EXPECT_EQ(decode_element({}), ElementAnswer{});
+}
+
+// Its context begins at byte 24: the state in the upper half of the first byte, the service type in the second.
+TEST(Answers, QueuePairStates)
+{
+    using State = QueuePairState;
+    const std::pair<unsigned, std::optional<State>> kStates[] = {
+        {0x00, State::Reset}, {0x10, State::Init},  {0x20, State::Rtr},   {0x30, State::Rts},
+        {0x40, State::Sqe},   {0x50, State::Sqd},   {0x60, State::Error}, {0x70, State::Sqd},
+        {0x80, std::nullopt}, {0x90, std::nullopt}, {0xf0, std::nullopt}, {0x3f, State::Rts}};
+    for (const auto& [byte, state] : kStates) {
+        EXPECT_EQ(decode_queue_pair(mailbox_of(272, {{24, byte}})).state, state) << byte;
+    }
+}
+
+TEST(Answers, QueuePairTypes)
+{
+    using Type = QueuePairType;
+    const std::pair<unsigned, std::optional<Type>> kTypes[] = {
+        {0x00, Type::Rc},     {0x01, Type::Uc},     {0x03, Type::Ud},    {0x02, std::nullopt},
+        {0x05, std::nullopt}, {0x09, std::nullopt}, {0xff, std::nullopt}};
+    for (const auto& [byte, type] : kTypes) {
+        EXPECT_EQ(decode_queue_pair(mailbox_of(272, {{25, byte}})).type, type) << byte;
+    }
+}
+
+// ---- capabilities ----
+
+// Capabilities begin at byte 16. Of general ones: qos is bit 539, the extended queue pair context 290, the kinds of
+// general objects a mask at 1024, of which scheduling elements are bit 0x26.
+struct Device {
+    Sparse general{{16 + 67, 0x10}, {16 + 36, 0x20}, {16 + 131, 0x40}};
+    // As of the ConnectX-6 Dx: raw packet scheduling, shares and caps (bits 8..10), scheduling of queue pairs (33),
+    // depth 1 << 2 (36..39), leaves 1 << 8 (43..47), 127 rates (144..159), shares to 100 (224..255), TSAR and queue
+    // group (256..271), DWRR (272..287), elements 1 << 13 (323..327).
+    Sparse qos{{16 + 1, 0xe0}, {16 + 4, 0x42},  {16 + 5, 0x08},  {16 + 19, 127},
+               {16 + 31, 100}, {16 + 33, 0x11}, {16 + 35, 0x01}, {16 + 40, 13}};
+
+    [[nodiscard]] Capabilities decode() const
+    {
+        return decode_capabilities(mailbox_of(prm::kCapabilityBytes, general), mailbox_of(prm::kCapabilityBytes, qos));
+    }
+};
+
+TEST(CapabilityAnswers, OfAConnectX6Dx)
+{
+    const Capabilities can = Device().decode();
+    EXPECT_TRUE(can.scheduling);
+    EXPECT_TRUE(can.shares);
+    EXPECT_TRUE(can.rate_caps);
+    EXPECT_EQ(can.max_depth, 4U);
+    EXPECT_EQ(can.max_leaves, 256U);
+    EXPECT_EQ(can.max_elements, 8192U);
+    EXPECT_EQ(can.max_share, 100U);
+    EXPECT_TRUE(can.responder_leaf);
+    EXPECT_THAT(can.attachable, ElementsAre(QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud,
+                                            QueuePairType::RawPacket, QueuePairType::Devx));
+    EXPECT_EQ(can.pacing.table_size, 127U);
+    EXPECT_FALSE(can.pacing.burst);
+    EXPECT_FALSE(can.pacing.typical_packet);
+}
+
+TEST(CapabilityAnswers, WithoutQos)
+{
+    Device device;
+    device.general.erase(16 + 67);
+    EXPECT_EQ(device.decode(), Capabilities{});    // whatever the second mailbox holds
+}
+
+// What each bit is needed for: without it there is no scheduling at all, and pacing stays.
+TEST(CapabilityAnswers, WithoutScheduling)
+{
+    const auto expect_pacing_only = [](const Device& device) {
+        Capabilities pacing_only;
+        pacing_only.pacing.table_size = 127;
+        EXPECT_EQ(device.decode(), pacing_only);
+    };
+    Device no_objects;
+    no_objects.general.erase(16 + 131);
+    expect_pacing_only(no_objects);
+    for (const unsigned types : {0x00U, 0x01U, 0x10U}) {    // neither, nodes only, leaves only
+        Device device;
+        device.qos[16 + 33] = types;
+        expect_pacing_only(device);
+    }
+    Device no_dwrr;
+    no_dwrr.qos.erase(16 + 35);
+    expect_pacing_only(no_dwrr);
+}
+
+TEST(CapabilityAnswers, PacingOnly)
+{
+    Device device;
+    device.general.erase(16 + 36);
+    device.qos = {{16 + 0, 0x86}, {16 + 18, 0x01}, {16 + 19, 0x00}};
+    const Capabilities can = device.decode();
+    EXPECT_FALSE(can.scheduling);
+    EXPECT_TRUE(can.attachable.empty());
+    EXPECT_EQ(can.pacing.table_size, 256U);
+    EXPECT_TRUE(can.pacing.burst);
+    EXPECT_TRUE(can.pacing.typical_packet);
+}
+
+// libmlx5 reads shares and caps only beside it; the bits have a meaning of their own.
+TEST(CapabilityAnswers, WithoutSchedulingOfSendQueues)
+{
+    Device device;
+    device.qos[16 + 1] = 0x60;
+    const Capabilities can = device.decode();
+    EXPECT_TRUE(can.scheduling);
+    EXPECT_TRUE(can.shares);
+    EXPECT_TRUE(can.rate_caps);
+    EXPECT_FALSE(can.attachable.contains(QueuePairType::RawPacket));
+    EXPECT_TRUE(can.attachable.contains(QueuePairType::Rc));
+}
+
+TEST(CapabilityAnswers, QueuePairsNeedBothBits)
+{
+    Device no_extension;
+    no_extension.general.erase(16 + 36);
+    Device no_scheduling;
+    no_scheduling.qos[16 + 4] = 0x02;
+    for (const Device& device : {no_extension, no_scheduling}) {
+        const Capabilities can = device.decode();
+        EXPECT_TRUE(can.scheduling);
+        EXPECT_FALSE(can.responder_leaf);
+        EXPECT_THAT(can.attachable, ElementsAre(QueuePairType::RawPacket));
+    }
+}
+
+TEST(CapabilityAnswers, SharesAndCapsAreApart)
+{
+    Device shares;
+    shares.qos[16 + 1] = 0xc0;
+    EXPECT_TRUE(shares.decode().shares);
+    EXPECT_FALSE(shares.decode().rate_caps);
+    Device caps;
+    caps.qos[16 + 1] = 0xa0;
+    EXPECT_FALSE(caps.decode().shares);
+    EXPECT_TRUE(caps.decode().rate_caps);
+}
+
+TEST(CapabilityAnswers, CutShort)
+{
+    EXPECT_EQ(decode_capabilities({}, {}), Capabilities{});
+    EXPECT_EQ(decode_capabilities(Mailbox(16), Mailbox(16)), Capabilities{});
+}
+
+}    // namespace
+}    // namespace rdmaqos::mlx5
