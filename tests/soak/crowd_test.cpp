@@ -156,6 +156,9 @@ TEST(Crowd, IsServedAndLeavesNothing)
     Daemon daemon(on_emulator());
     const pid_t pid = daemon.process().pid();
     auto client = daemon.direct();
+    // What is opened with the first queue pair and kept.
+    Program(daemon, "bulk").join(IBV_QPT_RC);
+    EXPECT_TRUE(eventually([] { return emulated_device().at("files") == 1; }));
     const std::size_t descriptors = descriptors_of(pid);
     const auto elements = emulated_device().at("elements").get<std::size_t>();
     std::size_t kills = 0;
