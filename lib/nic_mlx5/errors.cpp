@@ -162,6 +162,19 @@ Meaning of_status(Command command, std::uint8_t status)
             EIO};
 }
 
+Meaning not_allowed(Command command, int error)
+{
+    if (is_element_command(command) || command == Command::QueryCapabilities) {
+        return {ErrorCode::Unsupported,
+                "the kernel wants a capability that rdma-qosd does not have: add CAP_NET_RAW to "
+                "CapabilityBoundingSet= of rdma-qosd.service",
+                error};
+    }
+    return {ErrorCode::Unsupported,
+            "the kernel wants a capability that the program did not have when it opened the device (CAP_NET_RAW)",
+            error};
+}
+
 // On kernels that do not pass on a status this is all there is, and the errno may be a translated status.
 Meaning of_errno(Command command, int error)
 {
@@ -180,15 +193,7 @@ Meaning of_errno(Command command, int error)
                 ENOENT};
     case EPERM:
     case EACCES:
-        if (is_element_command(command) || command == Command::QueryCapabilities) {
-            return {ErrorCode::Unsupported,
-                    "the kernel wants a capability that rdma-qosd does not have: let CAP_NET_RAW in "
-                    "CapabilityBoundingSet= of rdma-qosd.service",
-                    error};
-        }
-        return {ErrorCode::Unsupported,
-                "the kernel wants a capability that the program did not have when it opened the device (CAP_NET_RAW)",
-                error};
+        return not_allowed(command, error);
     case EOPNOTSUPP:
         if (command == Command::Place || command == Command::SetRate) {
             return not_offered(command, error);
