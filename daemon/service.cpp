@@ -159,6 +159,8 @@ void Service::remove_device(const std::string& key)
         affected.insert(found->second->book().find(number)->session);
     }
     log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
+    // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
+    const std::unique_ptr<ManagedDevice> gone = std::move(found->second);
     state.devices.erase(found);
     state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
     state.device_was_reset(key, {affected.begin(), affected.end()});

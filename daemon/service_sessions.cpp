@@ -110,7 +110,11 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     std::string first_reason;
     std::string note;
     for (const auto& [key, numbers] : session.queue_pairs) {
-        const ManagedDevice* holder = devices.at(key).get();
+        const auto found = devices.find(key);
+        if (found == devices.end()) {
+            continue;    // it went away while queue pairs were being attached
+        }
+        const ManagedDevice* holder = found->second.get();
         for (const std::uint32_t number : numbers) {
             const auto result = holder->result(number);
             if (!result || result->level != grant.level) {
@@ -564,8 +568,9 @@ std::optional<SessionInfo> Service::session(SessionId id) const
     const Session& session = found->second;
     SessionInfo info{id, session.peer, *session.owner, session.state, session.grant, {}};
     for (const auto& [key, numbers] : session.queue_pairs) {
-        for (const std::uint32_t number : numbers) {
-            if (auto result = state_->devices.at(key)->result(number)) {
+        const auto device = state_->devices.find(key);
+        for (const std::uint32_t number : device == state_->devices.end() ? std::set<std::uint32_t>() : numbers) {
+            if (auto result = device->second->result(number)) {
                 info.queue_pairs.push_back(std::move(*result));
             }
         }

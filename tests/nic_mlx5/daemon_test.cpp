@@ -218,5 +218,92 @@ TEST(Mlx5Daemon, ResetTellsSessionsAndBuildsAgain)
     EXPECT_EQ(emulated_device().at("files"), 2);
 }
 
+// What a program does that lives on: when its device is gone it opens the new one and registers again.
+std::uint32_t attach_until(const Daemon& daemon, const std::function<bool(std::uint32_t)>& enough)
+{
+    std::uint32_t lives = 0;
+    while (true) {
+        try {
+            auto program = std::make_unique<Program>(daemon, "rpc");
+            ++lives;
+            while (true) {
+                const std::uint32_t number = program->join(IBV_QPT_RC);
+                if (enough(lives)) {
+                    static_cast<void>(program.release());    // until this process is killed
+                    return number;
+                }
+                if (!program->detach(number)) {
+                    throw std::runtime_error("detach");
+                }
+            }
+        } catch (const std::exception&) {
+            usleep(20'000);
+        }
+    }
+}
+
+std::size_t descriptors_of(pid_t pid)
+{
+    const std::filesystem::directory_iterator all(fmt::format("/proc/{}/fd", pid));
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(Mlx5Daemon, ResetUnderLoad)
+{
+    Daemon daemon(on_emulator());
+    const pid_t pid = daemon.process().pid();
+    Program(daemon).join(IBV_QPT_RC);    // what is opened with the first queue pair is open
+    ASSERT_TRUE(eventually([] { return emulated_device().at("files") == 1; }));
+    const std::size_t before = descriptors_of(pid);
+    std::size_t of_one = 0;
+    {
+        Program one(daemon);
+        one.join(IBV_QPT_RC);
+        of_one = descriptors_of(pid) - before;
+    }
+    ASSERT_TRUE(eventually([&] { return descriptors_of(pid) <= before; }));
+    Processes processes;
+    for (int process = 0; process < 4; ++process) {
+        processes.start([&](const Processes::Say& say) {
+            say(attach_until(daemon, [](std::uint32_t lives) { return lives > 1; }));
+        });
+    }
+    std::this_thread::sleep_for(300ms);
+    emulator("reset mlx5_0");
+    const auto numbers = processes.hear(4);
+    ASSERT_EQ(numbers.size(), 4U);
+    const auto where = places(emulated_device());
+    for (const std::uint32_t number : numbers) {
+        EXPECT_EQ(where.at(number), kPlaceOf[0]);
+    }
+    // Nothing of the dead device is held.
+    EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= before + 4 * of_one; })) << descriptors_of(pid) - before;
+    processes.kill_all();
+    EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= before; })) << descriptors_of(pid) - before;
+}
+
+TEST(Mlx5Daemon, TheLinkIsFollowed)
+{
+    Daemon daemon(on_emulator());
+    auto client = daemon.direct();
+    const auto link_is = [&](const char* up) {
+        return eventually([&] {
+            const auto objects = client.managed_objects();
+            for (const auto& [path, interfaces] : *objects) {
+                const auto device = interfaces.find(bus::names::kDevice);
+                if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
+                    return text_of(device->second, "LinkUp") == up;
+                }
+            }
+            return false;
+        });
+    };
+    EXPECT_TRUE(link_is("true"));
+    emulator("event mlx5_0 port-error");
+    EXPECT_TRUE(link_is("false"));
+    emulator("event mlx5_0 port-active");
+    EXPECT_TRUE(link_is("true"));
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

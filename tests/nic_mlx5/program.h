@@ -93,11 +93,15 @@ public:
         return results->at(0);
     }
     bus::Dict attach(ibv_qp* queue_pair) { return attach(request_for(world_, queue_pair)); }
-    // Makes and attaches; throws if that is refused.
+    // Makes and attaches, again if the device has too much to do just now; throws if that is refused.
     std::uint32_t join(ibv_qp_type type, ibv_qp_state state = IBV_QPS_RTS)
     {
         ibv_qp* made = make(type, state);
-        const bus::Dict result = attach(made);
+        bus::Dict result = attach(made);
+        for (int tries = 0; tries < 1000 && text_of(result, "error") == "org.rdmaqos1.Error.Busy"; ++tries) {
+            usleep(50'000);
+            result = attach(made);
+        }
         if (text_of(result, "error") != "absent") {
             throw std::runtime_error(text_of(result, "reason"));
         }

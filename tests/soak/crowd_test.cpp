@@ -173,6 +173,7 @@ TEST(Crowd, IsServedAndLeavesNothing)
         ASSERT_TRUE(crowd.settle(300s)) << crowd.alive().size() << " of " << crowd.size() << " came up";
         const auto up = std::chrono::duration<double>(Clock::now() - started).count();
         printf("%u programs with %zu queue pairs up in %.1f s\n", processes, processes * kQueuePairs, up);
+        fflush(stdout);    // what is in it would be every child's too
         std::minstd_rand random(1);
         const auto until = Clock::now() + time;
         auto next_reload = Clock::now();
@@ -184,6 +185,7 @@ TEST(Crowd, IsServedAndLeavesNothing)
                 ++kills;
             }
             crowd.hear(1ms);
+            std::this_thread::sleep_for(20ms);
             if (Clock::now() > next_reload) {
                 daemon.dir().write("etc/rdma-qos/policy.yaml", alternate(++reloads));
                 const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Reload", {});
