@@ -1,6 +1,8 @@
 #!/bin/bash
 # Shows the main job of rdma-qosd on this machine, without RDMA hardware and without touching the system: a policy becomes
-# a scheduling tree on two simulated 100 Gbit/s NICs, processes join it, and the policy changes under them.
+# a scheduling tree on two 100 Gbit/s NICs, RDMA programs join it, and the policy changes under them. The NICs are emulated:
+# daemon and programs use the host's own libibverbs and libmlx5 as on a machine that has them, and below these
+# rdma-qos-emulator plays the kernel's driver and the firmware.
 #
 #   tools/demo.sh               installs what is missing, builds, runs
 #   tools/demo.sh --no-build    runs what was built before
@@ -26,23 +28,23 @@ started=$SECONDS
 if [[ $build == yes ]]; then
     heading "Packages and build"
     "$project_dir/tools/install-deps.sh" --demo
-    build_preset release "$project_dir/build/release.log" -DRDMAQOS_TESTS=OFF -- rdma-qosd rdma-qosctl
+    build_preset release "$project_dir/build/release.log" -DRDMAQOS_TESTS=OFF -- rdma-qosd rdma-qosctl \
+        rdma-qos-emulator rdma-qos-sample
     note ""
 fi
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/rdma-qos-demo.XXXXXX")
+emulator=
 daemon=
 bus=
-clients=()     # rdma-qosctl request
-children=()    # their commands, which outlive a client that is killed
+clients=()    # rdma-qos-sample
 
 clean_up()
 {
     local status=$? pid
-    for pid in "${clients[@]}" "${children[@]}" $daemon $bus; do
+    # The emulator last: the others have its devices open.
+    for pid in "${clients[@]}" $daemon $bus $emulator; do
         kill -TERM "$pid" 2>/dev/null || true
-    done
-    for pid in "${clients[@]}" $daemon $bus; do
         wait "$pid" 2>/dev/null || true
     done
     if ((status != 0)) && [[ -s $root/daemon.log ]]; then
@@ -72,24 +74,28 @@ show()
     note ""
 }
 
-# client COMMAND: starts a client in the background and waits until it holds its session, which is when it has started
-# its own command.
+# client COMMAND: starts a client in the background, and shows the line that it prints when it has its place.
 client()
 {
+    local number=${#clients[@]}
     shown "$1 &"
     # shellcheck disable=SC2086 # a command line, split on purpose
-    $1 >>"$root/clients.log" 2>&1 &
+    $1 >"$root/client.$number.log" 2>&1 &
     clients+=($!)
-    local tries=0
-    local child
-    until child=$(pgrep -P "${clients[-1]}"); do
-        if ! kill -0 "${clients[-1]}" 2>/dev/null || ((++tries > 200)); then
-            cat "$root/clients.log" >&2
-            die "the client did not get its session"
-        fi
-        sleep 0.05
-    done
-    children+=("$child")
+    wait_for "a client's session" joined "$number" 1
+    sed 's/^/  /' "$root/client.$number.log"
+}
+
+# joined CLIENT TIMES: whether it has joined so often.
+joined()
+{
+    (($(grep -c '^session' "$root/client.$1.log") >= $2))
+}
+
+# left PID: whether it has nothing in the tree of the first NIC.
+left()
+{
+    ! rdma-qosctl --root . tree mlx5_0 | grep -q "pid:$1 "
 }
 
 wait_for()
@@ -97,13 +103,14 @@ wait_for()
     local what=$1 tries=0
     shift
     until "$@" 2>/dev/null; do
-        ((++tries <= 200)) || die "$what did not start"
+        ((++tries <= 200)) || die "$what did not come"
         sleep 0.05
     done
 }
 
-PATH=$project_dir/build/release/tools/rdma-qosctl:$project_dir/build/release/daemon:$PATH
-command -v rdma-qosd >/dev/null || die "rdma-qosd is not built; run $0 without --no-build"
+build_dir=$project_dir/build/${RDMAQOS_DEMO_PRESET:-release}
+PATH=$build_dir/daemon:$build_dir/tools/rdma-qosctl:$build_dir/tools/emulator:$build_dir/tools/rdma-qos-sample:$PATH
+command -v rdma-qosd rdma-qos-emulator rdma-qos-sample >/dev/null || die "rdma-qosd is not built; run $0 without --no-build"
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$root/system_bus
 # The commands below are short because they run in the demo's directory; --root keeps all of them in it.
 cd "$root"
@@ -112,14 +119,26 @@ step "1. A policy"
 mkdir -p etc/rdma-qos
 cp "$project_dir/config/examples/demo.yaml" etc/rdma-qos/policy.yaml
 cp "$project_dir/config/examples/devices.yaml" devices.yaml
+printf 'version: 1\ndrift-interval: 2s\n' >etc/rdma-qos/rdma-qosd.yaml
 note "What is written here, and what a host has in /etc/rdma-qos/policy.yaml: four classes of traffic, their shares,
 and two rules that choose a class by destination."
 show "cat etc/rdma-qos/policy.yaml"
 note "Is it right? This needs no daemon."
 show "rdma-qosctl --root . check"
 
-step "2. The daemon"
-note "On a bus of its own, with two simulated NICs instead of the host's:"
+step "2. Two NICs, and the daemon"
+note "On a host with ConnectX NICs there is nothing to do here. This one may have none, so two are emulated; the printed
+environment leads libibverbs to them:"
+shown "rdma-qos-emulator serve --directory nics --devices devices.yaml >nics.env &"
+rdma-qos-emulator serve --directory nics --devices devices.yaml >nics.env &
+emulator=$!
+wait_for "the emulator" grep -q LD_PRELOAD nics.env
+shown ". ./nics.env"
+# shellcheck disable=SC1091 # the emulator has just written it
+. ./nics.env
+note ""
+note "The daemon, on a bus of its own. --root keeps its files in this directory, and --host-devices lets it take the NICs
+nevertheless:"
 cat >bus.conf <<XML
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
   "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -138,31 +157,42 @@ XML
 dbus-daemon --config-file="$root/bus.conf" --nofork --nopidfile --nosyslog >"$root/bus.log" 2>&1 &
 bus=$!
 wait_for "the bus" test -S "$root/system_bus"
-shown "rdma-qosd --root . --system-bus --simulate devices.yaml &"
-rdma-qosd --root . --system-bus --simulate devices.yaml >"$root/daemon.log" 2>&1 &
+shown "rdma-qosd --root . --system-bus --host-devices &"
+rdma-qosd --root . --system-bus --host-devices >"$root/daemon.log" 2>&1 &
 daemon=$!
 wait_for "the daemon" test -S "$root/run/rdma-qos/bus"
 show "rdma-qosctl --root . devices"
+note "What a NIC can do, and how queue pairs get into its tree. Whether one process may use another's leaves stands in no manual:
+the daemon tries it when it first sees a card, and keeps the answer."
+show "rdma-qosctl --root . devices mlx5_0 | head -n 32"
+note "The owner of a card that behaves otherwise can send a report; there are no names of hosts or users in it:"
+show "rdma-qosctl --root . hardware-report mlx5_0 | head -n 12"
 note "Programs talk to it over D-Bus, by its own socket or the system bus:"
 show "dbus-send --system --print-reply=literal --dest=org.rdmaqos1 /org/rdmaqos1 org.freedesktop.DBus.Properties.Get string:org.rdmaqos1.Manager string:Features"
 
 step "3. Processes join"
-note "Each command below asks for a level and holds its queue pairs while 'sleep' runs, as an RDMA program would."
-client "rdma-qosctl --root . request --device mlx5_0 --level rpc --qps 1 -- sleep 600"
-client "rdma-qosctl --root . request --device mlx5_0 --level rpc --qps 100 -- sleep 600"
-client "rdma-qosctl --root . request --device mlx5_0 --level training --qps 8 -- sleep 600"
-client "rdma-qosctl --root . request --device mlx5_0 --level backup --qps 1 -- sleep 600"
+note "rdma-qos-sample is a small RDMA program (its source, in tools/, is the worked example for yours). It makes queue pairs through
+libibverbs, asks for a level, and passes the daemon its open device, so that the daemon can put them into their leaf. It
+holds them while 'sleep' runs. Nothing is sent: an emulated NIC has no wire."
+client "rdma-qos-sample --root . --device mlx5_0 --level rpc --qps 1 -- sleep 600"
+client "rdma-qos-sample --root . --device mlx5_0 --level rpc --qps 100 -- sleep 600"
+client "rdma-qos-sample --root . --device mlx5_0 --level training --qps 8 -- sleep 600"
+client "rdma-qos-sample --root . --device mlx5_0 --level backup --qps 1 -- sleep 600"
 note ""
 note "The tree on the first NIC, and what each leaf gets when all of them send as much as they can. Both processes of
 class rpc get the same, though one has a hundred queue pairs; nobody sends storage traffic, so its share is lent."
 show "rdma-qosctl --root . tree mlx5_0 --busy"
+
+note "That is what the daemon believes. This is what the NIC has, as the emulator knows it (shares and rates are those of its commands;
+'requester' is the leaf of a queue pair):"
+show "rdma-qos-emulator ctl state | grep -v qpn= ; rdma-qos-emulator ctl state | grep qpn= | head -n 3"
 
 note "Why does the process with a hundred queue pairs not get more?"
 show "rdma-qosctl --root . why ${clients[1]}"
 
 step "4. One process, two destinations, two levels"
 note "A level belongs to a path, not to a process: with their own destinations, queue pairs are matched one by one."
-client "rdma-qosctl --root . request --device mlx5_0 --qp auto:destination=fd00:10::7 --qp auto:destination=fd00:20::9 -- sleep 600"
+client "rdma-qos-sample --root . --device mlx5_0 --qps 2 --destination fd00:10::7 --destination fd00:20::9 -- sleep 600"
 show "rdma-qosctl --root . sessions --pid ${clients[-1]}"
 
 step "5. A change, while everything runs"
@@ -189,14 +219,39 @@ step "7. A process is killed"
     show "kill -9 ${clients[1]}        # the one with a hundred queue pairs"
     wait "${clients[1]}" || true
 } 2>/dev/null
+wait_for "the end of a session" left "${clients[1]}"
 note "It leaves no trace; what it had goes to the others:"
 show "rdma-qosctl --root . tree mlx5_0 --busy"
 
-step "8. Status"
+step "8. Somebody else changes the NIC"
+id=$(rdma-qos-emulator ctl state | sed -n 's/^ *id=\([0-9]*\) .*max-average-bw=10000 .*/\1/p' | head -n 1)
+note "Another program, or a mistake of the firmware, changes the share and the cap of class backup behind the daemon's back:"
+show "rdma-qos-emulator ctl drift mlx5_0 $id 77 90000        # element, share, Mbit/s"
+show "rdma-qos-emulator ctl state | grep -m 1 id=$id"
+note "Now and then (here every 2 seconds, by default every minute) the daemon reads every element back, and repairs what differs:"
+wait_for "the repair" grep -q drifted "$root/daemon.log"
+sed -n 's/ DEVICE=.*//; /drifted/s/^/  /p' "$root/daemon.log"
+note ""
+show "rdma-qos-emulator ctl state | grep -m 1 id=$id"
+show "rdma-qosctl --root . verify"
+
+step "9. The NIC is reset"
+note "Everything on it is lost: the tree, and the queue pairs of the programs. The daemon builds the tree again, and each program makes
+new queue pairs and registers again, as rdma-qos-sample does:"
+show "rdma-qos-emulator ctl reset mlx5_0"
+for number in 0 2 3 4; do    # 1 was killed
+    wait_for "a client after the reset" joined "$number" 2
+done
+note "The first of them said:"
+show "tail -n 2 client.0.log"
+show "rdma-qosctl --root . tree mlx5_0 --busy"
+
+step "10. Status"
 show "rdma-qosctl --root . status"
 
-step "9. The end"
-note "Stopping takes every queue pair out of the tree, then takes the tree down."
+step "11. The end"
+note "Stopping takes every queue pair out of the tree, then takes the tree down. The programs and their queue pairs go on,
+without classes."
 shown "kill -TERM $daemon        # the daemon"
 kill -TERM "$daemon"
 status=0
@@ -204,6 +259,8 @@ wait "$daemon" || status=$?
 daemon=
 sed -n '/ending/,$s/^/  /p' "$root/daemon.log"
 ((status == 0)) || die "the daemon ended with status $status"
+note "Nothing of it is left on the NICs:"
+show "rdma-qos-emulator ctl state | grep -v qpn="
 
 note ""
 note "Done in $(duration $((SECONDS - started))). The policy format: rdma-qos-policy(5) in docs/man; on a host with NICs: docs/operations.md."

@@ -15,8 +15,8 @@ build_packages=(
     libexpected-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev
     libsystemd-dev libudev-dev libibverbs-dev
 )
-# The daemon is tried on a bus of its own; ps and kill, setsid and flock.
-run_packages=(dbus procps util-linux)
+# The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5; ps and kill, setsid and flock.
+run_packages=(dbus ibverbs-providers procps util-linux)
 # From ibverbs-utils on: programs that know nothing of the emulator and run below it.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev

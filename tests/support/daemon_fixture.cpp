@@ -59,8 +59,8 @@ qos-match-rules:
 
 const char* const kTwoDevices = R"(version: 1
 devices:
-  - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, netdev: ens1, pci: "0000:3b:00.0", link-speed: 100Gbps}
-  - {name: mlx5_1, node-guid: 0x20, port-guid: 0x21, netdev: ens2, pci: "0000:5e:00.0", link-speed: 100Gbps}
+  - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, netdev: ens1, pci: "0000:3b:00.0", link-speed: 100Gbps, gids: ["fd00:20::1"]}
+  - {name: mlx5_1, node-guid: 0x20, port-guid: 0x21, netdev: ens2, pci: "0000:5e:00.0", link-speed: 100Gbps, gids: ["fd00:21::1"]}
 )";
 
 // ---- processes ----
@@ -214,7 +214,10 @@ Daemon::Daemon(DaemonOptions options)
         dir_.write("etc/rdma-qos/rdma-qosd.yaml", options.settings);
     }
     std::vector<std::string> command{options.program, "--root", root().string(), "--log-level", "debug"};
-    if (!options.devices.empty()) {
+    if (!options.devices.empty() && EmulatedNics::wanted()) {
+        nics_ = std::make_unique<EmulatedNics>(root() / "devices.yaml", root() / "emulator.log");
+        command.emplace_back("--host-devices");
+    } else if (!options.devices.empty()) {
         command.insert(command.end(), {"--simulate", (root() / "devices.yaml").string()});
     }
     if (options.host_devices) {
@@ -308,11 +311,15 @@ Result<Registered> register_session(bus::Client& client, const bus::Dict& reques
     return Registered{path->text, *grant};
 }
 
-bus::Dict queue_pair(const std::string& device, std::uint32_t number)
+bus::Dict queue_pair(const std::string& device, std::uint32_t number, const std::string& type)
 {
+    if (EmulatedNics::wanted()) {
+        return emulated_queue_pair(device, number, type);
+    }
     bus::Dict dict;
     dict.set("device", device);
     dict.set("number", number);
+    dict.set("type", type);
     return dict;
 }
 

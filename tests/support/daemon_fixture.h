@@ -1,4 +1,4 @@
-// The real rdma-qosd below a temporary root, with simulated devices and, if wanted, a private system bus that uses our
+// The real rdma-qosd below a temporary root, with simulated devices (or emulated ones, emulated_nics.h) and, if wanted, a private system bus that uses our
 // shipped bus policy. Everything it starts ends with it.
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "lib/bus/client.h"
 #include "lib/bus/names.h"
+#include "tests/support/emulated_nics.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::test {
@@ -97,6 +98,7 @@ public:
 private:
     TempDir dir_;
     std::unique_ptr<PrivateBus> bus_;
+    std::unique_ptr<EmulatedNics> nics_;
     std::unique_ptr<Child> process_;
 };
 
@@ -106,7 +108,8 @@ struct Registered {
     bus::Dict grant;
 };
 [[nodiscard]] Result<Registered> register_session(bus::Client& client, const bus::Dict& request);
-[[nodiscard]] bus::Dict queue_pair(const std::string& device, std::uint32_t number);
+// On an emulated device a real one of this process.
+[[nodiscard]] bus::Dict queue_pair(const std::string& device, std::uint32_t number, const std::string& type = "rc");
 [[nodiscard]] Result<std::vector<bus::Dict>> attach(bus::Client& client, const std::string& session,
                                                     const std::vector<bus::Dict>& queue_pairs);
 // A text or number of a dictionary as text; "absent".

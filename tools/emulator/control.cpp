@@ -391,6 +391,27 @@ Result<std::string> queue_pair_fatal(Server& server, const Words& words)
     return wrong(fmt::format("{} has no queue pair {}", (*device)->name(), *number));
 }
 
+Result<std::string> next_queue_pairs(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    if (!device) {
+        return fail(device.error());
+    }
+    std::vector<std::uint32_t> numbers;
+    for (std::size_t at = 1; at < words.size(); ++at) {
+        const auto number = parse_count(words[at], "queue pair number");
+        if (!number) {
+            return fail(number.error());
+        }
+        numbers.push_back(static_cast<std::uint32_t>(*number));
+    }
+    if (!(*device)->order_queue_pairs(numbers)) {
+        return wrong(fmt::format("{} cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody has it",
+                                 (*device)->name()));
+    }
+    return std::string();
+}
+
 struct Request {
     const char* name;
     std::size_t words;    // at least, behind the name
@@ -421,6 +442,7 @@ constexpr Request kRequests[] = {
     {"unplug", 1, "unplug DEVICE", "takes the device away", with_device<&Server::unplug>},
     {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&Server::plug>},
     {"event", 2, "event DEVICE port-active|port-error|device-fatal [PORT]", "sends an asynchronous event", event},
+    {"next-qp", 2, "next-qp DEVICE QPN...", "the next queue pairs get these numbers, in this order", next_queue_pairs},
     {"qp-fatal", 2, "qp-fatal DEVICE QPN", "moves a queue pair to ERR and tells its owner", queue_pair_fatal},
 };
 

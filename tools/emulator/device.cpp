@@ -5,6 +5,13 @@
 #include "tools/emulator/uverbs_file.h"
 
 namespace rdmaqos::emulator {
+namespace {
+
+constexpr std::uint32_t kLastQueuePair = 0xffffff;
+// The ones before are the device's own.
+constexpr std::uint32_t kFirstQueuePair = 0x100;
+
+}    // namespace
 
 Device::Device(std::vector<SimulatedDevice> ports, const FirmwareOptions& options, unsigned index)
     : ports_(std::move(ports)), firmware_(options), slot_(index), index_(index)
@@ -29,11 +36,38 @@ void Device::set_port(std::uint32_t port, bool up)
 
 std::uint32_t Device::next_queue_pair()
 {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!ordered_.empty()) {
+            const std::uint32_t number = ordered_.front();
+            ordered_.pop_front();
+            return number;
+        }
+    }
+    return next_send_queue();
+}
+
+std::uint32_t Device::next_send_queue()
+{
     std::uint32_t number = 0;
     do {
-        number = next_queue_pair_++ & 0xffffffU;
-    } while (number < 0x100 || firmware_.queue_pair(number));
+        number = next_queue_pair_++ & kLastQueuePair;
+    } while (number < kFirstQueuePair || firmware_.queue_pair(number));
     return number;
+}
+
+bool Device::order_queue_pairs(const std::vector<std::uint32_t>& numbers)
+{
+    const std::lock_guard lock(mutex_);
+    std::set<std::uint32_t> all(ordered_.begin(), ordered_.end());
+    for (const std::uint32_t number : numbers) {
+        // 0 and 1 are those of the subnet manager and of connection management.
+        if (number < 2 || number > kLastQueuePair || firmware_.queue_pair(number) || !all.insert(number).second) {
+            return false;
+        }
+    }
+    ordered_.insert(ordered_.end(), numbers.begin(), numbers.end());
+    return true;
 }
 
 void Device::add(const std::shared_ptr<UverbsFile>& file)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,11 @@ public:
     [[nodiscard]] std::uint32_t next_number() { return 1 + next_number_++ % 0xfffffe; }
     // Queue pair numbers have 24 bits; the first ones are the device's own.
     [[nodiscard]] std::uint32_t next_queue_pair();
+    // Of the same numbers, though the two are different objects.
+    [[nodiscard]] std::uint32_t next_send_queue();
+    // The next queue pairs get these, in this order. False, and nothing is ordered: one of them is taken, ordered already,
+    // or no number of a queue pair.
+    [[nodiscard]] bool order_queue_pairs(const std::vector<std::uint32_t>& numbers);
 
     // ---- files ----
 
@@ -74,6 +80,7 @@ private:
     std::atomic<std::size_t> leaked_{0};
     mutable std::mutex mutex_;
     std::set<std::uint32_t> ports_down_;
+    std::deque<std::uint32_t> ordered_;    // numbers of the next queue pairs
     std::vector<std::shared_ptr<UverbsFile>> files_;
 };
 

@@ -97,7 +97,7 @@ void create_qp(Context& context)
         throw Failure(EPERM);
     }
     const std::uint32_t number = context.device.next_queue_pair();
-    data->sq_number = *type == QueuePairType::RawPacket ? context.device.next_queue_pair() : 0;
+    data->sq_number = *type == QueuePairType::RawPacket ? context.device.next_send_queue() : 0;
 
     const auto queue_pair = std::make_shared<Object>(ObjectType::QueuePair, number);
     queue_pair->user_handle = call.value(UVERBS_ATTR_CREATE_QP_USER_HANDLE);

@@ -97,7 +97,7 @@ private:
 
     const std::filesystem::path directory_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-    std::mutex counting_;
+    std::mutex counting_;    // held while the sysfs tree of a device comes or goes, or its counters are written
     std::chrono::milliseconds counted_{0};    // since then
     Behaviour behaviour_;
     Trace trace_;

@@ -84,8 +84,11 @@ void Server::unplug(Device& device)
     if (device.firmware().presence() != DevicePresence::Present) {
         return;
     }
-    disappear(device);
-    device.firmware().remove();
+    {
+        const std::lock_guard lock(counting_);
+        disappear(device);
+        device.firmware().remove();
+    }
     for (const auto& file : device.files()) {
         file->disassociate();
     }
@@ -98,16 +101,22 @@ void Server::plug(Device& device)
         return;
     }
     device.set_index(next_index_++);
-    device.firmware().replug();
-    appear(find(device.name()));
+    {
+        const std::lock_guard lock(counting_);
+        device.firmware().replug();
+        appear(find(device.name()));
+    }
     tell(uevents_of(device, UeventAction::Add));
 }
 
 void Server::reset(Device& device)
 {
     // In this order: the firmware holds nothing any more when a program closes its file because of the event.
-    disappear(device);
-    device.firmware().reset();
+    {
+        const std::lock_guard lock(counting_);
+        disappear(device);
+        device.firmware().reset();
+    }
     for (const auto& file : device.files()) {
         file->send(AsyncEvent::DeviceFatal, 0);
         file->disassociate();

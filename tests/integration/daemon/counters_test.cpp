@@ -12,8 +12,8 @@ using bus::Dict;
 
 constexpr const char* kDevices = R"(version: 1
 devices:
-  - {name: mlx5_0, link-speed: 100Gbps, traffic: {transmit: 60Gbps, receive: 8Gbps}}
-  - {name: old_0, port-counters: false}
+  - {name: mlx5_0, link-speed: 100Gbps, gids: ["fd00:20::1"], traffic: {transmit: 60Gbps, receive: 8Gbps}}
+  - {name: mlx5_1, gids: ["fd00:21::1"], port-counters: false}
 )";
 
 class PortCountersTest : public ::testing::TestWithParam<bool> {
@@ -45,6 +45,9 @@ protected:
 
 TEST_P(PortCountersTest, TwoReadingsGiveTheRate)
 {
+    if (EmulatedNics::wanted()) {
+        GTEST_SKIP() << "the counters of an emulated port advance in steps of 200 ms";
+    }
     const auto before = counters("mlx5_5f0_2f1");
     ASSERT_TRUE(before) << to_string(before.error());
     Result<Dict> after = before;
@@ -62,10 +65,10 @@ TEST_P(PortCountersTest, TwoReadingsGiveTheRate)
 
 TEST_P(PortCountersTest, APortThatDoesNotCountSaysSo)
 {
-    const auto refused = counters("old_5f0_2f1");
+    const auto refused = counters("mlx5_5f1_2f1");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
-    EXPECT_EQ(refused.error().message, "old_0 does not count what its port moves");
+    EXPECT_NE(refused.error().message.find("does not count what"), std::string::npos) << refused.error().message;
 }
 
 INSTANTIATE_TEST_SUITE_P(Doors, PortCountersTest, ::testing::Bool(),

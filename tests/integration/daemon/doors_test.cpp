@@ -111,7 +111,7 @@ TEST_P(Doors, OneBadQueuePairDoesNotUndoTheOthers)
     auto wrong = queue_pair("mlx5_0", 2);
     wrong.set("typ", "rc");
     Dict dict = request("level", "bulk");
-    dict.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 1), wrong, queue_pair("mlx9", 3), queue_pair("mlx5_1", 4)});
+    dict.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 21), wrong, queue_pair("mlx9", 3), queue_pair("mlx5_1", 4)});
     const auto session = register_session(client, dict);
     ASSERT_TRUE(session) << to_string(session.error());
     const auto* results = session->grant.find("queue-pairs")->as<std::vector<Dict>>();
@@ -169,7 +169,7 @@ TEST_P(Doors, OnlyItsConnectionMayUseASession)
     const auto session = register_session(owner, {});
     ASSERT_TRUE(session);
     for (const auto& [method, arguments] : std::vector<std::pair<std::string, std::vector<Value>>>{
-             {"Attach", {Value(std::vector<Dict>{queue_pair("mlx5_0", 1)})}},
+             {"Attach", {Value(std::vector<Dict>{queue_pair("mlx5_0", 21)})}},
              {"Detach", {Value("mlx5_0"), Value(1U)}},
              {"SetRate", {Value("mlx5_0"), Value(1U), Value(request("rate", std::uint64_t{1000}))}},
              {"Release", {}},
@@ -187,7 +187,7 @@ TEST_P(Doors, AClosedConnectionLeavesNoTrace)
         auto client = connect();
         const auto session = register_session(client, request("level", "rpc"));
         ASSERT_TRUE(session);
-        ASSERT_TRUE(attach(client, session->path, {queue_pair("mlx5_0", 1), queue_pair("mlx5_1", 2)}));
+        ASSERT_TRUE(attach(client, session->path, {queue_pair("mlx5_0", 21), queue_pair("mlx5_1", 2)}));
         EXPECT_EQ(daemon->sessions(), 1U);
     }
     EXPECT_TRUE(no_trace());
@@ -204,7 +204,7 @@ TEST_P(Doors, AKilledProcessLeavesNoTrace)
             dict.set("level", "rpc");
             return dict;
         }());
-        if (session && attach(client, session->path, {queue_pair("mlx5_0", 1)})) {
+        if (session && attach(client, session->path, {queue_pair("mlx5_0", 21)})) {
             pause();
         }
     });
@@ -245,9 +245,7 @@ TEST_P(Doors, SetRateStaysWithinTheClass)
     auto client = connect();
     const auto session = register_session(client, request("level", "rpc"));
     ASSERT_TRUE(session);
-    auto raw = queue_pair("mlx5_0", 5);
-    raw.set("type", "raw-packet");
-    const auto results = attach(client, session->path, {raw});
+    const auto results = attach(client, session->path, {queue_pair("mlx5_0", 5, "raw-packet")});
     ASSERT_TRUE(results);
     EXPECT_EQ(text_of(results->front(), "error"), "absent") << text_of(results->front(), "message");
     EXPECT_TRUE(client.call(session->path, names::kSession, "SetRate",

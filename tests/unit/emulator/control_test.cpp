@@ -81,6 +81,20 @@ TEST_F(EmulatorControl, DriftAndLoss)
     EXPECT_EQ(ask({"lose", "mlx5_0", id}), "refused: mlx5_0 has no element " + id);
 }
 
+TEST_F(EmulatorControl, QueuePairsGetOrderedNumbers)
+{
+    EXPECT_EQ(ask({"next-qp", "mlx5_0", "17", "0x900"}), "");
+    EXPECT_EQ(client.make_qp().number, 17U);
+    const std::string refusal = "refused: mlx5_0 cannot number queue pairs so: a number has 24 bits, is 2 or more, and nobody "
+                                "has it";
+    for (const char* number : {"1", "17", "0x900", "0x1000000"}) {
+        EXPECT_EQ(ask({"next-qp", "mlx5_0", "18", number}), refusal) << number;
+    }
+    EXPECT_EQ(client.make_qp().number, 0x900U);
+    EXPECT_GE(client.make_qp().number, 0x100U) << "again by itself, and 18 was not ordered";
+    EXPECT_EQ(ask({"next-qp", "mlx5_0", "x"}), "refused: `x` is no queue pair number");
+}
+
 TEST_F(EmulatorControl, DevicesAndEvents)
 {
     const UniqueFd events = client.open_events();

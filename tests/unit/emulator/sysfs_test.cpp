@@ -48,6 +48,22 @@ TEST(EmulatorSysfs, CountersAdvanceByTheTrafficOfAPortThatIsUp)
     EXPECT_EQ(words(), 2'000'000'000U / 4);
 }
 
+// The counters are written now and then, whatever happens to the device meanwhile.
+TEST(EmulatorSysfs, ResetsDoNotMeetTheCounters)
+{
+    const TempDir dir;
+    SimulatedDevice port;
+    port.name = "busy_0";
+    port.capabilities = default_capabilities();
+    port.transmit_traffic = Bandwidth::from_gbps(8);
+    Server server({dir.path(), {port}, false, true});
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (std::chrono::steady_clock::now() < end) {
+        server.reset(*server.devices().front());
+    }
+    EXPECT_TRUE(std::filesystem::exists(dir.path() / "sys/class/infiniband/busy_0"));
+}
+
 TEST(EmulatorSysfs, ShowsVirtualFunctionsAndBonds)
 {
     namespace fs = std::filesystem;

@@ -36,6 +36,7 @@ const std::vector<Folder>& folders()
           "lib/bus"}},
         {"tools/rdma-qosctl", "rdmaqos_ctl", {"policy", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
         {"tools/emulator", "rdmaqos_emulator", {"policy", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
+        {"tools/rdma-qos-sample", "", {"lib/client", "lib/bus", "lib/base"}},
     };
     return table;
 }
@@ -53,7 +54,7 @@ const std::vector<Home>& homes()
     static const std::vector<Home> table{
         {"yaml-cpp/", "yaml-cpp", {"policy/yaml_reader.cpp", "policy/CMakeLists.txt"}},
         {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
-        {"infiniband/", "PkgConfig::ibverbs", {"lib/nic_mlx5/", "lib/client/", "tools/emulator/"}},
+        {"infiniband/", "PkgConfig::ibverbs", {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/"}},
         {"rdma/", "PkgConfig::rdmacm", {"lib/mlx5/", "lib/nic_mlx5/", "lib/client/", "tools/emulator/"}},
         {"libudev.h", "PkgConfig::udev", {"lib/nic_mlx5/"}},
         {"spdlog/", "spdlog::spdlog", {"daemon/"}},

@@ -51,13 +51,14 @@ std::vector<Block> blocks_of_markdown(const std::string& name)
 std::vector<Block> blocks_of_manual(const std::string& name)
 {
     std::vector<Block> blocks;
+    const std::string kind = name.ends_with("/rdma-qosd.yaml.5") ? "settings" : "";
     bool inside = false;
     std::size_t number = 0;
     for (const auto& line : lines_of(name)) {
         ++number;
         if (line == ".nf") {
             inside = true;
-            blocks.push_back({name + ":" + std::to_string(number), {}, {}});
+            blocks.push_back({name + ":" + std::to_string(number), kind, {}});
         } else if (line == ".fi") {
             inside = false;
         } else if (inside && !line.starts_with('.')) {
@@ -161,6 +162,7 @@ TEST(Documentation, ItsYamlIsGood)
     EXPECT_GE(count("docs/operations.md"), 1);
     EXPECT_GE(count("README.md"), 1);
     EXPECT_GE(count("docs/man/rdma-qos-policy.5"), 1);
+    EXPECT_GE(count("docs/man/rdma-qosd.yaml.5"), 1);
 }
 
 // What operations.md states as the defaults are the defaults.

@@ -1,0 +1,158 @@
+#include "tests/support/emulated_nics.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/daemon_fixture.h"
+#include "tests/support/emulated.h"
+#include "tests/support/golden.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kVariable = "RDMAQOS_TEST_EMULATED";
+
+std::filesystem::path directory()
+{
+    const char* value = std::getenv("RDMA_QOS_EMULATOR");    // NOLINT(concurrency-mt-unsafe): nobody sets it
+    return value == nullptr ? "" : value;
+}
+
+// `rdma-qos-emulator ctl`, without a process: some tests make thousands of queue pairs. False: refused.
+bool order_number(const std::string& device, std::uint32_t number)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (directory() / "control.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        return false;
+    }
+    const std::string request = fmt::format("[\"next-qp\",\"{}\",\"{}\"]\n", device, number);
+    char answer = 0;
+    return send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()) &&
+           recv(fd.get(), &answer, 1, 0) == 1 && answer == '0';
+}
+
+ibv_qp_type type_of(const std::string& name)
+{
+    return name == "uc" ? IBV_QPT_UC : name == "ud" ? IBV_QPT_UD : name == "raw-packet" ? IBV_QPT_RAW_PACKET : IBV_QPT_RC;
+}
+
+// What this process has open. A forked copy has its own: the queue pairs of its parent are not its.
+class OpenDevices {
+public:
+    static OpenDevices& of_this_process()
+    {
+        static std::unique_ptr<OpenDevices> instance;
+        static pid_t owner = 0;
+        if (instance == nullptr || owner != getpid()) {
+            (void)instance.release();    // the parent's, of which nothing may be destroyed here
+            instance.reset(new OpenDevices);
+            owner = getpid();
+        }
+        return *instance;
+    }
+
+    // Null: no such device.
+    world* open(const std::string& name)
+    {
+        const auto found = worlds_.find(name);
+        if (found != worlds_.end()) {
+            return &found->second;
+        }
+        world made{};
+        ibv_device** devices = ibv_get_device_list(nullptr);
+        for (ibv_device** each = devices; each != nullptr && *each != nullptr; ++each) {
+            if (name == ibv_get_device_name(*each)) {
+                made.context = ibv_open_device(*each);
+            }
+        }
+        ibv_free_device_list(devices);
+        if (made.context == nullptr) {
+            return nullptr;
+        }
+        made.pd = ibv_alloc_pd(made.context);
+        made.cq = ibv_create_cq(made.context, 64, nullptr, nullptr, 0);
+        return &worlds_.emplace(name, made).first->second;
+    }
+    ibv_qp*& queue_pair(const std::string& device, std::uint32_t number) { return queue_pairs_[{device, number}]; }
+    void close()
+    {
+        for (const auto& [name, queue_pair] : std::exchange(queue_pairs_, {})) {
+            if (queue_pair != nullptr) {
+                EXPECT_EQ(ibv_destroy_qp(queue_pair), 0) << name.first << " " << name.second;
+            }
+        }
+        for (auto& [name, each] : std::exchange(worlds_, {})) {
+            close_world(&each);
+        }
+    }
+
+private:
+    std::map<std::string, world> worlds_;
+    std::map<std::pair<std::string, std::uint32_t>, ibv_qp*> queue_pairs_;
+};
+
+}    // namespace
+
+bool EmulatedNics::wanted()
+{
+    return std::getenv(kVariable) != nullptr;    // NOLINT(concurrency-mt-unsafe)
+}
+
+EmulatedNics::EmulatedNics(const std::filesystem::path& devices, const std::filesystem::path& log) : log_(log)
+{
+    std::filesystem::remove_all(directory());
+    // The emulator is not below an emulator.
+    process_ = std::make_unique<Child>(
+        std::vector<std::string>{"/usr/bin/env", "-u", "LD_PRELOAD", "-u", "RDMA_QOS_EMULATOR",
+                                 RDMAQOS_EMULATOR, "serve", "--directory", directory().string(), "--devices",
+                                 devices.string()},
+        std::vector<std::string>{}, log_);
+    if (!eventually([&] { return read_text(log_).find("LD_PRELOAD") != std::string::npos; })) {
+        throw std::runtime_error("the emulator does not start: " + read_text(log_));
+    }
+}
+
+EmulatedNics::~EmulatedNics()
+{
+    OpenDevices::of_this_process().close();
+    process_->signal(SIGTERM);
+    const auto status = process_->wait(20s);
+    if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
+        ADD_FAILURE() << "the emulator ended with wait status " << status.value_or(-1) << ":\n" << read_text(log_);
+    }
+}
+
+bus::Dict emulated_queue_pair(const std::string& device, std::uint32_t number, const std::string& type)
+{
+    auto& here = OpenDevices::of_this_process();
+    if (world* world = here.open(device); world != nullptr) {
+        ibv_qp*& queue_pair = here.queue_pair(device, number);
+        if (queue_pair == nullptr && order_number(device, number)) {
+            queue_pair = qp_in_state(world, type_of(type), IBV_QPS_RTS);
+        }
+        if (queue_pair != nullptr) {
+            return request_for(*world, queue_pair, device);
+        }
+    }
+    bus::Dict dict;
+    dict.set("device", device);
+    dict.set("number", number);
+    dict.set("type", type);
+    return dict;
+}
+
+}    // namespace rdmaqos::test
