@@ -62,9 +62,12 @@ ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& s
 
 ManagedDevice::~ManagedDevice()
 {
-    reaper_.submit_always([worker = std::move(worker_), core = std::move(core_)]() mutable {
+    // With the last of its owners' device files: closing them waits for firmware too.
+    auto book = std::make_shared<PlacementBook>(std::move(book_));
+    reaper_.submit_always([worker = std::move(worker_), core = std::move(core_), book = std::move(book)]() mutable {
         worker.reset();    // runs what is queued, then joins
         core.reset();
+        book.reset();
     });
 }
 
@@ -103,11 +106,23 @@ PlacementBook ManagedDevice::new_book() const
     return PlacementBook(capabilities_, info_.link_speed);
 }
 
+DesiredState ManagedDevice::desired() const
+{
+    DesiredState state = book_.desired();
+    if (held_back()) {
+        state.tree.clear();
+        for (auto& [queue_pair, placement] : state.queue_pairs) {
+            placement = {};
+        }
+    }
+    return state;
+}
+
 void ManagedDevice::adopt(PlacementBook book, std::function<void()> done)
 {
     book_ = std::move(book);
     static_cast<void>(book_.update());
-    on_worker([desired = book_.desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
+    on_worker([desired = desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
               [this, done = std::move(done)](const Report& report) {
                   take_report(report);
                   done();
@@ -129,9 +144,46 @@ void ManagedDevice::set_settings(const Settings& settings)
     }
 }
 
+void ManagedDevice::set_disabled(bool disabled, std::function<void(DeviceReconcile)> done)
+{
+    disabled_ = disabled;
+    static_cast<void>(book_.update());
+    DesiredState state = desired();
+    std::vector<QueuePairUpdate> updates;
+    for (const std::uint32_t number : book_.members_in_order()) {
+        updates.push_back({book_.find(number)->ref, state.queue_pairs.at(QueuePairId{number})});
+    }
+    // A daemon that only watches leaves the device alone, but not when it is told to leave it.
+    const bool take_back = disabled && settings_.mode == Mode::Monitor;
+    on_worker(
+        [take_back, tree = std::move(state.tree), updates = std::move(updates)](Core& core) mutable {
+            const auto before = core.reconciler.snapshot()->counters.operations;
+            if (take_back) {
+                static_cast<void>(core.reconciler.drain());
+            }
+            Report report = core.reconciler.update(std::move(tree), std::move(updates), {});
+            report.operations = report.snapshot->counters.operations - before;
+            return report;
+        },
+        [this, done = std::move(done)](const Report& report) {
+            take_report(report);
+            listener_.device_status_changed(key_);
+            done(to_result(report));
+        });
+}
+
 void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done)
 {
     auto changes = book_.update();
+    if (held_back()) {
+        on_worker([updates = std::move(updates)](
+                      Core& core) mutable { return core.reconciler.update(std::nullopt, std::move(updates), {}); },
+                  [this, done = std::move(done)](const Report& report) {
+                      take_report(report);
+                      done();
+                  });
+        return;
+    }
     std::optional<Tree> tree;
     if (changes.tree) {
         tree = book_.compiled().tree;
@@ -283,8 +335,7 @@ void ManagedDevice::reconcile_now(std::function<void(DeviceReconcile)> done)
     on_worker([](Core& core) { return core.reconciler.replace(core.reconciler.desired()); },
               [this, done = std::move(done)](const Report& report) {
                   take_report(report);
-                  done({key_, report.operations, report.snapshot ? report.snapshot->failures
-                                                                 : std::vector<ElementFailure>{}});
+                  done(to_result(report));
               });
 }
 
@@ -307,7 +358,7 @@ void ManagedDevice::verify(bool repair, std::function<void(DeviceDrift)> done)
               });
 }
 
-void ManagedDevice::drain(std::function<void()> done)
+void ManagedDevice::drain(std::function<void(DeviceReconcile)> done)
 {
     draining_ = true;
     retry_timer_.reset();
@@ -315,7 +366,7 @@ void ManagedDevice::drain(std::function<void()> done)
     on_worker([](Core& core) { return core.reconciler.drain(); },
               [this, done = std::move(done)](const Report& report) {
                   snapshot_ = report.snapshot;
-                  done();
+                  done(to_result(report));
               });
 }
 
@@ -355,7 +406,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
 void ManagedDevice::start_again(bool after_reset)
 {
     on_worker(
-        [after_reset, desired = book_.desired()](Core& core) mutable {
+        [after_reset, desired = desired()](Core& core) mutable {
             if (after_reset) {
                 core.reconciler.device_was_reset();
             }

@@ -60,6 +60,10 @@ public:
     // Replaces the book and makes the device equal to it.
     void adopt(PlacementBook book, std::function<void()> done);
     void set_settings(const Settings& settings);
+    // Disabled: members stay, but are in no leaf and without a rate, and there is no tree; new ones are taken the same
+    // way. Enabled again: everything is placed. `done` gets what the device was told and what did not work.
+    void set_disabled(bool disabled, std::function<void(DeviceReconcile)> done);
+    [[nodiscard]] bool disabled() const { return disabled_; }
 
     // Adds members; the results are in the order given.
     void add(std::vector<Member> members, std::function<void(std::vector<QueuePairResult>)> done);
@@ -74,8 +78,8 @@ public:
     void with_actual(std::function<void(ActualState)> done);
     void reconcile_now(std::function<void(DeviceReconcile)> done);
     void verify(bool repair, std::function<void(DeviceDrift)> done);
-    // Everything out of the tree and the tree down.
-    void drain(std::function<void()> done);
+    // Everything out of the tree and the tree down; nothing goes back in. May be called again for what could not go.
+    void drain(std::function<void(DeviceReconcile)> done);
 
 private:
     struct Core;    // what the worker thread owns
@@ -87,6 +91,10 @@ private:
 
     template <typename Work, typename Done>
     void on_worker(Work work, Done done);
+    // Of the book, or nothing while it must not be on the device.
+    [[nodiscard]] bool held_back() const { return disabled_ || draining_; }
+    [[nodiscard]] DesiredState desired() const;
+    [[nodiscard]] DeviceReconcile to_result(const Report& report) const;
     void send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done);
     void take_report(const Report& report);
     void schedule_retry(const std::optional<std::chrono::milliseconds>& after);
@@ -119,6 +127,7 @@ private:
     bool gone_ = false;    // for ever
     bool lost_ = false;    // until the next report says otherwise
     bool draining_ = false;
+    bool disabled_ = false;    // by the administrator
     std::shared_ptr<Core> core_;
     std::shared_ptr<int> alive_;    // what a posted completion checks before it touches this object
     Worker& reaper_;

@@ -37,6 +37,11 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
 
 std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& outcome) const
 {
+    if (disabled_) {
+        return fmt::format("{} is disabled (`rdma-qosctl disable`){}", key_,
+                           outcome.last.error ? ", but not everything was taken back: " + outcome.last.error->message
+                                              : std::string());
+    }
     const Placement& desired = book_.placement(member.ref.number);
     if (outcome.last.error) {
         return outcome.last.error->message;
@@ -79,6 +84,8 @@ DeviceStatus ManagedDevice::status() const
     status.reason = reason_of(status);
     if (gone_ || lost_) {
         status.state = DeviceState::Gone;
+    } else if (disabled_) {
+        status.state = DeviceState::Disabled;
     } else if (settings_.mode == Mode::Monitor) {
         status.state = DeviceState::Monitor;
     } else if (!status.reason.empty()) {
@@ -94,6 +101,7 @@ DeviceMetrics ManagedDevice::metrics(const Policy* policy) const
     metrics.device = key_;
     metrics.up = now.state != DeviceState::Gone;
     metrics.degraded = now.state == DeviceState::Degraded;
+    metrics.disabled = now.state == DeviceState::Disabled;
     metrics.findings = now.findings.size();
     metrics.link_up = now.info.link_up;
     metrics.link_speed = now.info.link_speed;
@@ -176,6 +184,22 @@ void ManagedDevice::count_leaves(DeviceMetrics& metrics, const Policy& policy) c
     }
 }
 
+DeviceReconcile ManagedDevice::to_result(const Report& report) const
+{
+    DeviceReconcile result{key_, report.operations, {}};
+    if (!report.snapshot) {
+        return result;
+    }
+    result.failures = report.snapshot->failures;
+    if (held_back()) {
+        for (const auto& path : report.snapshot->draining) {
+            result.failures.push_back(
+                {path, "destroy", {ErrorCode::Busy, 0, "it holds queue pairs that cannot be taken out"}, 1});
+        }
+    }
+    return result;
+}
+
 std::string ManagedDevice::reason_of(const DeviceStatus& status) const
 {
     if (gone_) {
@@ -183,6 +207,11 @@ std::string ManagedDevice::reason_of(const DeviceStatus& status) const
     }
     if (lost_) {
         return "the device does not answer since a reset; its tree is built again when it comes back";
+    }
+    if (disabled_) {
+        return fmt::format("`rdma-qosctl disable`: no queue pair is in the tree; `rdma-qosctl enable {}` places them "
+                           "again",
+                           key_);
     }
     if (settings_.mode == Mode::Monitor) {
         return "`mode: monitor` in rdma-qosd.yaml: nothing is written to the device";

@@ -138,7 +138,9 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     if (!grant.leaf.empty()) {
         grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
     }
-    if (unenforced > 0) {
+    if (nic->disabled() && in_level == 0) {
+        grant.reason = fmt::format("{} is disabled (`rdma-qosctl disable`)", nic->key());
+    } else if (unenforced > 0) {
         grant.reason = fmt::format("{} of {} not enforced: {}", unenforced, counted(in_level, "queue pair"),
                                    first_reason);
     } else if (settings.mode == Mode::Monitor) {

@@ -258,6 +258,21 @@ std::string render_reconciled(const std::vector<ReconcileView>& results, Colour 
     return text;
 }
 
+std::string render_switched(const std::vector<ReconcileView>& results, std::string_view done, Colour colour)
+{
+    if (results.empty()) {
+        return "no device: nothing to do\n";
+    }
+    std::string text;
+    for (const auto& result : results) {
+        text += fmt::format("{}: {}, {}\n", printable(result.device), done, counted(result.operations, "operation"));
+        for (const auto& failure : result.failures) {
+            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
+        }
+    }
+    return text;
+}
+
 std::string render_drift(const std::vector<DriftView>& drifts, Colour colour)
 {
     if (drifts.empty()) {

@@ -25,9 +25,9 @@ TEST(CommandLine, Version)
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
-    for (const char* command :
-         {"check", "plan", "simulate", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
-          "show-config", "query-path", "reconcile", "verify", "request", "metrics", "monitor", "why"}) {
+    for (const char* command : {"check",   "plan",     "simulate", "reload",      "status",     "tree",      "levels",
+                                "devices", "sessions", "explain",  "show-config", "query-path", "reconcile", "verify",
+                                "disable", "enable",   "release",  "request",     "metrics",    "monitor",   "why"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -57,6 +57,7 @@ TEST(CommandLine, Mistakes)
         {{"request", "--qps", "4000000000"}, "--qps", "request --help"},
         {{"request", "--qps", "x"}, "--qps", "request --help"},
         {{"simulate", "--laod", "rpc=inf"}, "--laod", "did you mean `--load`?"},
+        {{"release"}, "DEVICE", "release --help"},
         {{"request", "sleep", "1"}, "sleep", "put `--` before the command"},
     };
     for (const auto& [arguments, error, hint] : cases) {
@@ -109,7 +110,7 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
 TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
 {
     for (const char* command : {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify",
-                                "request", "metrics", "monitor"}) {
+                                "disable", "enable", "request", "metrics", "monitor"}) {
         const auto parsed = parse_command_line({"--root", "/nonexistent", command});
         const auto* invocation = std::get_if<Invocation>(&parsed);
         ASSERT_NE(invocation, nullptr) << command;

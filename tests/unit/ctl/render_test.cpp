@@ -246,6 +246,15 @@ TEST(Render, Reconciled)
     EXPECT_EQ(render_reconciled({}, Colour::Off), "no device: nothing to do\n");
 }
 
+TEST(Render, Switched)
+{
+    expect_golden(
+        "ctl/switched.txt",
+        render_switched({{"mlx5_0/1", 0, {}}, {"mlx5_1/1", 2, {"destroy /x: holds queue pairs (tried 1 time)"}}},
+                        "disabled", Colour::Off));
+    EXPECT_EQ(render_switched({}, "disabled", Colour::Off), "no device: nothing to do\n");
+}
+
 TEST(Render, Drift)
 {
     expect_golden("ctl/drift.txt", render_drift({{"mlx5_0/1", "/bulk", "share", "30", "31"},
