@@ -192,6 +192,7 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::funct
         const QueuePairId id{update.ref.number};
         if (update.placement) {
             update.placement = book_.placement(update.ref.number);
+            update.again = true;    // its owner asked
         }
         changes.placements.erase(id);
     }

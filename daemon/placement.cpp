@@ -26,6 +26,12 @@ std::string queue_pair_segment(const QueuePairRef& ref)
     return fmt::format("qp:{}", ref.number);
 }
 
+// Numbers are given again: with another handle or type it is another queue pair.
+bool is_same_queue_pair(const QueuePairRef& a, const QueuePairRef& b)
+{
+    return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number;
+}
+
 }    // namespace
 
 ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
@@ -154,8 +160,31 @@ void PlacementBook::leave_principal(MemberEntry& entry)
     }
 }
 
+void PlacementBook::rejoin_principal(MemberEntry& entry)
+{
+    const auto principal = principal_of(entry.member);
+    const bool stays = principal && entry.principal &&
+                       key_of(*principal) == key_of(principals_.at(*entry.principal).principal);
+    // Leaving and joining again would cost a principal its place in the order of arrival, and perhaps its leaf.
+    if (!stays) {
+        leave_principal(entry);
+    }
+    join_principal(entry);
+}
+
 void PlacementBook::add(Member member)
 {
+    if (const auto present = members_.find(member.ref.number); present != members_.end()) {
+        MemberEntry& entry = present->second;
+        member.order = entry.member.order;
+        if (is_same_queue_pair(entry.member.ref, member.ref)) {
+            member.requested_rate = entry.member.requested_rate;
+        }
+        entry.member = std::move(member);
+        rejoin_principal(entry);
+        dirty_.insert(entry.member.ref.number);
+        return;
+    }
     if (member.order == 0) {
         member.order = next_order_;
     }
@@ -182,14 +211,7 @@ void PlacementBook::change(std::uint32_t number, Membership membership, std::opt
     MemberEntry& entry = members_.at(number);
     entry.member.membership = std::move(membership);
     entry.member.requested_rate = requested_rate;
-    const auto principal = principal_of(entry.member);
-    const bool stays = principal && entry.principal &&
-                       key_of(*principal) == key_of(principals_.at(*entry.principal).principal);
-    // Leaving and joining again would cost a principal its place in the order of arrival, and perhaps its leaf.
-    if (!stays) {
-        leave_principal(entry);
-    }
-    join_principal(entry);
+    rejoin_principal(entry);
     dirty_.insert(number);
 }
 

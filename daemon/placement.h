@@ -59,7 +59,8 @@ public:
     void set_spec(ScheduleSpec spec);
     void set_link_speed(Bandwidth link_speed);
 
-    // The number must be free. Keeps `order` if it is set (when members move to a new book), else numbers it.
+    // Keeps `order` if it is set (when members move to a new book), else numbers it. A number that is there already is
+    // replaced and keeps its order, and if it is the same queue pair also the rate it asked for.
     void add(Member member);
     void remove(std::uint32_t number);
     // A level changed, or a rate was asked for.
@@ -109,6 +110,8 @@ private:
     [[nodiscard]] std::optional<Principal> principal_of(const Member& member) const;
     [[nodiscard]] Placement place(const MemberEntry& entry) const;
     void join_principal(MemberEntry& entry);
+    // After a change of the member.
+    void rejoin_principal(MemberEntry& entry);
     void leave_principal(MemberEntry& entry);
     void compile_now();
 

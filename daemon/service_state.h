@@ -121,6 +121,9 @@ struct Service::State : DeviceListener {
                                     const Choice& of_session) const;
     [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
                                              const ManagedDevice& device) const;
+    using NamedQueuePairs = std::set<std::pair<ManagedDevice*, std::uint32_t>>;    // so far in one call
+    [[nodiscard]] Result<std::pair<ManagedDevice*, Member>> take(const Session& session, const QueuePairRequest& request,
+                                                                 NamedQueuePairs& named) const;
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
