@@ -103,7 +103,9 @@ Result<void> ManagedDevice::has_room() const
 
 PlacementBook ManagedDevice::new_book() const
 {
-    return PlacementBook(capabilities_, info_.link_speed);
+    PlacementBook book(capabilities_, info_.link_speed);
+    book.keep_pacing_of(book_);
+    return book;
 }
 
 DesiredState ManagedDevice::desired() const
@@ -256,7 +258,7 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
         done(fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, key_)));
         return;
     }
-    if (const auto possible = book_.can_set_rate(number); !possible) {
+    if (const auto possible = book_.can_set_rate(number, rate); !possible) {
         done(fail(possible.error()));
         return;
     }
@@ -265,6 +267,8 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
         const auto outcome = outcomes_.find(number);
         if (outcome != outcomes_.end() && outcome->second.last.error) {
             done(fail(*outcome->second.last.error));
+        } else if (outcome != outcomes_.end() && book_.waits_for_pacing(number)) {
+            done(fail(ErrorCode::NoSpace, book_.shortfall(number) + "; it is set when one is free"));
         } else {
             done({});
         }

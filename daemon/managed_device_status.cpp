@@ -31,6 +31,8 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
     if (result.enforced && book_.placement(number).requester.name() == "others") {
         result.reason = fmt::format("no leaf of its own is left: {} share {}",
                                     book_.principals_in_others(member.membership.class_path), result.leaf);
+    } else if (result.enforced) {
+        result.reason = book_.remark(number);
     }
     return result;
 }

@@ -145,6 +145,15 @@ std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key)
     return kbps ? std::optional(Bandwidth::from_kbps(*kbps)) : std::nullopt;
 }
 
+std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::string_view packet_key)
+{
+    const auto size = [&](std::string_view key) {
+        const auto bytes = find_number(dict, key);
+        return bytes ? bytes_to_string(*bytes) : std::string("device default");
+    };
+    return fmt::format("burst: {}, packet: {}", size(burst_key), size(packet_key));
+}
+
 ManagerView to_manager(const bus::Dict& properties)
 {
     ManagerView manager;

@@ -216,8 +216,8 @@ void judge(const World& world, WhyLeaf& leaf)
 {
     if (leaf.paced && is_less(*leaf.paced, leaf.own)) {
         leaf.narrowness = Narrowness::Paced;
-        leaf.verdict = fmt::format("paced: its {} may send {} together", counted(leaf.queue_pairs.size(), "queue pair"),
-                                   to_string(*leaf.paced));
+        leaf.verdict = fmt::format("paced: its {} may send {} together ({})",
+                                   counted(leaf.queue_pairs.size(), "queue pair"), to_string(*leaf.paced), leaf.pacing);
         leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
         leaf.own = *leaf.paced;
         return;
@@ -263,6 +263,8 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
         const auto rate = rate_of(*queue_pair, "rate");
         all_paced = all_paced && rate.has_value();
         paced_kbps += rate ? rate->kbps() : 0;
+        const std::string pacing = pacing_text(*queue_pair);
+        leaf.pacing = leaf.pacing.empty() || leaf.pacing == pacing ? pacing : "burst and packet: various";
     }
     const ElementPath path(group.leaf);
     if (tree != nullptr) {

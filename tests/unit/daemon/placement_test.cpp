@@ -166,7 +166,7 @@ TEST(PlacementBook, ARequestedRateLowersButNeverLifts)
     book.add(queue_pair);
     static_cast<void>(book.update());
     const ElementPath leaf("/rpc/qp:5");
-    ASSERT_TRUE(book.can_set_rate(5));
+    ASSERT_TRUE(book.can_set_rate(5, RateLimit{Bandwidth::from_gbps(1), {}, {}}));
     book.change(5, queue_pair.membership, RateLimit{Bandwidth::from_gbps(1), {}, {}});
     static_cast<void>(book.update());
     EXPECT_EQ(book.compiled().tree.at(leaf).attributes.max_rate, Bandwidth::from_gbps(1));
@@ -211,7 +211,7 @@ TEST(PlacementBook, ALevelWithoutScheduleLeavesItsQueuePairsAlone)
     book.add(outside);
     static_cast<void>(book.update());
     EXPECT_TRUE(book.placement(1).requester.empty());
-    EXPECT_FALSE(book.can_set_rate(1));
+    EXPECT_FALSE(book.can_set_rate(1, RateLimit{Bandwidth::from_gbps(1), {}, {}}));
 }
 
 TEST(PlacementBook, TheNarrowestCapIncludesTheLink)
