@@ -574,6 +574,10 @@ Result<std::optional<RateLimit>> to_rate_limit(const Dict& dict)
     if (!collected) {
         return fail(std::move(collected).error());
     }
+    const bool more = collected->max_burst || collected->typical_packet;
+    if (more && (!collected->rate || collected->rate->is_zero())) {
+        return invalid("`max-burst` and `typical-packet` say how a `rate` is kept: give a `rate` with them");
+    }
     if (!collected->rate) {
         return invalid("SetRate needs `rate` (kbit/s; 0: the class's own value)");
     }

@@ -255,7 +255,9 @@ auto reply_with_list(const Call& call)
     };
 }
 
-void on_reconcile(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+// A method that takes a device name and manages: `ask` is the service's own.
+template <auto ask, typename T>
+void on_devices(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     const auto device = read_text(call);
     if (!device) {
@@ -263,23 +265,15 @@ void on_reconcile(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     auto& service = endpoint.context.service;
-    when_authorized(endpoint, call, peer, Action::Manage, [&service, call, name = *device] {
-        service.reconcile(name, reply_with_list<DeviceReconcile>(call));
-    });
+    when_authorized(endpoint, call, peer, Action::Manage,
+                    [&service, call, name = *device] { (service.*ask)(name, reply_with_list<T>(call)); });
 }
 
-void on_verify(BusEndpoint& endpoint, const Call& call, const Peer& peer)
-{
-    const auto device = read_text(call);
-    if (!device) {
-        call.refuse(device.error());
-        return;
-    }
-    auto& service = endpoint.context.service;
-    when_authorized(endpoint, call, peer, Action::Manage, [&service, call, name = *device] {
-        service.verify(name, reply_with_list<DeviceDrift>(call));
-    });
-}
+constexpr Handler kReconcile = on_devices<&Service::reconcile, DeviceReconcile>;
+constexpr Handler kVerify = on_devices<&Service::verify, DeviceDrift>;
+constexpr Handler kDisable = on_devices<&Service::disable, DeviceReconcile>;
+constexpr Handler kEnable = on_devices<&Service::enable, DeviceReconcile>;
+constexpr Handler kRelease = on_devices<&Service::release_device, DeviceReconcile>;
 
 // ---- properties ----
 
@@ -318,6 +312,11 @@ void get_sources(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, W
 void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.last_reload_error());
+}
+
+void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    writer.put(endpoint.context.service.released_devices());
 }
 
 void get_levels(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
@@ -373,8 +372,14 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sv}", report), method<on_plan>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results),
-                            method<on_reconcile>, kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<on_verify>,
+                            method<kReconcile>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kVerify>,
+                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Disable", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kDisable>,
+                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Enable", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kEnable>,
+                            kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kRelease>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Metrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_metrics>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_subscribe>, kOpen),
@@ -385,6 +390,7 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_PROPERTY("PolicyRevision", "s", property<get_revision>, 0, kChanges),
     SD_BUS_PROPERTY("PolicySources", "as", property<get_sources>, 0, kChanges),
     SD_BUS_PROPERTY("LastReloadError", "s", property<get_reload_error>, 0, kChanges),
+    SD_BUS_PROPERTY("ReleasedDevices", "as", property<get_released>, 0, kChanges),
     SD_BUS_PROPERTY("Levels", "aa{sv}", property<get_levels>, 0, kInvalidates),
     SD_BUS_PROPERTY("Statistics", "a{st}", property<get_statistics>, 0, 0),
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),

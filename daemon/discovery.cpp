@@ -36,12 +36,6 @@ Discovery::Discovery(Service& service, bus::EventLoop& loop, std::filesystem::pa
 
 Discovery::~Discovery() = default;
 
-std::set<std::string> Discovery::present() const
-{
-    const auto keys = service_.devices();
-    return {keys.begin(), keys.end()};
-}
-
 mlx5::BackendOptions Discovery::options() const
 {
     const Settings& settings = service_.settings();
@@ -53,14 +47,30 @@ mlx5::BackendOptions Discovery::options() const
     return options;
 }
 
-std::vector<Discovery::Found> Discovery::open_new(const std::set<std::string>& present,
-                                                  const mlx5::BackendOptions& options)
+std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
+{
+    std::set<std::pair<Guid, std::uint32_t>> there;
+    for (const auto& port : ports) {
+        there.emplace(port.node_guid, port.port);
+    }
+    for (const auto& [guid, port] : seen_) {
+        if (!there.contains({guid, port})) {
+            service_.device_vanished(guid, port);
+        }
+    }
+    seen_ = std::move(there);
+    const auto keys = service_.devices();
+    const std::set<std::string> present(keys.begin(), keys.end());
+    std::erase_if(ports, [&](const DeviceInfo& port) {
+        return present.contains(port.key()) || !mlx5::is_mlx5(port) || !service_.wanted(port.node_guid, port.port);
+    });
+    return ports;
+}
+
+std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options)
 {
     std::vector<Found> found;
-    for (auto& port : mlx5::list_ports(mlx5::sysfs_root())) {
-        if (present.contains(port.key()) || !mlx5::is_mlx5(port)) {
-            continue;
-        }
+    for (auto& port : ports) {
         auto backend = mlx5::open_backend(port, options);
         found.push_back({backend ? std::move(*backend) : nullptr, std::move(port),
                          backend ? std::string() : to_string(backend.error())});
@@ -97,10 +107,25 @@ void Discovery::watch()
 void Discovery::start()
 {
     watch();
-    take(open_new(present(), options()));
+    service_.on_wanted_again([this](Guid, std::uint32_t) { look(); });
+    take(open(consider(mlx5::list_ports(mlx5::sysfs_root())), options()));
     if (service_.devices().empty()) {
         log(LogLevel::Notice, "there is no mlx5 device on this host; one that comes is taken");
     }
+}
+
+template <typename Work, typename Done>
+void Discovery::on_worker(Work work, Done done)
+{
+    worker_.submit_always([work = std::move(work), done = std::move(done), post = loop_.poster(),
+                           alive = std::weak_ptr<int>(alive_)]() mutable {
+        auto result = std::make_shared<decltype(work())>(work());
+        post([result, alive, done = std::move(done)]() mutable {
+            if (!alive.expired()) {
+                done(std::move(*result));
+            }
+        });
+    });
 }
 
 void Discovery::look()
@@ -109,15 +134,11 @@ void Discovery::look()
         look_again_ = true;
         return;
     }
-    auto post = loop_.poster();
-    worker_.submit_always([this, post, alive = std::weak_ptr<int>(alive_), present = present(), options = options()] {
-        auto found = std::make_shared<std::vector<Found>>(open_new(present, options));
-        post([this, alive, found] {
-            if (!alive.expired()) {
-                take(std::move(*found));
-            }
-        });
-    });
+    on_worker([] { return mlx5::list_ports(mlx5::sysfs_root()); },
+              [this](std::vector<DeviceInfo> ports) {
+                  on_worker([ports = consider(std::move(ports)), options = options()] { return open(ports, options); },
+                            [this](std::vector<Found> found) { take(std::move(found)); });
+              });
 }
 
 void Discovery::take(std::vector<Found> found)

@@ -39,9 +39,13 @@ private:
         std::string error;    // why it could not be opened; empty: it was
     };
 
-    [[nodiscard]] std::set<std::string> present() const;
     [[nodiscard]] mlx5::BackendOptions options() const;
-    static std::vector<Found> open_new(const std::set<std::string>& present, const mlx5::BackendOptions& options);
+    // Tells the service which have gone; those to open.
+    [[nodiscard]] std::vector<DeviceInfo> consider(std::vector<DeviceInfo> ports);
+    static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options);
+    // Runs `work` on the thread that may wait, then `done(its result)` here.
+    template <typename Work, typename Done>
+    void on_worker(Work work, Done done);
     void look();
     void take(std::vector<Found> found);
     void look_later();
@@ -51,6 +55,7 @@ private:
     bus::EventLoop& loop_;
     const std::filesystem::path state_;
     std::map<std::string, std::string> told_;    // errors by port, to say each once
+    std::set<std::pair<Guid, std::uint32_t>> seen_;    // ports there were the last time
     bool looking_ = false;
     bool look_again_ = false;    // something happened while looking
     std::optional<mlx5::DeviceWatcher> watcher_;

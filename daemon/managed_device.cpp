@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
-#include "lib/base/text.h"
-#include "policy/lower.h"
 
 namespace rdmaqos {
 namespace {
@@ -64,9 +62,12 @@ ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& s
 
 ManagedDevice::~ManagedDevice()
 {
-    reaper_.submit_always([worker = std::move(worker_), core = std::move(core_)]() mutable {
+    // With the last of its owners' device files: closing them waits for firmware too.
+    auto book = std::make_shared<PlacementBook>(std::move(book_));
+    reaper_.submit_always([worker = std::move(worker_), core = std::move(core_), book = std::move(book)]() mutable {
         worker.reset();    // runs what is queued, then joins
         core.reset();
+        book.reset();
     });
 }
 
@@ -102,14 +103,28 @@ Result<void> ManagedDevice::has_room() const
 
 PlacementBook ManagedDevice::new_book() const
 {
-    return PlacementBook(capabilities_, info_.link_speed);
+    PlacementBook book(capabilities_, info_.link_speed);
+    book.keep_pacing_of(book_);
+    return book;
+}
+
+DesiredState ManagedDevice::desired() const
+{
+    DesiredState state = book_.desired();
+    if (held_back()) {
+        state.tree.clear();
+        for (auto& [queue_pair, placement] : state.queue_pairs) {
+            placement = {};
+        }
+    }
+    return state;
 }
 
 void ManagedDevice::adopt(PlacementBook book, std::function<void()> done)
 {
     book_ = std::move(book);
     static_cast<void>(book_.update());
-    on_worker([desired = book_.desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
+    on_worker([desired = desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
               [this, done = std::move(done)](const Report& report) {
                   take_report(report);
                   done();
@@ -131,9 +146,46 @@ void ManagedDevice::set_settings(const Settings& settings)
     }
 }
 
+void ManagedDevice::set_disabled(bool disabled, std::function<void(DeviceReconcile)> done)
+{
+    disabled_ = disabled;
+    static_cast<void>(book_.update());
+    DesiredState state = desired();
+    std::vector<QueuePairUpdate> updates;
+    for (const std::uint32_t number : book_.members_in_order()) {
+        updates.push_back({book_.find(number)->ref, state.queue_pairs.at(QueuePairId{number})});
+    }
+    // A daemon that only watches leaves the device alone, but not when it is told to leave it.
+    const bool take_back = disabled && settings_.mode == Mode::Monitor;
+    on_worker(
+        [take_back, tree = std::move(state.tree), updates = std::move(updates)](Core& core) mutable {
+            const auto before = core.reconciler.snapshot()->counters.operations;
+            if (take_back) {
+                static_cast<void>(core.reconciler.drain());
+            }
+            Report report = core.reconciler.update(std::move(tree), std::move(updates), {});
+            report.operations = report.snapshot->counters.operations - before;
+            return report;
+        },
+        [this, done = std::move(done)](const Report& report) {
+            take_report(report);
+            listener_.device_status_changed(key_);
+            done(to_result(report));
+        });
+}
+
 void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done)
 {
     auto changes = book_.update();
+    if (held_back()) {
+        on_worker([updates = std::move(updates)](
+                      Core& core) mutable { return core.reconciler.update(std::nullopt, std::move(updates), {}); },
+                  [this, done = std::move(done)](const Report& report) {
+                      take_report(report);
+                      done();
+                  });
+        return;
+    }
     std::optional<Tree> tree;
     if (changes.tree) {
         tree = book_.compiled().tree;
@@ -142,6 +194,7 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::funct
         const QueuePairId id{update.ref.number};
         if (update.placement) {
             update.placement = book_.placement(update.ref.number);
+            update.again = true;    // its owner asked
         }
         changes.placements.erase(id);
     }
@@ -185,8 +238,9 @@ std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Re
     if (!admission) {
         return admission.error();
     }
-    if (const Member* present = book_.find(member.ref.number)) {
-        return Error{present->session == member.session ? ErrorCode::BadQueuePair : ErrorCode::NotOwner, 0,
+    const Member* present = book_.find(member.ref.number);
+    if (present != nullptr && present->session != member.session) {
+        return Error{ErrorCode::NotOwner, 0,
                      fmt::format("queue pair {} of {} was attached meanwhile", member.ref.number, key_)};
     }
     return std::nullopt;
@@ -202,7 +256,9 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
     for (std::size_t i = 0; i < members.size(); ++i) {
         Member& member = members[i];
         const auto refusal = why_not_added(member, admissions[i]);
-        waiting_.erase({member.session, member.ref.number});
+        if (const auto waited = waiting_.find({member.session, member.ref.number}); waited != waiting_.end()) {
+            waiting_.erase(waited);
+        }
         if (refusal) {
             (*results)[i] = refused(member, *refusal);
             continue;
@@ -274,7 +330,7 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
         done(fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, key_)));
         return;
     }
-    if (const auto possible = book_.can_set_rate(number); !possible) {
+    if (const auto possible = book_.can_set_rate(number, rate); !possible) {
         done(fail(possible.error()));
         return;
     }
@@ -283,6 +339,8 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
         const auto outcome = outcomes_.find(number);
         if (outcome != outcomes_.end() && outcome->second.last.error) {
             done(fail(*outcome->second.last.error));
+        } else if (outcome != outcomes_.end() && book_.waits_for_pacing(number)) {
+            done(fail(ErrorCode::NoSpace, book_.shortfall(number) + "; it is set when one is free"));
         } else {
             done({});
         }
@@ -379,8 +437,7 @@ void ManagedDevice::reconcile_now(std::function<void(DeviceReconcile)> done)
     on_worker([](Core& core) { return core.reconciler.replace(core.reconciler.desired()); },
               [this, done = std::move(done)](const Report& report) {
                   take_report(report);
-                  done({key_, report.operations, report.snapshot ? report.snapshot->failures
-                                                                 : std::vector<ElementFailure>{}});
+                  done(to_result(report));
               });
 }
 
@@ -403,7 +460,7 @@ void ManagedDevice::verify(bool repair, std::function<void(DeviceDrift)> done)
               });
 }
 
-void ManagedDevice::drain(std::function<void()> done)
+void ManagedDevice::drain(std::function<void(DeviceReconcile)> done)
 {
     draining_ = true;
     retry_timer_.reset();
@@ -411,7 +468,7 @@ void ManagedDevice::drain(std::function<void()> done)
     on_worker([](Core& core) { return core.reconciler.drain(); },
               [this, done = std::move(done)](const Report& report) {
                   snapshot_ = report.snapshot;
-                  done();
+                  done(to_result(report));
               });
 }
 
@@ -452,7 +509,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
 void ManagedDevice::start_again(bool after_reset)
 {
     on_worker(
-        [after_reset, desired = book_.desired()](Core& core) mutable {
+        [after_reset, desired = desired()](Core& core) mutable {
             if (after_reset) {
                 core.reconciler.device_was_reset();
             }
@@ -485,199 +542,6 @@ QueuePairResult ManagedDevice::refused(const Member& member, const Error& error)
     result.reason = error.message;
     result.error = error;
     return result;
-}
-
-std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
-{
-    const Member* found = book_.find(number);
-    if (found == nullptr) {
-        return std::nullopt;
-    }
-    const Member& member = *found;
-    const Outcome& outcome = outcomes_.at(number);
-    QueuePairResult result;
-    result.device = key_;
-    result.number = number;
-    result.level = member.membership.level;
-    result.rule = member.membership.rule;
-    result.leaf = outcome.last.requester.text();
-    result.responder_leaf = outcome.last.responder.text();
-    result.owner_verified = outcome.owner_verified;
-    result.rate = outcome.last.rate;
-    result.reason = why_unenforced(member, outcome);
-    result.enforced = result.reason.empty();
-    if (result.enforced && book_.placement(number).requester.name() == "others") {
-        result.reason = fmt::format("no leaf of its own is left: {} share {}",
-                                    book_.principals_in_others(member.membership.class_path), result.leaf);
-    }
-    return result;
-}
-
-std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& outcome) const
-{
-    const Placement& desired = book_.placement(member.ref.number);
-    if (outcome.last.error) {
-        return outcome.last.error->message;
-    }
-    if (!outcome.known) {
-        return "is being attached";
-    }
-    if (settings_.mode == Mode::Monitor) {
-        return "the daemon only watches (`mode: monitor`)";
-    }
-    if (member.membership.class_path.empty() && !desired.rate) {
-        return fmt::format("level {} has no `schedule`: queue pairs are left alone", member.membership.level);
-    }
-    if (!member.membership.class_path.empty() && desired.requester.empty()) {
-        return fmt::format("{} has no leaf for {}", key_, member.membership.class_path.text());
-    }
-    if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
-        return "is being moved";
-    }
-    return book_.shortfall(member.ref.number);
-}
-
-DeviceStatus ManagedDevice::status() const
-{
-    DeviceStatus status;
-    status.info = info_;
-    status.attach = attach_;
-    status.attributes = attributes_;
-    status.capabilities = capabilities_;
-    status.snapshot = snapshot_;
-    status.findings = book_.compiled().findings;
-    status.queue_depth = worker_->queued();
-    if (snapshot_) {
-        for (const auto& [path, count] : snapshot_->queue_pairs_in) {
-            status.queue_pairs_inside += count;
-        }
-    }
-    const auto members = static_cast<std::uint32_t>(book_.size());
-    status.queue_pairs_outside = members - std::min(members, status.queue_pairs_inside);
-    status.reason = reason_of(status);
-    if (gone_ || lost_) {
-        status.state = DeviceState::Gone;
-    } else if (settings_.mode == Mode::Monitor) {
-        status.state = DeviceState::Monitor;
-    } else if (!status.reason.empty()) {
-        status.state = DeviceState::Degraded;
-    }
-    return status;
-}
-
-DeviceMetrics ManagedDevice::metrics(const Policy* policy) const
-{
-    const DeviceStatus now = status();
-    DeviceMetrics metrics;
-    metrics.device = key_;
-    metrics.up = now.state != DeviceState::Gone;
-    metrics.degraded = now.state == DeviceState::Degraded;
-    metrics.findings = now.findings.size();
-    metrics.link_up = now.info.link_up;
-    metrics.link_speed = now.info.link_speed;
-    metrics.queue_pairs_inside = now.queue_pairs_inside;
-    metrics.queue_pairs_outside = now.queue_pairs_outside;
-    metrics.elements_used = elements_used(now);
-    metrics.elements_free = elements_free(now);
-    metrics.leaves_used = leaves_used(now);
-    metrics.leaves_free = leaves_free(now);
-    metrics.passes = passes_;
-    metrics.queue_depth = now.queue_depth;
-    metrics.queue_limit = settings_.limits.device_queue;
-    if (snapshot_) {
-        metrics.leaves_draining = snapshot_->draining.size();
-        metrics.open_failures = snapshot_->failures.size() + snapshot_->unreachable.size();
-        metrics.counters = snapshot_->counters;
-        metrics.operations = snapshot_->operations;
-    }
-    if (policy != nullptr) {
-        for (const auto& level : policy->levels) {
-            metrics.levels.emplace(level.name, LevelMetrics{});
-        }
-        count_leaves(metrics, *policy);
-    }
-    count_members(metrics);
-    return metrics;
-}
-
-void ManagedDevice::count_members(DeviceMetrics& metrics) const
-{
-    std::vector<std::pair<LevelMetrics*, SessionId>> uses;
-    for (const auto& [number, outcome] : outcomes_) {
-        const Member* member = book_.find(number);
-        const Membership& membership = member->membership;
-        if (membership.class_path.empty() && !membership.per_queue_pair.max_rate && !member->requested_rate) {
-            ++metrics.queue_pairs_unscheduled;
-        } else if (why_unenforced(*member, outcome).empty()) {
-            ++metrics.queue_pairs_enforced;
-        } else {
-            ++metrics.queue_pairs_unenforced;
-        }
-        if (const auto level = metrics.levels.find(membership.level); level != metrics.levels.end()) {
-            ++level->second.queue_pairs;
-            uses.emplace_back(&level->second, member->session);
-        }
-    }
-    std::sort(uses.begin(), uses.end());
-    uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
-    for (const auto& [level, session] : uses) {
-        ++level->sessions;
-    }
-}
-
-// A leaf is of the level whose class it is or is in.
-void ManagedDevice::count_leaves(DeviceMetrics& metrics, const Policy& policy) const
-{
-    if (!snapshot_) {
-        return;
-    }
-    std::map<ElementPath, LevelMetrics*> level_of;
-    for (const auto& level : policy.levels) {
-        const auto leaves = book_.compiled().classes.find(class_path(policy, level));
-        if (level.schedule && leaves != book_.compiled().classes.end()) {
-            LevelMetrics& use = metrics.levels.at(level.name);
-            level_of.emplace(leaves->first, &use);
-            level_of.emplace(leaves->second.responder_leaf, &use);
-        }
-    }
-    level_of.erase(ElementPath());
-    for (const auto& [id, element] : snapshot_->actual.elements) {
-        if (element.kind != ElementKind::Leaf) {
-            continue;
-        }
-        for (ElementPath path = element.path; !path.empty(); path = path.parent()) {
-            if (const auto found = level_of.find(path); found != level_of.end()) {
-                ++found->second->leaves;
-                break;
-            }
-        }
-    }
-}
-
-std::string ManagedDevice::reason_of(const DeviceStatus& status) const
-{
-    if (gone_) {
-        return "the device went away";
-    }
-    if (lost_) {
-        return "the device does not answer since a reset; its tree is built again when it comes back";
-    }
-    if (settings_.mode == Mode::Monitor) {
-        return "`mode: monitor` in rdma-qosd.yaml: nothing is written to the device";
-    }
-    if (snapshot_ && !snapshot_->failures.empty()) {
-        const ElementFailure& failure = snapshot_->failures.front();
-        return fmt::format("{} could not be written ({} {}: {}); it is tried again",
-                           counted(snapshot_->failures.size(), "element"), failure.operation, failure.path.text(),
-                           to_string(failure.error));
-    }
-    if (snapshot_ && !snapshot_->unreachable.empty()) {
-        const Unreachable& first = snapshot_->unreachable.front();
-        return fmt::format("{}: {}", first.path.text(), first.why);
-    }
-    const auto error = std::find_if(status.findings.begin(), status.findings.end(),
-                                    [](const Finding& finding) { return finding.is_error; });
-    return error == status.findings.end() ? std::string{} : to_string(*error);
 }
 
 }    // namespace rdmaqos

@@ -64,6 +64,10 @@ public:
     // Replaces the book and makes the device equal to it.
     void adopt(PlacementBook book, std::function<void()> done);
     void set_settings(const Settings& settings);
+    // Disabled: members stay, but are in no leaf and without a rate, and there is no tree; new ones are taken the same
+    // way. Enabled again: everything is placed. `done` gets what the device was told and what did not work.
+    void set_disabled(bool disabled, std::function<void(DeviceReconcile)> done);
+    [[nodiscard]] bool disabled() const { return disabled_; }
 
     // Adds members that the device admits; the results are in the order given. Until then a number is nobody's: who
     // names the queue pair of another cannot keep its owner out.
@@ -80,8 +84,8 @@ public:
     void with_actual(std::function<void(ActualState)> done);
     void reconcile_now(std::function<void(DeviceReconcile)> done);
     void verify(bool repair, std::function<void(DeviceDrift)> done);
-    // Everything out of the tree and the tree down.
-    void drain(std::function<void()> done);
+    // Everything out of the tree and the tree down; nothing goes back in. May be called again for what could not go.
+    void drain(std::function<void(DeviceReconcile)> done);
 
 private:
     struct Core;    // what the worker thread owns
@@ -96,6 +100,10 @@ private:
 
     template <typename Work, typename Done>
     void on_worker(Work work, Done done);
+    // Of the book, or nothing while it must not be on the device.
+    [[nodiscard]] bool held_back() const { return disabled_ || draining_; }
+    [[nodiscard]] DesiredState desired() const;
+    [[nodiscard]] DeviceReconcile to_result(const Report& report) const;
     void send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done);
     void add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
                       std::function<void(Results)> done);
@@ -125,7 +133,7 @@ private:
     DeviceListener& listener_;
     PlacementBook book_;
     std::unordered_map<std::uint32_t, Outcome> outcomes_;
-    std::set<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
+    std::multiset<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
     std::shared_ptr<const Snapshot> snapshot_;
     Histogram passes_;
     std::unique_ptr<Timer> retry_timer_;
@@ -134,6 +142,7 @@ private:
     bool gone_ = false;    // for ever
     bool lost_ = false;    // until the next report says otherwise
     bool draining_ = false;
+    bool disabled_ = false;    // by the administrator
     std::shared_ptr<Core> core_;
     std::shared_ptr<int> alive_;    // what a posted completion checks before it touches this object
     Worker& reaper_;

@@ -74,6 +74,7 @@ struct DeviceMetrics {
     std::string device;    // "mlx5_0/1"
     bool up = false;
     bool degraded = false;
+    bool disabled = false;
     std::uint64_t findings = 0;
     bool link_up = false;
     Bandwidth link_speed;

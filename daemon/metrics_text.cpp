@@ -240,6 +240,8 @@ constexpr std::array kDeviceFamilies{
     DeviceFamily{{"rdmaqos_device_degraded", Type::Gauge,
                   "1: the device is not what the policy asks; `rdma-qosctl status` says why."},
                  number<&DeviceMetrics::degraded>},
+    DeviceFamily{{"rdmaqos_device_disabled", Type::Gauge, "1: by `rdma-qosctl disable`."},
+                 number<&DeviceMetrics::disabled>},
     DeviceFamily{{"rdmaqos_device_findings", Type::Gauge, "Things the policy asks that the device cannot give."},
                  number<&DeviceMetrics::findings>},
     DeviceFamily{{"rdmaqos_port_up", Type::Gauge, "Whether the link is up."}, number<&DeviceMetrics::link_up>},

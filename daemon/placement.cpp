@@ -26,6 +26,12 @@ std::string queue_pair_segment(const QueuePairRef& ref)
     return fmt::format("qp:{}", ref.number);
 }
 
+// Numbers are given again: with another handle or type it is another queue pair.
+bool is_same_queue_pair(const QueuePairRef& a, const QueuePairRef& b)
+{
+    return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number;
+}
+
 }    // namespace
 
 ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
@@ -49,7 +55,7 @@ Membership membership(const Policy& policy, const QosLevel& level, std::string r
 }
 
 PlacementBook::PlacementBook(Capabilities capabilities, Bandwidth link_speed)
-    : capabilities_(std::move(capabilities)), link_speed_(link_speed)
+    : capabilities_(std::move(capabilities)), link_speed_(link_speed), pacing_(capabilities_.pacing.table_size)
 {
 }
 
@@ -93,6 +99,22 @@ std::optional<Bandwidth> PlacementBook::cap_of(const Member& member) const
         cap = member.requested_rate->rate;
     }
     return cap;
+}
+
+std::optional<RateLimit> PlacementBook::limit_of(const Member& member) const
+{
+    const auto cap = cap_of(member);
+    if (!cap || !paced(member)) {
+        return std::nullopt;
+    }
+    const PerQueuePair& level = member.membership.per_queue_pair;
+    RateLimit limit{*cap, level.max_burst, level.typical_packet};
+    if (member.requested_rate) {
+        limit.max_burst = member.requested_rate->max_burst ? member.requested_rate->max_burst : limit.max_burst;
+        limit.typical_packet =
+            member.requested_rate->typical_packet ? member.requested_rate->typical_packet : limit.typical_packet;
+    }
+    return limit;
 }
 
 std::optional<Principal> PlacementBook::principal_of(const Member& member) const
@@ -154,8 +176,31 @@ void PlacementBook::leave_principal(MemberEntry& entry)
     }
 }
 
+void PlacementBook::rejoin_principal(MemberEntry& entry)
+{
+    const auto principal = principal_of(entry.member);
+    const bool stays = principal && entry.principal &&
+                       key_of(*principal) == key_of(principals_.at(*entry.principal).principal);
+    // Leaving and joining again would cost a principal its place in the order of arrival, and perhaps its leaf.
+    if (!stays) {
+        leave_principal(entry);
+    }
+    join_principal(entry);
+}
+
 void PlacementBook::add(Member member)
 {
+    if (const auto present = members_.find(member.ref.number); present != members_.end()) {
+        MemberEntry& entry = present->second;
+        member.order = entry.member.order;
+        if (is_same_queue_pair(entry.member.ref, member.ref)) {
+            member.requested_rate = entry.member.requested_rate;
+        }
+        entry.member = std::move(member);
+        rejoin_principal(entry);
+        dirty_.insert(entry.member.ref.number);
+        return;
+    }
     if (member.order == 0) {
         member.order = next_order_;
     }
@@ -172,6 +217,7 @@ void PlacementBook::remove(std::uint32_t number)
     const auto found = members_.find(number);
     if (found != members_.end()) {
         leave_principal(found->second);
+        pacing_.want(number, found->second.member.order, std::nullopt);
         members_.erase(found);
         dirty_.erase(number);
     }
@@ -182,14 +228,7 @@ void PlacementBook::change(std::uint32_t number, Membership membership, std::opt
     MemberEntry& entry = members_.at(number);
     entry.member.membership = std::move(membership);
     entry.member.requested_rate = requested_rate;
-    const auto principal = principal_of(entry.member);
-    const bool stays = principal && entry.principal &&
-                       key_of(*principal) == key_of(principals_.at(*entry.principal).principal);
-    // Leaving and joining again would cost a principal its place in the order of arrival, and perhaps its leaf.
-    if (!stays) {
-        leave_principal(entry);
-    }
-    join_principal(entry);
+    rejoin_principal(entry);
     dirty_.insert(number);
 }
 
@@ -198,6 +237,7 @@ void PlacementBook::clear()
     members_.clear();
     principals_.clear();
     principal_keys_.clear();
+    pacing_.clear();
     dirty_.clear();
     stale_ = true;
 }
@@ -225,17 +265,8 @@ Placement PlacementBook::place(const MemberEntry& entry) const
 {
     Placement placement;
     const Member& member = entry.member;
-    const auto cap = cap_of(member);
-    if (cap && paced(member)) {
-        placement.rate = RateLimit{*cap, member.membership.per_queue_pair.max_burst,
-                                   member.membership.per_queue_pair.typical_packet};
-        if (member.requested_rate) {
-            placement.rate->max_burst = member.requested_rate->max_burst ? member.requested_rate->max_burst
-                                                                         : placement.rate->max_burst;
-            placement.rate->typical_packet = member.requested_rate->typical_packet
-                                                 ? member.requested_rate->typical_packet
-                                                 : placement.rate->typical_packet;
-        }
+    if (entry.pacing.limit && pacing_.granted(*entry.pacing.limit)) {
+        placement.rate = entry.pacing.limit;
     }
     const auto leaves = compiled_.classes.find(member.membership.class_path);
     if (member.membership.class_path.empty() || leaves == compiled_.classes.end()) {
@@ -264,6 +295,14 @@ PlacementBook::Changes PlacementBook::update()
         }
         all_dirty_ = false;
     }
+    for (const std::uint32_t number : dirty_) {
+        MemberEntry& entry = members_.at(number);
+        const auto limit = limit_of(entry.member);
+        entry.pacing = limit ? fit(*limit, capabilities_.pacing) : PacingFit{};
+        pacing_.want(number, entry.member.order, entry.pacing.limit);
+    }
+    const auto served = pacing_.settle();
+    dirty_.insert(served.begin(), served.end());
     for (const std::uint32_t number : dirty_) {
         MemberEntry& entry = members_.at(number);
         Placement placement = place(entry);
@@ -343,8 +382,16 @@ std::string PlacementBook::shortfall(std::uint32_t number) const
     const MemberEntry& entry = members_.at(number);
     const Member& member = entry.member;
     const auto cap = cap_of(member);
-    if (!cap || paced(member)) {
+    if (!cap) {
         return {};
+    }
+    if (waits_for_pacing(number)) {
+        return fmt::format("the limit of {} per queue pair is not enforced: all {} entries of the device's pacing table "
+                           "have other limits; use fewer different rates, bursts and packet sizes",
+                           to_string(entry.pacing.limit->rate), pacing_.table_size());
+    }
+    if (paced(member)) {
+        return entry.pacing.shortfall;
     }
     const bool capped = entry.principal && principals_.at(*entry.principal).principal.max_rate &&
                         principals_.at(*entry.principal).leaf.name() == queue_pair_segment(member.ref);
@@ -366,6 +413,17 @@ std::string PlacementBook::shortfall(std::uint32_t number) const
                        to_string(*cap), to_string(member.ref.type));
 }
 
+bool PlacementBook::waits_for_pacing(std::uint32_t number) const
+{
+    const auto& limit = members_.at(number).pacing.limit;
+    return limit && !pacing_.granted(*limit);
+}
+
+std::string PlacementBook::remark(std::uint32_t number) const
+{
+    return members_.at(number).pacing.note;
+}
+
 Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
 {
     Bandwidth narrowest = link_speed_;
@@ -378,11 +436,15 @@ Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
     return narrowest;
 }
 
-Result<void> PlacementBook::can_set_rate(std::uint32_t number) const
+Result<void> PlacementBook::can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const
 {
     const Member& member = members_.at(number).member;
     if (paced(member)) {
-        return {};
+        if (rate && rate->max_burst && !capabilities_.pacing.burst) {
+            return fail(ErrorCode::Unsupported, "the device takes no burst size with a rate; leave `max-burst` out");
+        }
+        const PacingFit fitted = rate ? fit(*rate, capabilities_.pacing) : PacingFit{};
+        return !rate || fitted.limit ? Result<void>() : fail(ErrorCode::Unsupported, fitted.shortfall);
     }
     const bool own_leaf = !member.membership.class_path.empty() && capabilities_.rate_caps &&
                           (member.membership.fair_by == FairBy::QueuePair || leaf_capped(member.membership.class_path));

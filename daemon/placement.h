@@ -17,7 +17,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/pacing_budget.h"
 #include "daemon/types.h"
+#include "lib/nic/pacing.h"
 #include "lib/tree/compile.h"
 
 namespace rdmaqos {
@@ -59,12 +61,15 @@ public:
     void set_spec(ScheduleSpec spec);
     void set_link_speed(Bandwidth link_speed);
 
-    // The number must be free. Keeps `order` if it is set (when members move to a new book), else numbers it.
+    // Keeps `order` if it is set (when members move to a new book), else numbers it. A number that is there already is
+    // replaced and keeps its order, and if it is the same queue pair also the rate it asked for.
     void add(Member member);
     void remove(std::uint32_t number);
     // A level changed, or a rate was asked for.
     void change(std::uint32_t number, Membership membership, std::optional<RateLimit> requested_rate);
     void clear();
+    // Before the first update(): limits that have an entry of the pacing table in `other` keep it.
+    void keep_pacing_of(const PlacementBook& other) { pacing_.inherit(other.pacing_); }
 
     struct Changes {
         bool tree = false;                             // compiled().tree differs from the last time
@@ -86,10 +91,14 @@ public:
     [[nodiscard]] std::size_t principals_in_others(const ElementPath& class_path) const;
     // Why a member is less than its level promises although it is in its leaf; empty: it is not.
     [[nodiscard]] std::string shortfall(std::uint32_t number) const;
+    // What is different from what was asked, but does not matter; empty: nothing.
+    [[nodiscard]] std::string remark(std::uint32_t number) const;
+    // Its limit has no entry of the device's pacing table (yet).
+    [[nodiscard]] bool waits_for_pacing(std::uint32_t number) const;
     // The narrowest cap between a leaf and the wire, the link included.
     [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf) const;
-    // Can SetRate limit this member at all? Says why not.
-    [[nodiscard]] Result<void> can_set_rate(std::uint32_t number) const;
+    // Can SetRate give this member this limit (empty: the class's own) at all? Says why not.
+    [[nodiscard]] Result<void> can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const;
 
 private:
     struct PrincipalEntry {
@@ -100,15 +109,20 @@ private:
     struct MemberEntry {
         Member member;
         std::optional<std::uint64_t> principal;    // key in principals_
+        PacingFit pacing;    // without a limit where none is asked for, or by a leaf
         Placement placement;
     };
 
     [[nodiscard]] bool leaf_capped(const ElementPath& class_path) const;
     [[nodiscard]] bool paced(const Member& member) const;
     [[nodiscard]] std::optional<Bandwidth> cap_of(const Member& member) const;
+    // The limit that is to be paced; empty: none, or by a leaf.
+    [[nodiscard]] std::optional<RateLimit> limit_of(const Member& member) const;
     [[nodiscard]] std::optional<Principal> principal_of(const Member& member) const;
     [[nodiscard]] Placement place(const MemberEntry& entry) const;
     void join_principal(MemberEntry& entry);
+    // After a change of the member.
+    void rejoin_principal(MemberEntry& entry);
     void leave_principal(MemberEntry& entry);
     void compile_now();
 
@@ -119,6 +133,7 @@ private:
     std::unordered_map<std::uint32_t, MemberEntry> members_;
     std::map<std::uint64_t, PrincipalEntry> principals_;    // by arrival
     std::unordered_map<std::string, std::uint64_t> principal_keys_;
+    PacingBudget pacing_;
     std::set<std::uint32_t> dirty_;    // members whose placement must be looked at
     std::uint64_t next_order_ = 1;
     std::uint64_t next_principal_ = 1;

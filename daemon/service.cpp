@@ -1,4 +1,4 @@
-// Service: construction, devices, and questions that change nothing.
+// Service: construction, and questions that change nothing.
 #include "daemon/service.h"
 
 #include <algorithm>
@@ -10,12 +10,6 @@
 
 namespace rdmaqos {
 namespace {
-
-bool has_name(const DeviceInfo& info, const std::string& name)
-{
-    return name == info.key() || name == info.name || (!info.netdev.empty() && name == info.netdev) ||
-           (!info.pci_address.empty() && name == info.pci_address);
-}
 
 bool has_endpoint(const DeviceInfo& info, const Endpoint& endpoint)
 {
@@ -53,17 +47,13 @@ void Service::remove_observer(ServiceObserver& observer)
 Result<std::vector<ManagedDevice*>> Service::State::devices_by_name(const std::string& name) const
 {
     std::vector<ManagedDevice*> found;
-    std::string known;
     for (const auto& [key, device] : devices) {
-        if (name.empty() || has_name(device->info(), name)) {
+        if (name.empty() || has_name(names_of(device->info()), name)) {
             found.push_back(device.get());
         }
-        known += known.empty() ? key : ", " + key;
     }
     if (found.empty() && !name.empty()) {
-        return fail(ErrorCode::UnknownDevice,
-                    known.empty() ? fmt::format("there is no device `{}`: no RDMA device is present", name)
-                                  : fmt::format("there is no device `{}`; present are {}", name, known));
+        return fail(ErrorCode::UnknownDevice, unknown_device(name));
     }
     return found;
 }
@@ -118,53 +108,6 @@ Result<void> Service::State::ready() const
 ClientFile::Close Service::close_file() const
 {
     return [closer = state_->closer](UniqueFd fd) { closer->close(std::move(fd)); };
-}
-
-void Service::add_device(std::unique_ptr<Backend> backend)
-{
-    State& state = *state_;
-    auto device = std::make_unique<ManagedDevice>(std::move(backend), state.settings, state.executor, state.clock,
-                                                  state, state.reaper);
-    const std::string key = device->key();
-    const DeviceInfo& info = device->info();
-    log(LogLevel::Notice, {{"DEVICE", key}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
-        to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach.mode));
-    ManagedDevice& added = *device;
-    state.devices.insert_or_assign(key, std::move(device));
-    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
-    if (state.rules.policy) {
-        PlacementBook book = added.new_book();
-        book.set_spec(schedule_spec(*state.rules.policy, state.settings.leaf_reserve));
-        added.adopt(std::move(book), [] {});
-        for (const auto& finding : added.book().compiled().findings) {
-            log(finding.is_error ? LogLevel::Error : LogLevel::Warning, {{"DEVICE", key}}, "{}: {}", key,
-                to_string(finding));
-        }
-    }
-    for (auto& [id, session] : state.sessions) {
-        state.refresh(session);
-    }
-    state.notify([&](ServiceObserver& observer) { observer.device_added(key); });
-}
-
-void Service::remove_device(const std::string& key)
-{
-    State& state = *state_;
-    const auto found = state.devices.find(key);
-    if (found == state.devices.end()) {
-        return;
-    }
-    std::set<SessionId> affected;
-    for (const std::uint32_t number : found->second->book().members_in_order()) {
-        affected.insert(found->second->book().find(number)->session);
-    }
-    log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
-    // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
-    const std::unique_ptr<ManagedDevice> gone = std::move(found->second);
-    state.devices.erase(found);
-    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
-    state.device_was_reset(key, {affected.begin(), affected.end()});
-    state.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
 }
 
 void Service::State::device_removed_itself(const std::string& device)
@@ -300,8 +243,7 @@ Result<DeviceNames> Service::device_names(const std::string& name) const
     if (!device) {
         return fail(device.error());
     }
-    const DeviceInfo& info = (*device)->info();
-    return DeviceNames{info.name, info.port, info.netdev, info.pci_address};
+    return names_of((*device)->info());
 }
 
 const Settings& Service::settings() const
@@ -373,7 +315,7 @@ void Service::shutdown(std::function<void()> done)
     state_->shutting_down = true;
     const Completion answer = state_->completion(std::move(done));
     for (const auto& [key, device] : state_->devices) {
-        device->drain([answer] {});
+        device->drain([answer](const DeviceReconcile& /*left*/) {});
     }
 }
 

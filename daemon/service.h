@@ -30,6 +30,7 @@ public:
     virtual void device_added(const std::string& /*key*/) {}
     virtual void device_removed(const std::string& /*key*/) {}
     virtual void device_changed(const std::string& /*key*/) {}
+    virtual void released_changed() {}    // Service::released_devices()
     virtual void policy_changed() {}
     virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
 };
@@ -56,9 +57,26 @@ public:
     // its diagnostics; the daemon then runs without one (every request is answered with InvalidPolicy) and says so.
     [[nodiscard]] ReloadOutcome start();
 
-    // A device appeared / went away.
+    // A device appeared / went away. One that is not wanted() is closed again.
     void add_device(std::unique_ptr<Backend> backend);
     void remove_device(const std::string& key);
+
+    // Takes every queue pair of a device (`device` empty: of all that are present) out of its tree and the tree down;
+    // sessions stay, new queue pairs are taken but not placed. Lasts, by node GUID and port, until enable(): over a
+    // restart and a replug too. Answered when the devices have answered.
+    void disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    // Also takes back release_device(). `device` empty: all, those that are not present included.
+    void enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    // Takes everything off a device and lets go of it, so that its driver can be worked on. Answered when its files are
+    // closed. It stays away until enable(), until it has vanished and come back, or until the daemon ends.
+    void release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    [[nodiscard]] std::vector<std::string> released_devices() const;    // keys
+    // For whoever looks for devices: may this one be opened?
+    [[nodiscard]] bool wanted(Guid node_guid, std::uint32_t port) const;
+    // A device that was found, but is not with us, is not there any longer.
+    void device_vanished(Guid node_guid, std::uint32_t port);
+    // `look` is called when a device that was not wanted is.
+    void on_wanted_again(std::function<void(Guid node_guid, std::uint32_t port)> look);
 
     // Reads all files again, off the main loop; accepted only if there is no error in them and every present device
     // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are

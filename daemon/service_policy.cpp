@@ -102,9 +102,7 @@ void Service::State::commit(Staged staged, const Settings& with, std::function<v
         sessions.at(id).choice = std::move(choice);
     }
     const Completion answer = completion([this, done = std::move(done)] {
-        for (auto& [id, session] : sessions) {
-            refresh(session);
-        }
+        refresh_all();
         notify([](ServiceObserver& observer) { observer.policy_changed(); });
         done();
     });
@@ -144,6 +142,11 @@ ReloadOutcome Service::start()
     } else if (const auto saved = save_last_good(state.options.root, policy->sources); !saved) {
         log(LogLevel::Warning, "the policy is in force, but cannot be kept as the last good one: {}",
             to_string(saved.error()));
+    }
+    if (auto disabled = load_disabled(state.options.root)) {
+        state.disabled = std::move(*disabled);
+    } else {
+        log(LogLevel::Error, "no device is disabled: {}", to_string(disabled.error()));
     }
     state.rules = state.make_rules(policy, loaded.fabric.value);
     outcome.revision = policy ? policy->revision : std::string{};

@@ -143,7 +143,9 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     if (!grant.leaf.empty()) {
         grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
     }
-    if (unenforced > 0) {
+    if (nic->disabled() && in_level == 0) {
+        grant.reason = fmt::format("{} is disabled (`rdma-qosctl disable`)", nic->key());
+    } else if (unenforced > 0) {
         grant.reason = fmt::format("{} of {} not enforced: {}", unenforced, counted(in_level, "queue pair"),
                                    first_reason);
     } else if (settings.mode == Mode::Monitor) {
@@ -292,11 +294,10 @@ Result<Member> Service::State::make_member(const Session& session, const QueuePa
     member.request = merged(session.request, request.path);
     const DeviceInfo& info = device.info();
     member.request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
-    if (const Member* present = device.book().find(request.ref.number)) {
-        const bool own = present->session == session.id;
-        return fail(own ? ErrorCode::BadQueuePair : ErrorCode::NotOwner,
-                    fmt::format("queue pair {} of {} is attached already{}", request.ref.number, device.key(),
-                                own ? "; detach it first to attach it anew" : " by another session"));
+    const Member* present = device.book().find(request.ref.number);
+    if (present != nullptr && present->session != session.id) {
+        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} is attached already by another session",
+                                                     request.ref.number, device.key()));
     }
     if (device.capabilities().scheduling && !device.capabilities().attachable.contains(request.ref.type)) {
         return fail(ErrorCode::Unsupported, fmt::format("{} cannot schedule queue pairs of type {}", device.key(),
@@ -322,10 +323,42 @@ void Service::attach(PeerId peer, SessionId session, std::vector<QueuePairReques
     state_->attach(**found, std::move(queue_pairs), std::move(done));
 }
 
+Result<std::pair<ManagedDevice*, Member>> Service::State::take(Session& session, QueuePairRequest& request,
+                                                               NamedQueuePairs& named) const
+{
+    const auto device = device_by_name(request.device);
+    if (!device) {
+        return fail(device.error());
+    }
+    if (const auto room = (*device)->has_room(); !room) {
+        return fail(room.error());
+    }
+    if (const auto settled = settle_file(session, (*device)->key(), request.ref); !settled) {
+        return fail(settled.error());
+    }
+    auto member = make_member(session, request, **device);
+    if (!member) {
+        return fail(member.error());
+    }
+    if (!named.emplace(*device, request.ref.number).second) {
+        return fail(ErrorCode::BadQueuePair,
+                    fmt::format("queue pair {} of {} is named twice", request.ref.number, (*device)->key()));
+    }
+    return std::pair(*device, std::move(*member));
+}
+
 void Service::State::attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                             Callback<std::vector<QueuePairResult>> done)
 {
-    const auto count = static_cast<std::uint32_t>(queue_pairs.size());
+    // Those that are attached already are counted already.
+    const auto is_known = [&](const QueuePairRequest& request) {
+        const auto device = device_by_name(request.device);
+        const auto numbers = device ? session.queue_pairs.find((*device)->key()) : session.queue_pairs.end();
+        return numbers != session.queue_pairs.end() && numbers->second.contains(request.ref.number);
+    };
+    std::vector<bool> known;
+    std::transform(queue_pairs.begin(), queue_pairs.end(), std::back_inserter(known), is_known);
+    const auto count = static_cast<std::uint32_t>(std::count(known.begin(), known.end(), false));
     if (const auto room = limits.add_queue_pairs(session.owner->uid, session.queue_pair_count(), count); !room) {
         done(fail(room.error()));
         return;
@@ -336,39 +369,21 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
     };
     std::map<ManagedDevice*, Batch> batches;
     auto results = std::make_shared<std::vector<QueuePairResult>>(queue_pairs.size());
+    NamedQueuePairs named;
     std::uint32_t refused = 0;
     for (std::size_t i = 0; i < queue_pairs.size(); ++i) {
-        QueuePairRequest& request = queue_pairs[i];
-        const auto refuse = [&](const Error& error) {
-            (*results)[i] = failed(request, error);
-            ++refused;
-        };
-        const auto device = device_by_name(request.device);
-        if (!device) {
-            refuse(device.error());
+        auto taken = take(session, queue_pairs[i], named);
+        if (!taken) {
+            (*results)[i] = failed(queue_pairs[i], taken.error());
+            refused += known[i] ? 0 : 1;
             continue;
         }
-        if (const auto room = (*device)->has_room(); !room) {
-            refuse(room.error());
-            continue;
-        }
-        if (const auto settled = settle_file(session, (*device)->key(), request.ref); !settled) {
-            refuse(settled.error());
-            continue;
-        }
-        auto member = make_member(session, request, **device);
-        if (!member) {
-            refuse(member.error());
-            continue;
-        }
-        if (!session.queue_pairs[(*device)->key()].insert(request.ref.number).second) {
-            refuse({ErrorCode::BadQueuePair, 0,
-                    fmt::format("queue pair {} of {} is named twice", request.ref.number, (*device)->key())});
-            continue;
-        }
-        (*results)[i] = failed(request, {ErrorCode::DeviceGone, 0, fmt::format("{} went away", (*device)->key())});
-        Batch& batch = batches[*device];
-        batch.members.push_back(std::move(*member));
+        auto& [device, member] = *taken;
+        const std::uint32_t number = member.ref.number;
+        session.queue_pairs[device->key()].insert(number);
+        (*results)[i] = failed(queue_pairs[i], {ErrorCode::DeviceGone, 0, fmt::format("{} went away", device->key())});
+        Batch& batch = batches[device];
+        batch.members.push_back(std::move(member));
         batch.places.push_back(i);
     }
     limits.remove_queue_pairs(session.owner->uid, refused);

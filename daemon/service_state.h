@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "daemon/device_switches.h"
 #include "daemon/file_closer.h"
 #include "daemon/limits.h"
 #include "daemon/managed_device.h"
@@ -93,6 +94,15 @@ struct Service::State : DeviceListener {
     // InvalidPolicy while there is none, Busy while shutting down.
     [[nodiscard]] Result<void> ready() const;
 
+    // service_devices.cpp
+    using SwitchResults = std::shared_ptr<std::vector<DeviceReconcile>>;
+    void switch_devices(const std::vector<ManagedDevice*>& which, bool off, SwitchResults results,
+                        Callback<std::vector<DeviceReconcile>> done);
+    // Drains, so many times if need be, and removes.
+    void let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results, const Completion& answer);
+    [[nodiscard]] std::string unknown_device(const std::string& name) const;
+    void refresh_all();
+
     // service_policy.cpp
     [[nodiscard]] Staged stage(Rules new_rules, const Settings& new_settings) const;
     void commit(Staged staged, const Settings& with, std::function<void()> done);
@@ -117,6 +127,9 @@ struct Service::State : DeviceListener {
     [[nodiscard]] static Result<void> settle_file(Session& session, const std::string& device, QueuePairRef& ref);
     [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
                                              const ManagedDevice& device) const;
+    using NamedQueuePairs = std::set<std::pair<ManagedDevice*, std::uint32_t>>;    // so far in one call
+    [[nodiscard]] Result<std::pair<ManagedDevice*, Member>> take(Session& session, QueuePairRequest& request,
+                                                                 NamedQueuePairs& named) const;
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
@@ -178,6 +191,10 @@ struct Service::State : DeviceListener {
     std::deque<PendingReload> reloads;    // the first is being served
     TimePoint reload_started{};
     std::shared_ptr<FileCloser> closer = std::make_shared<FileCloser>();
+    SwitchedOff disabled;
+    SwitchedOff released;
+    std::map<std::string, std::unique_ptr<Timer>> releasing;    // by key; the pause before the next attempt
+    std::function<void(Guid, std::uint32_t)> wanted_again;
     Worker reaper{"reaper", 64};
     Worker loader{"loader", 64};
     std::map<std::string, std::unique_ptr<ManagedDevice>> devices;    // by key

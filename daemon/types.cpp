@@ -37,6 +37,8 @@ std::string_view to_string(DeviceState state)
         return "degraded";
     case DeviceState::Monitor:
         return "monitor";
+    case DeviceState::Disabled:
+        return "disabled";
     case DeviceState::Gone:
         return "gone";
     }

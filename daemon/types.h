@@ -105,7 +105,7 @@ struct SessionInfo {
     std::vector<QueuePairResult> queue_pairs;    // attached ones
 };
 
-enum class DeviceState : std::uint8_t { Ready, Degraded, Monitor, Gone };
+enum class DeviceState : std::uint8_t { Ready, Degraded, Monitor, Disabled, Gone };
 [[nodiscard]] std::string_view to_string(DeviceState state);
 
 struct DeviceStatus {
@@ -179,6 +179,7 @@ struct DeviceDrift {
     std::vector<Drift> drifts;
 };
 
+// What a device was told, and what did not work.
 struct DeviceReconcile {
     std::string device;
     std::uint64_t operations = 0;

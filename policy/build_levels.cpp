@@ -143,8 +143,9 @@ PerQueuePair read_per_queue_pair(Context& context, const Field& field)
         const Node* rate = find_value(*field.value, "max-rate");
         const bool no_rate = rate == nullptr || (rate->is_scalar() && equals_ignoring_case(rate->text, "unlimited"));
         if (no_rate && mapping.has(key)) {
-            context.warning(*find_key(mapping.node(), key),
-                            fmt::format("`{}` has no effect without `max-rate` in `per-queue-pair`", key));
+            context.error(*find_key(mapping.node(), key),
+                          fmt::format("`{}` without `max-rate` in `per-queue-pair` limits nothing", key),
+                          "it says how a `max-rate` is kept: give one, or leave this out");
         }
     }
     return limits;

@@ -11,10 +11,14 @@ namespace rdmaqos {
 namespace {
 
 // Queue pair numbers are given again: the same number of another file or with another handle is another queue pair.
+bool is_same_object(const QueuePairRef& a, const QueuePairRef& b)
+{
+    return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number;
+}
+
 bool is_same(const QueuePairRef& a, const QueuePairRef& b)
 {
-    return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number &&
-           a.file == b.file;
+    return is_same_object(a, b) && a.file == b.file;
 }
 
 bool is_leaf(const Tree& tree, const ElementPath& path)
@@ -188,6 +192,17 @@ void Reconciler::State::want_placement(QueuePairId queue_pair, Placement placeme
     desired.queue_pairs.insert_or_assign(queue_pair, std::move(placement));
 }
 
+// Where something else is desired than is believed, it is written anyway, and what is believed is needed to know that.
+void Reconciler::State::doubt_placement(QueuePairId queue_pair, const Placement& placement)
+{
+    if (is_in_leaves(queue_pair, placement)) {
+        device.place(queue_pair, std::nullopt, std::nullopt);
+    }
+    if (placement_of(queue_pair).rate == placement.rate) {
+        device.set_rate(queue_pair, std::nullopt);
+    }
+}
+
 void Reconciler::State::want(const QueuePairUpdate& update, Pass& pass)
 {
     const QueuePairId queue_pair{update.ref.number};
@@ -198,11 +213,17 @@ void Reconciler::State::want(const QueuePairUpdate& update, Pass& pass)
             // Late news of a queue pair whose number has another owner by now.
             return;
         }
-        drop(queue_pair);
+        // Named again with another copy of its file, it may be what it was, and in its leaf.
+        if (!update.again || !is_same_object(known->second, update.ref)) {
+            drop(queue_pair);
+        }
     }
     if (!update.placement) {
         let_leave(queue_pair);
         return;
+    }
+    if (update.again && writing()) {
+        doubt_placement(queue_pair, *update.placement);
     }
     refusals.erase(queue_pair);
     refs.insert_or_assign(queue_pair, update.ref);

@@ -40,6 +40,9 @@ struct ReconcilerOptions {
 struct QueuePairUpdate {
     QueuePairRef ref;
     std::optional<Placement> placement;
+    // Its owner says that it may have lost its leaf or its rate (as it does in RESET): both are written once even if
+    // they are believed to be there. Nothing is written where nothing is desired nor believed.
+    bool again = false;
 };
 
 // Where a queue pair now really is.

@@ -246,6 +246,11 @@ void Reconciler::State::reconcile_named(Pass& pass)
     for (const auto& [queue_pair, error] : pass.touched) {
         named.push_back(queue_pair);
     }
+    // Entries of a pacing table that become free are there for those who have waited for them.
+    std::stable_partition(named.begin(), named.end(), [this](QueuePairId queue_pair) {
+        const auto found = desired.queue_pairs.find(queue_pair);
+        return found == desired.queue_pairs.end() || !found->second.rate;
+    });
     for (const auto queue_pair : named) {
         if (writer.gone()) {
             break;
@@ -371,7 +376,13 @@ void Reconciler::State::run(const SetQueuePairRate& set, Pass& pass)
         return;
     }
     pass.touched.try_emplace(set.queue_pair, std::nullopt);
-    if (const auto done = writer.set_rate(ref->second, set.rate); !done) {
+    auto done = writer.set_rate(ref->second, set.rate);
+    // A full pacing table may need the very entry that this queue pair gives up: the new one is taken first.
+    if (!done && done.error().code == ErrorCode::NoSpace && set.rate && placement_of(set.queue_pair).rate &&
+        writer.set_rate(ref->second, std::nullopt)) {
+        done = writer.set_rate(ref->second, set.rate);
+    }
+    if (!done) {
         note_queue_pair_failure(set.queue_pair, true, done.error().with_context("rate limit"), pass);
     }
 }

@@ -59,6 +59,8 @@ struct Reconciler::State {
     // Takes note of one update without touching the device.
     void want(const QueuePairUpdate& update, Pass& pass);
     void want_placement(QueuePairId queue_pair, Placement placement, Pass& pass);
+    // What is believed of a queue pair and is desired as well, so that it is written anew.
+    void doubt_placement(QueuePairId queue_pair, const Placement& placement);
     // After this the placements of `desired` are in leaves of its tree.
     void check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass) const;
     // The queue pair is not desired any longer.

@@ -41,6 +41,9 @@ public:
         match_elements();
         find_obsolete();
         compare_queue_pairs();
+        // What is lifted may free an entry of a pacing table for another.
+        std::stable_partition(changes_.rates.begin(), changes_.rates.end(),
+                              [](const SetQueuePairRate& set) { return !set.rate; });
         return std::move(changes_);
     }
 

@@ -91,6 +91,9 @@ struct WhyOptions {
 [[nodiscard]] Result<ExitStatus> reload(const Context& context);
 [[nodiscard]] Result<ExitStatus> reconcile(const Context& context, const std::string& device);
 [[nodiscard]] Result<ExitStatus> verify(const Context& context, const std::string& device);
+[[nodiscard]] Result<ExitStatus> disable(const Context& context, const std::string& device);
+[[nodiscard]] Result<ExitStatus> enable(const Context& context, const std::string& device);
+[[nodiscard]] Result<ExitStatus> release(const Context& context, const std::string& device);
 
 // request.cpp
 struct HoldOptions {

@@ -368,6 +368,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         outside += device.queue_pairs_outside;
         json["devices"].push_back(device_json(device));
     }
+    json["released-devices"] = manager.released_devices;
     json["sessions"] = world.sessions.size();
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
     json["statistics"] = to_json(manager.statistics);

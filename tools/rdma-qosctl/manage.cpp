@@ -26,6 +26,29 @@ Result<std::vector<bus::Dict>> call_on_device(const Context& context, const std:
     return call_manager<std::vector<bus::Dict>>(*client, method, {bus::Value(device)}, kDeviceTimeout);
 }
 
+ExitStatus status_of(const std::vector<ReconcileView>& results)
+{
+    const bool failed = std::any_of(results.begin(), results.end(),
+                                    [](const ReconcileView& result) { return !result.failures.empty(); });
+    return failed ? ExitStatus::Failed : ExitStatus::Ok;
+}
+
+// `done`: what has become of a device, "disabled".
+Result<ExitStatus> switch_devices(const Context& context, const std::string& method, const std::string& device,
+                                  std::string_view done)
+{
+    const auto reply = call_on_device(context, method, device);
+    if (!reply) {
+        return fail(reply.error());
+    }
+    std::vector<ReconcileView> results;
+    for (const auto& dict : *reply) {
+        results.push_back(to_reconcile(dict));
+    }
+    print(context.json ? to_text(reconciled_json(results)) : render_switched(results, done, context.colour));
+    return status_of(results);
+}
+
 }    // namespace
 
 Result<ExitStatus> reload(const Context& context)
@@ -67,9 +90,22 @@ Result<ExitStatus> reconcile(const Context& context, const std::string& device)
         results.push_back(to_reconcile(dict));
     }
     print(context.json ? to_text(reconciled_json(results)) : render_reconciled(results, context.colour));
-    const bool failed = std::any_of(results.begin(), results.end(),
-                                    [](const ReconcileView& result) { return !result.failures.empty(); });
-    return failed ? ExitStatus::Failed : ExitStatus::Ok;
+    return status_of(results);
+}
+
+Result<ExitStatus> disable(const Context& context, const std::string& device)
+{
+    return switch_devices(context, "Disable", device, "disabled");
+}
+
+Result<ExitStatus> enable(const Context& context, const std::string& device)
+{
+    return switch_devices(context, "Enable", device, "enabled");
+}
+
+Result<ExitStatus> release(const Context& context, const std::string& device)
+{
+    return switch_devices(context, "Release", device, "released");
 }
 
 Result<ExitStatus> verify(const Context& context, const std::string& device)

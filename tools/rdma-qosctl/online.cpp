@@ -157,6 +157,15 @@ std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key)
     return kbps ? std::optional(Bandwidth::from_kbps(*kbps)) : std::nullopt;
 }
 
+std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::string_view packet_key)
+{
+    const auto size = [&](std::string_view key) {
+        const auto bytes = find_number(dict, key);
+        return bytes ? bytes_to_string(*bytes) : std::string("device default");
+    };
+    return fmt::format("burst: {}, packet: {}", size(burst_key), size(packet_key));
+}
+
 ManagerView to_manager(const bus::Dict& properties)
 {
     ManagerView manager;
@@ -166,6 +175,7 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.policy_revision = text_of(properties, "PolicyRevision");
     manager.policy_sources = list_of(properties, "PolicySources");
     manager.last_reload_error = text_of(properties, "LastReloadError");
+    manager.released_devices = list_of(properties, "ReleasedDevices");
     manager.levels = dicts_of(properties, "Levels");
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
     return manager;

@@ -31,6 +31,9 @@ template <typename T>
 [[nodiscard]] bool flag_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key);
+// "burst: 64 KiB, packet: device default" of a queue pair's limit: an absent key is the device's own value.
+[[nodiscard]] std::string pacing_text(const bus::Dict& dict, std::string_view burst_key = "max-burst",
+                                      std::string_view packet_key = "typical-packet");
 [[nodiscard]] std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key);
 
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);

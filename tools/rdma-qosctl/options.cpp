@@ -284,6 +284,23 @@ void Parser::add_device_commands()
                 "  rdma-qosctl verify mlx5_0 || rdma-qosctl reconcile mlx5_0",
                 [options = options_](const Context& context) { return verify(context, options->device); })
         ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    add_command("disable",
+                "Take every queue pair out of the tree and the tree down, until `enable`; sessions stay",
+                "  rdma-qosctl disable                            all devices that are there\n"
+                "  rdma-qosctl disable mlx5_0",
+                [options = options_](const Context& context) { return disable(context, options->device); })
+        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    add_command("enable", "End `disable` and `release`: place everything again",
+                "  rdma-qosctl enable                             all devices\n"
+                "  rdma-qosctl enable mlx5_0",
+                [options = options_](const Context& context) { return enable(context, options->device); })
+        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    add_command("release", "Take everything off a device and close it, before work on its driver",
+                "  rdma-qosctl release mlx5_0 && modprobe -r mlx5_ib\n"
+                "  rdma-qosctl enable mlx5_0                      if it was not unplugged or its driver unloaded",
+                [options = options_](const Context& context) { return release(context, options->device); })
+        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address")
+        ->required();
 }
 
 void Parser::add_path_commands()

@@ -27,16 +27,22 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
         problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
     }
+    for (const auto& key : manager.released_devices) {
+        problems.push_back({false, fmt::format("{} is released: the daemon leaves it alone", key),
+                            fmt::format("`rdma-qosctl enable {}` takes it again", key)});
+    }
 }
 
 void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
 {
     const std::string key = device.key();
     if (device.state != "ready") {
-        const bool is_error = device.state != "monitor";
+        const bool is_disabled = device.state == "disabled";
+        const bool is_error = device.state != "monitor" && !is_disabled;
         problems.push_back(
             {is_error, fmt::format("{} is {}{}{}", key, device.state, device.reason.empty() ? "" : ": ", device.reason),
-             is_error ? fmt::format("`rdma-qosctl devices {}` shows the details", key) : ""});
+             is_disabled ? fmt::format("`rdma-qosctl enable {}` ends it", key)
+             : is_error  ? fmt::format("`rdma-qosctl devices {}` shows the details", key) : ""});
     }
     if (!device.link_up) {
         problems.push_back({false, fmt::format("{}: the link is down", key), "check the cable and the switch port"});

@@ -16,6 +16,15 @@ std::string rate_text(const bus::Dict& dict, std::string_view key)
     return rate ? to_string(*rate) : "";
 }
 
+// "5 Gbit/s; burst: device default, packet: 1024 B" of a queue pair's own limit; empty: it has none.
+std::string limit_text(const bus::Dict& dict, const std::string& prefix, std::string_view rate_key)
+{
+    const std::string rate = rate_text(dict, prefix + std::string(rate_key));
+    return rate.empty()
+               ? rate
+               : fmt::format("{}; {}", rate, pacing_text(dict, prefix + "max-burst", prefix + "typical-packet"));
+}
+
 std::string number_text(const bus::Dict& dict, std::string_view key)
 {
     const auto number = find_number(dict, key);
@@ -62,7 +71,7 @@ void add_queue_pairs(const std::vector<bus::Dict>& queue_pairs, const std::strin
 {
     for (const auto& queue_pair : queue_pairs) {
         table.add({session, text_of(queue_pair, "device"), number_text(queue_pair, "number"),
-                   text_of(queue_pair, "level"), text_of(queue_pair, "leaf"), rate_text(queue_pair, "rate"),
+                   text_of(queue_pair, "level"), text_of(queue_pair, "leaf"), limit_text(queue_pair, "", "rate"),
                    enforced_cell(queue_pair), text_of(queue_pair, "rule"), reason_text(queue_pair)});
     }
 }
@@ -222,7 +231,7 @@ std::string render_grant(const std::string& session, const bus::Dict& grant, Col
     fields.add("share", number_text(grant, "share"));
     fields.add("max-rate", rate_text(grant, "max-rate"));
     fields.add("max-rate now", rate_text(grant, "max-rate-now"));
-    fields.add("per queue pair", rate_text(grant, "per-queue-pair-max-rate"));
+    fields.add("per queue pair", limit_text(grant, "per-queue-pair-", "max-rate"));
     fields.add("message model", text_of(grant, "message-model"));
     fields.add("SL", number_text(grant, "sl"));
     fields.add("traffic class", number_text(grant, "traffic-class"));
@@ -251,6 +260,21 @@ std::string render_reconciled(const std::vector<ReconcileView>& results, Colour 
         text += fmt::format("{}: {}{}\n", printable(result.device), done,
                             result.failures.empty() ? ""
                                                     : fmt::format(", {}", counted(result.failures.size(), "failure")));
+        for (const auto& failure : result.failures) {
+            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
+        }
+    }
+    return text;
+}
+
+std::string render_switched(const std::vector<ReconcileView>& results, std::string_view done, Colour colour)
+{
+    if (results.empty()) {
+        return "no device: nothing to do\n";
+    }
+    std::string text;
+    for (const auto& result : results) {
+        text += fmt::format("{}: {}, {}\n", printable(result.device), done, counted(result.operations, "operation"));
         for (const auto& failure : result.failures) {
             text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
         }

@@ -19,6 +19,8 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour);
 [[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, Colour colour);
 [[nodiscard]] std::string render_reconciled(const std::vector<ReconcileView>& results, Colour colour);
+// `done`: what has become of each device, "disabled".
+[[nodiscard]] std::string render_switched(const std::vector<ReconcileView>& results, std::string_view done, Colour colour);
 [[nodiscard]] std::string render_drift(const std::vector<DriftView>& drifts, Colour colour);
 // One line, without a time: "drift repaired on mlx5_0/1: 2 elements".
 [[nodiscard]] std::string render_signal(const bus::Signal& signal);

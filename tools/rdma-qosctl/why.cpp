@@ -163,6 +163,8 @@ void judge_outside(const World& world, const SessionView& session, const std::st
         leaf.advice = "the process has to register again; restart it if it does not";
     } else if (world.manager.mode == "monitor") {
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
+    } else if (device != nullptr && device->state == "disabled") {
+        leaf.advice = fmt::format("`rdma-qosctl enable {}` places it again", leaf.device);
     } else if (level != nullptr && text_of(*level, "class").empty()) {
         leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
                                   "(`rdma-qosctl levels`)",
@@ -214,8 +216,8 @@ void judge(const World& world, WhyLeaf& leaf)
 {
     if (leaf.paced && is_less(*leaf.paced, leaf.own)) {
         leaf.narrowness = Narrowness::Paced;
-        leaf.verdict = fmt::format("paced: its {} may send {} together", counted(leaf.queue_pairs.size(), "queue pair"),
-                                   to_string(*leaf.paced));
+        leaf.verdict = fmt::format("paced: its {} may send {} together ({})",
+                                   counted(leaf.queue_pairs.size(), "queue pair"), to_string(*leaf.paced), leaf.pacing);
         leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
         leaf.own = *leaf.paced;
         return;
@@ -261,6 +263,8 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
         const auto rate = rate_of(*queue_pair, "rate");
         all_paced = all_paced && rate.has_value();
         paced_kbps += rate ? rate->kbps() : 0;
+        const std::string pacing = pacing_text(*queue_pair);
+        leaf.pacing = leaf.pacing.empty() || leaf.pacing == pacing ? pacing : "burst and packet: various";
     }
     const ElementPath path(group.leaf);
     if (tree != nullptr) {

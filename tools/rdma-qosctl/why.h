@@ -62,6 +62,7 @@ struct WhyLeaf {
     Bandwidth busy;
     Bandwidth own;
     std::optional<Bandwidth> paced;    // the sum of its queue pairs' own rates, if each has one
+    std::string pacing;                // "burst: ..., packet: ..." of them; "burst and packet: various"
     Narrowness narrowness = Narrowness::Nothing;
     std::string verdict;    // a sentence
     std::string advice;     // what to do

@@ -23,8 +23,8 @@ int on_check(sd_bus_message* message, void*, sd_bus_error*)
     if (sd_bus_message_read(message, "(sa{sv})s", &kind, 1, &key, "s", &name, &action) <= 0) {
         return -EINVAL;
     }
-    const bool understood =
-        std::string_view(kind) == "system-bus-name" && std::string_view(key) == "name" && *name == ':';
+    const bool understood = std::string_view(kind) == "system-bus-name" && std::string_view(key) == "name" &&
+                            *name == ':';
     const bool allowed = understood && std::string_view(action) == "org.rdmaqos1.reload";
     return sd_bus_reply_method_return(message, "(bba{ss})", allowed ? 1 : 0, understood ? 1 : 0, 0);
 }
@@ -91,9 +91,9 @@ protected:
                 }
                 auto client = daemon->by(by_bus);
                 const auto reply = client.call(names::kRoot, names::kManager, method, arguments);
-                const std::string text = reply ? "ok"
-                                               : std::string(dbus_name(reply.error().code)) + " " +
-                                                     reply.error().message;
+                const std::string text = reply
+                                             ? "ok"
+                                             : std::string(dbus_name(reply.error().code)) + " " + reply.error().message;
                 [[maybe_unused]] const auto written = write(writer.get(), text.data(), text.size());
             });
             child.wait(20s);
@@ -119,8 +119,13 @@ TEST_F(Authorize, RootManagesByEitherDoor)
 
 TEST_F(Authorize, OthersDoNotManageByTheDirectSocket)
 {
-    for (const auto& [method, arguments] : std::vector<std::pair<std::string, std::vector<bus::Value>>>{
-             {"Reload", {}}, {"Reconcile", {bus::Value("")}}, {"Verify", {bus::Value("")}}}) {
+    for (const auto& [method, arguments] :
+         std::vector<std::pair<std::string, std::vector<bus::Value>>>{{"Reload", {}},
+                                                                      {"Reconcile", {bus::Value("")}},
+                                                                      {"Verify", {bus::Value("")}},
+                                                                      {"Disable", {bus::Value("")}},
+                                                                      {"Enable", {bus::Value("")}},
+                                                                      {"Release", {bus::Value("mlx5_0")}}}) {
         const auto answer = as_nobody(false, method, arguments);
         EXPECT_TRUE(answer.starts_with("org.rdmaqos1.Error.AuthorizationRequired")) << method << ": " << answer;
         EXPECT_NE(answer.find("on the system bus polkit decides"), std::string::npos) << answer;

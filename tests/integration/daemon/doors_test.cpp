@@ -256,6 +256,17 @@ TEST_P(Doors, SetRateStaysWithinTheClass)
                                      {Value("mlx5_0"), Value(5U), Value(Dict())});
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, ErrorCode::InvalidArgument);
+    for (const std::uint64_t rate : {0U, 1'000'000U}) {
+        auto sized = request("max-burst", std::uint64_t{65536});
+        if (rate == 0) {
+            sized.set("rate", rate);
+        }
+        const auto refused = client.call(session->path, names::kSession, "SetRate",
+                                         {Value("mlx5_0"), Value(1U), Value(sized)});
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+        EXPECT_NE(refused.error().message.find("give a `rate` with them"), std::string::npos) << refused.error().message;
+    }
     const auto unknown = client.call(session->path, names::kSession, "SetRate",
                                      {Value("mlx5_0"), Value(99U), Value(request("rate", std::uint64_t{1'000'000}))});
     ASSERT_FALSE(unknown);

@@ -31,10 +31,10 @@ TEST(CommandLine, Version)
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
-    for (const char* command :
-         {"check", "plan", "simulate", "reload", "status", "tree", "levels", "devices", "sessions", "explain",
-          "show-config", "query-path", "reconcile", "verify", "request", "metrics", "monitor", "why",
-          "hardware-report"}) {
+    for (const char* command : {"check",   "plan",     "simulate", "reload",      "status",     "tree",      "levels",
+                                "devices", "sessions", "explain",  "show-config", "query-path", "reconcile", "verify",
+                                "disable", "enable",   "release",  "request",     "metrics",    "monitor",   "why",
+                                "hardware-report"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -64,6 +64,7 @@ TEST(CommandLine, Mistakes)
         {{"request", "--qps", "4000000000"}, "--qps", "request --help"},
         {{"request", "--qps", "x"}, "--qps", "request --help"},
         {{"simulate", "--laod", "rpc=inf"}, "--laod", "did you mean `--load`?"},
+        {{"release"}, "DEVICE", "release --help"},
         {{"request", "sleep", "1"}, "sleep", "put `--` before the command"},
     };
     for (const auto& [arguments, error, hint] : cases) {
@@ -130,7 +131,7 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
 TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
 {
     for (const char* command : {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify",
-                                "request", "metrics", "monitor", "hardware-report"}) {
+                                "disable", "enable", "request", "metrics", "monitor", "hardware-report"}) {
         const auto parsed = parse_command_line({"--root", "/nonexistent", command});
         const auto* invocation = std::get_if<Invocation>(&parsed);
         ASSERT_NE(invocation, nullptr) << command;

@@ -31,6 +31,8 @@ constexpr Case kCases[] = {
     {"no device", [](World& world) { world.devices.clear(); }, false, "there is no device"},
     {"degraded", [](World& world) { world.devices[1].state = "degraded"; }, true, "mlx5_1/1 is degraded"},
     {"gone", [](World& world) { world.devices[1].state = "gone"; }, true, "mlx5_1/1 is gone"},
+    {"disabled", [](World& world) { world.devices[1].state = "disabled"; }, false, "mlx5_1/1 is disabled"},
+    {"released", [](World& world) { world.manager.released_devices = {"mlx5_2/1"}; }, false, "mlx5_2/1 is released"},
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
     {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},

@@ -246,6 +246,32 @@ TEST(Render, Reconciled)
     EXPECT_EQ(render_reconciled({}, Colour::Off), "no device: nothing to do\n");
 }
 
+TEST(Render, APacedQueuePairShowsWhereItsBurstComesFrom)
+{
+    const std::uint64_t rate = 2'000'000;
+    const auto grant = [](std::vector<std::pair<std::string, bus::Value>> entries) {
+        bus::Dict dict;
+        for (auto& [key, value] : entries) {
+            dict.set(key, value);
+        }
+        return render_grant("3", dict, Colour::Off);
+    };
+    EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-max-burst", std::uint64_t{65536}}}),
+                testing::HasSubstr("per queue pair:  2 Gbit/s; burst: 64 KiB, packet: device default\n"));
+    EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-typical-packet", 1024U}}),
+                testing::HasSubstr("per queue pair:  2 Gbit/s; burst: device default, packet: 1 KiB\n"));
+    EXPECT_THAT(grant({}), testing::Not(testing::HasSubstr("device default")));
+}
+
+TEST(Render, Switched)
+{
+    expect_golden(
+        "ctl/switched.txt",
+        render_switched({{"mlx5_0/1", 0, {}}, {"mlx5_1/1", 2, {"destroy /x: holds queue pairs (tried 1 time)"}}},
+                        "disabled", Colour::Off));
+    EXPECT_EQ(render_switched({}, "disabled", Colour::Off), "no device: nothing to do\n");
+}
+
 TEST(Render, Drift)
 {
     expect_golden("ctl/drift.txt", render_drift({{"mlx5_0/1", "/bulk", "share", "30", "31"},

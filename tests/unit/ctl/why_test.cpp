@@ -172,6 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
                                 "level DEFAULT has no `schedule`"},
                     OutsideCase{"monitor", [](World& world, bus::Dict&) { world.manager.mode = "monitor"; },
                                 "`mode: enforce`"},
+                    OutsideCase{"disabled", [](World& world, bus::Dict&) { world.devices[0].state = "disabled"; },
+                                "`rdma-qosctl enable mlx5_0/1` places it again"},
                     OutsideCase{"detached", [](World& world, bus::Dict&) { world.sessions[0].state = "detached"; },
                                 "register again"},
                     OutsideCase{"no_attach", [](World& world, bus::Dict&) { world.devices[0].attach_mode = "none"; },

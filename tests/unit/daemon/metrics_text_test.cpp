@@ -44,6 +44,7 @@ DeviceMetrics busy_device()
     device.device = "mlx5_0/1";
     device.up = true;
     device.degraded = true;
+    device.disabled = true;
     device.findings = 1;
     device.link_up = true;
     device.link_speed = Bandwidth::from_gbps(100);

@@ -55,6 +55,33 @@ PlacementBook book_with(std::uint32_t leaves, ScheduleSpec spec)
     return book;
 }
 
+TEST(PlacementBook, AMemberThatIsAddedAgainKeepsItsOrderAndTheRateItAskedFor)
+{
+    auto book = book_with(8, one_class(FairBy::Process));
+    book.add(member(1, 100, FairBy::Process, QueuePairType::RawPacket));
+    book.add(member(2, 200, FairBy::Process));
+    const RateLimit slow{Bandwidth::from_mbps(100), {}, {}};
+    book.change(1, book.find(1)->membership, slow);
+    static_cast<void>(book.update());
+    const auto before = book.desired();
+
+    book.add(member(1, 100, FairBy::Process, QueuePairType::RawPacket));
+    const auto changes = book.update();
+    EXPECT_FALSE(changes.tree);
+    EXPECT_TRUE(changes.placements.empty());
+    EXPECT_EQ(book.desired(), before);
+    EXPECT_EQ(book.members_in_order(), (std::vector<std::uint32_t>{1, 2}));
+    EXPECT_EQ(book.placement(1).rate, slow);
+
+    auto reused = member(1, 300, FairBy::Process, QueuePairType::RawPacket);
+    reused.ref.handle = 7;
+    book.add(reused);
+    EXPECT_TRUE(book.update().tree) << "the leaf of the process it was of goes";
+    EXPECT_EQ(book.placement(1).requester, ElementPath("/rpc/pid:300"));
+    EXPECT_EQ(book.placement(1).rate, std::nullopt);
+    EXPECT_FALSE(book.compiled().tree.contains(ElementPath("/rpc/pid:100")));
+}
+
 TEST(PlacementBook, AClassWithoutFairnessIsOneLeaf)
 {
     auto book = book_with(8, one_class(FairBy::None));
@@ -139,7 +166,7 @@ TEST(PlacementBook, ARequestedRateLowersButNeverLifts)
     book.add(queue_pair);
     static_cast<void>(book.update());
     const ElementPath leaf("/rpc/qp:5");
-    ASSERT_TRUE(book.can_set_rate(5));
+    ASSERT_TRUE(book.can_set_rate(5, RateLimit{Bandwidth::from_gbps(1), {}, {}}));
     book.change(5, queue_pair.membership, RateLimit{Bandwidth::from_gbps(1), {}, {}});
     static_cast<void>(book.update());
     EXPECT_EQ(book.compiled().tree.at(leaf).attributes.max_rate, Bandwidth::from_gbps(1));
@@ -184,7 +211,7 @@ TEST(PlacementBook, ALevelWithoutScheduleLeavesItsQueuePairsAlone)
     book.add(outside);
     static_cast<void>(book.update());
     EXPECT_TRUE(book.placement(1).requester.empty());
-    EXPECT_FALSE(book.can_set_rate(1));
+    EXPECT_FALSE(book.can_set_rate(1, RateLimit{Bandwidth::from_gbps(1), {}, {}}));
 }
 
 TEST(PlacementBook, TheNarrowestCapIncludesTheLink)

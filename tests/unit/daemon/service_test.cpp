@@ -147,6 +147,73 @@ TEST_F(ServiceTest, AQueuePairBelongsToOneSession)
     EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 1U) << "the first session's is untouched";
 }
 
+TEST_F(ServiceTest, AttachedAgainItsPlaceAndRateAreWrittenOnceMore)
+{
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    auto raw = queue_pair("mlx5_0", 11);
+    raw.ref.type = QueuePairType::RawPacket;
+    const auto attach = [&](PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs) {
+        return answer<std::vector<QueuePairResult>>(
+            [&](auto done) { service->attach(peer, session, std::move(queue_pairs), std::move(done)); });
+    };
+    ASSERT_TRUE(attach(PeerId{1}, reply->session, {raw}));
+    ASSERT_TRUE(answer<void>([&](auto done) {
+        service->set_rate(PeerId{1}, reply->session, "mlx5_0", 11, RateLimit{Bandwidth::from_gbps(1), {}, {}},
+                          std::move(done));
+    }));
+    nic->clear_log();
+    const auto again = attach(PeerId{1}, reply->session, {raw});
+    ASSERT_TRUE(again);
+    EXPECT_FALSE(again->at(0).error);
+    EXPECT_TRUE(again->at(0).enforced) << again->at(0).reason;
+    EXPECT_EQ(again->at(0).leaf, "/bulk");
+    EXPECT_EQ(again->at(0).rate->rate, Bandwidth::from_gbps(1));
+    const auto lines = writes(*nic);
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_TRUE(lines[0].starts_with("attach queue pair 11: requester #")) << lines[0];
+    EXPECT_EQ(lines[1], "set-rate queue pair 11: 1 Gbit/s");
+    EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 2U);
+
+    const auto other = register_as(PeerId{2}, process(2), asking_for("bulk"));
+    ASSERT_TRUE(other);
+    EXPECT_EQ(attach(PeerId{2}, other->session, {raw})->at(0).error->code, ErrorCode::NotOwner);
+    const auto twice = attach(PeerId{1}, reply->session, {raw, raw});
+    EXPECT_FALSE(twice->at(0).error);
+    EXPECT_EQ(twice->at(1).error->code, ErrorCode::BadQueuePair);
+
+    // The number of a queue pair that its owner has destroyed, given to a new one.
+    raw.ref.handle = 99;
+    const auto reused = attach(PeerId{1}, reply->session, {raw});
+    EXPECT_TRUE(reused->at(0).enforced) << reused->at(0).reason;
+    EXPECT_EQ(reused->at(0).rate, std::nullopt);
+
+    // Refused like a fresh one, and then not the session's any longer.
+    nic->firmware().destroy_queue_pair(10);
+    nic->firmware().create_queue_pair(10, QueuePairType::Ud, QueuePairState::Rts, kNoContext);
+    EXPECT_EQ(attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 10)})->at(0).error->code,
+              ErrorCode::BadQueuePair);
+    EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 1U);
+    EXPECT_EQ(service->device("mlx5_0/1")->queue_pairs_inside, 1U);
+}
+
+TEST_F(ServiceTest, AttachedAgainItIsCountedOnce)
+{
+    settings("version: 1\nlimits: {queue-pairs-per-uid: 2}\n");
+    ASSERT_TRUE(reload().accepted);
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {1, 2}));
+    ASSERT_TRUE(reply);
+    for (int i = 0; i < 3; ++i) {
+        const auto again = answer<std::vector<QueuePairResult>>([&](auto done) {
+            service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 1), queue_pair("mlx5_0", 2)},
+                            std::move(done));
+        });
+        ASSERT_TRUE(again) << to_string(again.error());
+    }
+    service->peer_gone(PeerId{1});
+    EXPECT_TRUE(register_as(PeerId{2}, process(1), asking_for("bulk", "mlx5_0", {1, 2})));
+}
+
 TEST_F(ServiceTest, LimitsPerUserHold)
 {
     settings("version: 1\nlimits: {sessions-per-uid: 1, queue-pairs-per-uid: 2}\n");

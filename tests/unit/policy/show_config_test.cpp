@@ -322,7 +322,7 @@ private:
         add(keys, "message-model", pick({"default", "Low-Latency", "force-low-latency"}));
         add(keys, "pkey", pick({"[0x8001, 2-7]", "5"}));
         add(keys, "schedule", schedule());
-        add(keys, "per-queue-pair", pick({"{}", "{max-rate: 5Gbps}", "{max-burst: 64KiB}"}));
+        add(keys, "per-queue-pair", pick({"{}", "{max-rate: 5Gbps}", "{max-rate: 2Gbps, max-burst: 64KiB}"}));
         add(keys, "allow", pick({"{user: [alice, 7]}", "{group: hpc, unit: ['*.scope']}", "{cgroup: [/a b/*]}"}));
         return keys;
     }

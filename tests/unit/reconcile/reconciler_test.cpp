@@ -212,6 +212,28 @@ TEST(Reconciler, AFullPacingTableIsTriedAgain)
     EXPECT_EQ(retried.retry_after, std::nullopt);
 }
 
+TEST(Reconciler, AnEntryOfTheFullPacingTableIsPassedOnAtOnce)
+{
+    Rig rig(with_pacing());
+    const auto rate = [](std::uint64_t mbps) { return RateLimit{Bandwidth::from_mbps(mbps), {}, {}}; };
+    (void)rig.update(two_levels(), {put(1, "/sys", rate(1)), put(2, "/sys", rate(2))});
+    const auto own = rig.update({put(2, "/sys", rate(3))});
+    EXPECT_EQ(outcome_of(own, 2)->rate, rate(3)) << "the one that it gives up itself";
+    EXPECT_EQ(outcome_of(own, 2)->error, std::nullopt);
+    const auto passed = rig.update(std::vector{put(1, "/sys", rate(4)), put(2, "/sys")});
+    EXPECT_EQ(outcome_of(passed, 1)->rate, rate(4)) << "one that comes later in the same call";
+    EXPECT_EQ(passed.operations, 2U);
+    const auto gone = rig.update({put(0, "/sys", rate(5)), put(3, "/sys", rate(6)), take_out(1)});
+    EXPECT_EQ(outcome_of(gone, 3)->error, std::nullopt);
+    EXPECT_EQ(gone.retry_after, std::nullopt);
+    // All of a limit change to another one.
+    (void)rig.update({put(4, "/sys", rate(5))});
+    const auto both = rig.update(std::vector{put(0, "/sys", rate(7)), put(4, "/sys", rate(7))});
+    EXPECT_EQ(outcome_of(both, 4)->rate, rate(7));
+    EXPECT_EQ(outcome_of(rig.retry_after(both), 0)->rate, rate(7));
+    rig.expect_converged();
+}
+
 TEST(Reconciler, MonitorModeWritesNothing)
 {
     Rig rig;

@@ -1,0 +1,237 @@
+// ManagedDevice: what it says of itself and of its queue pairs. Everything here only reads.
+#include "daemon/managed_device.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "policy/lower.h"
+
+namespace rdmaqos {
+
+std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
+{
+    const Member* found = book_.find(number);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const Member& member = *found;
+    const Outcome& outcome = outcomes_.at(number);
+    QueuePairResult result;
+    result.device = key_;
+    result.number = number;
+    result.level = member.membership.level;
+    result.rule = member.membership.rule;
+    result.leaf = outcome.last.requester.text();
+    result.responder_leaf = outcome.last.responder.text();
+    result.owner_verified = outcome.owner_verified;
+    result.rate = outcome.last.rate;
+    result.reason = why_unenforced(member, outcome);
+    result.enforced = result.reason.empty();
+    if (result.enforced && book_.placement(number).requester.name() == "others") {
+        result.reason = fmt::format("no leaf of its own is left: {} share {}",
+                                    book_.principals_in_others(member.membership.class_path), result.leaf);
+    } else if (result.enforced) {
+        result.reason = book_.remark(number);
+    }
+    return result;
+}
+
+std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& outcome) const
+{
+    if (disabled_) {
+        return fmt::format("{} is disabled (`rdma-qosctl disable`){}", key_,
+                           outcome.last.error ? ", but not everything was taken back: " + outcome.last.error->message
+                                              : std::string());
+    }
+    const Placement& desired = book_.placement(member.ref.number);
+    if (outcome.last.error) {
+        return outcome.last.error->message;
+    }
+    if (!outcome.known) {
+        return "is being attached";
+    }
+    if (settings_.mode == Mode::Monitor) {
+        return "the daemon only watches (`mode: monitor`)";
+    }
+    if (member.membership.class_path.empty() && !desired.rate) {
+        return fmt::format("level {} has no `schedule`: queue pairs are left alone", member.membership.level);
+    }
+    if (!member.membership.class_path.empty() && desired.requester.empty()) {
+        return fmt::format("{} has no leaf for {}", key_, member.membership.class_path.text());
+    }
+    if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
+        return "is being moved";
+    }
+    return book_.shortfall(member.ref.number);
+}
+
+DeviceStatus ManagedDevice::status() const
+{
+    DeviceStatus status;
+    status.info = info_;
+    status.attach = attach_;
+    status.attributes = attributes_;
+    status.capabilities = capabilities_;
+    status.snapshot = snapshot_;
+    status.findings = book_.compiled().findings;
+    status.queue_depth = worker_->queued();
+    if (snapshot_) {
+        for (const auto& [path, count] : snapshot_->queue_pairs_in) {
+            status.queue_pairs_inside += count;
+        }
+    }
+    const auto members = static_cast<std::uint32_t>(book_.size());
+    status.queue_pairs_outside = members - std::min(members, status.queue_pairs_inside);
+    status.reason = reason_of(status);
+    if (gone_ || lost_) {
+        status.state = DeviceState::Gone;
+    } else if (disabled_) {
+        status.state = DeviceState::Disabled;
+    } else if (settings_.mode == Mode::Monitor) {
+        status.state = DeviceState::Monitor;
+    } else if (!status.reason.empty()) {
+        status.state = DeviceState::Degraded;
+    }
+    return status;
+}
+
+DeviceMetrics ManagedDevice::metrics(const Policy* policy) const
+{
+    const DeviceStatus now = status();
+    DeviceMetrics metrics;
+    metrics.device = key_;
+    metrics.up = now.state != DeviceState::Gone;
+    metrics.degraded = now.state == DeviceState::Degraded;
+    metrics.disabled = now.state == DeviceState::Disabled;
+    metrics.findings = now.findings.size();
+    metrics.link_up = now.info.link_up;
+    metrics.link_speed = now.info.link_speed;
+    metrics.queue_pairs_inside = now.queue_pairs_inside;
+    metrics.queue_pairs_outside = now.queue_pairs_outside;
+    metrics.elements_used = elements_used(now);
+    metrics.elements_free = elements_free(now);
+    metrics.leaves_used = leaves_used(now);
+    metrics.leaves_free = leaves_free(now);
+    metrics.passes = passes_;
+    metrics.queue_depth = now.queue_depth;
+    metrics.queue_limit = settings_.limits.device_queue;
+    if (snapshot_) {
+        metrics.leaves_draining = snapshot_->draining.size();
+        metrics.open_failures = snapshot_->failures.size() + snapshot_->unreachable.size();
+        metrics.counters = snapshot_->counters;
+        metrics.operations = snapshot_->operations;
+    }
+    if (policy != nullptr) {
+        for (const auto& level : policy->levels) {
+            metrics.levels.emplace(level.name, LevelMetrics{});
+        }
+        count_leaves(metrics, *policy);
+    }
+    count_members(metrics);
+    return metrics;
+}
+
+void ManagedDevice::count_members(DeviceMetrics& metrics) const
+{
+    std::vector<std::pair<LevelMetrics*, SessionId>> uses;
+    for (const auto& [number, outcome] : outcomes_) {
+        const Member* member = book_.find(number);
+        const Membership& membership = member->membership;
+        if (membership.class_path.empty() && !membership.per_queue_pair.max_rate && !member->requested_rate) {
+            ++metrics.queue_pairs_unscheduled;
+        } else if (why_unenforced(*member, outcome).empty()) {
+            ++metrics.queue_pairs_enforced;
+        } else {
+            ++metrics.queue_pairs_unenforced;
+        }
+        if (const auto level = metrics.levels.find(membership.level); level != metrics.levels.end()) {
+            ++level->second.queue_pairs;
+            uses.emplace_back(&level->second, member->session);
+        }
+    }
+    std::sort(uses.begin(), uses.end());
+    uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
+    for (const auto& [level, session] : uses) {
+        ++level->sessions;
+    }
+}
+
+// A leaf is of the level whose class it is or is in.
+void ManagedDevice::count_leaves(DeviceMetrics& metrics, const Policy& policy) const
+{
+    if (!snapshot_) {
+        return;
+    }
+    std::map<ElementPath, LevelMetrics*> level_of;
+    for (const auto& level : policy.levels) {
+        const auto leaves = book_.compiled().classes.find(class_path(policy, level));
+        if (level.schedule && leaves != book_.compiled().classes.end()) {
+            LevelMetrics& use = metrics.levels.at(level.name);
+            level_of.emplace(leaves->first, &use);
+            level_of.emplace(leaves->second.responder_leaf, &use);
+        }
+    }
+    level_of.erase(ElementPath());
+    for (const auto& [id, element] : snapshot_->actual.elements) {
+        if (element.kind != ElementKind::Leaf) {
+            continue;
+        }
+        for (ElementPath path = element.path; !path.empty(); path = path.parent()) {
+            if (const auto found = level_of.find(path); found != level_of.end()) {
+                ++found->second->leaves;
+                break;
+            }
+        }
+    }
+}
+
+DeviceReconcile ManagedDevice::to_result(const Report& report) const
+{
+    DeviceReconcile result{key_, report.operations, {}};
+    if (!report.snapshot) {
+        return result;
+    }
+    result.failures = report.snapshot->failures;
+    if (held_back()) {
+        for (const auto& path : report.snapshot->draining) {
+            result.failures.push_back(
+                {path, "destroy", {ErrorCode::Busy, 0, "it holds queue pairs that cannot be taken out"}, 1});
+        }
+    }
+    return result;
+}
+
+std::string ManagedDevice::reason_of(const DeviceStatus& status) const
+{
+    if (gone_) {
+        return "the device went away";
+    }
+    if (lost_) {
+        return "the device does not answer since a reset; its tree is built again when it comes back";
+    }
+    if (disabled_) {
+        return fmt::format("`rdma-qosctl disable`: no queue pair is in the tree; `rdma-qosctl enable {}` places them "
+                           "again",
+                           key_);
+    }
+    if (settings_.mode == Mode::Monitor) {
+        return "`mode: monitor` in rdma-qosd.yaml: nothing is written to the device";
+    }
+    if (snapshot_ && !snapshot_->failures.empty()) {
+        const ElementFailure& failure = snapshot_->failures.front();
+        return fmt::format("{} could not be written ({} {}: {}); it is tried again",
+                           counted(snapshot_->failures.size(), "element"), failure.operation, failure.path.text(),
+                           to_string(failure.error));
+    }
+    if (snapshot_ && !snapshot_->unreachable.empty()) {
+        const Unreachable& first = snapshot_->unreachable.front();
+        return fmt::format("{}: {}", first.path.text(), first.why);
+    }
+    const auto error = std::find_if(status.findings.begin(), status.findings.end(),
+                                    [](const Finding& finding) { return finding.is_error; });
+    return error == status.findings.end() ? std::string{} : to_string(*error);
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,268 @@
+// Service: devices that come, go, and are switched off and on by the administrator.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "daemon/service_state.h"
+#include "lib/base/log.h"
+#include "policy/lower.h"
+
+namespace rdmaqos {
+namespace {
+
+// A queue pair in the middle of its owner's own call can go a moment later.
+constexpr std::uint32_t kDrainAttempts = 20;
+constexpr auto kDrainPause = std::chrono::milliseconds(100);
+
+}    // namespace
+
+void Service::add_device(std::unique_ptr<Backend> backend)
+{
+    State& state = *state_;
+    auto device = std::make_unique<ManagedDevice>(std::move(backend), state.settings, state.executor, state.clock,
+                                                  state, state.reaper);
+    const std::string key = device->key();
+    const DeviceInfo& info = device->info();
+    if (!wanted(info.node_guid, info.port)) {
+        log(LogLevel::Info, {{"DEVICE", key}}, "{} is left alone: it was released; `rdma-qosctl enable {}` takes it",
+            key, key);
+        return;
+    }
+    log(LogLevel::Notice, {{"DEVICE", key}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
+        to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach.mode));
+    if (const auto off = state.disabled.find(id_of(info)); off != state.disabled.end()) {
+        off->second = names_of(info);
+        device->set_disabled(true, [](const DeviceReconcile&) {});
+        log(LogLevel::Notice, {{"DEVICE", key}}, "{} is disabled (`rdma-qosctl disable`)", key);
+    }
+    ManagedDevice& added = *device;
+    state.devices.insert_or_assign(key, std::move(device));
+    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
+    if (state.rules.policy) {
+        PlacementBook book = added.new_book();
+        book.set_spec(schedule_spec(*state.rules.policy, state.settings.leaf_reserve));
+        added.adopt(std::move(book), [] {});
+        for (const auto& finding : added.book().compiled().findings) {
+            log(finding.is_error ? LogLevel::Error : LogLevel::Warning, {{"DEVICE", key}}, "{}: {}", key,
+                to_string(finding));
+        }
+    }
+    state.refresh_all();
+    state.notify([&](ServiceObserver& observer) { observer.device_added(key); });
+}
+
+void Service::remove_device(const std::string& key)
+{
+    State& state = *state_;
+    const auto found = state.devices.find(key);
+    if (found == state.devices.end()) {
+        return;
+    }
+    std::set<SessionId> affected;
+    for (const std::uint32_t number : found->second->book().members_in_order()) {
+        affected.insert(found->second->book().find(number)->session);
+    }
+    log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
+    // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
+    const std::unique_ptr<ManagedDevice> gone = std::move(found->second);
+    state.devices.erase(found);
+    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
+    state.device_was_reset(key, {affected.begin(), affected.end()});
+    state.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
+}
+
+void Service::State::refresh_all()
+{
+    for (auto& [id, session] : sessions) {
+        refresh(session);
+    }
+}
+
+void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bool off, SwitchResults results,
+                                    Callback<std::vector<DeviceReconcile>> done)
+{
+    auto kept = std::make_shared<Result<void>>();
+    Completion answer = completion([this, results, kept, done = std::move(done)] {
+        refresh_all();
+        if (*kept) {
+            done(std::move(*results));
+        } else {
+            done(fail(kept->error().with_context("it is done, but cannot be kept over a restart")));
+        }
+    });
+    for (ManagedDevice* device : which) {
+        log(LogLevel::Notice, {{"DEVICE", device->key()}}, "{}: {}", device->key(), off ? "disabled" : "enabled");
+        device->set_disabled(off, [results, answer](DeviceReconcile result) { results->push_back(std::move(result)); });
+    }
+    loader.submit_always(
+        [root = options.root, list = disabled, kept, answer = std::move(answer), &loop = executor]() mutable {
+            *kept = save_disabled(root, list);
+            loop.post([answer = std::move(answer)]() mutable { answer.reset(); });
+        });
+}
+
+void Service::disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    State& state = *state_;
+    const auto found = state.devices_by_name(device);
+    if (!found) {
+        done(fail(found.error()));
+        return;
+    }
+    for (const ManagedDevice* each : *found) {
+        state.disabled[id_of(each->info())] = names_of(each->info());
+    }
+    state.switch_devices(*found, true, std::make_shared<std::vector<DeviceReconcile>>(), std::move(done));
+}
+
+void Service::enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    State& state = *state_;
+    const auto present = state.devices_by_name(device);
+    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    std::vector<ManagedDevice*> off;
+    for (ManagedDevice* each : present ? *present : std::vector<ManagedDevice*>{}) {
+        state.disabled.erase(id_of(each->info()));
+        if (each->disabled()) {
+            off.push_back(each);
+        } else {
+            results->push_back({each->key(), 0, {}});
+        }
+    }
+    std::vector<DeviceId> again;
+    for (SwitchedOff* list : {&state.released, &state.disabled}) {
+        std::erase_if(*list, [&](const auto& entry) {
+            const bool meant = device.empty() || has_name(entry.second, device);
+            if (meant && list == &state.released) {
+                again.push_back(entry.first);
+            }
+            if (meant &&
+                std::ranges::find(*results, key_of(entry.second), &DeviceReconcile::device) == results->end()) {
+                results->push_back({key_of(entry.second), 0, {}});
+            }
+            return meant;
+        });
+    }
+    if (off.empty() && results->empty() && !device.empty()) {
+        done(fail(ErrorCode::UnknownDevice, state.unknown_device(device)));
+        return;
+    }
+    state.switch_devices(off, false, results, std::move(done));
+    if (!again.empty()) {
+        state.notify([](ServiceObserver& observer) { observer.released_changed(); });
+    }
+    for (const auto& id : again) {
+        if (state.wanted_again) {
+            state.wanted_again(id.node_guid, id.port);
+        }
+    }
+}
+
+// All names, those of devices that are switched off and not there included.
+std::string Service::State::unknown_device(const std::string& name) const
+{
+    std::string known;
+    const auto add = [&](const std::string& key, std::string_view remark) {
+        known += fmt::format("{}{}{}", known.empty() ? "" : ", ", key, remark);
+    };
+    for (const auto& [key, device] : devices) {
+        add(key, "");
+    }
+    for (const auto& [id, names] : released) {
+        add(key_of(names), " (released)");
+    }
+    for (const auto& [id, names] : disabled) {
+        if (!devices.contains(key_of(names)) && !released.contains(id)) {
+            add(key_of(names), " (disabled, not present)");
+        }
+    }
+    return known.empty() ? fmt::format("there is no device `{}`: no RDMA device is present", name)
+                         : fmt::format("there is no device `{}`; there are {}", name, known);
+}
+
+void Service::release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    State& state = *state_;
+    if (device.empty()) {
+        done(fail(ErrorCode::InvalidArgument, "`device` is missing: which one is to be released?"));
+        return;
+    }
+    const auto found = state.devices_by_name(device);
+    if (!found) {
+        done(fail(found.error()));
+        return;
+    }
+    for (const ManagedDevice* each : *found) {
+        if (state.releasing.contains(each->key())) {
+            done(fail(ErrorCode::Busy, fmt::format("{} is being released", each->key())));
+            return;
+        }
+    }
+    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    const Completion answer = state.completion([results, done = std::move(done)] { done(std::move(*results)); });
+    for (const ManagedDevice* each : *found) {
+        log(LogLevel::Notice, {{"DEVICE", each->key()}}, "{}: released (`rdma-qosctl release`)", each->key());
+        state.released[id_of(each->info())] = names_of(each->info());
+        state.releasing[each->key()] = nullptr;
+        state.let_go(each->key(), kDrainAttempts, results, answer);
+    }
+}
+
+void Service::State::let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results,
+                            const Completion& answer)
+{
+    const auto found = devices.find(key);
+    if (found == devices.end()) {
+        releasing.erase(key);
+        return;
+    }
+    found->second->drain([this, key, attempts, results, answer](DeviceReconcile result) {
+        const auto status = devices.at(key)->status();
+        const bool empty = !status.snapshot || status.snapshot->actual.elements.empty();
+        if (!empty && attempts > 1 && status.state != DeviceState::Gone) {
+            releasing[key] = executor.after(
+                kDrainPause, [this, key, attempts, results, answer] { let_go(key, attempts - 1, results, answer); });
+            return;
+        }
+        for (const auto& failure : result.failures) {
+            log(LogLevel::Warning, {{"DEVICE", key}}, "{} is let go of, but {} is left on it: {}", key,
+                failure.path.text(), failure.error.message);
+        }
+        results->push_back(std::move(result));
+        service.remove_device(key);
+        notify([](ServiceObserver& observer) { observer.released_changed(); });
+        // Behind the end of the device's worker, which closes its files.
+        reaper.submit_always([answer = answer, &loop = executor]() mutable {
+            loop.post([answer = std::move(answer)]() mutable { answer.reset(); });
+        });
+        releasing.erase(key);
+    });
+}
+
+bool Service::wanted(Guid node_guid, std::uint32_t port) const
+{
+    return !state_->released.contains({node_guid, port});
+}
+
+void Service::device_vanished(Guid node_guid, std::uint32_t port)
+{
+    if (state_->released.erase({node_guid, port}) > 0) {
+        state_->notify([](ServiceObserver& observer) { observer.released_changed(); });
+    }
+}
+
+void Service::on_wanted_again(std::function<void(Guid, std::uint32_t)> look)
+{
+    state_->wanted_again = std::move(look);
+}
+
+std::vector<std::string> Service::released_devices() const
+{
+    std::vector<std::string> keys;
+    for (const auto& [id, names] : state_->released) {
+        keys.push_back(key_of(names));
+    }
+    return keys;
+}
+
+}    // namespace rdmaqos

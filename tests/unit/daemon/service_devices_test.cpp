@@ -1,0 +1,285 @@
+// Devices that the administrator switches off, on, and lets go of.
+#include <gmock/gmock.h>
+
+#include "tests/support/service_fixture.h"
+
+namespace rdmaqos {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kPolicy = R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - name: rpc
+    schedule: {share: 60, max-rate: 40Gbps, fair-by: process}
+  - name: bulk
+    schedule: {share: 30}
+    per-queue-pair: {max-rate: 5Gbps}
+)";
+
+class ServiceDevices : public test::ServiceFixture {
+protected:
+    using Results = std::vector<DeviceReconcile>;
+
+    void SetUp() override
+    {
+        policy(kPolicy);
+        start();
+        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        nic = &add_device("mlx5_0");
+    }
+    Result<Results> disable(const std::string& device)
+    {
+        return answer<Results>([&](auto done) { service->disable(device, std::move(done)); });
+    }
+    Result<Results> enable(const std::string& device)
+    {
+        return answer<Results>([&](auto done) { service->enable(device, std::move(done)); });
+    }
+    Result<Results> release(const std::string& device)
+    {
+        return answer<Results>([&](auto done) { service->release_device(device, std::move(done)); });
+    }
+    QueuePairResult attach(const RegisterReply& to, std::uint32_t number, QueuePairType type = QueuePairType::Rc)
+    {
+        auto request = queue_pair("mlx5_0", number);
+        request.ref.type = type;
+        const auto results = answer<std::vector<QueuePairResult>>(
+            [&](auto done) { service->attach(PeerId{1}, to.session, {request}, std::move(done)); });
+        EXPECT_TRUE(results);
+        return results ? results->at(0) : QueuePairResult{};
+    }
+    DeviceStatus status() { return *service->device("mlx5_0/1"); }
+
+    ModelBackend* nic = nullptr;
+};
+
+TEST_F(ServiceDevices, DisabledEverythingIsOutAndSessionsSaySo)
+{
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11}));
+    ASSERT_TRUE(reply);
+    attach(*reply, 12, QueuePairType::RawPacket);
+    const auto results = disable("mlx5_0");
+    ASSERT_TRUE(results) << to_string(results.error());
+    ASSERT_EQ(results->size(), 1U);
+    EXPECT_EQ(results->at(0).device, "mlx5_0/1");
+    EXPECT_TRUE(results->at(0).failures.empty());
+    EXPECT_GT(results->at(0).operations, 3U);
+    EXPECT_TRUE(nic->firmware().elements().empty());
+    for (const auto& queue_pair : nic->firmware().queue_pairs()) {
+        EXPECT_EQ(queue_pair.requester, kNoObject);
+        EXPECT_FALSE(queue_pair.rate);
+    }
+
+    EXPECT_EQ(status().state, DeviceState::Disabled);
+    EXPECT_THAT(status().reason, HasSubstr("rdma-qosctl enable mlx5_0/1"));
+    const auto info = *service->session(reply->session);
+    EXPECT_EQ(info.state, SessionState::Active);
+    EXPECT_FALSE(info.grant.enforced);
+    EXPECT_THAT(info.grant.reason, HasSubstr("rdma-qosctl disable"));
+    ASSERT_EQ(info.queue_pairs.size(), 3U);
+    for (const auto& result : info.queue_pairs) {
+        EXPECT_FALSE(result.enforced);
+        EXPECT_EQ(result.leaf, "");
+        EXPECT_EQ(result.reason, "mlx5_0/1 is disabled (`rdma-qosctl disable`)");
+    }
+}
+
+TEST_F(ServiceDevices, WhatComesWhileDisabledIsTakenButNotPlaced)
+{
+    ASSERT_TRUE(disable(""));
+    nic->clear_log();
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    EXPECT_FALSE(reply->queue_pairs[0].error);
+    EXPECT_FALSE(reply->queue_pairs[0].enforced);
+    EXPECT_THAT(reply->grant.reason, HasSubstr("rdma-qosctl disable"));
+    EXPECT_TRUE(
+        answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); }));
+    attach(*reply, 11);
+    policy(std::string(kPolicy) + "  - {name: new, schedule: {share: 5}}\n");
+    ASSERT_TRUE(reload().accepted);
+    nic->set_link(Bandwidth::from_gbps(200));
+    loop.advance(service->settings().drift_interval);
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->reconcile("", std::move(done)); }));
+    settle();
+    EXPECT_EQ(writes(*nic), std::vector<std::string>{});
+
+    const auto enabled = enable("mlx5_0/1");
+    ASSERT_TRUE(enabled);
+    EXPECT_GT(enabled->at(0).operations, 0U);
+    EXPECT_EQ(status().state, DeviceState::Ready) << status().reason;
+    const auto info = *service->session(reply->session);
+    EXPECT_TRUE(info.grant.enforced) << info.grant.reason;
+    ASSERT_EQ(info.queue_pairs.size(), 1U);
+    EXPECT_EQ(info.queue_pairs[0].leaf, "/rpc/pid:4711");
+}
+
+TEST_F(ServiceDevices, EnableGivesBackPlacesAndRates)
+{
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    attach(*reply, 11, QueuePairType::RawPacket);
+    const auto before = service->session(reply->session)->queue_pairs;
+    ASSERT_TRUE(disable("mlx5_0"));
+    ASSERT_TRUE(enable(""));
+    const auto after = service->session(reply->session)->queue_pairs;
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        EXPECT_TRUE(after[i].enforced) << after[i].reason;
+        EXPECT_EQ(after[i].leaf, before[i].leaf);
+        EXPECT_EQ(after[i].rate, before[i].rate);
+    }
+    EXPECT_EQ(after.back().rate->rate, Bandwidth::from_gbps(5));
+    nic->clear_log();
+    ASSERT_TRUE(enable("mlx5_0"));
+    EXPECT_EQ(writes(*nic), std::vector<std::string>{}) << "it was enabled already";
+}
+
+TEST_F(ServiceDevices, LastsOverReplugAndRestartByNodeGuid)
+{
+    ASSERT_TRUE(disable("mlx5_0"));
+    service->remove_device("mlx5_0/1");
+    devices = 0;    // the same node GUID, another name
+    auto& back = add_device("mlx5_7");
+    EXPECT_EQ(service->device("mlx5_7/1")->state, DeviceState::Disabled);
+    EXPECT_TRUE(back.firmware().elements().empty());
+    EXPECT_EQ(service->device(add_device("mlx5_8").info().key())->state, DeviceState::Ready);
+
+    service.reset();
+    start();
+    devices = 0;
+    auto& again = add_device("mlx5_0");
+    EXPECT_EQ(status().state, DeviceState::Disabled);
+    EXPECT_TRUE(again.firmware().elements().empty());
+    ASSERT_TRUE(enable("mlx5_0"));
+    EXPECT_FALSE(again.firmware().elements().empty());
+
+    service.reset();
+    start();
+    devices = 0;
+    EXPECT_FALSE(add_device("mlx5_0").firmware().elements().empty());
+}
+
+TEST_F(ServiceDevices, OneThatIsNotThereIsEnabledByTheNameItHad)
+{
+    ASSERT_TRUE(disable("mlx5_0"));
+    service->remove_device("mlx5_0/1");
+    const auto unknown = enable("mlx5_1");
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, ErrorCode::UnknownDevice);
+    EXPECT_THAT(unknown.error().message, HasSubstr("mlx5_0/1 (disabled, not present)"));
+    ASSERT_TRUE(enable("mlx5_0"));
+    devices = 0;
+    EXPECT_FALSE(add_device("mlx5_0").firmware().elements().empty());
+}
+
+TEST_F(ServiceDevices, AnUnknownNameIsAnsweredWithThoseThereAre)
+{
+    add_device("mlx5_1");
+    for (const auto& result : {disable("mlx5_9"), enable("mlx5_9"), release("mlx5_9")}) {
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code, ErrorCode::UnknownDevice);
+        EXPECT_THAT(result.error().message, HasSubstr("mlx5_0/1, mlx5_1/1"));
+    }
+    EXPECT_EQ(release("").error().code, ErrorCode::InvalidArgument);
+    EXPECT_FALSE(nic->firmware().elements().empty());
+}
+
+TEST_F(ServiceDevices, AQueuePairThatCannotBeTakenOutIsToldAndTriedAgain)
+{
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    nic->firmware().faults().busy(CommandKind::Attach, 100);
+    const auto results = disable("mlx5_0");
+    ASSERT_TRUE(results);
+    ASSERT_FALSE(results->at(0).failures.empty());
+    EXPECT_EQ(results->at(0).failures[0].path.text(), "/bulk/qp:10");
+    EXPECT_THAT(service->session(reply->session)->queue_pairs[0].reason, HasSubstr("not everything was taken back"));
+    nic->firmware().faults().clear();
+    loop.advance(std::chrono::minutes(1));
+    ASSERT_TRUE(loop.run_until([&] { return status().snapshot->actual.elements.empty(); }));
+    EXPECT_EQ(service->session(reply->session)->queue_pairs[0].leaf, "");
+}
+
+TEST_F(ServiceDevices, DisableTakesBackWhatWasWrittenBeforeMonitorMode)
+{
+    settings("version: 1\nmode: monitor\n");
+    ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("bulk", "mlx5_0", {10})));
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_FALSE(nic->firmware().elements().empty());
+    ASSERT_TRUE(disable("mlx5_0"));
+    EXPECT_TRUE(nic->firmware().elements().empty());
+    ASSERT_TRUE(enable("mlx5_0"));
+    EXPECT_TRUE(nic->firmware().elements().empty());
+    EXPECT_EQ(status().state, DeviceState::Monitor);
+}
+
+TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
+{
+    auto keeper = std::make_shared<Firmware>(default_capabilities());
+    DeviceInfo info;
+    info.name = "mlx5_5";
+    info.node_guid = Guid{0x55};
+    info.link_speed = Bandwidth::from_gbps(100);
+    const auto plug = [&] {
+        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities(), keeper));
+        settle();
+    };
+    plug();
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_5", {10}));
+    ASSERT_TRUE(reply);
+    ASSERT_FALSE(keeper->elements().empty());
+    std::vector<std::uint64_t> looked;
+    service->on_wanted_again([&](Guid guid, std::uint32_t) { looked.push_back(guid.value); });
+
+    const auto released = release("mlx5_5");
+    ASSERT_TRUE(released) << to_string(released.error());
+    EXPECT_TRUE(released->at(0).failures.empty());
+    EXPECT_TRUE(keeper->elements().empty());
+    EXPECT_EQ(keeper.use_count(), 1) << "its backend is gone when the call is answered";
+    EXPECT_EQ(service->device("mlx5_5/1"), std::nullopt);
+    EXPECT_EQ(service->released_devices(), std::vector<std::string>{"mlx5_5/1"});
+    EXPECT_EQ(service->session(reply->session)->state, SessionState::Detached);
+    EXPECT_FALSE(service->wanted(info.node_guid, 1));
+    EXPECT_TRUE(service->wanted(info.node_guid, 2));
+    plug();
+    EXPECT_EQ(service->device("mlx5_5/1"), std::nullopt) << "it is not taken";
+    EXPECT_THAT(disable("mlx5_5").error().message, HasSubstr("mlx5_5/1 (released)"));
+
+    EXPECT_TRUE(looked.empty());
+    ASSERT_TRUE(enable("mlx5_5"));
+    EXPECT_EQ(looked, std::vector<std::uint64_t>{0x55});
+    EXPECT_TRUE(service->released_devices().empty());
+    plug();
+    EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready);
+
+    ASSERT_TRUE(release("mlx5_5"));
+    service->device_vanished(info.node_guid, 1);
+    plug();
+    EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready) << "it was away and has come back";
+}
+
+TEST_F(ServiceDevices, ReleaseWaitsForAQueuePairThatIsBusyAndNothingIsPlacedMeanwhile)
+{
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    nic->firmware().faults().busy(CommandKind::Attach, 6);
+    std::optional<Result<Results>> got;
+    service->release_device("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    EXPECT_EQ(release("mlx5_0").error().code, ErrorCode::Busy);
+    settle();
+    ASSERT_FALSE(got);
+    ASSERT_EQ(attach(*reply, 11).error->code, ErrorCode::Busy);
+    ASSERT_TRUE(reload().accepted);
+    service->peer_gone(PeerId{1});
+    settle();
+    loop.advance(std::chrono::milliseconds(100));
+    ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
+    ASSERT_TRUE(*got);
+    EXPECT_TRUE((*got)->at(0).failures.empty());
+}
+
+}    // namespace
+}    // namespace rdmaqos

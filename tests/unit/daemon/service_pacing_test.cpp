@@ -1,0 +1,166 @@
+// Rates of queue pairs: the device's range and table, and that a change touches only whom it concerns.
+#include <gmock/gmock.h>
+
+#include "tests/support/service_fixture.h"
+
+namespace rdmaqos {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr const char* kPolicy = R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: bulk, schedule: {share: 30}, per-queue-pair: {max-rate: 5Gbps}}
+  - {name: slow, schedule: {share: 10}, per-queue-pair: {max-rate: 1Gbps, max-burst: 64KiB, typical-packet: 1024}}
+)";
+
+Capabilities pacing_all(std::uint32_t table_size)
+{
+    Capabilities capabilities = default_capabilities();
+    capabilities.pacing.supported_types = capabilities.attachable;
+    capabilities.pacing.table_size = table_size;
+    return capabilities;
+}
+
+class ServicePacing : public test::ServiceFixture {
+protected:
+    void begin(const Capabilities& capabilities)
+    {
+        policy(kPolicy);
+        start();
+        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        nic = &add_device("mlx5_0", capabilities);
+    }
+    SessionId session(const std::string& level, const std::vector<std::uint32_t>& numbers, std::uint64_t peer = 1)
+    {
+        const auto reply = register_as(PeerId{peer}, process(static_cast<pid_t>(peer)),
+                                       asking_for(level, "mlx5_0", numbers));
+        EXPECT_TRUE(reply);
+        return reply ? reply->session : SessionId{};
+    }
+    Result<void> set_rate(SessionId id, std::uint32_t number, std::optional<RateLimit> rate, std::uint64_t peer = 1)
+    {
+        return answer<void>(
+            [&](auto done) { service->set_rate(PeerId{peer}, id, "mlx5_0", number, rate, std::move(done)); });
+    }
+    static RateLimit mbps(std::uint64_t rate) { return {Bandwidth::from_mbps(rate), {}, {}}; }
+    QueuePairResult result(SessionId id, std::uint32_t number)
+    {
+        const SessionInfo info = *service->session(id);
+        for (const auto& one : info.queue_pairs) {
+            if (one.number == number) {
+                return one;
+            }
+        }
+        ADD_FAILURE() << "no queue pair " << number;
+        return {};
+    }
+
+    ModelBackend* nic = nullptr;
+};
+
+TEST_F(ServicePacing, SetRateTouchesThatQueuePairOnly)
+{
+    begin(pacing_all(127));
+    const auto id = session("bulk", {10, 11, 12});
+    nic->clear_log();
+    ASSERT_TRUE(set_rate(id, 11, RateLimit{Bandwidth::from_kbps(1'999'999), {}, {}}));
+    EXPECT_THAT(writes(*nic), ElementsAre("set-rate queue pair 11: 1.999 Gbit/s"));
+    EXPECT_EQ(result(id, 11).rate->rate, Bandwidth::from_mbps(1999));
+    EXPECT_TRUE(result(id, 11).enforced);
+    nic->clear_log();
+    ASSERT_TRUE(set_rate(id, 11, std::nullopt));
+    EXPECT_THAT(writes(*nic), ElementsAre("set-rate queue pair 11: 5 Gbit/s"));
+}
+
+TEST_F(ServicePacing, APolicyChangeTouchesQueuePairsOfItsLevelOnly)
+{
+    begin(pacing_all(127));
+    session("bulk", {10, 11});
+    session("slow", {20}, 2);
+    nic->clear_log();
+    std::string text = kPolicy;
+    text.replace(text.find("5Gbps"), 5, "4Gbps");
+    policy(text);
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_THAT(writes(*nic),
+                UnorderedElementsAre("set-rate queue pair 10: 4 Gbit/s", "set-rate queue pair 11: 4 Gbit/s"));
+    nic->clear_log();
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_THAT(writes(*nic), IsEmpty());
+}
+
+TEST_F(ServicePacing, BeyondTheTableLimitsWaitForAFreeEntry)
+{
+    begin(pacing_all(2));
+    const auto id = session("bulk", {10, 11, 12});
+    const auto other = session("slow", {20}, 2);
+    EXPECT_TRUE(result(other, 20).enforced) << result(other, 20).reason;
+    nic->clear_log();
+    const auto refused = set_rate(id, 11, mbps(100));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::NoSpace);
+    for (const char* part :
+         {"all 2 entries of the device's pacing table", "use fewer different rates", "when one is free"}) {
+        EXPECT_THAT(refused.error().message, HasSubstr(part));
+    }
+    EXPECT_THAT(writes(*nic), ElementsAre("set-rate queue pair 11: unlimited")) << "nothing the device would refuse";
+    EXPECT_FALSE(result(id, 11).enforced);
+    EXPECT_THAT(result(id, 11).reason, HasSubstr("the limit of 100 Mbit/s per queue pair is not enforced"));
+    EXPECT_TRUE(set_rate(id, 12, mbps(5000))) << "the class's own limit has an entry already";
+
+    nic->clear_log();
+    service->peer_gone(PeerId{2});
+    settle();
+    EXPECT_TRUE(result(id, 11).enforced) << result(id, 11).reason;
+    EXPECT_EQ(result(id, 11).rate, mbps(100));
+
+    // Who waits keeps waiting over a reload, and who has an entry keeps it.
+    EXPECT_FALSE(set_rate(id, 10, mbps(200)));
+    nic->clear_log();
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_THAT(writes(*nic), IsEmpty());
+    EXPECT_TRUE(result(id, 11).enforced);
+    EXPECT_FALSE(result(id, 10).enforced);
+}
+
+TEST_F(ServicePacing, WithinTheRange)
+{
+    Capabilities capabilities = pacing_all(127);
+    capabilities.pacing.min_rate = Bandwidth::from_gbps(2);
+    capabilities.pacing.max_rate = Bandwidth::from_gbps(4);
+    begin(capabilities);
+    const auto fast = session("bulk", {10});
+    EXPECT_TRUE(result(fast, 10).enforced);
+    EXPECT_EQ(result(fast, 10).rate->rate, Bandwidth::from_gbps(4));
+    EXPECT_EQ(result(fast, 10).reason, "4 Gbit/s is the most the device can pace; 5 Gbit/s was asked");
+    const auto slow = session("slow", {20}, 2);
+    EXPECT_FALSE(result(slow, 20).enforced);
+    EXPECT_EQ(result(slow, 20).rate, std::nullopt);
+    EXPECT_THAT(result(slow, 20).reason, HasSubstr("the least the device can pace is 2 Gbit/s"));
+    EXPECT_EQ(set_rate(fast, 10, mbps(100)).error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(result(fast, 10).rate->rate, Bandwidth::from_gbps(4)) << "it stays as it was";
+}
+
+TEST_F(ServicePacing, ARangeOfZeroIsUnknown)
+{
+    Capabilities capabilities = pacing_all(127);
+    capabilities.pacing.burst = capabilities.pacing.typical_packet = false;
+    capabilities.pacing.min_rate = capabilities.pacing.max_rate = std::nullopt;
+    begin(capabilities);
+    EXPECT_TRUE(result(session("bulk", {10}), 10).enforced);
+    const auto slow = session("slow", {20}, 2);
+    EXPECT_FALSE(result(slow, 20).enforced);
+    EXPECT_EQ(result(slow, 20).rate, mbps(1000)) << "the rate itself is held";
+    EXPECT_THAT(result(slow, 20).reason, HasSubstr("takes no burst size"));
+    const auto refused = set_rate(slow, 20, RateLimit{Bandwidth::from_mbps(10), 4096, {}}, 2);
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr("leave `max-burst` out"));
+}
+
+}    // namespace
+}    // namespace rdmaqos
