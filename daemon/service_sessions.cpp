@@ -149,6 +149,10 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
         grant.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", grant.level);
     } else if (expected.empty()) {
         grant.reason = fmt::format("{} has no leaf for {}", nic->key(), membership.class_path.text());
+    } else if (in_level == 0) {
+        AttachVerdict verdict = nic->attach_verdict(membership.class_path, session.owner->pid);
+        grant.enforced = verdict.held;
+        grant.reason = std::move(verdict.words);
     } else {
         grant.enforced = true;
         grant.reason = note;
@@ -388,6 +392,7 @@ void Service::State::finish_attach(SessionId id, const std::vector<QueuePairResu
     }
     session.state = SessionState::Active;
     refresh(session);
+    refresh_neighbours();
     notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
 }
 
@@ -410,6 +415,7 @@ void Service::detach(PeerId peer, SessionId session, const std::string& device, 
         const auto still = state->sessions.find(session);
         if (still != state->sessions.end()) {
             state->refresh(still->second);
+            state->refresh_neighbours();
             state->notify([&](ServiceObserver& observer) { observer.session_changed(session, false); });
         }
         done({});
@@ -477,7 +483,7 @@ void Service::State::remove_session(SessionId id, std::function<void()> done)
     for (const auto& [key, numbers] : session.queue_pairs) {
         const auto device = devices.find(key);
         if (device != devices.end() && !numbers.empty()) {
-            device->second->remove({numbers.begin(), numbers.end()}, [answer] {});
+            device->second->remove({numbers.begin(), numbers.end()}, [this, answer] { refresh_neighbours(); });
         }
     }
     notify([&](ServiceObserver& observer) { observer.session_removed(id); });
