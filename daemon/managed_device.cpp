@@ -434,11 +434,19 @@ void ManagedDevice::with_actual(std::function<void(ActualState)> done)
 
 void ManagedDevice::reconcile_now(std::function<void(DeviceReconcile)> done)
 {
-    on_worker([](Core& core) { return core.reconciler.replace(core.reconciler.desired()); },
-              [this, done = std::move(done)](const Report& report) {
-                  take_report(report);
-                  done(to_result(report));
-              });
+    on_worker(
+        [](Core& core) {
+            // What changed behind our back is not known until it is read.
+            Report repaired = core.reconciler.verify(true).report;
+            Report rest = core.reconciler.replace(core.reconciler.desired());
+            rest.operations += repaired.operations;
+            return std::pair(std::move(repaired), std::move(rest));
+        },
+        [this, done = std::move(done)](const std::pair<Report, Report>& reports) {
+            take_report(reports.first);
+            take_report(reports.second);
+            done(to_result(reports.second));
+        });
 }
 
 void ManagedDevice::verify(bool repair, std::function<void(DeviceDrift)> done)

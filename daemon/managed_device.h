@@ -52,6 +52,7 @@ public:
     [[nodiscard]] const std::string& key() const { return key_; }
     [[nodiscard]] const DeviceInfo& info() const { return info_; }
     [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
+    [[nodiscard]] AttachMode attach_mode() const { return attach_.mode; }
     [[nodiscard]] const PlacementBook& book() const { return book_; }
     [[nodiscard]] DeviceStatus status() const;
     // `policy`: the running one, or null. Without the port's counters.
@@ -78,6 +79,9 @@ public:
 
     // Empty for a number that is not a member.
     [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
+
+    // What the attach mode leaves of a class's promise; `pid`: of whom that is asked.
+    [[nodiscard]] AttachVerdict attach_verdict(const ElementPath& class_path, std::optional<pid_t> pid) const;
 
     // What the port has moved.
     void counters(Callback<CounterReading> done);
@@ -120,6 +124,7 @@ private:
     [[nodiscard]] std::string reason_of(const DeviceStatus& status) const;
     // Empty: the queue pair gets what its level says.
     [[nodiscard]] std::string why_unenforced(const Member& member, const Outcome& outcome) const;
+    [[nodiscard]] std::vector<std::string> attach_notes() const;
     void count_members(DeviceMetrics& metrics) const;
     void count_leaves(DeviceMetrics& metrics, const Policy& policy) const;
 

@@ -9,6 +9,14 @@
 #include "policy/lower.h"
 
 namespace rdmaqos {
+namespace {
+
+std::string joined(const std::string& first, const std::string& second)
+{
+    return first + (first.empty() || second.empty() ? "" : "; ") + second;
+}
+
+}    // namespace
 
 std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
 {
@@ -35,6 +43,9 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
     } else if (result.enforced) {
         result.reason = book_.remark(number);
     }
+    if (result.enforced && !member.membership.class_path.empty()) {
+        result.reason = joined(result.reason, attach_verdict(member.membership.class_path, member.owner->pid).words);
+    }
     return result;
 }
 
@@ -44,6 +55,9 @@ std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& o
         return fmt::format("{} is disabled (`rdma-qosctl disable`){}", key_,
                            outcome.last.error ? ", but not everything was taken back: " + outcome.last.error->message
                                               : std::string());
+    }
+    if (attach_.mode == AttachMode::None && !member.membership.class_path.empty()) {
+        return attach_verdict(member.membership.class_path, member.owner->pid).words;
     }
     const Placement& desired = book_.placement(member.ref.number);
     if (outcome.last.error) {
@@ -64,7 +78,34 @@ std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& o
     if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
         return "is being moved";
     }
-    return book_.shortfall(member.ref.number);
+    const std::string shortfall = book_.shortfall(member.ref.number);
+    if (member.membership.class_path.empty()) {
+        return shortfall;
+    }
+    const AttachVerdict verdict = attach_verdict(member.membership.class_path, member.owner->pid);
+    return shortfall.empty() && verdict.held ? std::string{} : joined(shortfall, verdict.words);
+}
+
+AttachVerdict ManagedDevice::attach_verdict(const ElementPath& class_path, std::optional<pid_t> pid) const
+{
+    return attach_.mode == AttachMode::Shared
+               ? AttachVerdict{}
+               : judge_attach(attach_, settings_.cap_mode, book_.promise(class_path, pid));
+}
+
+// In mode shared there is nothing to say.
+std::vector<std::string> ManagedDevice::attach_notes() const
+{
+    std::vector<std::string> notes;
+    if (attach_.mode == AttachMode::PerProcess) {
+        for (const auto& element : book_.spec().tree.elements) {
+            if (element.is_class && book_.processes(element.path) > 0) {
+                notes.push_back(
+                    fmt::format("{}: {}", element.path.text(), attach_verdict(element.path, std::nullopt).words));
+            }
+        }
+    }
+    return notes;
 }
 
 DeviceStatus ManagedDevice::status() const
@@ -76,6 +117,7 @@ DeviceStatus ManagedDevice::status() const
     status.capabilities = capabilities_;
     status.snapshot = snapshot_;
     status.findings = book_.compiled().findings;
+    status.attach_notes = attach_notes();
     status.queue_depth = worker_->queued();
     if (snapshot_) {
         for (const auto& [path, count] : snapshot_->queue_pairs_in) {

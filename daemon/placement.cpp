@@ -32,6 +32,11 @@ bool is_same_queue_pair(const QueuePairRef& a, const QueuePairRef& b)
     return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number;
 }
 
+bool is_below(const ElementPath& path, const ElementPath& node)
+{
+    return path != node && (node.is_root() || path.text().starts_with(node.text() + '/'));
+}
+
 }    // namespace
 
 ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
@@ -196,7 +201,9 @@ void PlacementBook::add(Member member)
         if (is_same_queue_pair(entry.member.ref, member.ref)) {
             member.requested_rate = entry.member.requested_rate;
         }
+        count_process(entry.member, false);
         entry.member = std::move(member);
+        count_process(entry.member, true);
         rejoin_principal(entry);
         dirty_.insert(entry.member.ref.number);
         return;
@@ -208,6 +215,7 @@ void PlacementBook::add(Member member)
     const std::uint32_t number = member.ref.number;
     MemberEntry& entry = members_[number];
     entry.member = std::move(member);
+    count_process(entry.member, true);
     join_principal(entry);
     dirty_.insert(number);
 }
@@ -217,6 +225,7 @@ void PlacementBook::remove(std::uint32_t number)
     const auto found = members_.find(number);
     if (found != members_.end()) {
         leave_principal(found->second);
+        count_process(found->second.member, false);
         pacing_.want(number, found->second.member.order, std::nullopt);
         members_.erase(found);
         dirty_.erase(number);
@@ -226,7 +235,9 @@ void PlacementBook::remove(std::uint32_t number)
 void PlacementBook::change(std::uint32_t number, Membership membership, std::optional<RateLimit> requested_rate)
 {
     MemberEntry& entry = members_.at(number);
+    count_process(entry.member, false);
     entry.member.membership = std::move(membership);
+    count_process(entry.member, true);
     entry.member.requested_rate = requested_rate;
     rejoin_principal(entry);
     dirty_.insert(number);
@@ -238,6 +249,8 @@ void PlacementBook::clear()
     principals_.clear();
     principal_keys_.clear();
     pacing_.clear();
+    processes_.clear();
+    ++processes_revision_;
     dirty_.clear();
     stale_ = true;
 }
@@ -422,6 +435,56 @@ bool PlacementBook::waits_for_pacing(std::uint32_t number) const
 std::string PlacementBook::remark(std::uint32_t number) const
 {
     return members_.at(number).pacing.note;
+}
+
+void PlacementBook::count_process(const Member& member, bool joins)
+{
+    for (ElementPath path = member.membership.class_path; !path.empty(); path = path.parent()) {
+        auto& owners = processes_[path];
+        const auto owner = owners.try_emplace(member.owner->pid, 0).first;
+        processes_revision_ += joins && owner->second == 0 ? 1 : 0;
+        owner->second += joins ? 1 : 0;
+        owner->second -= joins ? 0 : 1;
+        if (owner->second == 0) {
+            owners.erase(owner);
+            ++processes_revision_;
+        }
+    }
+}
+
+std::size_t PlacementBook::processes(const ElementPath& path) const
+{
+    const auto found = processes_.find(path);
+    return found == processes_.end() ? 0 : found->second.size();
+}
+
+ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional<pid_t> pid) const
+{
+    const auto count = [&](const ElementPath& path) {
+        const auto found = processes_.find(path);
+        const bool joins = pid && (found == processes_.end() || !found->second.contains(*pid));
+        return processes(path) + (joins ? 1 : 0);
+    };
+    ClassPromise result;
+    result.processes = count(class_path);
+    result.device_processes = count(ElementPath::root());
+    for (const auto& element : spec_.tree.elements) {
+        const bool is_class = element.path == class_path;
+        const bool above = is_below(class_path, element.path);
+        if (is_class) {
+            result.rate = element.rate;
+            // A class that has leaves per queue pair only to cap them promises nothing among them.
+            result.fair_by = leaf_capped(class_path) && element.fair_by == FairBy::QueuePair ? FairBy::None
+                                                                                            : element.fair_by;
+        }
+        if ((is_class || above) && element.rate.max_rate) {
+            result.caps.push_back({element.path, *element.rate.max_rate, count(element.path), is_class});
+        }
+        const bool beside = !is_class && !above && is_below(class_path, element.path.parent());
+        result.competes = result.competes || beside;
+    }
+    std::reverse(result.caps.begin(), result.caps.end());    // the narrowest scope first
+    return result;
 }
 
 Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const

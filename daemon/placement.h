@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/attach_words.h"
 #include "daemon/pacing_budget.h"
 #include "daemon/types.h"
 #include "lib/nic/pacing.h"
@@ -95,6 +96,13 @@ public:
     [[nodiscard]] std::string remark(std::uint32_t number) const;
     // Its limit has no entry of the device's pacing table (yet).
     [[nodiscard]] bool waits_for_pacing(std::uint32_t number) const;
+    // What a class promises here; `pid`, who may not have come yet, is counted in.
+    [[nodiscard]] ClassPromise promise(const ElementPath& class_path, std::optional<pid_t> pid) const;
+    // Distinct owners' processes in a class or below a node; the root: in any class.
+    [[nodiscard]] std::size_t processes(const ElementPath& path) const;
+    // Changes with the number of processes of any class.
+    [[nodiscard]] std::uint64_t processes_revision() const { return processes_revision_; }
+    [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
     // The narrowest cap between a leaf and the wire, the link included.
     [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf) const;
     // Can SetRate give this member this limit (empty: the class's own) at all? Says why not.
@@ -125,6 +133,8 @@ private:
     void rejoin_principal(MemberEntry& entry);
     void leave_principal(MemberEntry& entry);
     void compile_now();
+    // The member's process in its class and in all that is above it.
+    void count_process(const Member& member, bool joins);
 
     Capabilities capabilities_;
     Bandwidth link_speed_;
@@ -134,6 +144,8 @@ private:
     std::map<std::uint64_t, PrincipalEntry> principals_;    // by arrival
     std::unordered_map<std::string, std::uint64_t> principal_keys_;
     PacingBudget pacing_;
+    std::map<ElementPath, std::map<pid_t, std::size_t>> processes_;    // queue pairs of each
+    std::uint64_t processes_revision_ = 0;
     std::set<std::uint32_t> dirty_;    // members whose placement must be looked at
     std::uint64_t next_order_ = 1;
     std::uint64_t next_principal_ = 1;

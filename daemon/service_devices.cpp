@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "daemon/service_state.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "policy/lower.h"
 
@@ -71,10 +72,48 @@ void Service::remove_device(const std::string& key)
     state.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
 }
 
+Result<void> Service::State::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
+{
+    constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
+    auto& files = session.files[device];
+    std::erase_if(files, [](const auto& file) { return file.expired(); });
+    if (!ref.file) {
+        ref.file = files.size() == 1 ? files.front().lock() : nullptr;
+        return {};
+    }
+    for (const auto& known : files) {
+        const auto file = known.lock();
+        if (file && (file == ref.file || is_same_open_file(file->fd(), ref.file->fd()))) {
+            ref.file = file;
+            return {};
+        }
+    }
+    if (files.size() >= kMostFiles) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("a session can bring {} open files of a device; this is one more", kMostFiles));
+    }
+    files.push_back(ref.file);
+    return {};
+}
+
 void Service::State::refresh_all()
 {
     for (auto& [id, session] : sessions) {
         refresh(session);
+    }
+}
+
+void Service::State::refresh_neighbours()
+{
+    bool changed = false;
+    for (const auto& [key, device] : devices) {
+        if (device->attach_mode() == AttachMode::PerProcess) {
+            const std::uint64_t now = device->book().processes_revision();
+            changed = std::exchange(processes_seen[key], now) != now || changed;
+        }
+    }
+    if (changed) {
+        refresh_all();
     }
 }
 

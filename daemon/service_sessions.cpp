@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "daemon/service_state.h"
-#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
@@ -154,6 +153,10 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
         grant.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", grant.level);
     } else if (expected.empty()) {
         grant.reason = fmt::format("{} has no leaf for {}", nic->key(), membership.class_path.text());
+    } else if (in_level == 0) {
+        AttachVerdict verdict = nic->attach_verdict(membership.class_path, session.owner->pid);
+        grant.enforced = verdict.held;
+        grant.reason = std::move(verdict.words);
     } else {
         grant.enforced = true;
         grant.reason = note;
@@ -256,30 +259,6 @@ Choice Service::State::choose_for(const Session& session, const Member& member, 
         return choose(with, member.request, *session.owner);
     }
     return of_session;
-}
-
-Result<void> Service::State::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
-{
-    constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
-    auto& files = session.files[device];
-    std::erase_if(files, [](const auto& file) { return file.expired(); });
-    if (!ref.file) {
-        ref.file = files.size() == 1 ? files.front().lock() : nullptr;
-        return {};
-    }
-    for (const auto& known : files) {
-        const auto file = known.lock();
-        if (file && (file == ref.file || is_same_open_file(file->fd(), ref.file->fd()))) {
-            ref.file = file;
-            return {};
-        }
-    }
-    if (files.size() >= kMostFiles) {
-        return fail(ErrorCode::LimitReached,
-                    fmt::format("a session can bring {} open files of a device; this is one more", kMostFiles));
-    }
-    files.push_back(ref.file);
-    return {};
 }
 
 Result<Member> Service::State::make_member(const Session& session, const QueuePairRequest& request,
@@ -423,6 +402,7 @@ void Service::State::finish_attach(SessionId id, const std::vector<QueuePairResu
     }
     session.state = SessionState::Active;
     refresh(session);
+    refresh_neighbours();
     notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
 }
 
@@ -445,6 +425,7 @@ void Service::detach(PeerId peer, SessionId session, const std::string& device, 
         const auto still = state->sessions.find(session);
         if (still != state->sessions.end()) {
             state->refresh(still->second);
+            state->refresh_neighbours();
             state->notify([&](ServiceObserver& observer) { observer.session_changed(session, false); });
         }
         done({});
@@ -512,7 +493,7 @@ void Service::State::remove_session(SessionId id, std::function<void()> done)
     for (const auto& [key, numbers] : session.queue_pairs) {
         const auto device = devices.find(key);
         if (device != devices.end() && !numbers.empty()) {
-            device->second->remove(id, {numbers.begin(), numbers.end()}, [answer] {});
+            device->second->remove(id, {numbers.begin(), numbers.end()}, [this, answer] { refresh_neighbours(); });
         }
     }
     notify([&](ServiceObserver& observer) { observer.session_removed(id); });

@@ -102,6 +102,8 @@ struct Service::State : DeviceListener {
     void let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results, const Completion& answer);
     [[nodiscard]] std::string unknown_device(const std::string& name) const;
     void refresh_all();
+    // In attach mode per-process a grant depends on how many processes there are.
+    void refresh_neighbours();
 
     // service_policy.cpp
     [[nodiscard]] Staged stage(Rules new_rules, const Settings& new_settings) const;
@@ -191,6 +193,7 @@ struct Service::State : DeviceListener {
     std::deque<PendingReload> reloads;    // the first is being served
     TimePoint reload_started{};
     std::shared_ptr<FileCloser> closer = std::make_shared<FileCloser>();
+    std::map<std::string, std::uint64_t> processes_seen;    // per device: PlacementBook::processes_revision()
     SwitchedOff disabled;
     SwitchedOff released;
     std::map<std::string, std::unique_ptr<Timer>> releasing;    // by key; the pause before the next attempt

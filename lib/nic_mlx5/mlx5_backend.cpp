@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/log.h"
+#include "lib/nic/pacing.h"
 #include "lib/nic_mlx5/attributes.h"
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/context.h"
@@ -407,6 +408,10 @@ Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::op
                           fmt::format("queue pair {} is in {}, and only in RTS can it be paced: try again when it is",
                                       queue_pair.number, to_string(state))},
                          queue_pair));
+    }
+    const int error = errno_of(answer.error());
+    if (error == EINVAL || error == ENOSPC || error == EOPNOTSUPP || error == ENOSYS) {
+        return fail(explain_rate_refusal(error, rate, queue_pair.type, capabilities_.pacing).with_context(info_.name));
     }
     return fail(name(explain(Command::SetRate, answer.error()), queue_pair));
 }

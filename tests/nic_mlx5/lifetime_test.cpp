@@ -200,6 +200,11 @@ TEST_F(Mlx5Lifetime, DriftIsRepaired)
     emulator(fmt::format("drift mlx5_0 {} 99 1", leaf));
     EXPECT_EQ(places(emulated_device()).at(number), "rate 1 share 99 < root");
     EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(number) == kPlaceOf[2]; }));
+    // At once, when it is asked for.
+    emulator(fmt::format("drift mlx5_0 {} 98 2", leaf));
+    auto client = daemon.direct();
+    ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reconcile", {bus::Value("mlx5_0")}).has_value());
+    EXPECT_EQ(places(emulated_device()).at(number), kPlaceOf[2]);
     // Lost altogether: made anew, with the queue pair in it.
     emulator(fmt::format("lose mlx5_0 {}", leaf));
     EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(number) == kPlaceOf[2]; }))

@@ -28,6 +28,9 @@ Json leaf_json(const WhyLeaf& leaf)
               {"holds-it", to_string(leaf.narrowness)},
               {"verdict", leaf.verdict},
               {"advice", leaf.advice}};
+    if (!leaf.remark.empty()) {
+        json["remark"] = leaf.remark;
+    }
     if (leaf.narrowness == Narrowness::Outside) {
         return json;
     }

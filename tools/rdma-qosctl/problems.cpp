@@ -50,7 +50,7 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
     if (device.attach_mode == "per-process") {
         problems.push_back({false,
                             fmt::format("{} attaches per process: weights between processes are not enforced", key),
-                            "only caps hold here; the device's firmware does not share leaves between processes"});
+                            "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml keeps class caps"});
     } else if (device.attach_mode == "none") {
         problems.push_back({false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
                             "only service level, traffic class and pacing apply here"});

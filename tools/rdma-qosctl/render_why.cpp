@@ -79,6 +79,9 @@ std::string render_leaf(const WhyLeaf& leaf, Colour colour)
     const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good
                         : outside                              ? Style::Bad
                                                                : Style::Warning;
+    if (!leaf.remark.empty()) {
+        text += fmt::format("  {}\n", styled(printable(leaf.remark), Style::Warning, colour));
+    }
     text += fmt::format("  {}\n  -> {}\n", styled(printable(leaf.verdict), style, colour), printable(leaf.advice));
     return text;
 }

@@ -284,6 +284,9 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     if (all_paced) {
         leaf.paced = Bandwidth::from_kbps(paced_kbps);
     }
+    if (const auto* device = device_of(world, leaf.device); device != nullptr && device->attach_mode != "shared") {
+        leaf.remark = text_of(*queue_pairs.front(), "reason");
+    }
     judge(world, leaf);
     return leaf;
 }

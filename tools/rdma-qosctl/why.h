@@ -65,6 +65,7 @@ struct WhyLeaf {
     std::string pacing;                // "burst: ..., packet: ..." of them; "burst and packet: various"
     Narrowness narrowness = Narrowness::Nothing;
     std::string verdict;    // a sentence
+    std::string remark;     // what the daemon says of queue pairs in a tree that is not shared; may be empty
     std::string advice;     // what to do
 };
 

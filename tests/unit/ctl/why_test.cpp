@@ -55,6 +55,19 @@ void expect_texts(const std::string& name, const WhyReport& report)
     expect_golden("ctl/why-" + name + ".json", to_text(why_json(report)));
 }
 
+TEST(Why, WhereTheTreeIsNotSharedTheDaemonsWordsAreShown)
+{
+    World world = test::sample_world();
+    auto split = queue_pair(17, "rpc", "/tenants/rpc/pid:4711");
+    split.set("reason", "class cap 40 Gbit/s split 10 ways");
+    EXPECT_THAT(render_why(report_of(world, "rpc", "/tenants/rpc/pid:4711", {split}), Colour::Off),
+                testing::Not(HasSubstr("10 ways")));
+    world.devices[0].attach_mode = "per-process";
+    const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", {split});
+    EXPECT_THAT(render_why(report, Colour::Off), HasSubstr("\n  class cap 40 Gbit/s split 10 ways\n"));
+    EXPECT_THAT(to_text(why_json(report)), HasSubstr("\"remark\": \"class cap 40 Gbit/s split 10 ways\""));
+}
+
 TEST(Why, CappedWhenNobodyElseSends)
 {
     World world = test::sample_world();

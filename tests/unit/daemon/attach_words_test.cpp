@@ -1,0 +1,97 @@
+#include "daemon/attach_words.h"
+
+#include <gtest/gtest.h>
+
+namespace rdmaqos {
+namespace {
+
+constexpr Bandwidth kForty = Bandwidth::from_gbps(40);
+
+ClassPromise of(std::size_t processes, std::size_t device_processes, bool competes, std::optional<Bandwidth> cap,
+                FairBy fair_by = FairBy::None)
+{
+    ClassPromise promise;
+    promise.rate.share = 60;
+    promise.processes = processes;
+    promise.device_processes = device_processes;
+    promise.competes = competes;
+    promise.fair_by = fair_by;
+    if (cap) {
+        promise.caps.push_back({ElementPath("/rpc"), *cap, processes, true});
+    }
+    return promise;
+}
+
+ClassPromise guaranteed()
+{
+    ClassPromise promise = of(1, 3, true, {});
+    promise.rate.min_rate = Bandwidth::from_gbps(10);
+    return promise;
+}
+
+ClassPromise below_a_capped_node()
+{
+    ClassPromise promise = of(1, 2, false, {});
+    promise.caps.push_back({ElementPath("/tenants"), Bandwidth::from_gbps(80), 2, false});
+    return promise;
+}
+
+struct Case {
+    const char* name;
+    ClassPromise promise;
+    CapMode mode;
+    bool held;
+    const char* words;    // behind "attach mode per-process: "
+};
+
+TEST(AttachWords, PerProcessInNumbers)
+{
+    const auto whole = CapMode::Whole;
+    const auto divide = CapMode::Divide;
+    const Case cases[] = {
+        {"split", of(10, 10, false, kForty), divide, true,
+         "class cap 40 Gbit/s split 10 ways: 4 Gbit/s each, unused parts cannot be lent"},
+        {"split in whole Mbit/s", of(3, 3, false, kForty), divide, true,
+         "class cap 40 Gbit/s split 3 ways: 13.333 Gbit/s each, unused parts cannot be lent"},
+        {"never nothing", of(10, 10, false, Bandwidth::from_mbps(5)), divide, true,
+         "class cap 5 Mbit/s split 10 ways: 1 Mbit/s each, unused parts cannot be lent"},
+        {"whole", of(10, 10, false, kForty), whole, false,
+         "each of 10 processes may use the whole class cap of 40 Gbit/s"},
+        {"one process", of(1, 1, true, kForty), whole, true, "class cap 40 Gbit/s, for its only process"},
+        {"one process, divided", of(1, 1, true, kForty), divide, true, "class cap 40 Gbit/s, for its only process"},
+        {"share", of(1, 2, true, {}), divide, false,
+         "its share 60 is not held against the 1 other process on the device"},
+        {"min-rate", guaranteed(), divide, false,
+         "its min-rate 10 Gbit/s is not held against the 2 other processes on the device"},
+        {"nothing beside it", of(2, 2, false, {}), whole, true, "nothing that is promised depends on another process"},
+        {"fair", of(4, 4, false, {}, FairBy::Process), divide, false,
+         "its 4 processes are not held to fair parts (`fair-by: process`)"},
+        {"share and cap", of(2, 3, true, kForty), divide, false,
+         "its share 60 is not held against the 2 other processes on the device; class cap 40 Gbit/s split 2 ways: 20 "
+         "Gbit/s each, unused parts cannot be lent"},
+        {"node", below_a_capped_node(), divide, false,
+         "each of 2 processes may use the whole cap of /tenants of 80 Gbit/s"},
+    };
+    const AttachReport attach{AttachMode::PerProcess, "found out", {}};
+    for (const auto& [name, promise, mode, held, words] : cases) {
+        const auto verdict = judge_attach(attach, mode, promise);
+        EXPECT_EQ(verdict.held, held) << name;
+        EXPECT_EQ(verdict.words, std::string("attach mode per-process: ") + words) << name;
+    }
+}
+
+TEST(AttachWords, OtherModes)
+{
+    const auto promise = of(10, 10, true, kForty);
+    const auto shared = judge_attach({AttachMode::Shared, "", {}}, CapMode::Whole, promise);
+    EXPECT_TRUE(shared.held);
+    EXPECT_EQ(shared.words, "");
+    const auto none = judge_attach({AttachMode::None, "the firmware refused attach in RTS", {}}, CapMode::Whole,
+                                   promise);
+    EXPECT_FALSE(none.held);
+    EXPECT_EQ(none.words,
+              "attach mode none, the firmware refused attach in RTS: queue pairs cannot be brought into the tree");
+}
+
+}    // namespace
+}    // namespace rdmaqos

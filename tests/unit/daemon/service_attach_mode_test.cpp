@@ -1,0 +1,136 @@
+// What grants, queue pairs and devices say where the tree is not shared between processes.
+#include <gmock/gmock.h>
+
+#include "tests/support/service_fixture.h"
+
+namespace rdmaqos {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kAlone = R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, schedule: {max-rate: 40Gbps}}
+)";
+constexpr const char* kTwo = R"(version: 1
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, schedule: {share: 60, max-rate: 40Gbps}}
+  - {name: bulk, schedule: {share: 30}}
+)";
+
+class ServiceAttachMode : public test::ServiceFixture {
+protected:
+    void begin(const char* text, AttachMode mode, const std::string& cap_mode = "whole")
+    {
+        policy(text);
+        settings("version: 1\ncap-mode: " + cap_mode + "\n");
+        start();
+        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        DeviceInfo info;
+        info.name = "mlx5_0";
+        info.node_guid = Guid{0x1};
+        info.link_speed = Bandwidth::from_gbps(100);
+        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode));
+        settle();
+    }
+    SessionId join(const std::string& level, std::uint32_t number, pid_t pid)
+    {
+        const auto reply = register_as(PeerId{static_cast<std::uint64_t>(pid)}, process(pid),
+                                       asking_for(level, "mlx5_0", {number}));
+        EXPECT_TRUE(reply);
+        return reply ? reply->session : SessionId{};
+    }
+    Grant grant(SessionId id) { return service->session(id)->grant; }
+};
+
+TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
+{
+    begin(kAlone, AttachMode::PerProcess, "divide");
+    const auto first = join("rpc", 1, 100);
+    EXPECT_TRUE(grant(first).enforced);
+    EXPECT_THAT(grant(first).reason, HasSubstr("class cap 40 Gbit/s, for its only process"));
+    for (pid_t pid = 101; pid < 110; ++pid) {
+        join("rpc", static_cast<std::uint32_t>(pid), pid);
+    }
+    EXPECT_TRUE(grant(first).enforced);
+    EXPECT_EQ(grant(first).reason, "attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each, unused "
+                                   "parts cannot be lent");
+    EXPECT_EQ(service->session(first)->queue_pairs[0].reason, grant(first).reason);
+    EXPECT_THAT(service->device("mlx5_0/1")->attach_notes,
+                ElementsAre("/rpc: attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each, unused "
+                            "parts cannot be lent"));
+
+    // A process is counted once, and one that only asks is counted in its own answer.
+    ASSERT_TRUE(register_as(PeerId{100}, process(100), asking_for("rpc", "mlx5_0", {50})));
+    EXPECT_THAT(grant(first).reason, HasSubstr("split 10 ways"));
+    const auto asks = register_as(PeerId{9}, process(9), asking_for("rpc"));
+    EXPECT_THAT(asks->grant.reason, HasSubstr("split 11 ways"));
+    EXPECT_THAT(grant(first).reason, HasSubstr("split 10 ways"));
+
+    for (std::uint64_t peer = 102; peer < 110; ++peer) {
+        service->peer_gone(PeerId{peer});
+    }
+    settle();
+    EXPECT_THAT(grant(first).reason, HasSubstr("split 2 ways: 20 Gbit/s each"));
+}
+
+TEST_F(ServiceAttachMode, AWholeCapIsNotHeldAgainstTwo)
+{
+    begin(kAlone, AttachMode::PerProcess);
+    const auto first = join("rpc", 1, 100);
+    EXPECT_TRUE(grant(first).enforced);
+    const auto second = join("rpc", 2, 101);
+    for (const auto id : {first, second}) {
+        EXPECT_FALSE(grant(id).enforced);
+        EXPECT_THAT(grant(id).reason, HasSubstr("each of 2 processes may use the whole class cap of 40 Gbit/s"));
+    }
+    settings("version: 1\ncap-mode: divide\n");
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_TRUE(grant(first).enforced);
+    EXPECT_THAT(grant(first).reason, HasSubstr("split 2 ways"));
+}
+
+TEST_F(ServiceAttachMode, AShareDependsOnOtherProcesses)
+{
+    begin(kTwo, AttachMode::PerProcess, "divide");
+    const auto rpc = join("rpc", 1, 100);
+    EXPECT_TRUE(grant(rpc).enforced) << "nobody else is there";
+    const auto bulk = join("bulk", 2, 200);
+    EXPECT_FALSE(grant(rpc).enforced);
+    EXPECT_THAT(grant(rpc).reason, HasSubstr("its share 60 is not held against the 1 other process on the device"));
+    EXPECT_FALSE(grant(bulk).enforced);
+    const auto unscheduled = join("DEFAULT", 3, 300);
+    EXPECT_THAT(grant(unscheduled).reason, HasSubstr("has no `schedule`"));
+    service->peer_gone(PeerId{200});
+    settle();
+    EXPECT_TRUE(grant(rpc).enforced);
+}
+
+TEST_F(ServiceAttachMode, InModeNoneTheReasonIsToldAndNothingIsEnforced)
+{
+    begin(kTwo, AttachMode::None);
+    const auto rpc = join("rpc", 1, 100);
+    const auto asks = register_as(PeerId{9}, process(9), asking_for("bulk"));
+    ASSERT_TRUE(asks);
+    for (const auto& one : {grant(rpc), asks->grant}) {
+        EXPECT_FALSE(one.enforced);
+        EXPECT_THAT(one.reason, HasSubstr("attach mode none, a simulated device"));
+    }
+    EXPECT_FALSE(service->session(rpc)->queue_pairs[0].enforced);
+    EXPECT_TRUE(service->device("mlx5_0/1")->attach_notes.empty());
+}
+
+TEST_F(ServiceAttachMode, SharedSaysNothing)
+{
+    begin(kTwo, AttachMode::Shared);
+    const auto rpc = join("rpc", 1, 100);
+    join("bulk", 2, 200);
+    EXPECT_TRUE(grant(rpc).enforced);
+    EXPECT_EQ(grant(rpc).reason, "");
+}
+
+}    // namespace
+}    // namespace rdmaqos
