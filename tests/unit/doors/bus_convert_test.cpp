@@ -31,7 +31,8 @@ Names names()
                     return DeviceNames{"mlx5_0", 2, "ens2", "0000:3b:00.0"};
                 }
                 return fail(ErrorCode::UnknownDevice, "there is no " + name);
-            }};
+            },
+            nullptr};
 }
 
 Dict dict_of(std::initializer_list<std::pair<const char*, Value>> entries)

@@ -92,7 +92,9 @@ TEST(ReconcilerAgain, WhatItLostComesBack)
     EXPECT_EQ(rig.reconciler().snapshot()->queue_pairs_in.at(ElementPath("/rpc")), 1U);
 }
 
-struct File final : ClientFile {};
+struct File final : ClientFile {
+    File() : ClientFile(UniqueFd(), nullptr) {}
+};
 
 TEST(ReconcilerAgain, WithAnotherCopyOfItsFileItIsStillItself)
 {

@@ -336,7 +336,9 @@ TEST(ReconcilerFailure, AQueuePairThatIsGoneWhenItShallLeaveIsNoError)
     EXPECT_TRUE(rig.reconciler().actual().queue_pairs.empty());
 }
 
-struct File final : ClientFile {};
+struct File final : ClientFile {
+    File() : ClientFile(UniqueFd(), nullptr) {}
+};
 
 // In ERR a queue pair cannot be moved any more. Its owner's file may be the last thing that keeps it alive.
 TEST(ReconcilerFailure, AQueuePairThatCannotLeaveIsLetGoOfInTheEnd)

@@ -293,7 +293,9 @@ TEST(Reconciler, OwnersThatGoDoNotEndADrainInMonitorMode)
     EXPECT_EQ(rig.update(two_levels(), {put(1, "/sys")}).operations, 0U);
 }
 
-struct File final : ClientFile {};
+struct File final : ClientFile {
+    File() : ClientFile(UniqueFd(), nullptr) {}
+};
 
 TEST(Reconciler, ANumberThatIsGivenAgainIsAnotherQueuePair)
 {
