@@ -154,7 +154,7 @@ TEST_F(Mlx5, ARefusedRateIsNotABadQueuePair)
     const auto unsupported = backend_->set_rate(unpaced, RateLimit{Bandwidth::from_gbps(1), {}, {}});
     ASSERT_FALSE(unsupported.has_value());
     EXPECT_NE(unsupported.error().code, ErrorCode::BadQueuePair) << unsupported.error().message;
-    EXPECT_THAT(unsupported.error().message, HasSubstr("type of queue pair"));
+    EXPECT_THAT(unsupported.error().message, HasSubstr("paces queue pairs of type raw-packet only"));
 }
 
 TEST_F(Mlx5, ADestroyedQueuePairIsABadOne)

@@ -73,6 +73,7 @@ std::vector<SchemaException> about_other_objects()
                 "twice in one file"),
         message("two objects of one list", "partitions `.*` and `.*` have the same P_Key .*"),
         message("two objects of one list", "(port .*|partition `.*`) is listed twice"),
+        message("keys that need one another", "`.*` without `max-rate` in `per-queue-pair` limits nothing"),
         message("siblings in the tree", "(scheduling-node|qos-level) `.*` has the name of a .* with the same parent"),
         message("siblings in the tree", "`share: device-default` of `.*` beside the min-rate of `.*`"),
         message("the chain of parents", "scheduling-node `.*` is its own ancestor"),
