@@ -24,7 +24,7 @@ protected:
         }
         Dict request;
         request.set("level", "rpc");
-        request.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 1), queue_pair("mlx5_1", 2)});
+        request.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 21), queue_pair("mlx5_1", 22)});
         auto registered = register_session(client, request);
         ASSERT_TRUE(registered);
         session = registered->path;
@@ -62,7 +62,7 @@ TEST_F(Switch, ByDBus)
     EXPECT_EQ(device("mlx5_5f1_2f1", "State"), "ready");
     EXPECT_EQ(device("mlx5_5f1_2f1", "QueuePairsInside"), "1");
     EXPECT_THAT(text_of(grant(), "reason"), HasSubstr("1 of 2 queue pairs not enforced: mlx5_0/1 is disabled"));
-    const auto attached = attach(client, session, {queue_pair("mlx5_0", 3)});
+    const auto attached = attach(client, session, {queue_pair("mlx5_0", 23)});
     ASSERT_TRUE(attached);
     EXPECT_EQ(text_of(attached->front(), "error"), "absent");
     EXPECT_THAT(text_of(attached->front(), "reason"), HasSubstr("rdma-qosctl disable"));
@@ -93,7 +93,7 @@ TEST_F(Switch, ByCommandAndOverARestart)
     EXPECT_EQ(status.status, 0) << "it is meant: " << status.output;
     EXPECT_THAT(status.output, HasSubstr("note: mlx5_0/1 is disabled"));
     EXPECT_THAT(status.output, HasSubstr("`rdma-qosctl enable mlx5_0/1` ends it"));
-    EXPECT_THAT(run_ctl(daemon.root(), "why qp:1").output, HasSubstr("`rdma-qosctl enable mlx5_0/1` places it again"));
+    EXPECT_THAT(run_ctl(daemon.root(), "why qp:21").output, HasSubstr("`rdma-qosctl enable mlx5_0/1` places it again"));
     EXPECT_THAT(run_ctl(daemon.root(), "metrics").output, HasSubstr("rdmaqos_device_disabled{device=\"mlx5_0/1\"} 1"));
     const Outcome mistaken = run_ctl(daemon.root(), "disable mlx5_9");
     EXPECT_EQ(mistaken.status, 1);
