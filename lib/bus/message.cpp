@@ -33,6 +33,8 @@ private:
     Result<Value> basic(char type);
     Result<Value> array(const char* contents);
     Result<Value> unsupported(char type, const char* contents);
+    template <typename List, typename ReadItem>
+    Result<List> list(const char* contents, ReadItem read_item);
     Result<std::vector<std::string>> texts();
     Result<Counts> counts();
     Result<Triples> triples();
@@ -188,13 +190,15 @@ Result<Value> Reader::unsupported(char type, const char* contents)
     return Value(Unsupported{std::move(text)});
 }
 
-Result<std::vector<std::string>> Reader::texts()
+// An array into a list; `read_item` reads one of it.
+template <typename List, typename ReadItem>
+Result<List> Reader::list(const char* contents, ReadItem read_item)
 {
-    if (auto entered = enter('a', "s"); !entered) {
+    if (auto entered = enter('a', contents); !entered) {
         return fail(std::move(entered).error());
     }
     const Scope scope(*this);
-    std::vector<std::string> result;
+    List result;
     while (true) {
         const auto next = more();
         if (!next) {
@@ -203,7 +207,7 @@ Result<std::vector<std::string>> Reader::texts()
         if (!*next) {
             return result;
         }
-        auto item = text();
+        Result<typename List::value_type> item = read_item();
         if (!item) {
             return fail(std::move(item).error());
         }
@@ -211,53 +215,34 @@ Result<std::vector<std::string>> Reader::texts()
     }
 }
 
+Result<std::vector<std::string>> Reader::texts()
+{
+    return list<std::vector<std::string>>("s", [this] { return text(); });
+}
+
 Result<Counts> Reader::counts()
 {
-    if (auto entered = enter('a', "{st}"); !entered) {
-        return fail(std::move(entered).error());
-    }
-    const Scope scope(*this);
-    Counts result;
-    while (true) {
-        const auto next = more();
-        if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
-            return result;
-        }
+    return list<Counts>("{st}", [this]() -> Result<Counts::value_type> {
         const char* key = nullptr;
         std::uint64_t count = 0;
         if (const int got = sd_bus_message_read(message_, "{st}", &key, &count); got <= 0) {
             return broken(got);
         }
-        result.emplace_back(key, count);
-    }
+        return Counts::value_type(key, count);
+    });
 }
 
 Result<Triples> Reader::triples()
 {
-    if (auto entered = enter('a', "(sss)"); !entered) {
-        return fail(std::move(entered).error());
-    }
-    const Scope scope(*this);
-    Triples result;
-    while (true) {
-        const auto next = more();
-        if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
-            return result;
-        }
+    return list<Triples>("(sss)", [this]() -> Result<Triples::value_type> {
         const char* first = nullptr;
         const char* second = nullptr;
         const char* third = nullptr;
         if (const int got = sd_bus_message_read(message_, "(sss)", &first, &second, &third); got <= 0) {
             return broken(got);
         }
-        result.push_back({first, second, third});
-    }
+        return Triples::value_type{first, second, third};
+    });
 }
 
 Result<Value> Reader::array(const char* contents)
@@ -350,25 +335,7 @@ Result<Dict> Reader::dict()
 
 Result<std::vector<Dict>> Reader::dicts()
 {
-    if (auto entered = enter('a', "a{sv}"); !entered) {
-        return fail(std::move(entered).error());
-    }
-    const Scope scope(*this);
-    std::vector<Dict> result;
-    while (true) {
-        const auto next = more();
-        if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
-            return result;
-        }
-        auto item = dict();
-        if (!item) {
-            return fail(std::move(item).error());
-        }
-        result.push_back(std::move(*item));
-    }
+    return list<std::vector<Dict>>("a{sv}", [this] { return dict(); });
 }
 
 Result<InterfaceProperties> Reader::interfaces()
