@@ -340,19 +340,7 @@ Result<std::vector<Dict>> Reader::dicts()
 
 Result<InterfaceProperties> Reader::interfaces()
 {
-    if (auto entered = enter('a', "{sa{sv}}"); !entered) {
-        return fail(std::move(entered).error());
-    }
-    const Scope scope(*this);
-    InterfaceProperties result;
-    while (true) {
-        const auto next = more();
-        if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
-            return result;
-        }
+    return list<InterfaceProperties>("{sa{sv}}", [this]() -> Result<InterfaceProperties::value_type> {
         if (auto entered = enter('e', "sa{sv}"); !entered) {
             return fail(std::move(entered).error());
         }
@@ -365,25 +353,14 @@ Result<InterfaceProperties> Reader::interfaces()
         if (!properties) {
             return fail(std::move(properties).error());
         }
-        result.emplace_back(std::move(*name), std::move(*properties));
-    }
+        return InterfaceProperties::value_type(std::move(*name), std::move(*properties));
+    });
 }
 
 Result<std::vector<std::pair<std::string, InterfaceProperties>>> Reader::objects()
 {
-    if (auto entered = enter('a', "{oa{sa{sv}}}"); !entered) {
-        return fail(std::move(entered).error());
-    }
-    const Scope scope(*this);
-    std::vector<std::pair<std::string, InterfaceProperties>> result;
-    while (true) {
-        const auto next = more();
-        if (!next) {
-            return fail(next.error());
-        }
-        if (!*next) {
-            return result;
-        }
+    using Objects = std::vector<std::pair<std::string, InterfaceProperties>>;
+    return list<Objects>("{oa{sa{sv}}}", [this]() -> Result<Objects::value_type> {
         if (auto entered = enter('e', "oa{sa{sv}}"); !entered) {
             return fail(std::move(entered).error());
         }
@@ -397,8 +374,8 @@ Result<std::vector<std::pair<std::string, InterfaceProperties>>> Reader::objects
         if (!found) {
             return fail(std::move(found).error());
         }
-        result.emplace_back(std::move(name), std::move(*found));
-    }
+        return Objects::value_type(std::move(name), std::move(*found));
+    });
 }
 
 }    // namespace
