@@ -4,9 +4,13 @@
 // addresses. Everything else must be equal: object, method, the attributes and their order of ids, every byte of every
 // input, and how much room is left for each answer unless the case says why not.
 #include <cstdarg>
+#include <cstring>
 #include <map>
+#include <string>
+#include <vector>
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <infiniband/mlx5dv.h>
 #include <rdma/ib_user_ioctl_cmds.h>

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/render.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
