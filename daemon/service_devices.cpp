@@ -1,4 +1,6 @@
 // Service: devices that come, go, and are switched off and on by the administrator.
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
