@@ -135,14 +135,9 @@ void BusDoors::closed(std::uint64_t id)
 
 std::vector<BusEndpoint*> BusDoors::listeners() const
 {
-    std::vector<BusEndpoint*> result;
-    if (system_ && name_owned_) {
-        result.push_back(system_.get());
-    }
-    for (const auto& [id, client] : clients_) {
-        if (client->subscribed) {
-            result.push_back(client.get());
-        }
+    std::vector<BusEndpoint*> result(context_.subscribers.begin(), context_.subscribers.end());
+    if (!name_owned_) {
+        std::erase(result, system_.get());
     }
     return result;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 
@@ -25,6 +26,8 @@ struct Peer {
 };
 
 // What all endpoints share. Thread: the main loop.
+class BusEndpoint;
+
 class BusContext {
 public:
     BusContext(Service& served, bus::EventLoop& main_loop)
@@ -52,6 +55,8 @@ public:
     // What there is, so that asking for a path costs no copy.
     std::unordered_set<std::uint64_t> session_ids;
     std::unordered_set<std::string> device_keys;
+    // Who wants signals.
+    std::set<BusEndpoint*> subscribers;
 
 private:
     struct Question {
@@ -78,7 +83,7 @@ public:
         : context(shared), connection(std::move(connected))
     {
     }
-    virtual ~BusEndpoint() = default;
+    virtual ~BusEndpoint() { subscribe(false); }
     BusEndpoint(const BusEndpoint&) = delete;
     BusEndpoint& operator=(const BusEndpoint&) = delete;
 
@@ -88,9 +93,18 @@ public:
     virtual void find_out(sd_bus_message* message, Known done) = 0;
     [[nodiscard]] virtual bool is_system_bus() const = 0;
 
+    // To signals, or no longer.
+    void subscribe(bool wanted)
+    {
+        if (wanted) {
+            context.subscribers.insert(this);
+        } else {
+            context.subscribers.erase(this);
+        }
+    }
+
     BusContext& context;
     std::shared_ptr<bus::Connection> connection;
-    bool subscribed = false;    // wants signals
 };
 
 using Handler = void (*)(BusEndpoint& endpoint, const Call& call, const Peer& peer);

@@ -114,13 +114,13 @@ void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 
 void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    endpoint.subscribed = true;
+    endpoint.subscribe(true);
     call.reply();
 }
 
 void on_unsubscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    endpoint.subscribed = endpoint.is_system_bus();
+    endpoint.subscribe(endpoint.is_system_bus());
     call.reply();
 }
 

@@ -38,7 +38,7 @@ private:
     SystemEndpoint(BusContext& shared, std::shared_ptr<bus::Connection> connected)
         : BusEndpoint(shared, std::move(connected))
     {
-        subscribed = true;
+        subscribe(true);
     }
     void found(const std::string& name, Result<bus::PeerProcess> process);
     void gone(const std::string& name);

@@ -305,5 +305,52 @@ TEST(Mlx5Daemon, TheLinkIsFollowed)
     EXPECT_TRUE(link_is("true"));
 }
 
+// Shares in ascending order, of the elements that have one.
+std::vector<std::uint64_t> shares()
+{
+    std::vector<std::uint64_t> all;
+    const auto device = emulated_device();
+    for (const auto& each : device.at("tree")) {
+        if (each.at("bw-share") != 0) {
+            all.push_back(each.at("bw-share"));
+        }
+    }
+    std::ranges::sort(all);
+    return all;
+}
+
+// Guarantees are weights, and so depend on the link: of 100 Gbit/s a guarantee of 10 is a tenth, of 40 a quarter.
+TEST(Mlx5Daemon, GuaranteesAreComputedAgainForAnotherLinkSpeed)
+{
+    constexpr const char* kGuarantees = R"(version: 1
+qos-levels:
+  - {name: DEFAULT}
+  - {name: small, schedule: {min-rate: 10Gbps}, allow: {user: [root]}}
+  - {name: rest, schedule: {share: 1}}
+)";
+    Daemon daemon(on_emulator(kGuarantees));
+    const auto holds = [&](std::uint64_t gbps) {
+        const auto now = shares();
+        return now.size() == 2 && now[0] * gbps >= 10 * (now[0] + now[1]);
+    };
+    EXPECT_TRUE(eventually([&] { return holds(100); })) << ::testing::PrintToString(shares());
+    EXPECT_FALSE(holds(40));
+    struct AsItWas {
+        ~AsItWas() { emulator("link-speed mlx5_0 100Gbps"); }
+    } const afterwards;
+    emulator("link-speed mlx5_0 40Gbps");
+    EXPECT_TRUE(eventually([&] { return holds(40); })) << ::testing::PrintToString(shares());
+    auto client = daemon.direct();
+    const auto objects = client.managed_objects();
+    std::string speed;
+    for (const auto& [path, interfaces] : *objects) {
+        const auto device = interfaces.find(bus::names::kDevice);
+        if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
+            speed = text_of(device->second, "LinkSpeed");
+        }
+    }
+    EXPECT_EQ(speed, "40000000");    // kbit/s
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

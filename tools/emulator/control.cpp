@@ -11,6 +11,7 @@
 #include <sys/time.h>
 
 #include "lib/base/text.h"
+#include "lib/base/units.h"
 #include "tools/emulator/netlink.h"
 #include "tools/emulator/server.h"
 #include "tools/emulator/uverbs_file.h"
@@ -349,18 +350,28 @@ Result<std::string> lose(Server& server, const Words& words)
     return std::string();
 }
 
+// The third word, or the first port.
+Result<std::uint32_t> port_of(const Device& device, const Words& words)
+{
+    const auto port = words.size() > 2 ? parse_count(words[2], "port") : Result<std::uint64_t>(1);
+    if (!port || *port == 0 || *port > device.ports().size()) {
+        return wrong(fmt::format("{} has ports 1 to {}", device.name(), device.ports().size()));
+    }
+    return static_cast<std::uint32_t>(*port);
+}
+
 Result<std::string> event(Server& server, const Words& words)
 {
     const auto device = device_named(server, words.at(0));
     if (!device) {
         return fail(device.error());
     }
-    const auto port = words.size() > 2 ? parse_count(words[2], "port") : Result<std::uint64_t>(1);
-    if (!port || *port == 0 || *port > (*device)->ports().size()) {
-        return wrong(fmt::format("{} has ports 1 to {}", (*device)->name(), (*device)->ports().size()));
+    const auto port = port_of(**device, words);
+    if (!port) {
+        return fail(port.error());
     }
     if (words.at(1) == "port-active" || words.at(1) == "port-error") {
-        server.set_port(**device, static_cast<std::uint32_t>(*port), words.at(1) == "port-active");
+        server.set_port(**device, *port, words.at(1) == "port-active");
         return std::string();
     }
     if (words.at(1) == "device-fatal") {
@@ -370,6 +381,24 @@ Result<std::string> event(Server& server, const Words& words)
         return std::string();
     }
     return wrong(fmt::format("there is no event `{}`: port-active, port-error, device-fatal", words.at(1)));
+}
+
+Result<std::string> link_speed(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    if (!device) {
+        return fail(device.error());
+    }
+    const auto port = port_of(**device, words);
+    if (!port) {
+        return fail(port.error());
+    }
+    const auto speed = parse_bandwidth(words.at(1)).value;
+    if (!speed) {
+        return wrong(fmt::format("`{}` is not a rate, as 25Gbps is", words.at(1)));
+    }
+    server.set_link_speed(**device, *port, *speed);
+    return std::string();
 }
 
 Result<std::string> queue_pair_fatal(Server& server, const Words& words)
@@ -442,6 +471,7 @@ constexpr Request kRequests[] = {
     {"unplug", 1, "unplug DEVICE", "takes the device away", with_device<&Server::unplug>},
     {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&Server::plug>},
     {"event", 2, "event DEVICE port-active|port-error|device-fatal [PORT]", "sends an asynchronous event", event},
+    {"link-speed", 2, "link-speed DEVICE RATE [PORT]", "the link trains again, with this rate (25Gbps)", link_speed},
     {"next-qp", 2, "next-qp DEVICE QPN...", "the next queue pairs get these numbers, in this order", next_queue_pairs},
     {"qp-fatal", 2, "qp-fatal DEVICE QPN", "moves a queue pair to ERR and tells its owner", queue_pair_fatal},
 };

@@ -34,6 +34,19 @@ void Device::set_port(std::uint32_t port, bool up)
     }
 }
 
+Bandwidth Device::link_speed(std::uint32_t port) const
+{
+    const std::lock_guard lock(mutex_);
+    const auto changed = link_speeds_.find(port);
+    return changed == link_speeds_.end() ? ports_.at(port - 1).link_speed : changed->second;
+}
+
+void Device::set_link_speed(std::uint32_t port, Bandwidth speed)
+{
+    const std::lock_guard lock(mutex_);
+    link_speeds_.insert_or_assign(port, speed);
+}
+
 std::uint32_t Device::next_queue_pair()
 {
     {

@@ -52,6 +52,8 @@ public:
 
     [[nodiscard]] bool port_is_up(std::uint32_t port) const;    // 1...
     void set_port(std::uint32_t port, bool up);
+    [[nodiscard]] Bandwidth link_speed(std::uint32_t port) const;
+    void set_link_speed(std::uint32_t port, Bandwidth speed);
 
     [[nodiscard]] std::uint32_t next_number() { return 1 + next_number_++ % 0xfffffe; }
     // Queue pair numbers have 24 bits; the first ones are the device's own.
@@ -80,6 +82,7 @@ private:
     std::atomic<std::size_t> leaked_{0};
     mutable std::mutex mutex_;
     std::set<std::uint32_t> ports_down_;
+    std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
     std::deque<std::uint32_t> ordered_;    // numbers of the next queue pairs
     std::vector<std::shared_ptr<UverbsFile>> files_;
 };

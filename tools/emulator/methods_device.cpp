@@ -84,7 +84,7 @@ void query_port(Context& context)
     const SimulatedDevice& port = port_of(context, number);
     context.call.note("port", number);
     const bool up = context.device.port_is_up(static_cast<std::uint32_t>(number));
-    const LinkEncoding link = encode_link(port.link_speed);
+    const LinkEncoding link = encode_link(context.device.link_speed(static_cast<std::uint32_t>(number)));
     ib_uverbs_query_port_resp_ex answer{};
     auto& basic = answer.legacy_resp;
     basic.port_cap_flags = 0x04010000;

@@ -134,4 +134,11 @@ void Server::set_port(Device& device, std::uint32_t port, bool up)
     }
 }
 
+void Server::set_link_speed(Device& device, std::uint32_t port, Bandwidth speed)
+{
+    set_port(device, port, false);
+    device.set_link_speed(port, speed);
+    set_port(device, port, true);
+}
+
 }    // namespace rdmaqos::emulator

@@ -116,7 +116,6 @@ void write_netdev(const fs::path& sys, const Device& device, std::uint32_t numbe
 {
     const SimulatedDevice& port = device.ports()[number - 1];
     const fs::path net = place_of(sys, device) / "net" / port.netdev;
-    put(net / "speed", std::to_string(port.link_speed.kbps() / 1000));
     put(net / "operstate", "up");
     put(net / "dev_port", std::to_string(number - 1));
     put(net / "ifindex", std::to_string(interface_index(device, number)));
@@ -141,7 +140,6 @@ void write_function(const fs::path& place, bool is_virtual)
 
 void write_port(const fs::path& folder, const SimulatedDevice& port)
 {
-    put(folder / "rate", encode_link(port.link_speed).text);
     put(folder / "link_layer", port.infiniband ? "InfiniBand" : "Ethernet");
     put(folder / "lid", port.infiniband ? "0x2" : "0x0");
     put(folder / "sm_lid", port.infiniband ? "0x1" : "0x0");
@@ -233,6 +231,11 @@ void write_port_state(const fs::path& sys, const Device& device, std::uint32_t p
     const bool up = device.port_is_up(port);
     put(folder / "state", up ? "4: ACTIVE" : "1: DOWN");
     put(folder / "phys_state", up ? "5: LinkUp" : "3: Disabled");
+    const Bandwidth speed = device.link_speed(port);
+    put(folder / "rate", encode_link(speed).text);
+    if (const std::string& netdev = device.ports()[port - 1].netdev; !netdev.empty()) {
+        put(place_of(sys, device) / "net" / netdev / "speed", std::to_string(speed.kbps() / 1000));
+    }
 }
 
 void write_counters(const fs::path& sys, const Device& device, std::chrono::milliseconds since_start)

@@ -4,6 +4,7 @@
 // socket at its other end, so it is ours also in a process that was handed it.
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -365,16 +367,41 @@ __attribute__((constructor)) void find_close()
     next_close = next<decltype(&close)>("close");
 }
 
+// The number of the socket behind a descriptor, as other descriptors of the same one have it; 0: not open.
+std::uint64_t socket_number(int fd)
+{
+    struct statx status;
+    const int saved = errno;
+    // Not this library's own statx(), which would make a device of it.
+    const bool good = syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO | STATX_TYPE, &status) == 0 &&
+                      S_ISSOCK(status.stx_mode);
+    errno = saved;
+    return good ? status.stx_ino : 0;
+}
+
+// Whether one of the first descriptors of the process is of the same file: then this one is not the last.
+bool has_a_twin(int fd)
+{
+    constexpr int kLookedAt = 48;
+    const std::uint64_t number = socket_number(fd);
+    for (int other = 0; other < kLookedAt; ++other) {
+        if (other != fd && socket_number(other) == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }    // namespace
 
 // The last one blocks until the emulator has destroyed everything. That of a process that ends does not, and other
-// ways to close (close_range, dup2 over a descriptor) do not either.
+// ways to close (close_range, dup2 over a descriptor) do not either, nor does one that races with the close of a twin.
 EXPORT int close(int fd)
 {
     if (next_close == nullptr) {
         find_close();
     }
-    return index_of_descriptor(fd) >= 0 ? close_file(fd, next_close) : next_close(fd);
+    return index_of_descriptor(fd) >= 0 && !has_a_twin(fd) ? close_file(fd, next_close) : next_close(fd);
 }
 
 // ---- using ----
