@@ -316,6 +316,11 @@ void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path
 
 void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
+void get_fabric_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
+    writer.put(endpoint.context.service.fabric_error());
+}
+
     writer.put(endpoint.context.service.released_devices());
 }
 
@@ -392,6 +397,7 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_PROPERTY("LastReloadError", "s", property<get_reload_error>, 0, kChanges),
     SD_BUS_PROPERTY("ReleasedDevices", "as", property<get_released>, 0, kChanges),
     SD_BUS_PROPERTY("Levels", "aa{sv}", property<get_levels>, 0, kInvalidates),
+    SD_BUS_PROPERTY("FabricError", "s", property<get_fabric_error>, 0, kChanges),
     SD_BUS_PROPERTY("Statistics", "a{st}", property<get_statistics>, 0, 0),
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("s", device, "u", elements), 0),

@@ -39,6 +39,7 @@ public:
     void device_removed(const std::string& key) override;
     void device_changed(const std::string& key) override;
     void released_changed() override { manager_changed(); }
+    void fabric_changed() override { manager_changed(); }
     void policy_changed() override;
     void drift_repaired(const std::string& key, std::uint32_t count) override;
     // Properties of the manager may differ: a reload was refused.

@@ -49,13 +49,16 @@ mlx5::BackendOptions Discovery::options() const
 
 std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
 {
-    std::set<std::pair<Guid, std::uint32_t>> there;
+    std::map<std::pair<Guid, std::uint32_t>, DeviceInfo> there;
     for (const auto& port : ports) {
-        there.emplace(port.node_guid, port.port);
+        there.emplace(std::pair(port.node_guid, port.port), port);
     }
-    for (const auto& [guid, port] : seen_) {
-        if (!there.contains({guid, port})) {
-            service_.device_vanished(guid, port);
+    for (const auto& [id, before] : seen_) {
+        const auto now = there.find(id);
+        if (now == there.end()) {
+            service_.device_vanished(id.first, id.second);
+        } else if (now->second != before) {
+            service_.port_changed(id.first, id.second);    // not every change has an event
         }
     }
     seen_ = std::move(there);

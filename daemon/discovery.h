@@ -40,7 +40,7 @@ private:
     };
 
     [[nodiscard]] mlx5::BackendOptions options() const;
-    // Tells the service which have gone; those to open.
+    // Tells the service which have gone, and which are not as they were; those to open.
     [[nodiscard]] std::vector<DeviceInfo> consider(std::vector<DeviceInfo> ports);
     static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options);
     // Runs `work` on the thread that may wait, then `done(its result)` here.
@@ -55,7 +55,7 @@ private:
     bus::EventLoop& loop_;
     const std::filesystem::path state_;
     std::map<std::string, std::string> told_;    // errors by port, to say each once
-    std::set<std::pair<Guid, std::uint32_t>> seen_;    // ports there were the last time
+    std::map<std::pair<Guid, std::uint32_t>, DeviceInfo> seen_;    // ports there were the last time
     bool looking_ = false;
     bool look_again_ = false;    // something happened while looking
     std::optional<mlx5::DeviceWatcher> watcher_;

@@ -9,6 +9,7 @@
 
 #include "daemon/bus_door.h"
 #include "daemon/discovery.h"
+#include "daemon/fabric_watch.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
 #include "daemon/metrics_file.h"
@@ -79,6 +80,8 @@ int run(const Options& options, const Clock& clock)
     if (options.simulate.empty() && (on_host || options.host_devices)) {
         discovery.start();
     }
+    FabricWatch fabric_watch(service, loop);
+    fabric_watch.start();
     MetricsFile metrics_file(service, loop, options.root);
     metrics_file.start();
     if (auto opened = doors.open([&lifecycle] { lifecycle.ready(); }); !opened) {

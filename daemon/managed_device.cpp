@@ -1,6 +1,8 @@
 #include "daemon/managed_device.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -528,16 +530,26 @@ void ManagedDevice::start_again(bool after_reset)
 
 void ManagedDevice::refresh_info()
 {
-    on_worker([](Core& core) { return core.backend->info(); },
-              [this](const DeviceInfo& info) {
-                  info_ = info;
-                  log(LogLevel::Notice, {{"DEVICE", key_}}, "{}: link {}, {}", key_, info.link_up ? "up" : "down",
-                      to_string(info.link_speed));
-                  book_.set_link_speed(info.link_speed);
-                  static_cast<void>(book_.update());
-                  start_again(lost_);
-                  listener_.device_status_changed(key_);
-              });
+    on_worker([](Core& core) { return core.backend->info(); }, [this](const DeviceInfo& info) { take_info(info); });
+}
+
+void ManagedDevice::take_info(const DeviceInfo& info)
+{
+    const DeviceInfo before = std::exchange(info_, info);
+    if (before.link_up != info.link_up || before.link_speed != info.link_speed) {
+        log(LogLevel::Notice, {{"DEVICE", key_}}, "{}: link {}, {}", key_, info.link_up ? "up" : "down",
+            to_string(info.link_speed));
+    }
+    book_.set_link_speed(info.link_speed);
+    static_cast<void>(book_.update());
+    start_again(lost_);
+    listener_.device_status_changed(key_);
+    const auto addresses = [](const DeviceInfo& of) {
+        return std::tie(of.port_guid, of.gids, of.pkeys, of.node_description);
+    };
+    if (addresses(before) != addresses(info)) {
+        listener_.device_addresses_changed(key_);
+    }
 }
 
 QueuePairResult ManagedDevice::refused(const Member& member, const Error& error) const

@@ -37,6 +37,8 @@ public:
     virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) = 0;
     virtual void device_removed_itself(const std::string& device) = 0;
     virtual void device_status_changed(const std::string& device) = 0;
+    // Its GUIDs, GIDs, P_Keys or description: info() has the new ones.
+    virtual void device_addresses_changed(const std::string& device) = 0;
     virtual void drift_repaired(const std::string& device, std::uint32_t count) = 0;
 };
 
@@ -87,6 +89,8 @@ public:
     void counters(Callback<CounterReading> done);
     void with_actual(std::function<void(ActualState)> done);
     void reconcile_now(std::function<void(DeviceReconcile)> done);
+    // Asks the device what it is now: link, addresses, description.
+    void refresh_info();
     void verify(bool repair, std::function<void(DeviceDrift)> done);
     // Everything out of the tree and the tree down; nothing goes back in. May be called again for what could not go.
     void drain(std::function<void(DeviceReconcile)> done);
@@ -118,7 +122,7 @@ private:
     void schedule_retry(const std::optional<std::chrono::milliseconds>& after);
     void schedule_drift_check();
     void handle_event(DeviceEvent event);
-    void refresh_info();
+    void take_info(const DeviceInfo& info);
     void start_again(bool after_reset);
     [[nodiscard]] QueuePairResult refused(const Member& member, const Error& error) const;
     [[nodiscard]] std::string reason_of(const DeviceStatus& status) const;

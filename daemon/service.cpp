@@ -82,12 +82,7 @@ Rules Service::State::make_rules(std::shared_ptr<const Policy> policy, std::shar
     if (!made.policy) {
         return made;
     }
-    std::vector<LocalPort> local;
-    for (const auto& [key, device] : devices) {
-        const DeviceInfo& info = device->info();
-        local.push_back({info.port_guid, info.node_guid, info.port, info.gids, info.pkeys, info.node_description});
-    }
-    made.matcher = std::make_shared<const Matcher>(*made.policy, resolve(*made.policy, *made.fabric, local));
+    made.matcher = std::make_shared<const Matcher>(*made.policy, resolve(*made.policy, *made.fabric, local_ports()));
     made.by_device = std::any_of(made.policy->rules.begin(), made.policy->rules.end(),
                                  [](const MatchRule& rule) { return !rule.devices.empty(); });
     return made;

@@ -32,6 +32,7 @@ public:
     virtual void device_changed(const std::string& /*key*/) {}
     virtual void released_changed() {}    // Service::released_devices()
     virtual void policy_changed() {}
+    virtual void fabric_changed() {}    // what is known of it, or Service::fabric_error()
     virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
 };
 
@@ -71,6 +72,9 @@ public:
     // closed. It stays away until enable(), until it has vanished and come back, or until the daemon ends.
     void release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     [[nodiscard]] std::vector<std::string> released_devices() const;    // keys
+    // For whoever looks for devices: a port that is with us looks otherwise than before (its addresses, its P_Keys, its
+    // link, its description). It is asked, and groups it belongs to are looked up anew.
+    void port_changed(Guid node_guid, std::uint32_t port);
     // For whoever looks for devices: may this one be opened?
     [[nodiscard]] bool wanted(Guid node_guid, std::uint32_t port) const;
     // A device that was found, but is not with us, is not there any longer.
@@ -82,6 +86,14 @@ public:
     // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are
     // served one after another. `done` when every device has been told and has answered.
     void reload(std::function<void(ReloadOutcome)> done);
+    // Reads the fabric file alone again, off the main loop, and looks up the members of port groups anew: sessions and
+    // queue pairs get the levels they then belong in, and devices are told what changed. A broken file changes nothing
+    // but fabric_error(); one that is gone is an empty fabric. `done` when every device has answered.
+    void reread_fabric(std::function<void()> done);
+    // The same, unless the file is the one that was read last.
+    void look_at_fabric(std::function<void()> done);
+    // Where the fabric file is.
+    [[nodiscard]] std::filesystem::path fabric_file() const;
     // What reload() would do with the host's files, or with the given policy text, without doing it.
     void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<PlanReport> done);
     void check(std::shared_ptr<const SourceFile> policy, std::function<void(ReloadOutcome)> done);
@@ -129,6 +141,8 @@ public:
     // Null while no valid policy has been read.
     [[nodiscard]] std::shared_ptr<const Policy> policy() const;
     [[nodiscard]] std::string last_reload_error() const;    // empty: the last reload went well
+    // Why the fabric file cannot be used, with places; what was known of the fabric before stays. Empty: it can.
+    [[nodiscard]] std::string fabric_error() const;
     [[nodiscard]] std::vector<std::string> features() const;
     [[nodiscard]] bool simulated() const;
 

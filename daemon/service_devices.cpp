@@ -40,7 +40,6 @@ void Service::add_device(std::unique_ptr<Backend> backend)
     }
     ManagedDevice& added = *device;
     state.devices.insert_or_assign(key, std::move(device));
-    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
     if (state.rules.policy) {
         PlacementBook book = added.new_book();
         book.set_spec(schedule_spec(*state.rules.policy, state.settings.leaf_reserve));
@@ -50,6 +49,7 @@ void Service::add_device(std::unique_ptr<Backend> backend)
                 to_string(finding));
         }
     }
+    state.resolve_again(state.rules.fabric, fmt::format("{} came", key), [] {});
     state.refresh_all();
     state.notify([&](ServiceObserver& observer) { observer.device_added(key); });
 }
@@ -69,8 +69,8 @@ void Service::remove_device(const std::string& key)
     // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
     const std::unique_ptr<ManagedDevice> gone = std::move(found->second);
     state.devices.erase(found);
-    state.rules = state.make_rules(state.rules.policy, state.rules.fabric);
     state.device_was_reset(key, {affected.begin(), affected.end()});
+    state.resolve_again(state.rules.fabric, fmt::format("{} went away", key), [] {});
     state.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
 }
 

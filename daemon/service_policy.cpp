@@ -14,7 +14,6 @@ namespace rdmaqos {
 namespace {
 
 constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
-constexpr const char* kFabricPath = "/etc/rdma-qos/fabric.yaml";
 
 }    // namespace
 
@@ -37,9 +36,9 @@ Diagnostics Loaded::diagnostics() const
 
 Loaded load_files(const std::filesystem::path& root, const NameService& names)
 {
-    auto fabric = read_fabric(below_root(root, kFabricPath));
-    auto policy = read_host_policy(root, names, fabric.value ? *fabric.value : Fabric{});
-    return {read_settings(below_root(root, kSettingsPath)), std::move(fabric), std::move(policy)};
+    FabricFile fabric = load_fabric(root);
+    auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
+    return {read_settings(below_root(root, kSettingsPath)), std::move(fabric.read), fabric.stamp, std::move(policy)};
 }
 
 bool Staged::has_errors() const
@@ -97,21 +96,29 @@ Staged Service::State::stage(Rules new_rules, const Settings& new_settings) cons
 
 void Service::State::commit(Staged staged, const Settings& with, std::function<void()> done)
 {
-    rules = std::move(staged.rules);
     settings = with;
     limits.set_limits(settings.limits);
+    for (const auto& [key, device] : devices) {
+        device->set_settings(settings);
+    }
+    take_rules(std::move(staged), [this, done = std::move(done)] {
+        notify([](ServiceObserver& observer) { observer.policy_changed(); });
+        done();
+    });
+}
+
+void Service::State::take_rules(Staged staged, std::function<void()> done)
+{
+    rules = std::move(staged.rules);
     for (auto& [id, choice] : staged.sessions) {
         sessions.at(id).choice = std::move(choice);
     }
     const Completion answer = completion([this, done = std::move(done)] {
         refresh_all();
-        notify([](ServiceObserver& observer) { observer.policy_changed(); });
         done();
     });
     for (auto& staged_device : staged.devices) {
-        ManagedDevice& device = *devices.at(staged_device.key);
-        device.set_settings(settings);
-        device.adopt(std::move(staged_device.book), [answer] {});
+        devices.at(staged_device.key)->adopt(std::move(staged_device.book), [answer] {});
     }
 }
 
@@ -120,8 +127,17 @@ ReloadOutcome Service::start()
     State& state = *state_;
     Loaded loaded = load_files(state.options.root, state.options.names);
     ReloadOutcome outcome;
-    outcome.diagnostics = loaded.diagnostics();
-    outcome.accepted = loaded.ok();
+    outcome.diagnostics = loaded.settings.diagnostics;
+    outcome.diagnostics.append(loaded.policy.diagnostics);
+    outcome.accepted = loaded.settings.value && loaded.policy.value;
+    state.fabric_stamp = loaded.fabric_stamp;
+    if (!loaded.fabric.value) {
+        // No reason to be without the policy: groups know then what was written in them, and this host's ports.
+        state.fabric_error = render(loaded.fabric.diagnostics, Colour::Off);
+        log(LogLevel::Error, "the fabric file cannot be used; nothing is known of the fabric:\n{}", state.fabric_error);
+    } else {
+        outcome.diagnostics.append(loaded.fabric.diagnostics);
+    }
     if (loaded.settings.value) {
         state.settings = *loaded.settings.value;
         state.limits.set_limits(state.settings.limits);
@@ -214,6 +230,8 @@ void Service::State::finish_reload(const Loaded& loaded)
     }
     outcome->accepted = true;
     outcome->revision = loaded.policy.value->revision;
+    fabric_stamp = loaded.fabric_stamp;
+    set_fabric_error({});
     loader.submit_always([root = options.root, sources = loaded.policy.value->sources] {
         if (const auto saved = save_last_good(root, sources); !saved) {
             log(LogLevel::Warning, "the policy cannot be kept as the last good one: {}", to_string(saved.error()));

@@ -3,7 +3,9 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "daemon/device_switches.h"
@@ -12,6 +14,7 @@
 #include "daemon/managed_device.h"
 #include "daemon/placement.h"
 #include "daemon/service.h"
+#include "lib/base/file.h"
 
 namespace rdmaqos {
 
@@ -48,10 +51,18 @@ struct Session {
     [[nodiscard]] std::uint32_t queue_pair_count() const;
 };
 
+// The fabric file as it was read, and what it looked like just before.
+struct FabricFile {
+    FileStamp stamp;
+    ReadResult<Fabric> read;
+};
+[[nodiscard]] FabricFile load_fabric(const std::filesystem::path& root);
+
 // What reading all files gave.
 struct Loaded {
     ReadResult<Settings> settings;
     ReadResult<Fabric> fabric;
+    FileStamp fabric_stamp;
     ReadResult<Policy> policy;
 
     [[nodiscard]] Diagnostics diagnostics() const;
@@ -108,10 +119,22 @@ struct Service::State : DeviceListener {
     // service_policy.cpp
     [[nodiscard]] Staged stage(Rules new_rules, const Settings& new_settings) const;
     void commit(Staged staged, const Settings& with, std::function<void()> done);
+    // The part of commit() that concerns rules and what follows from them; settings stay.
+    void take_rules(Staged staged, std::function<void()> done);
     void next_reload();
     void finish_reload(const Loaded& loaded);
     // Reads the host's files, or the text with the running settings and fabric, off the main loop.
     void load(std::optional<std::shared_ptr<const SourceFile>> text, std::function<void(Loaded)> done);
+
+    // service_fabric.cpp
+    [[nodiscard]] std::vector<LocalPort> local_ports() const;
+    // Looks up the members of groups by this fabric and the present ports. If nobody came or went, that is all; else
+    // levels are chosen anew and devices brought to them. `cause` begins a sentence for the journal.
+    void resolve_again(std::shared_ptr<const Fabric> fabric, std::string_view cause, std::function<void()> done);
+    void resolve_soon();
+    void finish_fabric(const FabricFile& file, std::function<void()> done);
+    // Told when they differ from the last ones.
+    void set_fabric_error(std::string error);
 
     // service_plan.cpp
     [[nodiscard]] std::vector<SessionChange> session_changes(const Staged& staged) const;
@@ -157,6 +180,7 @@ struct Service::State : DeviceListener {
     void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) override;
     void device_removed_itself(const std::string& device) override;
     void device_status_changed(const std::string& device) override;
+    void device_addresses_changed(const std::string& device) override;
     void drift_repaired(const std::string& device, std::uint32_t count) override;
 
     Service& service;
@@ -168,6 +192,9 @@ struct Service::State : DeviceListener {
     Settings settings;
     Rules rules;
     std::string reload_error;
+    std::string fabric_error;
+    FileStamp fabric_stamp;              // of the file that was read last
+    std::unique_ptr<Timer> resolving;    // ports changed: groups are looked up when it ends
     UidLimits limits;
     std::map<SessionId, Session> sessions;
     std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer;

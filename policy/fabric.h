@@ -23,6 +23,8 @@ struct FabricPort {
     std::string description;              // NodeDescription, compared exactly
     std::vector<std::uint16_t> pkeys;     // with membership bit
     bool subnet_manager = false;
+
+    friend bool operator==(const FabricPort&, const FabricPort&) = default;
 };
 
 struct IpoibParameters {
@@ -30,12 +32,16 @@ struct IpoibParameters {
     std::optional<IbMtu> mtu;
     std::optional<IbRate> rate;
     std::optional<std::uint8_t> packet_life;
+
+    friend bool operator==(const IpoibParameters&, const IpoibParameters&) = default;
 };
 
 struct FabricPartition {
     std::string name;
     std::uint16_t pkey = 0;    // 15 bits
     std::optional<IpoibParameters> ipoib;
+
+    friend bool operator==(const FabricPartition&, const FabricPartition&) = default;
 };
 
 struct Fabric {
@@ -43,6 +49,8 @@ struct Fabric {
     std::vector<FabricPartition> partitions;
 
     [[nodiscard]] const FabricPort* find_port(Guid guid) const;
+
+    friend bool operator==(const Fabric&, const Fabric&) = default;
 };
 
 }    // namespace rdmaqos

@@ -108,6 +108,8 @@ enum class LevelSource : std::uint8_t { Requested, Rule, Partition, Default };
 struct Match {
     const QosLevel* level = nullptr;         // points into the policy
     const MatchRule* rule = nullptr;         // for LevelSource::Rule
+
+    friend bool operator==(const ResolvedGroups&, const ResolvedGroups&) = default;
     const Partition* partition = nullptr;    // for LevelSource::Partition
     LevelSource source = LevelSource::Default;
     // True when nothing but the kernel's word decided: no claim of the client took part, not even by ruling out a rule

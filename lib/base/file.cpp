@@ -109,6 +109,17 @@ Result<std::string> read_regular_file(const std::filesystem::path& path, std::si
     return read_regular_file(fd.get(), max_size);
 }
 
+FileStamp stamp_of(const std::filesystem::path& path)
+{
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) {
+        return {};
+    }
+    constexpr std::int64_t kNanoseconds = 1'000'000'000;
+    return {status.st_dev, status.st_ino, status.st_size,
+            status.st_ctim.tv_sec * kNanoseconds + status.st_ctim.tv_nsec};
+}
+
 Result<std::string> read_kernel_file(const std::filesystem::path& path, std::size_t max_size)
 {
     const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -41,6 +42,19 @@ constexpr std::size_t kMaxConfigFileSize = 16U * 1024 * 1024;
 [[nodiscard]] Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t max_size);
 // The same for a descriptor somebody passed; its offset is not used nor moved.
 [[nodiscard]] Result<std::string> read_regular_file(int fd, std::size_t max_size);
+
+// What a file looks like from outside: equal for a file that was neither written nor replaced. All zero: it is not
+// there.
+struct FileStamp {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::int64_t size = 0;
+    std::int64_t changed_ns = 0;    // of contents or permissions, since the epoch
+
+    friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+// Links are followed.
+[[nodiscard]] FileStamp stamp_of(const std::filesystem::path& path);
 
 // Reads a small file of /proc, /sys or a cgroup (whose size is not known in advance), at most `max_size` bytes.
 [[nodiscard]] Result<std::string> read_kernel_file(const std::filesystem::path& path, std::size_t max_size = 65536);

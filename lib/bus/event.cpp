@@ -11,6 +11,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "lib/base/file.h"
@@ -99,6 +100,34 @@ private:
     }
 
     SharedCallback<void()> function_;
+    SourcePtr source_;
+};
+
+class Directory final : public EventSource {
+public:
+    explicit Directory(std::function<void(std::string_view)> function)
+        : function_(std::make_shared<std::function<void(std::string_view)>>(std::move(function)))
+    {
+    }
+    int start(sd_event* event, const std::filesystem::path& path)
+    {
+        constexpr std::uint32_t kChanges = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
+                                           IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+        sd_event_source* raw = nullptr;
+        const int result = sd_event_add_inotify(event, &raw, path.c_str(), kChanges, &Directory::changed, this);
+        source_.reset(raw);
+        return result;
+    }
+
+private:
+    static int changed(sd_event_source*, const inotify_event* event, void* userdata) noexcept
+    {
+        const auto function = static_cast<Directory*>(userdata)->function_;
+        guarded(*function, event->len > 0 ? std::string_view(event->name) : std::string_view());
+        return 0;
+    }
+
+    SharedCallback<void(std::string_view)> function_;
     SourcePtr source_;
 };
 
@@ -289,6 +318,16 @@ Result<std::unique_ptr<Alarm>> EventLoop::on_alarm(std::function<void()> functio
     }
     alarm->set(Alarm::kNever);
     return alarm;
+}
+
+Result<std::unique_ptr<EventSource>> EventLoop::on_directory(const std::filesystem::path& directory,
+                                                             std::function<void(std::string_view)> function)
+{
+    auto source = std::make_unique<Directory>(std::move(function));
+    if (const int result = source->start(state_->event.get(), directory); result < 0) {
+        return refused(result, "a directory cannot be watched");
+    }
+    return source;
 }
 
 int EventLoop::run()

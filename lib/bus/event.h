@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include <systemd/sd-event.h>
 
@@ -56,6 +58,11 @@ public:
     // Once, when the process behind a pidfd has ended.
     [[nodiscard]] Result<std::unique_ptr<EventSource>> on_exit_of(int pidfd, std::function<void()> function);
     [[nodiscard]] Result<std::unique_ptr<Alarm>> on_alarm(std::function<void()> function);
+    // Something in a directory was written, created, removed or renamed: `function` gets its name; an empty one when
+    // events were lost, so that anything may have happened, or when the directory itself has gone: then nothing more
+    // comes. What a symbolic link in it points to is not watched.
+    [[nodiscard]] Result<std::unique_ptr<EventSource>> on_directory(const std::filesystem::path& directory,
+                                                                    std::function<void(std::string_view)> function);
 
     // Runs until exit(); returns what exit() was given.
     int run();

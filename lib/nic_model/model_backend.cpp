@@ -299,6 +299,17 @@ void ModelBackend::set_link(Bandwidth speed, bool up)
     emit(DeviceEventKind::LinkChanged);
 }
 
+void ModelBackend::set_addresses(std::vector<Gid> gids, std::vector<std::uint16_t> pkeys, std::string node_description)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        info_.gids = std::move(gids);
+        info_.pkeys = std::move(pkeys);
+        info_.node_description = std::move(node_description);
+    }
+    emit(DeviceEventKind::LinkChanged);
+}
+
 void ModelBackend::reset()
 {
     firmware_->reset();

@@ -81,6 +81,8 @@ public:
     // As a port that does not count.
     void withhold_counters();
     void set_link(Bandwidth speed, bool up = true);    // emits LinkChanged
+    // As after a subnet manager or an administrator: emits LinkChanged.
+    void set_addresses(std::vector<Gid> gids, std::vector<std::uint16_t> pkeys, std::string node_description);
     void reset();                                      // everything is lost, emits Reset; gone until replug()
     void remove();                                     // the same with Removed
     void replug();                                     // back, empty; emits LinkChanged

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -27,22 +27,6 @@ std::filesystem::path directory()
 {
     const char* value = std::getenv("RDMA_QOS_EMULATOR");    // NOLINT(concurrency-mt-unsafe): nobody sets it
     return value == nullptr ? "" : value;
-}
-
-// `rdma-qos-emulator ctl`, without a process: some tests make thousands of queue pairs. False: refused.
-bool order_number(const std::string& device, std::uint32_t number)
-{
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    (directory() / "control.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
-    const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-        return false;
-    }
-    const std::string request = fmt::format("[\"next-qp\",\"{}\",\"{}\"]\n", device, number);
-    char answer = 0;
-    return send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()) &&
-           recv(fd.get(), &answer, 1, 0) == 1 && answer == '0';
 }
 
 ibv_qp_type type_of(const std::string& name)
@@ -107,6 +91,21 @@ private:
 
 }    // namespace
 
+bool order(const std::vector<std::string>& words)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (directory() / "control.sock").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        return false;
+    }
+    const std::string request = nlohmann::json(words).dump() + "\n";
+    char answer = 0;
+    return send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()) &&
+           recv(fd.get(), &answer, 1, 0) == 1 && answer == '0';
+}
+
 bool EmulatedNics::wanted()
 {
     return std::getenv(kVariable) != nullptr;    // NOLINT(concurrency-mt-unsafe)
@@ -141,7 +140,7 @@ bus::Dict emulated_queue_pair(const std::string& device, std::uint32_t number, c
     auto& here = OpenDevices::of_this_process();
     if (world* world = here.open(device); world != nullptr) {
         ibv_qp*& queue_pair = here.queue_pair(device, number);
-        if (queue_pair == nullptr && order_number(device, number)) {
+        if (queue_pair == nullptr && order({"next-qp", device, std::to_string(number)})) {
             queue_pair = qp_in_state(world, type_of(type), IBV_QPS_RTS);
         }
         if (queue_pair != nullptr) {

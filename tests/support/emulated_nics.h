@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/bus/value.h"
 
@@ -30,6 +31,9 @@ private:
     const std::filesystem::path log_;
     std::unique_ptr<Child> process_;
 };
+
+// `rdma-qos-emulator ctl WORDS`, without a process: some tests make thousands of queue pairs. False: refused.
+bool order(const std::vector<std::string>& words);
 
 // What Attach wants to know of a queue pair of this process with this number and type ("rc", "raw-packet"), which is made and
 // brought to RTS the first time. Where there is no such device, or the number cannot be, only what was given.

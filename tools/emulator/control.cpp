@@ -401,6 +401,28 @@ Result<std::string> link_speed(Server& server, const Words& words)
     return std::string();
 }
 
+Result<std::string> set_pkeys(Server& server, const Words& words)
+{
+    const auto device = device_named(server, words.at(0));
+    const auto port = parse_count(words.at(1), "port");
+    if (!device || !port) {
+        return fail(!device ? device.error() : port.error());
+    }
+    if (*port == 0 || *port > (*device)->ports().size()) {
+        return wrong(fmt::format("{} has ports 1 to {}", (*device)->name(), (*device)->ports().size()));
+    }
+    std::vector<std::uint16_t> pkeys;
+    for (std::size_t at = 2; at < words.size(); ++at) {
+        const auto pkey = parse_count(words[at], "P_Key");
+        if (!pkey || *pkey > 0xffff) {
+            return wrong(fmt::format("`{}` is no P_Key: it has 16 bits", printable(words[at])));
+        }
+        pkeys.push_back(static_cast<std::uint16_t>(*pkey));
+    }
+    server.set_pkeys(**device, static_cast<std::uint32_t>(*port), std::move(pkeys));
+    return std::string();
+}
+
 Result<std::string> queue_pair_fatal(Server& server, const Words& words)
 {
     const auto device = device_named(server, words.at(0));
@@ -460,18 +482,20 @@ constexpr Request kRequests[] = {
     {"set", 2, "set modify-lock exclusive|shared", "as kernels before and since 2024 lock a DEVX modify",
      set_behaviour},
     {"set", 2, "set mailbox-on-error yes|no", "no: as older kernels, which give only an errno", set_behaviour},
-    {"set", 2, "set queue-groups isolated|shared",
-     "whether a queue pair may use leaves of its own context only", set_behaviour},
+    {"set", 2, "set queue-groups isolated|shared", "whether a queue pair may use leaves of its own context only",
+     set_behaviour},
     {"set", 2, "set busy-leaf refused|released", "whether a leaf with queue pairs can be destroyed", set_behaviour},
     {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes and blocks", set_behaviour},
     {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},
     {"lose", 2, "lose DEVICE ELEMENT", "loses an element, and all below it, the same way", lose},
-    {"reset", 1, "reset DEVICE", "device fatal: open files are dead, a new device appears", with_device<&Server::reset>},
+    {"reset", 1, "reset DEVICE", "device fatal: open files are dead, a new device appears",
+     with_device<&Server::reset>},
     {"unplug", 1, "unplug DEVICE", "takes the device away", with_device<&Server::unplug>},
     {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&Server::plug>},
     {"event", 2, "event DEVICE port-active|port-error|device-fatal [PORT]", "sends an asynchronous event", event},
     {"link-speed", 2, "link-speed DEVICE RATE [PORT]", "the link trains again, with this rate (25Gbps)", link_speed},
+    {"pkeys", 3, "pkeys DEVICE PORT PKEY...", "the port gets this P_Key table, as by a subnet manager", set_pkeys},
     {"next-qp", 2, "next-qp DEVICE QPN...", "the next queue pairs get these numbers, in this order", next_queue_pairs},
     {"qp-fatal", 2, "qp-fatal DEVICE QPN", "moves a queue pair to ERR and tells its owner", queue_pair_fatal},
 };

@@ -1,6 +1,7 @@
 #include "tools/emulator/device.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/emulator/uverbs_file.h"
 
@@ -45,6 +46,19 @@ void Device::set_link_speed(std::uint32_t port, Bandwidth speed)
 {
     const std::lock_guard lock(mutex_);
     link_speeds_.insert_or_assign(port, speed);
+}
+
+std::vector<std::uint16_t> Device::pkeys(std::uint32_t port) const
+{
+    const std::lock_guard lock(mutex_);
+    const auto set = pkeys_.find(port);
+    return set == pkeys_.end() ? ports_.at(port - 1).pkeys : set->second;
+}
+
+void Device::set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys)
+{
+    const std::lock_guard lock(mutex_);
+    pkeys_[port] = std::move(pkeys);
 }
 
 std::uint32_t Device::next_queue_pair()

@@ -54,6 +54,9 @@ public:
     void set_port(std::uint32_t port, bool up);
     [[nodiscard]] Bandwidth link_speed(std::uint32_t port) const;
     void set_link_speed(std::uint32_t port, Bandwidth speed);
+    // As the subnet manager set them; those of the description until then.
+    [[nodiscard]] std::vector<std::uint16_t> pkeys(std::uint32_t port) const;
+    void set_pkeys(std::uint32_t port, std::vector<std::uint16_t> pkeys);
 
     [[nodiscard]] std::uint32_t next_number() { return 1 + next_number_++ % 0xfffffe; }
     // Queue pair numbers have 24 bits; the first ones are the device's own.
@@ -83,6 +86,7 @@ private:
     mutable std::mutex mutex_;
     std::set<std::uint32_t> ports_down_;
     std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
+    std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set
     std::deque<std::uint32_t> ordered_;    // numbers of the next queue pairs
     std::vector<std::shared_ptr<UverbsFile>> files_;
 };

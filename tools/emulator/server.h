@@ -48,6 +48,8 @@ public:
     void set_port(Device& device, std::uint32_t port, bool up);
     // As a link that trains again: the port goes down, and comes up with this speed.
     void set_link_speed(Device& device, std::uint32_t port, Bandwidth speed);
+    // The same for its P_Key table.
+    void set_pkeys(Device& device, std::uint32_t port, std::vector<std::uint16_t> pkeys);
 
     // Calls so far, and those that ended in a way that only a mistake of the emulator explains.
     [[nodiscard]] std::uint64_t calls() const { return calls_; }

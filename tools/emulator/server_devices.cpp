@@ -1,6 +1,8 @@
 // What happens to devices: they come, go and change.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -139,6 +141,15 @@ void Server::set_link_speed(Device& device, std::uint32_t port, Bandwidth speed)
     set_port(device, port, false);
     device.set_link_speed(port, speed);
     set_port(device, port, true);
+}
+
+void Server::set_pkeys(Device& device, std::uint32_t port, std::vector<std::uint16_t> pkeys)
+{
+    device.set_pkeys(port, std::move(pkeys));
+    write_pkeys(directory_ / "sys", device, port);
+    for (const auto& file : device.files()) {
+        file->send(AsyncEvent::PkeyChange, port);
+    }
 }
 
 }    // namespace rdmaqos::emulator

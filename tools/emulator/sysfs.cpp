@@ -151,10 +151,6 @@ void write_port(const fs::path& folder, const SimulatedDevice& port)
             put(folder / "gid_attrs/ndevs" / std::to_string(index), port.netdev);
         }
     }
-    const auto pkeys = port.pkeys.empty() ? std::vector<std::uint16_t>{0xffff} : port.pkeys;
-    for (std::size_t index = 0; index < pkeys.size(); ++index) {
-        put(folder / "pkeys" / std::to_string(index), fmt::format("{:#06x}", pkeys[index]));
-    }
     if (port.port_counters) {
         for (const char* name : {"port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"}) {
             put(folder / "counters" / name, "0");
@@ -217,12 +213,26 @@ void write_sysfs(const fs::path& sys, const Device& device)
     for (const auto& port : device.ports()) {
         ++number;
         write_port(ib / "ports" / std::to_string(number), port);
+        write_pkeys(sys, device, number);
         write_port_state(sys, device, number);
         if (!port.netdev.empty()) {
             write_netdev(sys, device, number);
         }
     }
     link_to(ib, sys / "class/infiniband" / device.name());
+}
+
+void write_pkeys(const fs::path& sys, const Device& device, std::uint32_t port)
+{
+    const fs::path folder = ports_of(sys, device) / std::to_string(port) / "pkeys";
+    auto pkeys = device.pkeys(port);
+    if (pkeys.empty()) {
+        pkeys.push_back(0xffff);
+    }
+    fs::remove_all(folder);
+    for (std::size_t index = 0; index < pkeys.size(); ++index) {
+        put(folder / std::to_string(index), fmt::format("{:#06x}", pkeys[index]));
+    }
 }
 
 void write_port_state(const fs::path& sys, const Device& device, std::uint32_t port)

@@ -22,6 +22,8 @@ namespace rdmaqos::emulator {
 // Each throws std::filesystem::filesystem_error or std::runtime_error when it cannot write.
 void begin_sysfs(const std::filesystem::path& sys);
 void write_sysfs(const std::filesystem::path& sys, const Device& device);
+// Those of before are gone.
+void write_pkeys(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
 void write_port_state(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
 // What each port has moved after so long, by the traffic of its description, as long as it is up.
 void write_counters(const std::filesystem::path& sys, const Device& device, std::chrono::milliseconds since_start);

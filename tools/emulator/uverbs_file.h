@@ -16,7 +16,13 @@
 namespace rdmaqos::emulator {
 
 // enum ib_event_type, which user space shares.
-enum class AsyncEvent : std::uint32_t { QueuePairFatal = 1, DeviceFatal = 8, PortActive = 9, PortError = 10 };
+enum class AsyncEvent : std::uint32_t {
+    QueuePairFatal = 1,
+    DeviceFatal = 8,
+    PortActive = 9,
+    PortError = 10,
+    PkeyChange = 12
+};
 
 class UverbsFile {
 public:

@@ -361,6 +361,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     policy["levels"] = manager.levels.size();
     json["policy"] = std::move(policy);
     std::uint64_t inside = 0;
+    set_text(json, "fabric-error", manager.fabric_error);
     std::uint64_t outside = 0;
     json["devices"] = Json::array();
     for (const auto& device : world.devices) {

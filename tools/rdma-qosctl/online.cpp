@@ -175,6 +175,7 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.policy_revision = text_of(properties, "PolicyRevision");
     manager.policy_sources = list_of(properties, "PolicySources");
     manager.last_reload_error = text_of(properties, "LastReloadError");
+    manager.fabric_error = text_of(properties, "FabricError");
     manager.released_devices = list_of(properties, "ReleasedDevices");
     manager.levels = dicts_of(properties, "Levels");
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");

@@ -23,6 +23,10 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
             {true, "the last reload was refused:\n" + manager.last_reload_error,
              "correct the files (`rdma-qosctl check` shows the same), then `systemctl reload rdma-qosd`"});
     }
+    if (!manager.fabric_error.empty()) {
+        problems.push_back({true, "the fabric file cannot be used:\n" + manager.fabric_error,
+                            "correct it; it is read again by itself, until then what was known of the fabric stays"});
+    }
     if (manager.mode == "monitor") {
         problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});

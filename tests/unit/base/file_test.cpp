@@ -194,6 +194,24 @@ TEST_F(FileTest, FailedWriteLeavesNothingBehind)
     EXPECT_EQ(entries(), 1U);
 }
 
+TEST_F(FileTest, AStampTellsAFileThatWasTouched)
+{
+    const auto file = make("a", "1");
+    const FileStamp before = stamp_of(file);
+    EXPECT_NE(before, FileStamp{});
+    EXPECT_EQ(stamp_of(file), before);
+    std::filesystem::create_symlink(file, dir_ / "link");
+    EXPECT_EQ(stamp_of(dir_ / "link").inode, before.inode);
+    make("a", "12");
+    EXPECT_NE(stamp_of(file), before);
+    const FileStamp written = stamp_of(file);
+    std::filesystem::rename(make("b", "12"), file);
+    EXPECT_NE(stamp_of(file), written);
+    std::filesystem::remove(file);
+    EXPECT_EQ(stamp_of(file), FileStamp{});
+    EXPECT_EQ(stamp_of(dir_ / "link"), FileStamp{});
+}
+
 TEST(BelowRoot, Joins)
 {
     EXPECT_EQ(below_root("", "/etc/rdma-qos"), "/etc/rdma-qos");

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -15,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "tests/support/temp_dir.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -60,6 +66,54 @@ TEST(EventLoop, RunsPostsOfManyThreadsEachInOrder)
     for (const auto& list : got) {
         EXPECT_TRUE(std::is_sorted(list.begin(), list.end()));
     }
+}
+
+TEST(EventLoop, TellsWhatHappensInADirectory)
+{
+    const test::TempDir dir;
+    std::filesystem::create_directory(dir.path() / "watched");
+    EventLoop loop;
+    std::vector<std::string> names;
+    const auto source = loop.on_directory(dir.path() / "watched",
+                                          [&](std::string_view name) { names.emplace_back(name); });
+    ASSERT_TRUE(source) << to_string(source.error());
+    const auto hears = [&](const std::string& name) {
+        const bool heard = run_until(loop, [&] { return std::ranges::find(names, name) != names.end(); });
+        names.clear();
+        return heard;
+    };
+    dir.write("watched/written", "1");
+    EXPECT_TRUE(hears("written"));
+    dir.write("new", "1");
+    std::filesystem::rename(dir.path() / "new", dir.path() / "watched/renamed");
+    EXPECT_TRUE(hears("renamed"));
+    std::filesystem::remove(dir.path() / "watched/renamed");
+    EXPECT_TRUE(hears("renamed"));
+    std::filesystem::create_symlink("nowhere", dir.path() / "watched/link");
+    EXPECT_TRUE(hears("link"));
+    std::filesystem::remove_all(dir.path() / "watched");
+    EXPECT_TRUE(hears("")) << "the directory itself has gone";
+    EXPECT_FALSE(loop.on_directory(dir.path() / "watched", [](std::string_view) {}));
+    EXPECT_FALSE(loop.on_directory(dir.path() / "new", [](std::string_view) {}));
+}
+
+TEST(EventLoop, AWatchOfADirectoryMayEndItself)
+{
+    const test::TempDir dir;
+    EventLoop loop;
+    int calls = 0;
+    std::unique_ptr<EventSource> source;
+    auto made = loop.on_directory(dir.path(), [&](std::string_view) {
+        ++calls;
+        source.reset();
+    });
+    ASSERT_TRUE(made);
+    source = std::move(*made);
+    dir.write("a", "1");
+    dir.write("b", "1");
+    EXPECT_TRUE(run_until(loop, [&] { return calls > 0; }));
+    loop.run_once(50ms);
+    EXPECT_EQ(calls, 1);
 }
 
 TEST(EventLoop, APosterOutlivesTheLoop)

@@ -26,6 +26,8 @@ struct Case {
 
 constexpr Case kCases[] = {
     {"no policy", [](World& world) { world.manager.policy_revision.clear(); }, true, "no policy is running"},
+    {"fabric", [](World& world) { world.manager.fabric_error = "fabric.yaml:1:1: error: y"; }, true,
+     "the fabric file cannot be used:\nfabric.yaml:1:1: error: y"},
     {"reload", [](World& world) { world.manager.last_reload_error = "x:1:1: error: y"; }, true, "x:1:1: error: y"},
     {"monitor", [](World& world) { world.manager.mode = "monitor"; }, false, "mode is monitor"},
     {"no device", [](World& world) { world.devices.clear(); }, false, "there is no device"},

@@ -1,0 +1,190 @@
+// Service: what port groups are looked up by, the fabric file and the ports of this host, changes while it runs.
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "daemon/service_state.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr const char* kFabricPath = "/etc/rdma-qos/fabric.yaml";
+// A subnet manager that sets a port up changes its addresses, its P_Keys and its state one after the other.
+constexpr auto kPortsSettle = std::chrono::milliseconds(100);
+
+std::size_t count_changed(const ResolvedGroups& before, const ResolvedGroups& after)
+{
+    std::size_t changed = 0;
+    for (std::size_t group = 0; group < after.groups.size(); ++group) {
+        changed += before.groups.at(group) == after.groups[group] ? 0 : 1;
+    }
+    return changed;
+}
+
+std::string describe(const Fabric& fabric)
+{
+    return fmt::format("{} and {}", counted(fabric.ports.size(), "port"),
+                       counted(fabric.partitions.size(), "partition"));
+}
+
+}    // namespace
+
+FabricFile load_fabric(const std::filesystem::path& root)
+{
+    const auto path = below_root(root, kFabricPath);
+    const FileStamp stamp = stamp_of(path);    // before it is read: what is written meanwhile is read again
+    return {stamp, read_fabric(path)};
+}
+
+std::filesystem::path Service::fabric_file() const
+{
+    return below_root(state_->options.root, kFabricPath);
+}
+
+std::string Service::fabric_error() const
+{
+    return state_->fabric_error;
+}
+
+std::vector<LocalPort> Service::State::local_ports() const
+{
+    std::vector<LocalPort> local;
+    for (const auto& [key, device] : devices) {
+        const DeviceInfo& info = device->info();
+        local.push_back({info.port_guid, info.node_guid, info.port, info.gids, info.pkeys, info.node_description});
+    }
+    return local;
+}
+
+void Service::State::resolve_again(std::shared_ptr<const Fabric> fabric, std::string_view cause,
+                                   std::function<void()> done)
+{
+    rules.fabric = fabric ? std::move(fabric) : std::make_shared<const Fabric>();
+    if (shutting_down || !rules.policy) {
+        done();
+        return;
+    }
+    ResolvedGroups groups = resolve(*rules.policy, *rules.fabric, local_ports());
+    if (groups == rules.matcher->groups()) {
+        done();
+        return;
+    }
+    const std::size_t changed = count_changed(rules.matcher->groups(), groups);
+    Rules next = rules;
+    next.matcher = std::make_shared<const Matcher>(*rules.policy, std::move(groups));
+    Staged staged = stage(std::move(next), settings);
+    std::set<SessionId> moved;
+    for (const auto& change : session_changes(staged)) {
+        moved.insert(change.session);
+    }
+    log(LogLevel::Notice, "{}: {} of {} with other members, {} with another level or leaf", cause, changed,
+        counted(rules.policy->groups.size(), "port group"), counted(moved.size(), "session"));
+    take_rules(std::move(staged), std::move(done));
+}
+
+void Service::State::resolve_soon()
+{
+    if (!resolving) {
+        resolving = executor.after(kPortsSettle, [this] {
+            resolving.reset();
+            resolve_again(rules.fabric, "ports of this host changed", [] {});
+        });
+    }
+}
+
+void Service::State::device_addresses_changed(const std::string& /*device*/)
+{
+    resolve_soon();
+}
+
+void Service::port_changed(Guid node_guid, std::uint32_t port)
+{
+    for (const auto& [key, device] : state_->devices) {
+        if (device->info().node_guid == node_guid && device->info().port == port) {
+            device->refresh_info();
+            return;
+        }
+    }
+}
+
+void Service::State::set_fabric_error(std::string error)
+{
+    if (error != fabric_error) {
+        fabric_error = std::move(error);
+        notify([](ServiceObserver& observer) { observer.fabric_changed(); });
+    }
+}
+
+void Service::State::finish_fabric(const FabricFile& file, std::function<void()> done)
+{
+    const FileStamp before = std::exchange(fabric_stamp, file.stamp);
+    const std::string text = render(file.read.diagnostics, Colour::Off);
+    if (!file.read.value) {
+        if (text != fabric_error) {
+            log(LogLevel::Error, "the fabric file cannot be used; what was known of the fabric stays:\n{}", text);
+        }
+        set_fabric_error(text);
+        done();
+        return;
+    }
+    const bool was_wrong = !fabric_error.empty();
+    set_fabric_error({});
+    if (*file.read.value == *rules.fabric) {
+        if (was_wrong) {
+            log(LogLevel::Notice, "the fabric file can be used again; it says what was known");
+        }
+        done();
+        return;
+    }
+    if (file.stamp == FileStamp{} && before != FileStamp{}) {
+        log(LogLevel::Notice, "the fabric file is gone: nothing is known of the fabric any longer");
+    } else {
+        log(file.read.diagnostics.empty() ? LogLevel::Notice : LogLevel::Warning,
+            "the fabric file was read again: {}{}{}", describe(*file.read.value), text.empty() ? "" : "\n", text);
+    }
+    notify([](ServiceObserver& observer) { observer.fabric_changed(); });
+    resolve_again(file.read.value, "the fabric changed", std::move(done));
+}
+
+void Service::reread_fabric(std::function<void()> done)
+{
+    State& state = *state_;
+    state.loader.submit_always([&state, done = std::move(done), guard = std::weak_ptr<int>(state.alive),
+                                root = state.options.root, &loop = state.executor] {
+        auto file = std::make_shared<const FabricFile>(load_fabric(root));
+        loop.post([&state, guard, file, done] {
+            if (!guard.expired()) {
+                state.finish_fabric(*file, done);
+            }
+        });
+    });
+}
+
+void Service::look_at_fabric(std::function<void()> done)
+{
+    State& state = *state_;
+    state.loader.submit_always([this, &state, done = std::move(done), guard = std::weak_ptr<int>(state.alive),
+                                path = fabric_file(), &loop = state.executor] {
+        const FileStamp stamp = stamp_of(path);
+        loop.post([this, &state, guard, stamp, done] {
+            if (guard.expired()) {
+                return;
+            }
+            if (stamp == state.fabric_stamp) {
+                done();
+            } else {
+                reread_fabric(done);
+            }
+        });
+    });
+}
+
+}    // namespace rdmaqos
