@@ -58,7 +58,8 @@ void write(bus::Writer& writer, const Grant& grant);
 void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, with `queue-pairs` if there are any
 void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
 void write(bus::Writer& writer, const Identity& owner);
-void write(bus::DictWriter& dict, const Request& request, const PathResult& result);
+// An answer of QueryPath to one pair of ends: the path, or why there is none.
+void write(bus::DictWriter& dict, const Request& request, const Result<PathResult>& result);
 void write(bus::Writer& writer, const PlanReport& report);
 void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
 void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);

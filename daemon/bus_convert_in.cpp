@@ -27,6 +27,7 @@ constexpr unsigned kComponents = kQueryPath | kExplain;
 enum class Key : std::uint8_t {
     Level,
     QosClass,
+    Tos,
     ServiceId,
     PortSpace,
     DestinationPort,
@@ -61,6 +62,7 @@ struct KeyInfo {
 constexpr std::array kKeys{
     KeyInfo{Key::Level, "level", "s", kPathKeys},
     KeyInfo{Key::QosClass, "qos-class", "u|s", kPathKeys},
+    KeyInfo{Key::Tos, "tos", "y", kPathKeys},
     KeyInfo{Key::ServiceId, "service-id", "t", kPathKeys},
     KeyInfo{Key::PortSpace, "port-space", "s", kPathKeys},
     KeyInfo{Key::DestinationPort, "destination-port", "q", kPathKeys},
@@ -174,6 +176,7 @@ private:
     const Names& names_;
     std::optional<std::string> port_space_;
     std::optional<std::uint16_t> destination_port_;
+    std::optional<std::uint8_t> tos_;
     std::optional<std::uint32_t> port_;
 };
 
@@ -254,6 +257,9 @@ Result<void> Collector::take_path_key(Key key, const Value& value)
         return {};
     case Key::QosClass:
         return take_qos_class(value);
+    case Key::Tos:
+        tos_ = *value.as<std::uint8_t>();
+        return {};
     case Key::ServiceId:
         request.service_id = *value.as<std::uint64_t>();
         return {};
@@ -418,6 +424,12 @@ Result<void> Collector::finish()
             return fail(id.error());
         }
         request.service_id = *id;
+    }
+    if (tos_) {
+        if (request.qos_class) {
+            return invalid("`qos-class` and `tos` say the same in two ways; give one of them");
+        }
+        request.qos_class = qos_class_of_tos(*tos_);
     }
     if (sources.size() == 1) {
         request.source = sources.front();

@@ -220,17 +220,24 @@ void write(Writer& writer, const Identity& owner)
     dict.set_text("command", owner.command);
 }
 
-void write(DictWriter& dict, const Request& request, const PathResult& result)
+void write(DictWriter& dict, const Request& request, const Result<PathResult>& result)
 {
-    const auto& [level, rule, answer] = result;
-    dict.set("level", level);
-    dict.set("rule", rule);
+    if (result) {
+        dict.set("level", result->level);
+        dict.set("rule", result->rule);
+    }
     if (request.source) {
         dict.set("source", to_string(*request.source));
     }
     if (request.destination) {
         dict.set("destination", to_string(*request.destination));
     }
+    if (!result) {
+        dict.set("error", text(dbus_name(result.error().code)));
+        dict.set("message", result.error().message);
+        return;
+    }
+    const PathAnswer& answer = result->answer;
     dict.set("mtu", bytes(answer.mtu));
     dict.set("rate", nominal(answer.rate).kbps());
     dict.set("packet-life", answer.packet_life);

@@ -1,10 +1,13 @@
 // org.rdmaqos1.Manager
+#include <cstddef>
 #include <map>
+#include <vector>
 
 #include "daemon/bus_objects.h"
 #include "daemon/metrics_text.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
+#include "policy/multi_path.h"
 
 namespace rdmaqos {
 namespace {
@@ -59,26 +62,25 @@ void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(requests.error());
         return;
     }
-    // A pair without a path has no answer; if no pair has one, the first reason is the answer.
-    std::vector<std::pair<const Request*, PathResult>> answers;
-    std::optional<Error> refused;
+    std::vector<Result<PathResult>> answers;
     for (const auto& request : *requests) {
-        auto answer = context.service.query_path(request, *peer.identity);
-        if (answer) {
-            answers.emplace_back(&request, std::move(*answer));
-        } else if (!refused) {
-            refused = std::move(answer).error();
+        answers.push_back(context.service.query_path(request, *peer.identity));
+    }
+    std::vector<MissingPair> missing;
+    for (std::size_t pair = 0; pair < answers.size(); ++pair) {
+        if (!answers[pair]) {
+            missing.push_back({&(*requests)[pair], &answers[pair].error()});
         }
     }
-    if (answers.empty() && refused) {
-        call.refuse(*refused);
+    if (missing.size() == answers.size()) {
+        call.refuse(no_path_at_all(missing));
         return;
     }
     call.reply([&](Writer& writer) {
         writer.open('a', "a{sv}");
-        for (const auto& [request, answer] : answers) {
+        for (std::size_t pair = 0; pair < answers.size(); ++pair) {
             bus::DictWriter out(writer);
-            write(out, *request, answer);
+            write(out, (*requests)[pair], answers[pair]);
         }
         writer.close();
     });
@@ -314,13 +316,13 @@ void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path
     writer.put(endpoint.context.service.last_reload_error());
 }
 
-void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
-{
 void get_fabric_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.fabric_error());
 }
 
+void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+{
     writer.put(endpoint.context.service.released_devices());
 }
 
@@ -376,8 +378,8 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("s", report), method<on_check>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sv}", report), method<on_plan>,
                             kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results),
-                            method<kReconcile>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kReconcile>,
+                            kOpen),
     SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kVerify>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Disable", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kDisable>,
@@ -395,9 +397,9 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_PROPERTY("PolicyRevision", "s", property<get_revision>, 0, kChanges),
     SD_BUS_PROPERTY("PolicySources", "as", property<get_sources>, 0, kChanges),
     SD_BUS_PROPERTY("LastReloadError", "s", property<get_reload_error>, 0, kChanges),
+    SD_BUS_PROPERTY("FabricError", "s", property<get_fabric_error>, 0, kChanges),
     SD_BUS_PROPERTY("ReleasedDevices", "as", property<get_released>, 0, kChanges),
     SD_BUS_PROPERTY("Levels", "aa{sv}", property<get_levels>, 0, kInvalidates),
-    SD_BUS_PROPERTY("FabricError", "s", property<get_fabric_error>, 0, kChanges),
     SD_BUS_PROPERTY("Statistics", "a{st}", property<get_statistics>, 0, 0),
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("s", device, "u", elements), 0),

@@ -258,7 +258,7 @@ std::string Service::last_reload_error() const
 
 std::vector<std::string> Service::features() const
 {
-    std::vector<std::string> features{"qos-levels", "path-query", "explain", "plan", "verify"};
+    std::vector<std::string> features{"qos", "qos-levels", "path-query", "multi-path", "explain", "plan", "verify"};
     bool scheduling = false;
     bool pacing = false;
     for (const auto& [key, device] : state_->devices) {

@@ -70,9 +70,18 @@ struct Request {
     friend bool operator==(const Request&, const Request&) = default;
 };
 
-// The service-id rdma_cm forms: 0x0000000001000000 | port space << 16 | port (RDMA_PS_IPOIB 0x02, TCP 0x06, UDP 0x11,
-// IB 0x3F gives its own). Errors: InvalidArgument for an unknown space ("tcp", "udp", "ipoib", "ib" are known).
+// The service-id rdma_cm forms of an IP address (rdma_get_service_id() of Linux): port space << 16 | port, with
+// RDMA_PS_TCP 0x0106, RDMA_PS_UDP 0x0111, RDMA_PS_IPOIB 0x0002 and RDMA_PS_IB 0x013F. An address of family AF_IB brings
+// its own. Errors: InvalidArgument for an unknown space ("tcp", "udp", "ipoib", "ib" are known).
 [[nodiscard]] Result<std::uint64_t> service_id_of(std::string_view port_space, std::uint16_t port);
+
+// The QoS-Class rdma_cm puts into the query for an IPv4 address (cma_query_ib_route() of Linux): the type of service
+// set with rdma_set_option(RDMA_OPTION_ID_TOS), as it is; 0 if none was set. For IPv6 and AF_IB addresses the query has
+// a traffic class and no QoS-Class.
+[[nodiscard]] constexpr std::uint16_t qos_class_of_tos(std::uint8_t tos)
+{
+    return tos;
+}
 
 // A port group with its members looked up.
 struct ResolvedGroup {
@@ -99,6 +108,8 @@ struct ResolvedGroups {
     std::vector<ResolvedGroup> groups;                    // parallel to Policy::groups
     std::vector<std::pair<Guid, NodeType>> node_types;    // of known ports, sorted by GUID
     std::vector<std::string> unresolved;    // "port-group storage: partition Part7 is not in the fabric file"
+
+    friend bool operator==(const ResolvedGroups&, const ResolvedGroups&) = default;
 };
 
 [[nodiscard]] ResolvedGroups resolve(const Policy& policy, const Fabric& fabric, const std::vector<LocalPort>& local);
@@ -108,8 +119,6 @@ enum class LevelSource : std::uint8_t { Requested, Rule, Partition, Default };
 struct Match {
     const QosLevel* level = nullptr;         // points into the policy
     const MatchRule* rule = nullptr;         // for LevelSource::Rule
-
-    friend bool operator==(const ResolvedGroups&, const ResolvedGroups&) = default;
     const Partition* partition = nullptr;    // for LevelSource::Partition
     LevelSource source = LevelSource::Default;
     // True when nothing but the kernel's word decided: no claim of the client took part, not even by ruling out a rule

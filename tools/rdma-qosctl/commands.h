@@ -42,6 +42,7 @@ struct ExplainOptions {
     std::string policy;    // empty: the daemon's, or the host's files
     std::string simulation;
     bool offline = false;
+    std::string broadcast;    // query-path: compare with the broadcast group of this partition
 };
 [[nodiscard]] Result<ExitStatus> explain_request(const Context& context, const ExplainOptions& options);
 [[nodiscard]] Result<ExitStatus> query_path(const Context& context, const ExplainOptions& options);

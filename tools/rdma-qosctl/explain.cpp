@@ -1,9 +1,15 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/broadcast.h"
 #include "tools/rdma-qosctl/commands.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/online.h"
@@ -114,6 +120,44 @@ Result<Answer> ask_path(const Context& context, const ExplainOptions& options)
     return Answer{true, offline_note(*world, source->why_offline), {}, std::move(*answers)};
 }
 
+std::string heading(const Answer& answer)
+{
+    return printable(answer.note) + "\n\n";
+}
+
+// The group is what the fabric file says; the daemon, or the files, are asked for a path with its P_Key.
+Result<ExitStatus> query_broadcast(const Context& context, ExplainOptions options)
+{
+    if (!options.request.pkey.empty()) {
+        return fail(ErrorCode::InvalidArgument, "--broadcast brings the P_Key of its partition; leave --pkey out");
+    }
+    if (options.request.source.size() > 1 || options.request.destination.size() > 1) {
+        return fail(ErrorCode::InvalidArgument, "--broadcast compares one path; give one source and one destination");
+    }
+    const auto fabric = load_fabric(context.root);
+    if (!fabric.value) {
+        return fail(ErrorCode::InvalidPolicy,
+                    fmt::format("the fabric file is refused\n{}", render(fabric.diagnostics, Colour::Off)));
+    }
+    const auto partition = find_partition(*fabric.value, options.broadcast);
+    if (!partition) {
+        return fail(partition.error());
+    }
+    options.request.pkey = std::to_string(full_member(*partition));
+    const auto answer = ask_path(context, options);
+    if (!answer) {
+        return fail(answer.error());
+    }
+    if (answer->answers.size() != 1) {
+        return fail(ErrorCode::Internal, "one path was asked for: is the daemon of another version?");
+    }
+    const BroadcastReport report = compare_broadcast(*partition, answer->answers.front());
+    Json json{{"mode", mode_of(*answer)}, {"note", answer->note}};
+    json.update(broadcast_json(report));
+    print(context.json ? to_text(json) : heading(*answer) + render_broadcast(report, context.colour));
+    return report.agrees() ? ExitStatus::Ok : ExitStatus::Failed;
+}
+
 }    // namespace
 
 Result<ExitStatus> explain_request(const Context& context, const ExplainOptions& options)
@@ -137,13 +181,16 @@ Result<ExitStatus> explain_request(const Context& context, const ExplainOptions&
 
 Result<ExitStatus> query_path(const Context& context, const ExplainOptions& options)
 {
+    if (!options.broadcast.empty()) {
+        return query_broadcast(context, options);
+    }
     const auto answer = ask_path(context, options);
     if (!answer) {
         return fail(answer.error());
     }
     print(context.json
               ? to_text({{"mode", mode_of(*answer)}, {"note", answer->note}, {"paths", to_json(answer->answers)}})
-              : printable(answer->note) + "\n\n" + render_answers(answer->answers, context.colour));
+              : heading(*answer) + render_answers(answer->answers, context.colour));
     return ExitStatus::Ok;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/net.h"
+#include "tools/rdma-qosctl/broadcast.h"
 #include "tools/rdma-qosctl/hardware_report.h"
 
 namespace rdmaqos::ctl {
@@ -360,8 +361,8 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     set_text(policy, "last-reload-error", manager.last_reload_error);
     policy["levels"] = manager.levels.size();
     json["policy"] = std::move(policy);
-    std::uint64_t inside = 0;
     set_text(json, "fabric-error", manager.fabric_error);
+    std::uint64_t inside = 0;
     std::uint64_t outside = 0;
     json["devices"] = Json::array();
     for (const auto& device : world.devices) {
@@ -445,6 +446,28 @@ Json plans_json(const PlanReport& report)
             {"levels", report.levels},
             {"sessions", std::move(sessions)},
             {"plans", std::move(list)}};
+}
+
+Json broadcast_json(const BroadcastReport& report)
+{
+    Json json{{"partition", report.partition},
+              {"pkey", report.pkey},
+              {"mgid", report.mgid},
+              {"level", report.level},
+              {"rule", report.rule}};
+    json["fields"] = Json::array();
+    for (const auto& field : report.fields) {
+        Json entry{{"field", field.field}};
+        set_text(entry, "group", field.group);
+        set_text(entry, "level", field.path);
+        entry["verdict"] = field.verdict == Verdict::Agrees    ? "agrees"
+                           : field.verdict == Verdict::Differs ? "differs"
+                                                               : "not known";
+        set_text(entry, "why", field.why);
+        json["fields"].push_back(std::move(entry));
+    }
+    json["agrees"] = report.agrees();
+    return json;
 }
 
 Json reconciled_json(const std::vector<ReconcileView>& results)

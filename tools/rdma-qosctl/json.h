@@ -19,6 +19,7 @@ namespace rdmaqos::ctl {
 
 using Json = nlohmann::ordered_json;
 
+struct BroadcastReport;
 struct HardwareReport;
 struct SimulationReport;
 
@@ -45,6 +46,7 @@ struct SimulationReport;
 [[nodiscard]] Json session_json(const SessionView& session);
 [[nodiscard]] Json why_json(const WhyReport& report);    // json_why.cpp
 [[nodiscard]] Json simulation_json(const SimulationReport& report);    // simulate_json.cpp
+[[nodiscard]] Json broadcast_json(const BroadcastReport& report);
 [[nodiscard]] Json reconciled_json(const std::vector<ReconcileView>& results);
 [[nodiscard]] Json drift_json(const std::vector<DriftView>& drifts);
 [[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time);

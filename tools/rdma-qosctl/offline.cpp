@@ -13,6 +13,7 @@
 #include "lib/tree/plan.h"
 #include "lib/tree/render.h"
 #include "policy/lower.h"
+#include "policy/multi_path.h"
 #include "tools/rdma-qosctl/output.h"
 
 namespace rdmaqos::ctl {
@@ -145,17 +146,31 @@ Result<std::vector<Request>> requests_of(const OfflineWorld& world, const Reques
     return requests;
 }
 
-bus::Dict answer_dict(const Request& request, const Match& match, std::string why, const PathAnswer& answer)
+void set_ends(bus::Dict& dict, const Request& request)
 {
-    bus::Dict dict;
-    dict.set("level", match.level->name);
-    dict.set("rule", std::move(why));
     if (request.source) {
         dict.set("source", to_string(*request.source));
     }
     if (request.destination) {
         dict.set("destination", to_string(*request.destination));
     }
+}
+
+bus::Dict missing_dict(const Request& request, const Error& error)
+{
+    bus::Dict dict;
+    set_ends(dict, request);
+    dict.set("error", std::string(dbus_name(error.code)));
+    dict.set("message", error.message);
+    return dict;
+}
+
+bus::Dict answer_dict(const Request& request, const Match& match, std::string why, const PathAnswer& answer)
+{
+    bus::Dict dict;
+    dict.set("level", match.level->name);
+    dict.set("rule", std::move(why));
+    set_ends(dict, request);
     dict.set("mtu", bytes(answer.mtu));
     dict.set("rate", nominal(answer.rate).kbps());
     dict.set("packet-life", answer.packet_life);
@@ -367,7 +382,9 @@ Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, con
         return fail(requests.error());
     }
     std::vector<bus::Dict> answers;
-    std::optional<Error> first_error;
+    std::vector<Error> errors;
+    errors.reserve(requests->size());    // they are pointed to
+    std::vector<MissingPair> missing;
     for (const auto& request : *requests) {
         const auto found = world.matcher->match(request, world.identity);
         const auto answer = found ? apply_level(*found->level, request, limits_of(world, request))
@@ -375,12 +392,13 @@ Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, con
         if (answer) {
             answers.push_back(
                 answer_dict(request, *found, world.matcher->why(*found, request, world.identity), *answer));
-        } else if (!first_error) {
-            first_error = answer.error();
+        } else {
+            missing.push_back({&request, &errors.emplace_back(answer.error())});
+            answers.push_back(missing_dict(request, answer.error()));
         }
     }
-    if (answers.empty() && first_error) {
-        return fail(*first_error);
+    if (missing.size() == answers.size()) {
+        return fail(no_path_at_all(missing));
     }
     return answers;
 }

@@ -82,7 +82,7 @@ struct OfflineWorld {
 
 // For one pair of ends.
 [[nodiscard]] Result<Explanation> explain_offline(const OfflineWorld& world, const RequestOptions& options);
-// One answer for each pair of ends that has a path; an error if none has. Keys as of QueryPath.
+// One answer for each pair of ends, which may be why it has no path; an error if none has one. Keys as of QueryPath.
 [[nodiscard]] Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world,
                                                                 const RequestOptions& options);
 

@@ -329,13 +329,19 @@ void Parser::add_path_commands()
         "  rdma-qosctl explain --pid 4711                 as this process would be seen\n"
         "  rdma-qosctl explain --policy new.yaml --as-user alice --as-unit job-7.scope",
         [options = options_](const Context& context) { return explain_request(context, options->explain); }));
-    CLI::App* query_path_command =
-        add_command("query-path", "Answer as a PathRecord query would be: MTU, rate, packet life, P_Key, SL",
-                    "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --qos-class 7\n"
-                    "  rdma-qosctl query-path --policy new.yaml --level rpc --mtu '>1024'\n"
-                    "  rdma-qosctl query-path --policy policy.conf --strict --topology topology.txt --batch queries.txt",
-                    [options = options_](const Context& context) { return query_path(context, options->explain); });
+    CLI::App* query_path_command = add_command(
+        "query-path", "Answer as a PathRecord query would be: MTU, rate, packet life, P_Key, SL",
+        "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --qos-class 7\n"
+        "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --destination fd00::3\n"
+        "  rdma-qosctl query-path --policy new.yaml --level rpc --mtu '>1024'\n"
+        "  rdma-qosctl query-path --policy policy.conf --strict --topology topology.txt --batch queries.txt\n"
+        "  rdma-qosctl query-path --broadcast Part1           does its IPoIB group agree with the policy?",
+        [options = options_](const Context& context) { return query_path(context, options->explain); });
     add_sources(query_path_command);
+    query_path_command
+        ->add_option("--broadcast", options_->explain.broadcast,
+                     "Compare the IPoIB broadcast group of this partition with the path; status 1 if they disagree")
+        ->type_name("PARTITION");
     add_batch_options(*query_path_command);
 }
 
@@ -369,6 +375,8 @@ void Parser::add_request_options(CLI::App& command, RequestOptions& request) con
 {
     command.add_option("--level", request.level, "This level or an error")->type_name("LEVEL");
     command.add_option("--qos-class", request.qos_class, "Number or name")->type_name("CLASS");
+    command.add_option("--tos", request.tos, "Type of service that rdma_cm sends as the QoS class of an IPv4 address")
+        ->type_name("0-255");
     command.add_option("--service-id", request.service_id, "64-bit number")->type_name("ID");
     command.add_option("--port-space", request.port_space, "With --destination-port: as rdma_cm forms a service id")
         ->type_name("tcp|udp|ib|ipoib");

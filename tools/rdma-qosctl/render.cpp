@@ -209,6 +209,18 @@ std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour)
                  {"SL", Align::Right},
                  {"RULE"}});
     for (const auto& answer : answers) {
+        if (const std::string why = text_of(answer, "message"); !text_of(answer, "error").empty()) {
+            table.add({{"no path", Style::Bad},
+                       text_of(answer, "source"),
+                       text_of(answer, "destination"),
+                       "",
+                       "",
+                       "",
+                       "",
+                       "",
+                       why});
+            continue;
+        }
         table.add({text_of(answer, "level"), text_of(answer, "source"), text_of(answer, "destination"),
                    number_text(answer, "mtu"), rate_text(answer, "rate"), number_text(answer, "packet-life"),
                    hex_text(answer, "pkey"), number_text(answer, "sl"), text_of(answer, "rule")});

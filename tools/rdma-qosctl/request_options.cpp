@@ -22,6 +22,7 @@ struct TextKey {
 constexpr std::array kTextKeys{
     TextKey{"level", &RequestOptions::level},
     TextKey{"qos-class", &RequestOptions::qos_class},
+    TextKey{"tos", &RequestOptions::tos},
     TextKey{"service-id", &RequestOptions::service_id},
     TextKey{"port-space", &RequestOptions::port_space},
     TextKey{"destination-port", &RequestOptions::destination_port},
@@ -91,6 +92,21 @@ Result<void> set_selected(Request& request, const RequestOptions& options)
     }
     if (!options.packet_life.empty() && !(request.packet_life = parse_packet_life_component(options.packet_life))) {
         return invalid("packet-life", options.packet_life, "a number from 0 to 63, with `>` or `<` in front if need be");
+    }
+    return {};
+}
+
+Result<void> set_tos(Request& request, const RequestOptions& options)
+{
+    const auto tos = parse("tos", options.tos, std::numeric_limits<std::uint8_t>::max());
+    if (!tos) {
+        return fail(tos.error());
+    }
+    if (*tos && !options.qos_class.empty()) {
+        return fail(ErrorCode::InvalidArgument, "give either a qos-class or a tos");
+    }
+    if (*tos) {
+        request.qos_class = qos_class_of_tos(static_cast<std::uint8_t>(**tos));
     }
     return {};
 }
@@ -167,6 +183,9 @@ Result<Request> to_request(const RequestOptions& options, const Policy& policy)
     if (auto set = set_qos_class(request, options.qos_class, policy); !set) {
         return fail(set.error());
     }
+    if (auto set = set_tos(request, options); !set) {
+        return fail(set.error());
+    }
     if (auto set = set_service_id(request, options); !set) {
         return fail(set.error());
     }
@@ -231,7 +250,7 @@ Result<bus::Dict> to_dict(const RequestOptions& options)
          {set_number<std::uint64_t>(dict, "service-id", options.service_id),
           set_number<std::uint16_t>(dict, "destination-port", options.destination_port),
           set_number<std::uint16_t>(dict, "pkey", options.pkey), set_number<std::uint32_t>(dict, "port", options.port),
-          set_number<std::uint8_t>(dict, "sl", options.sl)}) {
+          set_number<std::uint8_t>(dict, "sl", options.sl), set_number<std::uint8_t>(dict, "tos", options.tos)}) {
         if (!set) {
             return fail(set.error());
         }
@@ -285,10 +304,11 @@ Result<QueuePairOption> parse_queue_pair_option(std::string_view text)
         if (key == "type") {
             option.type = std::move(value);
         } else if (!set_option(option.path, key, std::move(value))) {
-            return fail(ErrorCode::InvalidArgument,
-                        fmt::format("--qp: unknown key `{}`; there are device, type, level, qos-class, service-id, "
-                                    "port-space, destination-port, pkey, source and destination",
-                                    printable(key)));
+            return fail(
+                ErrorCode::InvalidArgument,
+                fmt::format("--qp: unknown key `{}`; there are device, type, level, qos-class, tos, service-id, "
+                            "port-space, destination-port, pkey, source and destination",
+                            printable(key)));
         }
         text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
     }

@@ -18,6 +18,7 @@ namespace rdmaqos::ctl {
 struct RequestOptions {
     std::string level;
     std::string qos_class;    // number or name
+    std::string tos;
     std::string service_id;
     std::string port_space;
     std::string destination_port;

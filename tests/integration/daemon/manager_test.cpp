@@ -166,6 +166,15 @@ TEST_F(Manager, AnswersPathQueries)
     EXPECT_EQ(text_of(list->front(), "source"), "0x0000000000000011");
     EXPECT_EQ(text_of(list->back(), "destination"), "0x0000000000000003");
 
+    // What holds for some pairs only is told for each.
+    request.set("qos-class", std::uint32_t{7});
+    request.set("sl", std::uint8_t{2});
+    const auto refused = call("QueryPath", {Value(request)});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::NoMatchingPath);
+    EXPECT_NE(refused.error().message.find("SL 2 is asked for; level bulk has SL 1"), std::string::npos)
+        << refused.error().message;
+
     Dict impossible;
     impossible.set("mtu", ">4096");
     const auto none = call("QueryPath", {Value(impossible)});

@@ -20,6 +20,7 @@ TEST(RequestOptions, EveryKeyBecomesItsDbusType)
     RequestOptions options;
     for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"level", "rpc"},
                                                                                      {"qos-class", "7"},
+                                                                                     {"tos", "104"},
                                                                                      {"service-id", "0x10064"},
                                                                                      {"port-space", "tcp"},
                                                                                      {"destination-port", "4420"},
@@ -37,9 +38,11 @@ TEST(RequestOptions, EveryKeyBecomesItsDbusType)
     const auto dict = to_dict(options);
     ASSERT_TRUE(dict.has_value());
     const std::vector<std::pair<std::string, std::string>> signatures{
-        {"level", "s"}, {"qos-class", "u"}, {"service-id", "t"},  {"port-space", "s"}, {"destination-port", "q"},
-        {"pkey", "q"},  {"source", "s"},    {"destination", "s"}, {"device", "s"},     {"port", "u"},
-        {"sl", "y"},    {"mtu", "s"},       {"rate", "s"},        {"packet-life", "s"}};
+        {"level", "s"},      {"qos-class", "u"},  {"tos", "y"},
+        {"service-id", "t"}, {"port-space", "s"}, {"destination-port", "q"},
+        {"pkey", "q"},       {"source", "s"},     {"destination", "s"},
+        {"device", "s"},     {"port", "u"},       {"sl", "y"},
+        {"mtu", "s"},        {"rate", "s"},       {"packet-life", "s"}};
     EXPECT_EQ(dict->entries().size(), signatures.size());
     for (const auto& [key, signature] : signatures) {
         const bus::Value* value = dict->find(key);
@@ -99,6 +102,17 @@ TEST(RequestOptions, PortSpaceFormsAServiceId)
     EXPECT_EQ(to_requests(options, Policy{})->front().service_id, 0x1000000ULL | 0x06ULL << 16U | 4420U);
 }
 
+TEST(RequestOptions, ATypeOfServiceIsAClass)
+{
+    RequestOptions options;
+    options.tos = "0x68";
+    EXPECT_EQ(to_requests(options, Policy{})->front().qos_class, 0x68);
+    options.tos = "0";
+    EXPECT_EQ(to_requests(options, Policy{})->front().qos_class, 0);
+    options.qos_class = "7";
+    EXPECT_THAT(to_requests(options, Policy{}).error().message, HasSubstr("either a qos-class or a tos"));
+}
+
 struct BadCase {
     const char* key;
     const char* value;
@@ -110,6 +124,7 @@ TEST(RequestOptions, MistakesAreNamed)
     const BadCase cases[] = {
         {"qos-class", "5000", "qos-class: `5000`"},
         {"qos-class", "nobody", "qos-class-names"},
+        {"tos", "256", "tos: `256`"},
         {"service-id", "12x", "service-id: `12x`"},
         {"destination-port", "70000", "destination-port"},
         {"pkey", "0x10000", "pkey"},
@@ -141,7 +156,7 @@ TEST(RequestOptions, MistakesAreNamed)
 
 TEST(RequestOptions, NumbersThatDoNotFitTheirDbusType)
 {
-    for (const char* key : {"qos-class", "service-id", "destination-port", "pkey", "port", "sl"}) {
+    for (const char* key : {"qos-class", "tos", "service-id", "destination-port", "pkey", "port", "sl"}) {
         RequestOptions options;
         ASSERT_TRUE(set_option(options, key, "99999999999999999999"));
         // A class may be a name; the daemon says whether it knows it.

@@ -71,6 +71,28 @@ TEST(RegisterArguments, TakesEveryKey)
     EXPECT_EQ(arguments->request.device, "mlx5_0/2");
 }
 
+TEST(RegisterArguments, ATypeOfServiceIsTheClassThatRdmaCmSends)
+{
+    const auto arguments = to_register_arguments(dict_of({{"tos", std::uint8_t{0x68}}}), names());
+    ASSERT_TRUE(arguments) << to_string(arguments.error());
+    EXPECT_EQ(arguments->request.request.qos_class, 0x68);
+    const auto none = to_path_requests(dict_of({{"tos", std::uint8_t{0}}}), names());
+    ASSERT_TRUE(none) << to_string(none.error());
+    EXPECT_EQ(none->front().qos_class, 0) << "rdma_cm sends 0, which is not the same as nothing";
+}
+
+TEST(RegisterArguments, EveryPortSpaceFormsItsServiceIds)
+{
+    const std::pair<const char*, std::uint64_t> spaces[] = {
+        {"tcp", 0x1061144}, {"udp", 0x1111144}, {"ipoib", 0x21144}, {"ib", 0x13f1144}};
+    for (const auto& [space, id] : spaces) {
+        const auto requests = to_path_requests(
+            dict_of({{"port-space", space}, {"destination-port", std::uint16_t{4420}}}), names());
+        ASSERT_TRUE(requests) << to_string(requests.error());
+        EXPECT_EQ(requests->front().service_id, id) << space;
+    }
+}
+
 TEST(RegisterArguments, AnEmptyRequestAsksNothing)
 {
     const auto arguments = to_register_arguments({}, names());
@@ -101,6 +123,8 @@ TEST(RegisterArguments, MistakesAreExplained)
          "`qos-class` 4096 is above 4095: it has 12 bits"},
         {"name", dict_of({{"qos-class", "kvcache"}}), ErrorCode::InvalidArgument,
          "the policy has no QoS class `kvcache`; did you mean `kv-cache`?"},
+        {"class twice", dict_of({{"qos-class", std::uint32_t{7}}, {"tos", std::uint8_t{7}}}),
+         ErrorCode::InvalidArgument, "`qos-class` and `tos` say the same in two ways; give one of them"},
         {"half a service", dict_of({{"destination-port", std::uint16_t{1}}}), ErrorCode::InvalidArgument,
          "`port-space` and `destination-port` go together"},
         {"list", dict_of({{"source", std::vector<std::string>{"0x1"}}}), ErrorCode::InvalidArgument,
