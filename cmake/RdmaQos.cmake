@@ -8,6 +8,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(RDMAQOS_WERROR "Treat compiler warnings as errors" OFF)
+option(RDMAQOS_LIBFUZZER "Build the libFuzzer targets (clang only)" OFF)
 set(RDMAQOS_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined")
 
 # A precompiled header makes a build from nothing a third faster; ccache, which by default does not cache what uses one,
@@ -28,8 +29,13 @@ endif()
 if(RDMAQOS_SANITIZE)
     # The sanitizers' own checks make gcc see uninitialised values where there are none.
     target_compile_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE} -fno-sanitize-recover=all
-        -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+        -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE})
+endif()
+if(RDMAQOS_LIBFUZZER)
+    # Everything is instrumented for coverage; only the fuzzers get a main() of libFuzzer.
+    target_compile_options(rdmaqos_options INTERFACE -fsanitize=fuzzer-no-link)
+    target_link_options(rdmaqos_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 target_include_directories(rdmaqos_options INTERFACE ${PROJECT_SOURCE_DIR})
 

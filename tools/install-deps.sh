@@ -4,8 +4,8 @@
 #   tools/install-deps.sh            what building and testing needs
 #   tools/install-deps.sh --demo     what building and the demo need
 #   tools/install-deps.sh --test     the default
-#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: clang-tidy, shellcheck, mmdebstrap, Chromium,
-#                                    promtool
+#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: clang with its libFuzzer, clang-tidy, mmdebstrap,
+#                                    Chromium, promtool, shellcheck
 #   tools/install-deps.sh --list     prints the packages of the set (give the set first) and ends
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -22,7 +22,7 @@ test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
     ibverbs-utils perftest python3-pyverbs valgrind xz-utils
 )
-full_packages=(clang-tidy shellcheck mmdebstrap git chromium libxml2-utils prometheus)
+full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck mmdebstrap git chromium libxml2-utils prometheus)
 
 option=--test
 packages=()

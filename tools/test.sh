@@ -9,7 +9,7 @@
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
-#   fuzz-long     every fuzzer for RDMAQOS_FUZZ_SECONDS (60) seconds                    7 min
+#   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)       6 min
 #   bench         the benchmarks, optimised build                                       8 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
@@ -189,6 +189,8 @@ run_group()
         fuzz-long)
             build_once asan
             RDMAQOS_FUZZ_SECONDS=${RDMAQOS_FUZZ_SECONDS:-60} run_label asan fuzz fuzz-long
+            build_once fuzz fuzzers
+            run_command libfuzzer "$project_dir/tests/libfuzzer/run.sh" "$project_dir/build/fuzz"
             ;;
         soak)
             build_once asan
@@ -223,7 +225,7 @@ while (($# > 0)); do
             help_of "$0"
             exit 0
             ;;
-        html | lint | clean-root)
+        fuzz-long | html | lint | clean-root)
             wanted+=("$1")
             set_of_packages=--full
             ;;

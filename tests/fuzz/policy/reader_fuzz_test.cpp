@@ -14,65 +14,25 @@
 #include "lib/base/net.h"
 #include "lib/base/units.h"
 #include "lib/model/profile.h"
-#include "lib/tree/compile.h"
-#include "policy/explain.h"
 #include "policy/loads.h"
-#include "policy/lower.h"
+#include "policy/match.h"
 #include "policy/opensm_reader.h"
 #include "policy/reader.h"
 #include "tests/fuzz/support/mutator.h"
+#include "tests/fuzz/support/reader_checks.h"
 
 namespace rdmaqos {
 namespace {
-
-const NameService kNames{[](const std::string& name) -> std::optional<std::uint32_t> {
-                             return name.size() % 2 == 0 ? std::optional<std::uint32_t>(1000) : std::nullopt;
-                         },
-                         [](const std::string& name) -> std::optional<std::uint32_t> {
-                             return name.size() % 2 == 0 ? std::optional<std::uint32_t>(2000) : std::nullopt;
-                         }};
 
 std::shared_ptr<const SourceFile> source(const std::string& text)
 {
     return std::make_shared<SourceFile>(SourceFile{"fuzz.yaml", text});
 }
 
-// A value or errors, never both or neither; every place is in the file; nothing unprintable reaches a terminal.
 template <typename T>
 void check_result(const ReadResult<T>& result)
 {
-    ASSERT_EQ(result.value == nullptr, result.diagnostics.has_errors());
-    for (const Diagnostic& diagnostic : result.diagnostics.all()) {
-        ASSERT_NE(diagnostic.location.file, nullptr) << diagnostic.message;
-        const auto& text = diagnostic.location.file->text;
-        const auto lines = 1 + static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n'));
-        ASSERT_LE(diagnostic.location.line, lines) << diagnostic.message;
-        ASSERT_FALSE(diagnostic.message.empty());
-    }
-    for (const char byte : render(result.diagnostics, Colour::Off)) {
-        ASSERT_TRUE(byte == '\n' || static_cast<unsigned char>(byte) >= 0x20) << "a control character in a diagnostic";
-    }
-}
-
-// What was accepted compiles for a device within its limits, and explains itself.
-void use(const Policy& policy)
-{
-    const CompileInput input{to_tree_spec(policy), {}, default_capabilities(), Bandwidth::from_gbps(100), 4};
-    const Compiled compiled = compile(input);
-    ASSERT_LE(leaf_count(compiled.tree), input.capabilities.max_leaves);
-    ASSERT_LE(depth(compiled.tree), input.capabilities.max_depth);
-
-    const Matcher matcher(policy, resolve(policy, Fabric{}, {}));
-    Request request;
-    request.service_id = 0x10064;
-    request.pkey = 0x8001;
-    request.destination = parse_endpoint("fd00:10::7");
-    PathLimits limits;
-    limits.rate = *ib_rate_from_number(16);
-    const Explanation explanation = explain(matcher, request, Identity{}, limits);
-    ASSERT_NE(explanation.match.has_value(), explanation.error.has_value());
-    ASSERT_FALSE(render_explanation(policy, explanation).empty());
-    ASSERT_FALSE(explanation_to_json(policy, explanation).empty());
+    ASSERT_EQ(test::problem_of(result), "");
 }
 
 // The policies of the compatibility cases, if they have been unpacked, and those of the golden files.
@@ -94,10 +54,10 @@ std::vector<std::string> opensm_policies()
 TEST(ReaderFuzz, Policy)
 {
     test::fuzz("policy", test::corpus({"config", "tests/golden/diagnostics"}, ".yaml"), [](const std::string& text) {
-        const auto result = read_policy({source(text)}, kNames);
+        const auto result = read_policy({source(text)}, test::fuzz_names());
         ASSERT_NO_FATAL_FAILURE(check_result(result));
         if (result.value) {
-            use(*result.value);
+            ASSERT_EQ(test::problem_of_use(*result.value), "");
         }
     });
 }
@@ -108,7 +68,7 @@ TEST(ReaderFuzz, MergedPolicies)
         const auto middle = text.find('\n', text.size() / 2);
         const auto first = source(text.substr(0, middle));
         const auto second = source("version: 1" + (middle == std::string::npos ? "" : text.substr(middle)));
-        const auto result = read_policy({first, second}, kNames);
+        const auto result = read_policy({first, second}, test::fuzz_names());
         ASSERT_NO_FATAL_FAILURE(check_result(result));
     });
 }
@@ -129,7 +89,7 @@ TEST(ReaderFuzz, OpensmPolicy)
                 ASSERT_EQ(result.diagnostics.error_count(), 1U);
             }
             if (result.value) {
-                use(*result.value);
+                ASSERT_EQ(test::problem_of_use(*result.value), "");
             }
         }
     });
