@@ -227,6 +227,17 @@ Result<std::vector<Target>> load_targets(const std::string& simulation)
     return targets;
 }
 
+std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
+{
+    auto text = read_source(file);
+    auto source = std::make_shared<SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, text.value_or("")});
+    if (text) {
+        return source;
+    }
+    diagnostics.error(Location{std::move(source), 0, 0, 0}, to_string(text.error()));
+    return nullptr;
+}
+
 ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root)
 {
     const NameService names = NameService::host();
@@ -236,12 +247,9 @@ ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std:
     Diagnostics unreadable;
     std::vector<std::shared_ptr<const SourceFile>> sources;
     for (const auto& file : files) {
-        auto text = read_source(file);
-        auto source = std::make_shared<SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, text.value_or("")});
-        if (!text) {
-            unreadable.error(Location{source, 0, 0, 0}, to_string(text.error()));
+        if (auto source = load_source(file, unreadable)) {
+            sources.push_back(std::move(source));
         }
-        sources.push_back(std::move(source));
     }
     if (unreadable.has_errors()) {
         return {nullptr, std::move(unreadable)};
