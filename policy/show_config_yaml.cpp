@@ -5,6 +5,7 @@
 
 #include "lib/base/text.h"
 #include "policy/show_config.h"
+#include "policy/yaml_text.h"
 
 namespace rdmaqos {
 namespace {
@@ -15,63 +16,6 @@ using Kind = ShownNode::Kind;
 constexpr std::size_t kCommentColumn = 44;
 // A list of this width still goes on one line.
 constexpr std::size_t kWidestList = 100;
-
-bool is_plain_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_./@%+-").find(c) != std::string_view::npos;
-}
-
-// Conservative: what nobody could read as anything but this text.
-bool is_plain(std::string_view text)
-{
-    constexpr std::size_t kLongest = 120;
-    if (text.empty() || text.size() > kLongest || !is_plain_character(text[0]) ||
-        std::string_view(".@%+-").find(text[0]) != std::string_view::npos || text.back() == ' ') {
-        return false;
-    }
-    const auto lower = to_lower(text);
-    return lower != "null" &&
-           std::all_of(text.begin(), text.end(), [](char c) { return c == ' ' || is_plain_character(c); });
-}
-
-// Double quotes; control characters and the line ends of Unicode as escapes.
-std::string quoted(std::string_view text)
-{
-    std::string out = "\"";
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        const auto byte = static_cast<unsigned char>(c);
-        const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-        const std::string_view rest = text.substr(i);
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (c == '\n') {
-            out += "\\n";
-        } else if (c == '\t') {
-            out += "\\t";
-        } else if (byte < 0x20 || byte == 0x7F) {
-            out += fmt::format("\\x{:02x}", byte);
-        } else if (c1) {
-            out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
-        } else if (rest.starts_with("\u2028") || rest.starts_with("\u2029")) {
-            out += rest.starts_with("\u2028") ? "\\u2028" : "\\u2029";
-            i += 2;
-        } else if (rest.starts_with("\uFEFF")) {
-            out += "\\ufeff";
-            i += 2;
-        } else {
-            out += c;
-        }
-    }
-    return out + '"';
-}
-
-std::string scalar(std::string_view text)
-{
-    return is_plain(text) ? std::string(text) : quoted(text);
-}
 
 bool same_line(const Location& a, const Location& b)
 {
@@ -86,7 +30,7 @@ std::string on_one_line(const ShownNode& list)
         if (item.kind != Kind::Text || !same_line(item.at, list.children.front().at)) {
             return {};
         }
-        text += (text.size() > 1 ? ", " : "") + scalar(item.text);
+        text += (text.size() > 1 ? ", " : "") + yaml_scalar(item.text);
         if (text.size() > kWidestList) {
             return {};
         }
@@ -118,11 +62,11 @@ private:
 
     void entry(const ShownNode& node, std::size_t indent)
     {
-        const std::string key = scalar(node.key) + ":";
+        const std::string key = yaml_scalar(node.key) + ":";
         if (node.kind == Kind::Implied) {
             line(indent, fmt::format("# {} {} (default)", key, node.text), {});
         } else if (node.kind == Kind::Text) {
-            line(indent, key + " " + scalar(node.text), origin_of(node));
+            line(indent, key + " " + yaml_scalar(node.text), origin_of(node));
         } else if (node.kind == Kind::Mapping) {
             // Remarks alone would leave the key without a value.
             const bool empty = std::all_of(node.children.begin(), node.children.end(),
@@ -148,7 +92,7 @@ private:
             pending_ = std::string(indent, ' ') + "- ";
             entries(node, indent + 2);
         } else {
-            line(indent, node.kind == Kind::Mapping ? "- {}" : "- " + scalar(node.text), origin_of(node));
+            line(indent, node.kind == Kind::Mapping ? "- {}" : "- " + yaml_scalar(node.text), origin_of(node));
         }
     }
 

@@ -27,7 +27,8 @@ inline std::string read_text(const std::string& path)
 // `name` is a path below tests/golden: "diagnostics/unknown-key.txt".
 inline void expect_golden(const std::string& name, const std::string& actual)
 {
-    const std::string path = source_dir() + "/tests/golden/" + name;
+    std::string path = source_dir();
+    path.append("/tests/golden/").append(name);    // gcc 12 warns of a sum that is inlined
     ::testing::Test::RecordProperty("golden", name);    // tools/test.sh counts them
     if (std::getenv("RDMAQOS_UPDATE_GOLDEN") != nullptr) {
         std::ofstream(path, std::ios::binary) << actual;

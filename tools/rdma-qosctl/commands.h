@@ -28,6 +28,16 @@ struct PlanOptions {
 };
 [[nodiscard]] Result<ExitStatus> plan(const Context& context, const PlanOptions& options);
 
+// import.cpp
+struct ImportFabricOptions {
+    std::string discovery;     // of ibnetdiscover; "-": stdin
+    std::string partitions;    // partitions.conf
+    std::string node_names;    // node-name-map
+    std::string subnet_manager;
+    std::string output;    // empty: stdout
+};
+[[nodiscard]] Result<ExitStatus> import_fabric(const Context& context, const ImportFabricOptions& options);
+
 // show_config.cpp
 struct ShowConfigOptions {
     std::vector<std::string> files;    // empty: the host's

@@ -29,6 +29,7 @@ struct Options {
     PlanOptions plan;
     WhyOptions why;
     ShowConfigOptions show_config;
+    ImportFabricOptions import_fabric;
     ExplainOptions explain;
     BatchOptions batch;
     HoldOptions hold;
@@ -66,6 +67,7 @@ private:
     void add_policy_commands();
     void add_simulate();
     void add_show_config();
+    void add_imports();
     void add_views();
     void add_hardware_report();
     void add_device_commands();
@@ -107,6 +109,7 @@ Parser::Parser()
     add_policy_commands();
     add_simulate();
     add_show_config();
+    add_imports();
     add_views();
     add_hardware_report();
     add_device_commands();
@@ -197,6 +200,22 @@ void Parser::add_show_config()
     command->add_option("FILE", options_->show_config.files,
                         "Policy files, merged in this order; -: stdin; none: the host's files");
     command->add_flag("--offline", options_->show_config.offline, "Do not ask the daemon which policy it runs");
+}
+
+void Parser::add_imports()
+{
+    CLI::App* command = add_command(
+        "import-fabric", "Make the fabric file from ibnetdiscover's output, OpenSM's partitions.conf and a node-name-map",
+        "  ibnetdiscover | rdma-qosctl import-fabric --ibnetdiscover - --partitions /etc/opensm/partitions.conf\n"
+        "  rdma-qosctl import-fabric --ibnetdiscover topology --sm 0x0002c90300a1b2c1 --output fabric.yaml",
+        [options = options_](const Context& context) { return import_fabric(context, options->import_fabric); });
+    ImportFabricOptions& fabric = options_->import_fabric;
+    command->add_option("--ibnetdiscover", fabric.discovery, "What ibnetdiscover printed; -: stdin")->type_name("FILE");
+    command->add_option("--partitions", fabric.partitions, "OpenSM's partitions.conf")->type_name("FILE");
+    command->add_option("--node-name-map", fabric.node_names, "Names of nodes by GUID")->type_name("FILE");
+    command->add_option("--sm", fabric.subnet_manager, "Port GUID of the subnet manager: SELF in partitions.conf")
+        ->type_name("GUID");
+    command->add_option("--output", fabric.output, "Write here, not to stdout")->type_name("FILE");
 }
 
 void Parser::add_views()

@@ -19,6 +19,7 @@ namespace rdmaqos {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Outcome {
@@ -216,6 +217,53 @@ TEST_F(CtlOffline, OutputThatCannotBeWrittenIsAFailure)
                                             directory_.string(), policy);
     EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
     EXPECT_THAT(test::read_text(directory_ / "err"), HasSubstr("could not be written"));
+}
+
+TEST_F(CtlOffline, ImportFabricMakesAFileThatIsRead)
+{
+    const std::string golden = test::source_dir() + "/tests/golden/import/";
+    const Outcome made = run(
+        fmt::format("import-fabric --ibnetdiscover {0}small.topology --partitions {0}small.partitions "
+                    "--node-name-map {0}small.names",
+                    golden));
+    EXPECT_EQ(made.status, 0);
+    EXPECT_THAT(made.error, HasSubstr("warning: unknown flag `bogus`"));
+    EXPECT_THAT(made.output, HasSubstr("description: \"leaf 1\", pkeys: [0x0010, 0x0013, 0x7fff]}"));
+    EXPECT_THAT(made.output, Not(HasSubstr("warning")));
+
+    const Outcome stored = run(
+        fmt::format("import-fabric --ibnetdiscover {}small.topology --output fabric.yaml", golden));
+    EXPECT_EQ(stored.status, 0);
+    EXPECT_EQ(stored.output + stored.error, "");
+    std::filesystem::create_directories(directory_ / "etc/rdma-qos");
+    std::filesystem::rename(directory_ / "fabric.yaml", directory_ / "etc/rdma-qos/fabric.yaml");
+    write("policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT}]\n"
+                         "port-groups: [{name: g, port-name: [\"node1 HCA-1/P1\"]}]\n");
+    const Outcome checked = run("check --offline policy.yaml");
+    EXPECT_EQ(checked.status, 0);
+    EXPECT_THAT(checked.output, Not(HasSubstr("note:")));
+}
+
+TEST_F(CtlOffline, ImportFabricThatCannotBeMade)
+{
+    write("topology", "nonsense\n");
+    const Outcome broken = run("import-fabric --ibnetdiscover topology --partitions missing --output fabric.yaml");
+    EXPECT_EQ(broken.status, 2);
+    EXPECT_EQ(broken.output, "");
+    EXPECT_THAT(broken.error, HasSubstr("missing: error: cannot be opened"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "fabric.yaml"));
+    const Outcome refused = run("--json import-fabric --ibnetdiscover topology");
+    EXPECT_EQ(refused.status, 2);
+    const auto json = nlohmann::json::parse(refused.output);
+    EXPECT_EQ(json["ok"], false);
+    EXPECT_FALSE(json.contains("yaml"));
+    EXPECT_EQ(json["diagnostics"][0]["line"], 1);
+    EXPECT_EQ(run("import-fabric").status, 1);
+    EXPECT_EQ(run("import-fabric --partitions missing --sm none").status, 1);
+    const std::string golden = test::source_dir() + "/tests/golden/import/";
+    write("ports.topology", test::read_text(golden + "ports.topology"));
+    const auto whole = nlohmann::json::parse(run("--json import-fabric --ibnetdiscover ports.topology").output);
+    EXPECT_EQ(whole["yaml"], test::read_text(golden + "ports.yaml"));
 }
 
 }    // namespace

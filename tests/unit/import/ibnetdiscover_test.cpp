@@ -1,0 +1,108 @@
+#include "policy/import_ibnetdiscover.h"
+
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/import/import_support.h"
+
+namespace rdmaqos::test {
+namespace {
+
+Discovery discover(const std::string& name)
+{
+    return good(read_ibnetdiscover(golden_source("import/" + name)));
+}
+
+// "CA 0x... \"description\": 1 0x..., 2 0x..."
+std::string in_words(const DiscoveredNode& node)
+{
+    std::string text = fmt::format("{} {} \"{}\":", to_string(node.type), to_string(node.guid), node.description);
+    for (const auto& port : node.ports) {
+        text += fmt::format(" {}={}", port.number, to_string(port.guid));
+    }
+    return text;
+}
+
+TEST(Ibnetdiscover, NodesWithTheirEnds)
+{
+    const Discovery discovery = discover("small.topology");
+    ASSERT_EQ(discovery.nodes.size(), 4U);
+    EXPECT_FALSE(discovery.is_ports_report);
+    EXPECT_EQ(in_words(discovery.nodes[0]),
+              "SWITCH 0x0002c90200400d98 \"SwitchIB Mellanox Technologies\": 0=0x0002c90200400d98");
+    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0002c90300a1b2c0 \"node1 HCA-1\": 1=0x0002c90300a1b2c1");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0002c90300c0ffe0 \"gate\": 1=0x0002c90300c0ffe1");
+    EXPECT_EQ(discovery.nodes[1].location.to_string(), "small.topology:19:1");
+}
+
+TEST(Ibnetdiscover, GroupsOldWordsAndChassis)
+{
+    const Discovery discovery = discover("grouped.topology");
+    ASSERT_EQ(discovery.nodes.size(), 4U);
+    // Port 0 of this switch has a GUID of its own.
+    EXPECT_EQ(in_words(discovery.nodes[1]), "SWITCH 0x0008f10400410031 \"ISR9288 line\": 0=0x0008f10400410039");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0008f10403961354 \"old1\": 1=0x0008f10403961355");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "CA 0x0008f10403960558 \"old2 tab\": 1=0x0008f10403960559");
+}
+
+TEST(Ibnetdiscover, PortsReport)
+{
+    const Discovery discovery = discover("ports.topology");
+    EXPECT_TRUE(discovery.is_ports_report);
+    ASSERT_EQ(discovery.nodes.size(), 4U);
+    EXPECT_EQ(in_words(discovery.nodes[0]), "CA 0x0000000000000000 \"node1 HCA-1\": 1=0x0002c90300a1b2c1");
+    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0000000000000000 \"node2 o'clock\": 2=0x0002c90300a1b2d2");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "SWITCH 0x0000000000000000 \"leaf 1\": 0=0x0002c90200400d98");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0000000000000000 \"gate\": 1=0x0002c90300c0ffe1");
+}
+
+TEST(Ibnetdiscover, LineEndsOfOtherSystems)
+{
+    const auto unix_text = golden_source("import/small.topology")->text;
+    std::string text;
+    for (const char c : unix_text) {
+        text += c == '\n' ? "\r" : "";
+        text += c;
+    }
+    EXPECT_EQ(good(read_ibnetdiscover(source("x", text))).nodes.size(), 4U);
+    // As it is in the middle of other text.
+    EXPECT_EQ(good(read_ibnetdiscover(source("x", unix_text.substr(unix_text.find("caguid"))))).nodes.size(), 3U);
+}
+
+TEST(Ibnetdiscover, BytesThatCannotBePrintedAreBlanks)
+{
+    const Discovery discovery = good(read_ibnetdiscover(source("x", "Ca 1 \"H-1\" # \"caf\xc3\xa9\x01!\"\n")));
+    ASSERT_EQ(discovery.nodes.size(), 1U);
+    EXPECT_EQ(discovery.nodes[0].description, "caf   !");
+}
+
+TEST(Ibnetdiscover, ALongDescriptionIsAnError)
+{
+    const std::string description(4097, 'x');
+    expect_only_error(read_ibnetdiscover(source("x", fmt::format("Ca 1 \"H-1\" # \"{}\"\n", description))),
+                      "a description of 4097 bytes; a node has at most 64");
+    expect_only_error(
+        read_ibnetdiscover(source("x", fmt::format("CA 4 1 0x1 4x EDR - SW 2 1 0x2 ( '{}' - 'leaf' )\n", description))),
+        "a description of 4097 bytes; a node has at most 64");
+}
+
+TEST(Ibnetdiscover, MistakesAreShownWhereTheyAre)
+{
+    expect_golden_diagnostics("diagnostics/discovery.topology", read_ibnetdiscover);
+}
+
+TEST(Ibnetdiscover, ManyNodesAreReadInLinearTime)
+{
+    std::string text;
+    for (int i = 1; i <= 20'000; ++i) {
+        const std::string guid = std::to_string(1000000 + i);
+        text += fmt::format("Ca 1 \"H-{0}\" # \"node\"\n[1](a{0})\t\"S-1\"[1] # lid 1\n", guid);
+    }
+    EXPECT_EQ(good(read_ibnetdiscover(source("x", text))).nodes.size(), 20'000U);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
