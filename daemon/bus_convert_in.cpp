@@ -509,16 +509,6 @@ QueuePairArguments to_queue_pairs(const std::vector<Dict>& dicts, const Names& n
     return result;
 }
 
-std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, const RefusedQueuePairs& refused)
-{
-    // Ascending places: each insertion finds everything before it already in place.
-    for (const auto& [place, result] : refused) {
-        const auto at = results.begin() + static_cast<std::ptrdiff_t>(std::min(place, results.size()));
-        results.insert(at, result);
-    }
-    return results;
-}
-
 Result<RegisterArguments> to_register_arguments(const Dict& dict, const Names& names)
 {
     RegisterArguments result;
