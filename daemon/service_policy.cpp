@@ -1,5 +1,6 @@
 // Service: reading, staging and taking a policy.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -36,8 +37,9 @@ Diagnostics Loaded::diagnostics() const
 
 Loaded load_files(const std::filesystem::path& root, const NameService& names)
 {
-    return {read_settings(below_root(root, kSettingsPath)), read_fabric(below_root(root, kFabricPath)),
-            read_host_policy(root, names)};
+    auto fabric = read_fabric(below_root(root, kFabricPath));
+    auto policy = read_host_policy(root, names, fabric.value ? *fabric.value : Fabric{});
+    return {read_settings(below_root(root, kSettingsPath)), std::move(fabric), std::move(policy)};
 }
 
 bool Staged::has_errors() const
@@ -54,7 +56,7 @@ void Service::State::load(std::optional<std::shared_ptr<const SourceFile>> text,
         if (text) {
             loaded->settings.value = std::make_shared<Settings>(with);
             loaded->fabric.value = fabric ? fabric : std::make_shared<const Fabric>();
-            loaded->policy = read_policy({*text}, names);
+            loaded->policy = read_policy({*text}, names, *loaded->fabric.value);
         } else {
             *loaded = load_files(root, names);
         }
@@ -135,7 +137,8 @@ ReloadOutcome Service::start()
         if (!sources) {
             log(LogLevel::Error, "{}", to_string(sources.error()));
         } else if (!sources->empty()) {
-            policy = read_policy(*sources, state.options.names).value;
+            policy = read_policy(*sources, state.options.names, loaded.fabric.value ? *loaded.fabric.value : Fabric{})
+                         .value;
             log(LogLevel::Warning, "the policy cannot be used; the last good one (revision {}) is in force",
                 policy ? policy->revision : "none");
         }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <string>
+#include <vector>
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -49,6 +52,33 @@ void take(std::map<SortKey, fs::path>& found, SortKey key, fs::path path, HostFi
     }
 }
 
+// policy.yaml and policy.conf: of a later directory, either takes the place of both.
+void take_main(const fs::path& root, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
+{
+    std::vector<fs::path> mains;
+    for (const char* name : {"policy.yaml", "policy.conf"}) {
+        if (is_there(below_root(root, directory / name))) {
+            mains.push_back(directory / name);
+        }
+    }
+    if (mains.empty()) {
+        return;
+    }
+    for (auto entry = found.begin(); entry != found.end();) {
+        const bool is_main = !entry->first.second;
+        if (is_main) {
+            const auto same = std::find_if(mains.begin(), mains.end(), [&](const fs::path& main) {
+                return main.filename() == entry->second.filename();
+            });
+            result.skipped.push_back({entry->second, WhySkipped::Masked, same == mains.end() ? mains.front() : *same});
+        }
+        entry = is_main ? found.erase(entry) : std::next(entry);
+    }
+    for (const fs::path& main : mains) {
+        found.emplace(SortKey{"50-" + main.filename().string(), false}, main);
+    }
+}
+
 void scan(const fs::path& root, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
 {
     std::error_code error;
@@ -79,10 +109,7 @@ HostFiles find_host_files(const fs::path& root)
     HostFiles result;
     std::map<SortKey, fs::path> found;
     for (const auto& directory : kDirectories) {
-        const fs::path main = directory / "policy.yaml";
-        if (is_there(below_root(root, main))) {
-            take(found, {"50-policy.yaml", false}, main, result);
-        }
+        take_main(root, directory, found, result);
         scan(root, directory / "policy.d", found, result);
     }
     for (const auto& [key, path] : found) {

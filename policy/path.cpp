@@ -133,42 +133,20 @@ std::string level_pkeys(const QosLevel& level)
     return to_string(level.pkeys, NumberBase::Hex);
 }
 
-Result<std::optional<std::uint16_t>> choose_pkey(const QosLevel& level, const Request& request,
-                                                 const PathLimits& limits)
+std::string in_words(PKeyProblem problem, const QosLevel& level, const Request& request)
 {
-    if (request.pkey) {
-        if (limits.pkeys_known && !shared(partition_of(*request.pkey), limits)) {
-            return no_path(fmt::format("the two ports do not share P_Key {:#x}", *request.pkey));
-        }
-        if (!level.pkeys.empty() && !level.pkeys.contains(partition_of(*request.pkey))) {
-            return no_path(fmt::format("P_Key {:#x} is not among those of level {} ({})", *request.pkey, level.name,
-                                       level_pkeys(level)));
-        }
-        return request.pkey;
+    switch (problem) {
+    case PKeyProblem::NotShared:
+        return fmt::format("the two ports do not share P_Key {:#x}", request.pkey.value_or(0));
+    case PKeyProblem::NotInLevel:
+        return fmt::format("P_Key {:#x} is not among those of level {} ({})", request.pkey.value_or(0), level.name,
+                           level_pkeys(level));
+    case PKeyProblem::NoneShared:
+        return "the two ports share no P_Key";
+    case PKeyProblem::NoneOfLevelShared:
+        return fmt::format("the two ports share none of the P_Keys of level {} ({})", level.name, level_pkeys(level));
     }
-    if (!limits.pkeys_known) {
-        // Nothing to choose by, unless the level leaves one.
-        const auto& ranges = level.pkeys.intervals();
-        const bool only_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
-        return only_one ? std::optional(static_cast<std::uint16_t>(ranges.front().first)) : std::nullopt;
-    }
-    std::optional<std::uint16_t> chosen;
-    for (const std::uint16_t pkey : limits.source_pkeys) {
-        const std::uint16_t partition = partition_of(pkey);
-        const bool eligible = level.pkeys.empty() || level.pkeys.contains(partition);
-        if (eligible && shared(partition, limits) && (!chosen || goes_before(partition, *chosen, level))) {
-            chosen = partition;
-        }
-    }
-    if (chosen) {
-        // OpenSM answers a level's P_Key without the membership bit.
-        return level.pkeys.empty() ? shared(*chosen, limits) : chosen;
-    }
-    if (level.pkeys.empty()) {
-        return no_path("the two ports share no P_Key");
-    }
-    return no_path(
-        fmt::format("the two ports share none of the P_Keys of level {} ({})", level.name, level_pkeys(level)));
+    return {};
 }
 
 Result<std::optional<std::uint8_t>> choose_sl(const QosLevel& level, const Request& request, const PathLimits& limits)
@@ -190,6 +168,39 @@ tl::unexpected<Error> passed_on(Result<T>& result)
 }
 
 }    // namespace
+
+PKeyChoice choose_pkey(const QosLevel& level, const Request& request, const PathLimits& limits)
+{
+    if (request.pkey) {
+        if (limits.pkeys_known && !shared(partition_of(*request.pkey), limits)) {
+            return {std::nullopt, PKeyProblem::NotShared};
+        }
+        if (!level.pkeys.empty() && !level.pkeys.contains(partition_of(*request.pkey))) {
+            return {std::nullopt, PKeyProblem::NotInLevel};
+        }
+        return {request.pkey, std::nullopt};
+    }
+    if (!limits.pkeys_known) {
+        // Nothing to choose by, unless the level leaves one.
+        const auto& ranges = level.pkeys.intervals();
+        const bool only_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
+        return {only_one ? std::optional(static_cast<std::uint16_t>(ranges.front().first)) : std::nullopt,
+                std::nullopt};
+    }
+    std::optional<std::uint16_t> chosen;
+    for (const std::uint16_t pkey : limits.source_pkeys) {
+        const std::uint16_t partition = partition_of(pkey);
+        const bool eligible = level.pkeys.empty() || level.pkeys.contains(partition);
+        if (eligible && shared(partition, limits) && (!chosen || goes_before(partition, *chosen, level))) {
+            chosen = partition;
+        }
+    }
+    if (!chosen) {
+        return {std::nullopt, level.pkeys.empty() ? PKeyProblem::NoneShared : PKeyProblem::NoneOfLevelShared};
+    }
+    // OpenSM answers a level's P_Key without the membership bit.
+    return {level.pkeys.empty() ? shared(*chosen, limits) : chosen, std::nullopt};
+}
 
 LimitedPath limit_path(const QosLevel& level, const PathLimits& limits)
 {
@@ -218,15 +229,15 @@ Result<PathAnswer> apply_level(const QosLevel& level, const Request& request, co
     if (!packet_life) {
         return passed_on(packet_life);
     }
-    auto pkey = choose_pkey(level, request, limits);
-    if (!pkey) {
-        return passed_on(pkey);
+    const PKeyChoice pkey = choose_pkey(level, request, limits);
+    if (pkey.problem) {
+        return no_path(in_words(*pkey.problem, level, request));
     }
     auto sl = choose_sl(level, request, limits);
     if (!sl) {
         return passed_on(sl);
     }
-    return PathAnswer{*mtu, *rate, *packet_life, *pkey, *sl};
+    return PathAnswer{*mtu, *rate, *packet_life, pkey.pkey, *sl};
 }
 
 }    // namespace rdmaqos

@@ -34,6 +34,19 @@ struct PathAnswer {
     friend bool operator==(const PathAnswer&, const PathAnswer&) = default;
 };
 
+// Which P_Key a path has, or why none.
+enum class PKeyProblem : std::uint8_t {
+    NotShared,            // the one asked for is not shared by both ports
+    NotInLevel,           // ... is not among those of the level
+    NoneShared,           // the ports share none
+    NoneOfLevelShared,    // ... none of those of the level
+};
+struct PKeyChoice {
+    std::optional<std::uint16_t> pkey;    // empty: `problem`, or not known on this host
+    std::optional<PKeyProblem> problem;
+};
+[[nodiscard]] PKeyChoice choose_pkey(const QosLevel& level, const Request& request, const PathLimits& limits);
+
 // Errors: NoMatchingPath with OpenSM's reason. Never a retry with another level.
 [[nodiscard]] Result<PathAnswer> apply_level(const QosLevel& level, const Request& request, const PathLimits& limits);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/hash.h"
 
 namespace rdmaqos {
 
@@ -19,6 +20,16 @@ std::string_view to_string(MessageModel model)
         return "force-low-latency";
     }
     return "default";
+}
+
+std::string revision_of(const std::vector<std::shared_ptr<const SourceFile>>& sources)
+{
+    std::uint64_t hash = kFnvOffset;
+    for (const auto& source : sources) {
+        hash = fnv1a(source->text, hash);
+        hash = fnv1a(std::string_view("\0", 1), hash);
+    }
+    return fmt::format("{:016x}", hash);
 }
 
 const QosLevel* Policy::find_level(std::string_view name) const

@@ -40,6 +40,7 @@ struct PortGroup {
     std::vector<std::string> partitions;    // case-sensitive
     NodeTypes node_types;
     bool self = false;             // ports of this host
+    bool subnet_manager = false;   // its port: `SELF` of OpenSM's native file
     std::vector<GidPrefix> gids;   // [host]
     Location location;
 };
@@ -145,6 +146,9 @@ struct MatchRule {
     std::size_t level = 0;                   // index into Policy::levels
     Location location;
 };
+
+// A short hash over texts alone: renaming a file changes nothing.
+[[nodiscard]] std::string revision_of(const std::vector<std::shared_ptr<const SourceFile>>& sources);
 
 struct Policy {
     std::vector<PortGroup> groups;

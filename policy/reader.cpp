@@ -1,12 +1,15 @@
 #include "policy/reader.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
 #include "policy/build.h"
 #include "policy/file_reader.h"
-#include "policy/hash.h"
 #include "policy/host_files.h"
+#include "policy/opensm_reader.h"
 
 namespace rdmaqos {
 namespace {
@@ -30,17 +33,6 @@ Policy build_policy(Context& context, const Sections& sections, const NameServic
     return std::move(build.policy);
 }
 
-// Over texts alone: renaming a file changes nothing.
-std::string revision_of(const std::vector<std::shared_ptr<const SourceFile>>& sources)
-{
-    std::uint64_t hash = kFnvOffset;
-    for (const auto& source : sources) {
-        hash = fnv1a(source->text, hash);
-        hash = fnv1a(std::string_view("\0", 1), hash);
-    }
-    return fmt::format("{:016x}", hash);
-}
-
 // `so_far` holds what is known to be wrong already: a policy comes out only if nothing is.
 ReadResult<Policy> read_sources(std::vector<std::shared_ptr<const SourceFile>> sources, const NameService& names,
                                 Diagnostics so_far)
@@ -59,6 +51,44 @@ ReadResult<Policy> read_sources(std::vector<std::shared_ptr<const SourceFile>> s
     return result;
 }
 
+// A native file says all there is: it has no keys to merge by.
+ReadResult<Policy> refuse_mixture(const std::vector<std::shared_ptr<const SourceFile>>& sources, Diagnostics so_far)
+{
+    const auto native = std::find_if(sources.begin(), sources.end(),
+                                     [](const auto& source) { return is_opensm_file(source->name); });
+    const auto other = std::find_if(sources.begin(), sources.end(),
+                                    [&](const auto& source) { return source != *native; });
+    ReadResult<Policy> result{nullptr, std::move(so_far)};
+    result.diagnostics
+        .error(Location{*native, 0, 0, 1},
+               fmt::format("a native OpenSM policy stands alone, and there is also {}", (*other)->name))
+        .hint =
+        "remove one of them, or disable it with a link to /dev/null; `rdma-qosctl import-opensm` turns a native "
+        "policy into YAML";
+    return result;
+}
+
+ReadResult<Policy> read_native(std::shared_ptr<const SourceFile> source, const Fabric& fabric, Diagnostics so_far)
+{
+    auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
+    const bool refused = so_far.has_errors();
+    so_far.append(std::move(read.diagnostics));
+    return {refused ? nullptr : std::move(read.value), std::move(so_far)};
+}
+
+// YAML files, or one native file.
+ReadResult<Policy> read_any(std::vector<std::shared_ptr<const SourceFile>> sources, const NameService& names,
+                            const Fabric& fabric, Diagnostics so_far)
+{
+    const bool has_native = std::any_of(sources.begin(), sources.end(),
+                                        [](const auto& source) { return is_opensm_file(source->name); });
+    if (!has_native) {
+        return read_sources(std::move(sources), names, std::move(so_far));
+    }
+    return sources.size() > 1 ? refuse_mixture(sources, std::move(so_far))
+                              : read_native(std::move(sources.front()), fabric, std::move(so_far));
+}
+
 ReadResult<Policy> unreadable(const std::string& name, const Error& error)
 {
     ReadResult<Policy> result;
@@ -68,29 +98,35 @@ ReadResult<Policy> unreadable(const std::string& name, const Error& error)
 
 }    // namespace
 
-ReadResult<Policy> read_policy(std::vector<std::shared_ptr<const SourceFile>> sources, const NameService& names)
+bool is_opensm_file(std::string_view name)
+{
+    return name.ends_with(".conf");
+}
+
+ReadResult<Policy> read_policy(std::vector<std::shared_ptr<const SourceFile>> sources, const NameService& names,
+                               const Fabric& fabric)
 {
     ReadResult<Policy> result;
     if (sources.empty()) {
         result.diagnostics.error({}, "there is no policy file");
         return result;
     }
-    return read_sources(std::move(sources), names, std::move(result.diagnostics));
+    return read_any(std::move(sources), names, fabric, std::move(result.diagnostics));
 }
 
-ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names)
+ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names, const Fabric& fabric)
 {
     auto source = load(path, path.string());
-    return source ? read_policy({std::move(*source)}, names) : unreadable(path.string(), source.error());
+    return source ? read_policy({std::move(*source)}, names, fabric) : unreadable(path.string(), source.error());
 }
 
-ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameService& names)
+ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameService& names, const Fabric& fabric)
 {
     auto source = load(fd, name);
-    return source ? read_policy({std::move(*source)}, names) : unreadable(name, source.error());
+    return source ? read_policy({std::move(*source)}, names, fabric) : unreadable(name, source.error());
 }
 
-ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names)
+ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names, const Fabric& fabric)
 {
     Diagnostics unreadable_files;
     std::vector<std::shared_ptr<const SourceFile>> sources;
@@ -108,12 +144,12 @@ ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const Nam
     }
     if (sources.empty()) {
         if (!unreadable_files.has_errors()) {
-            unreadable_files.error({}, "there is no policy file").hint =
-                "write /etc/rdma-qos/policy.yaml or a file in /etc/rdma-qos/policy.d";
+            unreadable_files.error({}, "there is no policy file")
+                .hint = "write /etc/rdma-qos/policy.yaml or a file in /etc/rdma-qos/policy.d";
         }
         return {nullptr, std::move(unreadable_files)};
     }
-    return read_sources(std::move(sources), names, std::move(unreadable_files));
+    return read_any(std::move(sources), names, fabric, std::move(unreadable_files));
 }
 
 }    // namespace rdmaqos

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/diagnostic.h"
@@ -33,15 +34,21 @@ struct ReadResult {
     Diagnostics diagnostics;           // may hold warnings even when there is a value
 };
 
+// Whether a file is OpenSM's native one, by its name: *.conf.
+[[nodiscard]] bool is_opensm_file(std::string_view name);
+
 // One text, or several merged in this order (a later file wins per key of named objects; rules and ulps are
-// concatenated).
+// concatenated). One text alone may be OpenSM's native file, which is read in OpensmMode::Default; `fabric` is what is
+// known for its warnings.
 [[nodiscard]] ReadResult<Policy> read_policy(std::vector<std::shared_ptr<const SourceFile>> sources,
-                                             const NameService& names);
+                                             const NameService& names, const Fabric& fabric = {});
 
 // The policy of a host: policy.yaml (sorted as 50-policy.yaml) and policy.d/*.yaml of /usr/lib/rdma-qos and
 // /etc/rdma-qos below `root`; a file in /etc masks one of the same name in /usr/lib, a link to /dev/null disables it.
-// No file at all is an error that says where one is expected.
-[[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names);
+// policy.conf, OpenSM's native file, takes the place of policy.yaml; both in one directory, or one beside files of
+// policy.d, is an error. No file at all is an error that says where one is expected.
+[[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names,
+                                                  const Fabric& fabric = {});
 
 // The files read_host_policy would read, in order: path below the host's root as the user knows it.
 [[nodiscard]] std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path& root);
@@ -50,7 +57,7 @@ struct ReadResult {
 enum class WhySkipped : std::uint8_t {
     Masked,       // by the file of the same name in /etc
     Disabled,     // a link to /dev/null
-    OtherName,    // not *.yaml
+    OtherName,    // not *.yaml in policy.d
 };
 struct SkippedFile {
     std::filesystem::path path;
@@ -60,8 +67,10 @@ struct SkippedFile {
 [[nodiscard]] std::vector<SkippedFile> skipped_policy_files(const std::filesystem::path& root);
 
 // One file given on a command line, or one descriptor somebody passed. Cannot be read: a diagnostic.
-[[nodiscard]] ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names);
-[[nodiscard]] ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameService& names);
+[[nodiscard]] ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names,
+                                                  const Fabric& fabric = {});
+[[nodiscard]] ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameService& names,
+                                                const Fabric& fabric = {});
 
 // A missing fabric or settings file is not an error: the value is the default.
 [[nodiscard]] ReadResult<Fabric> read_fabric(const std::filesystem::path& path);

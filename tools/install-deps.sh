@@ -20,7 +20,7 @@ run_packages=(dbus ibverbs-providers procps util-linux)
 # From ibverbs-utils on: programs that know nothing of the emulator and run below it.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils perftest python3-pyverbs valgrind
+    ibverbs-utils perftest python3-pyverbs valgrind xz-utils
 )
 full_packages=(clang-tidy shellcheck mmdebstrap git chromium libxml2-utils prometheus)
 

@@ -39,6 +39,18 @@ Result<ExitStatus> finish(const Context& context, const ReadResult<std::string>&
     return result.value ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 
+// Null if it cannot be read, which is then among the diagnostics.
+std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
+{
+    auto source = read_source(file);
+    if (source) {
+        return std::move(*source);
+    }
+    const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
+    diagnostics.error(Location{name, 0, 0, 0}, to_string(source.error()));
+    return nullptr;
+}
+
 Result<std::optional<Guid>> parse_subnet_manager(const std::string& text)
 {
     if (text.empty()) {

@@ -45,11 +45,6 @@ Result<std::string> read_stdin()
     }
 }
 
-Result<std::string> read_source(const std::string& file)
-{
-    return file == "-" ? read_stdin() : read_regular_file(file, kMaxConfigFileSize);
-}
-
 Error invalid_policy(const Diagnostics& diagnostics, std::string_view what)
 {
     return Error{ErrorCode::InvalidPolicy, 0, fmt::format("{} is refused\n{}", what, render(diagnostics, Colour::Off))};
@@ -227,34 +222,42 @@ Result<std::vector<Target>> load_targets(const std::string& simulation)
     return targets;
 }
 
-std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
+Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file)
 {
-    auto text = read_source(file);
-    auto source = std::make_shared<SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, text.value_or("")});
-    if (text) {
-        return source;
+    auto text = file == "-" ? read_stdin() : read_regular_file(file, kMaxConfigFileSize);
+    if (!text) {
+        return fail(std::move(text).error());
     }
-    diagnostics.error(Location{std::move(source), 0, 0, 0}, to_string(text.error()));
-    return nullptr;
+    return std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, std::move(*text)});
 }
 
 ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root)
 {
+    const auto fabric = load_fabric(root);    // who needs it reports what is wrong with it
+    return load_policy(files, root, fabric.value ? *fabric.value : Fabric{});
+}
+
+ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root, const Fabric& fabric)
+{
     const NameService names = NameService::host();
     if (files.empty()) {
-        return read_host_policy(root, names);
+        return read_host_policy(root, names, fabric);
     }
     Diagnostics unreadable;
     std::vector<std::shared_ptr<const SourceFile>> sources;
     for (const auto& file : files) {
-        if (auto source = load_source(file, unreadable)) {
-            sources.push_back(std::move(source));
+        auto source = read_source(file);
+        if (source) {
+            sources.push_back(std::move(*source));
+        } else {
+            const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
+            unreadable.error(Location{name, 0, 0, 0}, to_string(source.error()));
         }
     }
     if (unreadable.has_errors()) {
         return {nullptr, std::move(unreadable)};
     }
-    return read_policy(std::move(sources), names);
+    return read_policy(std::move(sources), names, fabric);
 }
 
 Result<std::shared_ptr<const Policy>> require_policy(const std::vector<std::string>& files, const std::string& root)

@@ -35,11 +35,12 @@ struct Target {
 // The devices of a simulation file; empty name: the default profile alone. Error InvalidPolicy with the diagnostics.
 [[nodiscard]] Result<std::vector<Target>> load_targets(const std::string& simulation);
 
-// A file ("-": stdin) under the name that diagnostics give it; null if it cannot be read, which is one of them.
-[[nodiscard]] std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics);
-
-// The files in this order ("-": stdin); none: those of the host below `root`.
+// "-": stdin.
+[[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
+// The files in this order ("-": stdin); none: those of the host below `root`. Without a fabric: that of the host.
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root);
+[[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root,
+                                             const Fabric& fabric);
 // The same for commands to which a broken policy is an error: InvalidPolicy with the diagnostics.
 [[nodiscard]] Result<std::shared_ptr<const Policy>> require_policy(const std::vector<std::string>& files,
                                                                    const std::string& root);

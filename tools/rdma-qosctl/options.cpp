@@ -31,6 +31,7 @@ struct Options {
     ShowConfigOptions show_config;
     ImportFabricOptions import_fabric;
     ExplainOptions explain;
+    BatchOptions batch;
     HoldOptions hold;
     SimulateOptions simulate;
     SessionFilter sessions;
@@ -72,6 +73,7 @@ private:
     void add_device_commands();
     void add_path_commands();
     void add_request();
+    void add_batch_options(CLI::App& command);
     void add_request_options(CLI::App& command, RequestOptions& request) const;
     void add_identity_options(CLI::App& command) const;
 
@@ -346,11 +348,40 @@ void Parser::add_path_commands()
         "  rdma-qosctl explain --pid 4711                 as this process would be seen\n"
         "  rdma-qosctl explain --policy new.yaml --as-user alice --as-unit job-7.scope",
         [options = options_](const Context& context) { return explain_request(context, options->explain); }));
-    add_sources(
+    CLI::App* query_path_command =
         add_command("query-path", "Answer as a PathRecord query would be: MTU, rate, packet life, P_Key, SL",
                     "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --qos-class 7\n"
-                    "  rdma-qosctl query-path --policy new.yaml --level rpc --mtu '>1024'",
-                    [options = options_](const Context& context) { return query_path(context, options->explain); }));
+                    "  rdma-qosctl query-path --policy new.yaml --level rpc --mtu '>1024'\n"
+                    "  rdma-qosctl query-path --policy policy.conf --strict --topology topology.txt --batch queries.txt",
+                    [options = options_](const Context& context) { return query_path(context, options->explain); });
+    add_sources(query_path_command);
+    add_batch_options(*query_path_command);
+}
+
+void Parser::add_batch_options(CLI::App& command)
+{
+    BatchOptions& batch = options_->batch;
+    CLI::Option* queries = command.add_option("--batch", batch.queries, "Answer each line of this file (-: stdin)");
+    queries->type_name("FILE");
+    command.add_flag("--strict", batch.strict, "With --batch: reject a native OpenSM policy where OpenSM does")
+        ->needs(queries)
+        ->needs("--policy");
+    CLI::Option* topology = command.add_option("--topology", batch.topology, "With --batch: the fabric of a test case");
+    topology->type_name("FILE")->needs(queries);
+    command.add_option("--fabric", batch.fabric, "With --batch: a fabric file")
+        ->type_name("FILE")
+        ->needs(queries)
+        ->excludes(topology);
+    command.callback([this] {
+        run_ = [options = options_](const Context& context) -> Result<int> {
+            if (options->batch.queries.empty()) {
+                const auto status = query_path(context, options->explain);
+                return status ? Result<int>(static_cast<int>(*status)) : fail(status.error());
+            }
+            options->batch.policy = options->explain.policy;
+            return query_path_batch(context, options->batch);
+        };
+    });
 }
 
 void Parser::add_request_options(CLI::App& command, RequestOptions& request) const

@@ -1,7 +1,13 @@
 // Every reader of text that people write: for any text it ends soon, with a value or with errors, each at a place of
 // the file; and what is accepted can be used.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,6 +18,7 @@
 #include "policy/explain.h"
 #include "policy/loads.h"
 #include "policy/lower.h"
+#include "policy/opensm_reader.h"
 #include "policy/reader.h"
 #include "tests/fuzz/support/mutator.h"
 
@@ -68,6 +75,22 @@ void use(const Policy& policy)
     ASSERT_FALSE(explanation_to_json(policy, explanation).empty());
 }
 
+// The policies of the compatibility cases, if they have been unpacked, and those of the golden files.
+std::vector<std::string> opensm_policies()
+{
+    std::vector<std::string> texts = test::corpus({"tests/golden/opensm"}, ".conf");
+    std::error_code error;
+    for (std::filesystem::recursive_directory_iterator entry(RDMAQOS_OPENSM_CORPUS, error), end;
+         !error && entry != end; entry.increment(error)) {
+        if (entry->path().filename() == "policy.conf") {
+            std::ifstream file(entry->path(), std::ios::binary);
+            texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        }
+    }
+    std::sort(texts.begin(), texts.end());
+    return texts;
+}
+
 TEST(ReaderFuzz, Policy)
 {
     test::fuzz("policy", test::corpus({"config", "tests/golden/diagnostics"}, ".yaml"), [](const std::string& text) {
@@ -87,6 +110,28 @@ TEST(ReaderFuzz, MergedPolicies)
         const auto second = source("version: 1" + (middle == std::string::npos ? "" : text.substr(middle)));
         const auto result = read_policy({first, second}, kNames);
         ASSERT_NO_FATAL_FAILURE(check_result(result));
+    });
+}
+
+// In strict mode nothing but the first mistake is told; what OpenSM takes, default mode takes or refuses for a number.
+TEST(ReaderFuzz, OpensmPolicy)
+{
+    const auto fabric = read_fabric(std::filesystem::path(RDMAQOS_SOURCE_DIR "/config/examples/fabric.yaml"));
+    ASSERT_TRUE(fabric.value);
+    test::fuzz("opensm", opensm_policies(), [&](const std::string& text) {
+        for (const OpensmMode mode : {OpensmMode::Default, OpensmMode::Strict}) {
+            const auto result = read_opensm_policy(
+                std::make_shared<const SourceFile>(SourceFile{"fuzz.conf", text}), mode, *fabric.value);
+            ASSERT_EQ(result.value == nullptr, result.rejected != OpensmResult::Rejected::No);
+            ASSERT_NE(result.file, nullptr);
+            ASSERT_NO_FATAL_FAILURE(check_result(ReadResult<Policy>{result.value, result.diagnostics}));
+            if (mode == OpensmMode::Strict && !result.value) {
+                ASSERT_EQ(result.diagnostics.error_count(), 1U);
+            }
+            if (result.value) {
+                use(*result.value);
+            }
+        }
     });
 }
 
