@@ -66,12 +66,12 @@ void Parser::parse_block(TokenKind end, TokenSet entries, Block& block, Entry en
             if (!damaged) {
                 block.ended = in_.mark();
             }
-            return;
+            break;
         }
         if (!entries.contains(kind)) {
             in_.refuse(place, entries, {});
             if (kind == End || kBlockStarts.contains(kind)) {
-                return;    // of another block, which goes on from here
+                break;    // of another block, which goes on from here
             }
         } else if (const Token tag = in_.take(); entry(tag)) {
             continue;
@@ -81,6 +81,7 @@ void Parser::parse_block(TokenKind end, TokenSet entries, Block& block, Entry en
             in_.recover(entries | kBlockStarts);
         }
     }
+    in_.set_ends_of_value(kAllWords);
 }
 
 template <typename Parse>
