@@ -113,7 +113,13 @@ std::vector<std::string> golden_lines()
 const std::map<std::string, std::string>& unreachable()
 {
     static const std::map<std::string, std::string> kReasons{
-        {"made by qos-ulps", "not a message: the `use` of a group"}};
+        {"made by qos-ulps", "not a message: the `use` of a group"},
+        {"Chassis ", "not a message: a heading of ibnetdiscover"},
+        {"Non-Chassis Nodes", "not a message: a heading of ibnetdiscover"},
+        {"sl={}: of paths in the partition where no QoS policy is in force", "a comment in the fabric file"},
+        {"{} (unknown)", "a comment in the fabric file"},
+        {"{} (no good value)", "a comment in the fabric file"},
+        {"multicast group {}{}{}", "a comment in the fabric file"}};
     return kReasons;
 }
 
