@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -50,7 +52,8 @@ private:
     void report_of_fabric(Mistake mistake);
     void keep_first(Mistake mistake);
 
-    void check_repeated(const std::vector<Repeated>& repeated, std::string_view object, std::string_view quoted_tags);
+    void check_repeated(const std::vector<Repeated>& repeated, std::string_view object,
+                        std::initializer_list<std::string_view> quoted_tags);
     void check_port_name(const Text& name);
     void check_limits(const Level& level);
     void check_ipoib(const UlpEntry& entry);
@@ -93,12 +96,12 @@ void Checker::report_of_fabric(Mistake mistake)
     }
 }
 
-// OpenSM names the object with quotes in some of its messages.
+// OpenSM names the object with quotes in its messages about some tags.
 void Checker::check_repeated(const std::vector<Repeated>& repeated, std::string_view object,
-                             std::string_view quoted_tags)
+                             std::initializer_list<std::string_view> quoted_tags)
 {
     for (const Repeated& tag : repeated) {
-        const bool is_quoted = quoted_tags.find(tag.tag) != std::string_view::npos;
+        const bool is_quoted = std::find(quoted_tags.begin(), quoted_tags.end(), tag.tag) != quoted_tags.end();
         report({tag.acted, fmt::format("{0}{1}{0} has multiple '{2}' tags", is_quoted ? "'" : "", object, tag.tag),
                 tag.at, fmt::format("`{}` stands twice in a `{}`", tag.tag, object), "OpenSM takes one"});
     }
@@ -132,7 +135,7 @@ void Checker::check_port_name(const Text& name)
 
 void Checker::check(const Group& group)
 {
-    check_repeated(group.repeated, "port-group", "");
+    check_repeated(group.repeated, "port-group", {});
     for (const Text& name : group.port_names) {
         check_port_name(name);
     }
@@ -177,7 +180,7 @@ void Checker::check_limits(const Level& level)
 
 void Checker::check(const Level& level)
 {
-    check_repeated(level.repeated, "qos-level", "sl mtu-limit rate-limit packet-life");
+    check_repeated(level.repeated, "qos-level", {"sl", "mtu-limit", "rate-limit", "packet-life"});
     check_limits(level);
     if (!level.ended) {
         return;
@@ -200,7 +203,7 @@ void Checker::check(const Level& level)
 
 void Checker::check(const Rule& rule)
 {
-    check_repeated(rule.repeated, "qos-match-rule", "use");
+    check_repeated(rule.repeated, "qos-match-rule", {"use"});
     if (rule.ended && !rule.level_name) {
         report({*rule.ended,
                 "match-rule validation failed - no 'qos-level-name' specified",

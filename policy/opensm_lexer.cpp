@@ -255,7 +255,7 @@ bool Lexer::skip_comment()
 bool Lexer::skip_oddity()
 {
     const char c = text_[position_];
-    if (c == '\r' && (position_ + 1 == text_.size() || text_[position_ + 1] == '\n')) {
+    if (c == '\r') {
         if (!warned_of_line_ends_) {
             warn(position_, 1, "lines end in CR LF: to OpenSM the CR is text, and it rejects a file with such lines",
                  "convert the file, for example with `sed -i 's/\\r$//'`");
@@ -380,11 +380,8 @@ std::size_t Lexer::end_of_text(std::size_t at)
 {
     while (at < text_.size()) {
         const char c = text_[at];
-        if (c == '\n' || c == '\0' || (c == '"' && quoted_length(at) > 0) ||
+        if (c == '\n' || c == '\0' || (c == '\r' && tolerant_) || (c == '"' && quoted_length(at) > 0) ||
             (c == '#' && (tolerant_ || is_comment(at)))) {
-            break;
-        }
-        if (tolerant_ && c == '\r' && (at + 1 == text_.size() || text_[at + 1] == '\n')) {
             break;
         }
         if (in_description_) {

@@ -120,6 +120,7 @@ private:
 };
 
 inline constexpr TokenSet kKeywordsAndTags = TokenSet::range(TokenKind::QosUlps, TokenKind::Sl2vlTable);
+inline constexpr TokenSet kAllWords = TokenSet::range(TokenKind::Ulp, TokenKind::Sl2vlTable);
 
 // The word of a keyword or tag: "port-group", "name". Empty for other kinds.
 [[nodiscard]] std::string_view word_of(TokenKind kind);
@@ -148,7 +149,7 @@ public:
     // The same behind the first of the tokens that OpenSM sees in this one.
     [[nodiscard]] Mark mark_behind_first(const Token& token) const;
 
-    // Of the values read from now on, in OpensmMode::Default: these keywords and tags end one, others are a part of it.
+    // Of the values read from now on, in OpensmMode::Default: these words end one, others are a part of it.
     void set_ends_of_value(TokenSet kinds) { ends_of_value_ = kinds; }
 
     // Goes to the end of the line, whatever stands there.
@@ -202,7 +203,7 @@ private:
     bool in_string_ = false;
     bool in_node_type_ = false;
     bool warned_of_line_ends_ = false;
-    TokenSet ends_of_value_ = kKeywordsAndTags;
+    TokenSet ends_of_value_ = kAllWords;
 };
 
 }    // namespace rdmaqos::opensm

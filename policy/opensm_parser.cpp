@@ -21,6 +21,8 @@ constexpr TokenSet kRuleEntries(Use, QosClass, QosLevelName, Source, Destination
 constexpr TokenSet kVlarbEntries(Group, Across, VlarbHigh, VlarbLow, VlHighLimit, EndVlarbScope);
 constexpr TokenSet kSl2vlEntries(Group, Across, AcrossFrom, AcrossTo, From, To, Sl2vlTable, EndSl2vlScope);
 constexpr TokenSet kSections(QosUlps, PortGroups, QosSetup, QosLevels, QosMatchRules);
+// Where each line is an entry of its own, the next one that cannot be read is worth a message of its own.
+constexpr TokenSet kUnknownWord(TokenKind::Text);
 // Where one block can end because its own end was forgotten.
 constexpr TokenSet kBlockStarts = TokenSet::range(QosUlps, EndQosMatchRule);
 
@@ -66,21 +68,22 @@ void Parser::parse_block(TokenKind end, TokenSet entries, Block& block, Entry en
             if (!damaged) {
                 block.ended = in_.mark();
             }
-            return;
+            break;
         }
         if (!entries.contains(kind)) {
             in_.refuse(place, entries, {});
             if (kind == End || kBlockStarts.contains(kind)) {
-                return;    // of another block, which goes on from here
+                break;    // of another block, which goes on from here
             }
         } else if (const Token tag = in_.take(); entry(tag)) {
             continue;
         }
         damaged = true;
         if (!entries.contains(in_.peek().kind) && !kBlockStarts.contains(in_.peek().kind)) {
-            in_.recover(entries | kBlockStarts);
+            in_.recover(entries | kBlockStarts | kUnknownWord);
         }
     }
+    in_.set_ends_of_value(kAllWords);
 }
 
 template <typename Parse>
@@ -225,7 +228,7 @@ void Parser::parse_ulps()
         if (kind == TokenKind::Ulp) {
             empty = false;
             if (!parse_ulp() && in_.peek().kind != TokenKind::Ulp && in_.peek().kind != EndQosUlps) {
-                in_.recover(TokenSet(TokenKind::Ulp, EndQosUlps) | kSections);
+                in_.recover(TokenSet(TokenKind::Ulp, EndQosUlps) | kSections | kUnknownWord);
             }
             continue;
         }
@@ -242,7 +245,7 @@ void Parser::parse_ulps()
             return;
         }
         empty = false;
-        in_.recover(TokenSet(TokenKind::Ulp, EndQosUlps) | kSections);
+        in_.recover(TokenSet(TokenKind::Ulp, EndQosUlps) | kSections | kUnknownWord);
     }
 }
 

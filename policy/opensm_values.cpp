@@ -20,6 +20,23 @@ constexpr bool is_word_character(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
+// As std::isspace() of the C locale.
+constexpr bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+std::string stripped(std::string_view text)
+{
+    while (!text.empty() && is_space(text.back())) {
+        text.remove_suffix(1);
+    }
+    while (!text.empty() && is_space(text.front())) {
+        text.remove_prefix(1);
+    }
+    return std::string(text);
+}
+
 // As std::strtoull() with base 0 reads it: 010 is 8, 018 is 1 (octal stops at the 8), too much is the largest number.
 std::uint64_t value_of(std::string_view spelled, bool& is_too_large)
 {
@@ -168,11 +185,10 @@ void Values::append(const Token& part, Text& text)
 
 void Values::finish(Text& text) const
 {
-    constexpr std::string_view kBlanks = " \t\n\v\f\r";
-    const auto last = text.value.find_last_not_of(kBlanks);
-    text.value.erase(last == std::string::npos ? 0 : last + 1);
-    text.value.erase(0, std::min(text.value.find_first_not_of(kBlanks), text.value.size()));
-    text.spelled = text.spelled.substr(0, text.spelled.find_last_not_of(kBlanks) + 1);
+    text.value = stripped(text.value);
+    while (!text.spelled.empty() && is_space(text.spelled.back())) {
+        text.spelled.remove_suffix(1);
+    }
     text.at.length = static_cast<std::uint32_t>(
         std::max<std::size_t>(1, std::min(text.spelled.size(), text.spelled.find('\n'))));
 }

@@ -47,7 +47,7 @@ struct ReadPolicy {
 
 Result<ReadPolicy> read_policy_of(const BatchOptions& options, const std::string& root, const Fabric& fabric)
 {
-    if (!options.strict) {
+    if (!options.strict && !is_opensm_file(options.policy)) {
         auto read = load_policy(options.policy.empty() ? std::vector<std::string>{} : std::vector{options.policy}, root,
                                 fabric);
         return ReadPolicy{std::move(read.value), std::move(read.diagnostics), kParseError};
@@ -56,7 +56,8 @@ Result<ReadPolicy> read_policy_of(const BatchOptions& options, const std::string
     if (!source) {
         return fail(source.error());
     }
-    auto read = read_opensm_policy(std::move(*source), OpensmMode::Strict, fabric);
+    const OpensmMode mode = options.strict ? OpensmMode::Strict : OpensmMode::Default;
+    auto read = read_opensm_policy(std::move(*source), mode, fabric);
     return ReadPolicy{std::move(read.value), std::move(read.diagnostics),
                       read.rejected == OpensmResult::Rejected::Validate ? kValidationError : kParseError};
 }

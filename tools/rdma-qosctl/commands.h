@@ -37,6 +37,13 @@ struct ImportFabricOptions {
     std::string output;    // empty: stdout
 };
 [[nodiscard]] Result<ExitStatus> import_fabric(const Context& context, const ImportFabricOptions& options);
+struct ImportOpensmOptions {
+    std::string file;        // native policy; "-": stdin
+    std::string fabric;      // fabric file; empty: the host's
+    std::string topology;    // instead: of a compatibility case
+    std::string output;      // empty: stdout
+};
+[[nodiscard]] Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options);
 
 // show_config.cpp
 struct ShowConfigOptions {

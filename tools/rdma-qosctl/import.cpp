@@ -1,7 +1,9 @@
 // Files of other programs, made into files of ours. No daemon is asked.
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,9 +12,12 @@
 #include "lib/base/net.h"
 #include "lib/base/text.h"
 #include "policy/import_fabric.h"
+#include "policy/opensm_import.h"
+#include "policy/opensm_reader.h"
 #include "tools/rdma-qosctl/commands.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/offline.h"
+#include "tools/rdma-qosctl/topology.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -39,6 +44,18 @@ Result<ExitStatus> finish(const Context& context, const ReadResult<std::string>&
     return result.value ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 
+// Null if it cannot be read, which is then among the diagnostics.
+std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
+{
+    auto source = read_source(file);
+    if (source) {
+        return std::move(*source);
+    }
+    const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
+    diagnostics.error(Location{name, 0, 0, 0}, to_string(source.error()));
+    return nullptr;
+}
+
 Result<std::optional<Guid>> parse_subnet_manager(const std::string& text)
 {
     if (text.empty()) {
@@ -51,7 +68,50 @@ Result<std::optional<Guid>> parse_subnet_manager(const std::string& text)
     return std::optional(Guid{*number});
 }
 
+// Of a compatibility case, of a fabric file, or else of the host.
+Result<Fabric> fabric_of(const Context& context, const ImportOpensmOptions& options)
+{
+    if (!options.topology.empty()) {
+        const auto text = read_regular_file(options.topology, kMaxConfigFileSize);
+        auto fabric = text ? parse_topology(*text) : fail(text.error());
+        return fabric ? std::move(fabric) : fail(std::move(fabric).error().with_context(options.topology));
+    }
+    const auto read = options.fabric.empty() ? load_fabric(context.root)
+                                             : read_fabric(std::filesystem::path(options.fabric));
+    if (!read.value) {
+        return fail(Error{ErrorCode::InvalidPolicy, 0,
+                          fmt::format("the fabric file is refused\n{}", render(read.diagnostics, Colour::Off))});
+    }
+    return *read.value;
+}
+
+// What OpenSM takes is taken as it is; what it would reject is read as the daemon reads it.
+OpensmResult read_native(const std::shared_ptr<const SourceFile>& source, const Fabric& fabric)
+{
+    OpensmResult strict = read_opensm_policy(source, OpensmMode::Strict, fabric);
+    return strict.value ? std::move(strict) : read_opensm_policy(source, OpensmMode::Default, fabric);
+}
+
 }    // namespace
+
+Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options)
+{
+    const auto fabric = fabric_of(context, options);
+    if (!fabric) {
+        return fail(fabric.error());
+    }
+    ReadResult<std::string> result;
+    if (const auto source = load_source(options.file, result.diagnostics)) {
+        OpensmResult native = read_native(source, *fabric);
+        if (native.value) {
+            result = rdmaqos::import_opensm(*native.file, *fabric);
+        }
+        native.diagnostics.append(std::move(result.diagnostics));
+        result.diagnostics = std::move(native.diagnostics);
+        result.diagnostics.sort_by_location();
+    }
+    return finish(context, result, options.output);
+}
 
 Result<ExitStatus> import_fabric(const Context& context, const ImportFabricOptions& options)
 {

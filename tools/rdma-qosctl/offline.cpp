@@ -246,17 +246,6 @@ Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file)
     return std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, std::move(*text)});
 }
 
-std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
-{
-    auto source = read_source(file);
-    if (source) {
-        return std::move(*source);
-    }
-    const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
-    diagnostics.error(Location{name, 0, 0, 0}, to_string(source.error()));
-    return nullptr;
-}
-
 ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root)
 {
     const auto fabric = load_fabric(root);    // who needs it reports what is wrong with it
@@ -272,8 +261,12 @@ ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std:
     Diagnostics unreadable;
     std::vector<std::shared_ptr<const SourceFile>> sources;
     for (const auto& file : files) {
-        if (auto source = load_source(file, unreadable)) {
-            sources.push_back(std::move(source));
+        auto source = read_source(file);
+        if (source) {
+            sources.push_back(std::move(*source));
+        } else {
+            const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
+            unreadable.error(Location{name, 0, 0, 0}, to_string(source.error()));
         }
     }
     if (unreadable.has_errors()) {

@@ -37,9 +37,6 @@ struct Target {
 
 // "-": stdin.
 [[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
-// The same; null if it cannot be read, which is one of the diagnostics.
-[[nodiscard]] std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics);
-
 // The files in this order ("-": stdin); none: those of the host below `root`. Without a fabric: that of the host.
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root);
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root,

@@ -30,6 +30,7 @@ struct Options {
     WhyOptions why;
     ShowConfigOptions show_config;
     ImportFabricOptions import_fabric;
+    ImportOpensmOptions import_opensm;
     ExplainOptions explain;
     BatchOptions batch;
     HoldOptions hold;
@@ -216,6 +217,18 @@ void Parser::add_imports()
     command->add_option("--sm", fabric.subnet_manager, "Port GUID of the subnet manager: SELF in partitions.conf")
         ->type_name("GUID");
     command->add_option("--output", fabric.output, "Write here, not to stdout")->type_name("FILE");
+
+    command = add_command(
+        "import-opensm", "Make the equal YAML policy from OpenSM's native one, with comments and blocks to fill in",
+        "  rdma-qosctl import-opensm /etc/opensm/qos-policy.conf >policy.yaml\n"
+        "  rdma-qosctl import-opensm qos-policy.conf --fabric fabric.yaml --output policy.yaml",
+        [options = options_](const Context& context) { return import_opensm(context, options->import_opensm); });
+    ImportOpensmOptions& native = options_->import_opensm;
+    command->add_option("FILE", native.file, "OpenSM's policy file; -: stdin")->required();
+    CLI::Option* file = command->add_option("--fabric", native.fabric, "A fabric file; none: the host's");
+    file->type_name("FILE");
+    command->add_option("--topology", native.topology, "The fabric of a test case")->type_name("FILE")->excludes(file);
+    command->add_option("--output", native.output, "Write here, not to stdout")->type_name("FILE");
 }
 
 void Parser::add_views()

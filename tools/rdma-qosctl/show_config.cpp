@@ -187,6 +187,12 @@ Result<ConfigReport> make_report(const Context& context, const ShowConfigOptions
     ConfigReport report;
     report.of_host = options.files.empty();
     for (const auto& source : (*policy)->sources) {
+        if (is_opensm_file(source->name)) {
+            return fail(ErrorCode::Unsupported,
+                        fmt::format("{} is a native OpenSM policy, which is not merged with anything: what it states "
+                                    "is all there is; `rdma-qosctl import-opensm` shows it as YAML",
+                                    source->name));
+        }
         report.files.push_back(source->name);
     }
     report.revision = (*policy)->revision;

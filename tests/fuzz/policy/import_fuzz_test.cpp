@@ -12,6 +12,8 @@
 #include "policy/import_ibnetdiscover.h"
 #include "policy/import_partitions.h"
 #include "policy/node_name_map.h"
+#include "policy/opensm_import.h"
+#include "policy/opensm_reader.h"
 #include "tests/fuzz/support/mutator.h"
 
 namespace rdmaqos {
@@ -90,6 +92,23 @@ TEST(ImportFuzz, NodeNameMap)
         if (result.value) {
             check_import({topology, nullptr, source(text), std::nullopt});
         }
+    });
+}
+
+// What the daemon reads can be imported, and is then a YAML policy.
+TEST(ImportFuzz, OpensmPolicy)
+{
+    const auto seeds = test::corpus({"tests/golden/opensm", "tests/golden/import"}, ".conf");
+    test::fuzz("import-opensm", seeds, [](const std::string& text) {
+        const auto native = read_opensm_policy(source(text), OpensmMode::Default, Fabric{});
+        if (!native.value) {
+            return;
+        }
+        const auto made = import_opensm(*native.file, Fabric{});
+        ASSERT_TRUE(made.value) << render(made.diagnostics, Colour::Off);
+        const auto read = read_policy({source(*made.value)}, NameService{});
+        ASSERT_TRUE(read.value) << render(read.diagnostics, Colour::Off) << *made.value;
+        ASSERT_EQ(read.value->rules.size(), native.value->rules.size());
     });
 }
 

@@ -34,7 +34,7 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples)
     for (const char* command : {"check",   "plan",     "simulate", "reload",      "status",     "tree",      "levels",
                                 "devices", "sessions", "explain",  "show-config", "query-path", "reconcile", "verify",
                                 "disable", "enable",   "release",  "request",     "metrics",    "monitor",   "why",
-                                "hardware-report", "import-fabric"}) {
+                                "hardware-report", "import-fabric", "import-opensm"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;

@@ -82,8 +82,9 @@ TEST(Ibnetdiscover, BytesThatCannotBePrintedAreBlanks)
 TEST(Ibnetdiscover, ALongDescriptionIsAnError)
 {
     const std::string description(4097, 'x');
-    expect_only_error(read_ibnetdiscover(source("x", fmt::format("Ca 1 \"H-1\" # \"{}\"\n", description))),
-                      "a description of 4097 bytes; a node has at most 64");
+    const auto node = read_ibnetdiscover(source("x", fmt::format("Ca 1 \"H-1\" # \"{}\"\n", description)));
+    expect_only_error(node, "a description of 4097 bytes; a node has at most 64");
+    expect_golden("diagnostics/discovery-long.txt", shown(node));
     expect_only_error(
         read_ibnetdiscover(source("x", fmt::format("CA 4 1 0x1 4x EDR - SW 2 1 0x2 ( '{}' - 'leaf' )\n", description))),
         "a description of 4097 bytes; a node has at most 64");

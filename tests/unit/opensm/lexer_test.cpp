@@ -41,15 +41,15 @@ TEST(OpensmLexer, CommentsStandAnywhereButInQuotes)
     EXPECT_EQ(name_of_group("name: a#b\n"), "a");
     EXPECT_EQ(name_of_group("name: \"a#b\"\n"), "a#b");
     EXPECT_EQ(name_of_group("name: # the name follows\nx\n"), "x");
-    EXPECT_EQ(accepted("# first\n" + std::string(kDefaultLevel) + "# last\n").levels.size(), 1U);
+    EXPECT_EQ(accepted("# first\n" + kDefaultLevel + "# last\n").levels.size(), 1U);
 }
 
 TEST(OpensmLexer, ACommentNeedsItsNewline)
 {
-    expect_refused(std::string(kDefaultLevel) + "# last", "7:2", kSyntaxError);
+    expect_refused(kDefaultLevel + "# last", "7:2", kSyntaxError);
     const std::string without_newline(kDefaultLevel.substr(0, kDefaultLevel.size() - 1));
     EXPECT_EQ(accepted(without_newline).levels.size(), 1U);
-    expect_warned(std::string(kDefaultLevel) + "# last",
+    expect_warned(kDefaultLevel + "# last",
                   "the file ends in a comment without a line end: OpenSM takes it for text and rejects the file");
 }
 
@@ -68,12 +68,10 @@ TEST(OpensmLexer, CarriageReturnsAreText)
 
 TEST(OpensmLexer, FormFeedsAndByteOrderMarksAreText)
 {
-    expect_refused("\f" + std::string(kDefaultLevel), "1:2", kSyntaxError);
-    expect_warned("\f" + std::string(kDefaultLevel),
-                  "a form feed or vertical tab: OpenSM takes it for text and rejects the file");
-    expect_refused("\xef\xbb\xbf" + std::string(kDefaultLevel), "1:2", kSyntaxError);
-    expect_warned("\xef\xbb\xbf" + std::string(kDefaultLevel),
-                  "the file starts with a byte order mark: OpenSM rejects it");
+    expect_refused("\f" + kDefaultLevel, "1:2", kSyntaxError);
+    expect_warned("\f" + kDefaultLevel, "a form feed or vertical tab: OpenSM takes it for text and rejects the file");
+    expect_refused("\xef\xbb\xbf" + kDefaultLevel, "1:2", kSyntaxError);
+    expect_warned("\xef\xbb\xbf" + kDefaultLevel, "the file starts with a byte order mark: OpenSM rejects it");
 }
 
 TEST(OpensmLexer, NulsEndWhatIsCopied)
@@ -86,8 +84,9 @@ TEST(OpensmLexer, KeywordsAreFoundInsideOfNames)
 {
     expect_refused(with_group("name: my-qos-level-1\n"), "3:19", kSyntaxError);
     EXPECT_EQ(name_of_group("name: \"my-qos-level-1\"\n"), "my-qos-level-1");
-    const Policy policy = expect_warned(with_group("name: my-qos-level-1\nport-guid: 1\n"),
-                                        "`qos-level` inside of a value: to OpenSM it is a keyword, and it rejects the file");
+    const Policy policy = expect_warned(
+        with_group("name: my-qos-level-1\nport-guid: 1\n"),
+        "`qos-level` inside of a value: to OpenSM it is a keyword, and it rejects the file");
     EXPECT_EQ(policy.groups.front().name, "my-qos-level-1");
     // A tag needs its colon, and node types are words only where they are asked for.
     EXPECT_EQ(name_of_group("name: source-to-across\n"), "source-to-across");
@@ -108,6 +107,17 @@ TEST(OpensmLexer, TagsTakeBlanksAroundTheirColon)
     expect_refused(with_group("Name: g\n"), "3:2", kSyntaxError);
 }
 
+TEST(OpensmLexer, ABlockMayFollowANameOnItsLine)
+{
+    const std::string text = "qos-levels qos-level sl: 1 name: a end-qos-level qos-level\nsl: 2 name: default "
+                             "end-qos-level end-qos-levels qos-match-rules end-qos-match-rules";
+    for (const OpensmMode mode : {OpensmMode::Default, OpensmMode::Strict}) {
+        const Policy policy = accepted(text, mode);
+        ASSERT_EQ(policy.levels.size(), 2U);
+        EXPECT_EQ(policy.levels.front().name, "a");
+    }
+}
+
 TEST(OpensmLexer, SeveralEntriesOnALine)
 {
     EXPECT_EQ(accepted("qos-levels qos-level sl: 3 name: X end-qos-level qos-level name: default\nsl: 1\n"
@@ -117,8 +127,7 @@ TEST(OpensmLexer, SeveralEntriesOnALine)
     // Behind a name digits are text.
     const std::string same_line = "qos-levels\nqos-level\nname: DEFAULT sl: 3\nend-qos-level\nend-qos-levels\n";
     expect_refused(same_line, "3:20", kSyntaxError);
-    EXPECT_EQ(expect_warned(same_line,
-                            "`sl:` behind a name on one line: to OpenSM digits in such a line are text")
+    EXPECT_EQ(expect_warned(same_line, "`sl:` behind a name on one line: to OpenSM digits in such a line are text")
                   .levels.front()
                   .sl,
               3);
@@ -133,19 +142,17 @@ TEST(OpensmLexer, ValuesGoOnOverLines)
     EXPECT_EQ(name_of_group("name: \"a\nb\"\n"), "a\nb");
     // On the second line digits are numbers.
     expect_refused(with_group("name: a\n1\n"), "4:2", kSyntaxError);
-    EXPECT_EQ(expect_warned(with_group("name: a\n1\nport-guid: 1\n"),
-                            "`1` goes on with a value of the line before: OpenSM rejects the file")
-                  .groups.front()
-                  .name,
-              "a1");
+    const auto forgiving = read_native(with_group("name: a\n1\nport-guid: 1\n"), OpensmMode::Default);
+    ASSERT_TRUE(forgiving.value) << shown(forgiving);
+    EXPECT_EQ(forgiving.value->groups.front().name, "a1");
+    EXPECT_EQ(forgiving.diagnostics.warning_count(), 2U) << "that it goes on, and that the line end vanishes";
 }
 
 TEST(OpensmLexer, AnUnpairedQuotePairsWithTheNextOneAnywhere)
 {
     EXPECT_EQ(name_of_group("name: a\"b\n"), "a\"b");
-    const Policy policy =
-        accepted("qos-levels\nqos-level\nname: a\"b\nsl: 3\nuse: c\"d\nsl: 4\nend-qos-level\n"
-                 "qos-level\nname: default\nsl: 1\nend-qos-level\nend-qos-levels\n");
+    const Policy policy = accepted("qos-levels\nqos-level\nname: a\"b\nsl: 3\nuse: c\"d\nsl: 4\nend-qos-level\n"
+                                   "qos-level\nname: default\nsl: 1\nend-qos-level\nend-qos-levels\n");
     EXPECT_EQ(policy.levels.front().name, "ab\nsl: 3\nuse: cd");
     EXPECT_EQ(policy.levels.front().sl, 4);
 }

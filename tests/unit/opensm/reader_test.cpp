@@ -68,7 +68,7 @@ TEST(OpensmReader, WhatAnObjectMustHave)
 TEST(OpensmReader, TheFirstMistakeCounts)
 {
     // OpenSM acts on a value before it looks at whether the next token can follow.
-    expect_refused(with_group("name: a\nname: b\nbogus\n"), "5:2", "port-group has multiple 'name' tags");
+    expect_refused(with_group("name: a\nname: b\n,\n"), "5:2", "port-group has multiple 'name' tags");
     expect_refused(with_level("mtu-limit: 9\nbogus\n"), "5:13", "mtu limit is out of range, value: 9");
     expect_refused("bogus\n" + with_level("mtu-limit: 9\n"), "1:2", "syntax error");
     // A list that is not complete has not been acted on.
@@ -109,7 +109,7 @@ TEST(OpensmReader, UlpsAreCheckedBehindTheirColon)
 TEST(OpensmReader, SetupIsCheckedAndHasNoEffect)
 {
     const auto setup = [](const std::string& tables) {
-        return "qos-setup\n" + tables + "end-qos-setup\n" + std::string(kDefaultLevel);
+        return "qos-setup\n" + tables + "end-qos-setup\n" + kDefaultLevel;
     };
     const auto sl2vl = [&](const std::string& entries) {
         return setup("sl2vl-tables\nsl2vl-scope\n" + entries + "end-sl2vl-scope\nend-sl2vl-tables\n");
@@ -120,8 +120,7 @@ TEST(OpensmReader, SetupIsCheckedAndHasNoEffect)
     expect_refused(sl2vl("group: g\n"), "5:16", "sl2vl-scope validation failed - no sl2vl table specified");
     expect_refused(sl2vl(table), "5:16",
                    "sl2vl-scope validation failed - no port groups specified by 'group', 'across-to' or 'across-from'");
-    expect_refused(sl2vl("sl2vl-table: 1,2\n"), "5:16",
-                   "wrong number of values in 'sl2vl-table' (should be 16)");
+    expect_refused(sl2vl("sl2vl-table: 1,2\n"), "5:16", "wrong number of values in 'sl2vl-table' (should be 16)");
     expect_refused(sl2vl("sl2vl-table: 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,16\n"), "5:16",
                    "wrong VL value in 'sl2vl-table' (should be 0 to 15)");
     expect_refused(sl2vl(table + table), "6:16", "sl2vl-scope has more than one sl2vl-table");
@@ -143,8 +142,8 @@ TEST(OpensmReader, Validation)
 {
     expect_refused("", "0:0", "Default qos-level (default) not defined", kValidate);
     expect_refused("qos-levels\nend-qos-levels\n", "1:1", "Default qos-level (default) not defined", kValidate);
-    expect_refused(with_rule("source: nobody\n"), "10:9",
-                   "qos-match-rule num 1: source port-group 'nobody' not found", kValidate);
+    expect_refused(with_rule("source: nobody\n"), "10:9", "qos-match-rule num 1: source port-group 'nobody' not found",
+                   kValidate);
     expect_refused(with_rule("destination: nobody\n"), "10:14",
                    "qos-match-rule num 1: destination port-group 'nobody' not found", kValidate);
     expect_refused("qos-ulps\ndefault: 0\nend-qos-ulps\nqos-match-rules\nqos-match-rule\nqos-level-name: default\n"
@@ -154,10 +153,10 @@ TEST(OpensmReader, Validation)
 
 TEST(OpensmReader, NamesIgnoreCaseAndTheFirstCounts)
 {
-    const Policy policy =
-        accepted("port-groups\nport-group\nname: A\nport-guid: 1\nend-port-group\nport-group\nname: a\nport-guid: 2\n"
-                 "end-port-group\nend-port-groups\n" +
-                 with_level("", "x") + with_level("mtu-limit: 1\n", "X") + with_rule("source: a\n"));
+    const Policy policy = accepted(
+        "port-groups\nport-group\nname: A\nport-guid: 1\nend-port-group\nport-group\nname: a\nport-guid: 2\n"
+        "end-port-group\nend-port-groups\n" +
+        with_level("", "x") + with_level("mtu-limit: 1\n", "X") + with_rule("source: a\n"));
     ASSERT_EQ(policy.groups.size(), 1U);
     EXPECT_EQ(policy.groups.front().port_guids, IntervalSet({{1, 1}}));
     ASSERT_EQ(policy.levels.size(), 2U);
@@ -205,8 +204,7 @@ TEST(OpensmReader, SelfIsTheSubnetManagersPort)
     const Fabric fabric = sample_fabric();
     const Policy policy = accepted(with_group("name: g\nnode-type: SELF\n"));
     EXPECT_FALSE(policy.groups.front().self);
-    EXPECT_EQ(resolve(policy, fabric, {}).groups.front().guids,
-              IntervalSet({{0x10000000000001, 0x10000000000001}}));
+    EXPECT_EQ(resolve(policy, fabric, {}).groups.front().guids, IntervalSet({{0x10000000000001, 0x10000000000001}}));
     EXPECT_TRUE(resolve(policy, fabric, {}).unresolved.empty());
     EXPECT_EQ(resolve(policy, Fabric{}, {}).unresolved.size(), 1U);
 }
@@ -227,7 +225,8 @@ TEST(OpensmReader, LevelsHaveNoSchedule)
 
 TEST(OpensmReader, TheFileKeepsWhatAnImporterNeeds)
 {
-    const auto result = read_native(with_group("name: Virtual Servers\npkey: 0x7ff0-0x8010, 010\n"), OpensmMode::Default);
+    const auto result = read_native(with_group("name: Virtual Servers\npkey: 0x7ff0-0x8010, 010\n"),
+                                    OpensmMode::Default);
     ASSERT_TRUE(result.file);
     const opensm::Group& group = result.file->groups.front();
     EXPECT_EQ(group.name->value, "VirtualServers");

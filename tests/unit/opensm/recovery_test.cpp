@@ -34,17 +34,17 @@ TEST(OpensmRecovery, UnknownWordsInSeveralBlocks)
 TEST(OpensmRecovery, BlocksThatAreNotClosed)
 {
     EXPECT_EQ(errors_of("port-groups\nport-group\nname: a\nport-group\nname: b\nend-port-group\nend-port-groups\n" +
-                        std::string(kDefaultLevel)),
+                        kDefaultLevel),
               Errors{"4: `port-group` cannot stand in a `port-group`"});
-    EXPECT_EQ(errors_of("port-groups\nport-group\nname: a\nend-port-groups\n" + std::string(kDefaultLevel)),
+    EXPECT_EQ(errors_of("port-groups\nport-group\nname: a\nend-port-groups\n" + kDefaultLevel),
               Errors{"4: `end-port-groups` cannot stand in a `port-group`"});
-    EXPECT_EQ(errors_of(std::string(kDefaultLevel) + "qos-match-rules\nqos-match-rule\nqos-level-name: DEFAULT\n"),
+    EXPECT_EQ(errors_of(kDefaultLevel + "qos-match-rules\nqos-match-rule\nqos-level-name: DEFAULT\n"),
               Errors{"10: the file ends inside of a `qos-match-rule`"});
 }
 
 TEST(OpensmRecovery, WordsOutsideOfSections)
 {
-    EXPECT_EQ(errors_of("port-group\nname: a\nend-port-group\n" + std::string(kDefaultLevel) + "bogus\n"),
+    EXPECT_EQ(errors_of("port-group\nname: a\nend-port-group\n" + kDefaultLevel + "bogus\n"),
               (Errors{"1: `port-group` cannot stand in the file outside of all sections",
                       "10: `bogus` cannot stand in the file outside of all sections"}));
 }
@@ -67,7 +67,7 @@ TEST(OpensmRecovery, MissingNamesAreNotReportedOfAFileThatWasNotUnderstood)
 
 TEST(OpensmRecovery, NamesThatAreNotDefined)
 {
-    EXPECT_EQ(errors_of(std::string(kDefaultLevel) +
+    EXPECT_EQ(errors_of(kDefaultLevel +
                         "qos-match-rules\nqos-match-rule\nqos-level-name: nope\nsource: a, b\nend-qos-match-rule\n"
                         "end-qos-match-rules\n"),
               (Errors{"9: there is no qos-level `nope`", "10: there is no port-group `a`",

@@ -11,7 +11,7 @@ TEST(OpensmWarnings, NothingToSay)
     const auto result = read_native(with_group("name: g\nport-guid: 0x1-0x5\n") + with_ulps("sdp : 1\n"),
                                     OpensmMode::Default);
     EXPECT_EQ(result.diagnostics.warning_count(), 1U) << shown(result);    // the ulp default
-    EXPECT_TRUE(read_native(std::string(kDefaultLevel), OpensmMode::Default).diagnostics.empty());
+    EXPECT_TRUE(read_native(kDefaultLevel, OpensmMode::Default).diagnostics.empty());
 }
 
 TEST(OpensmWarnings, Numbers)
@@ -22,8 +22,9 @@ TEST(OpensmWarnings, Numbers)
     expect_warned(with_rule("service-id: 99999999999999999999\n"),
                   "the number is above 2^64 - 1: it is read as 0xffffffffffffffff");
     expect_warned(with_rule("qos-class: 7, 5000\n"), "a QoS-Class has 12 bits: above 4095 nothing matches");
-    expect_warned(with_rule("pkey: 0x7ff0-0x8010\n"),
-                  "this range crosses a multiple of 0x8000: without the membership bit it is 0x10-0x7ff0, as in OpenSM");
+    expect_warned(
+        with_rule("pkey: 0x7ff0-0x8010\n"),
+        "this range crosses a multiple of 0x8000: without the membership bit it is 0x10-0x7ff0, as in OpenSM");
     expect_warned(with_rule("pkey: 0x0002\n"), "no port of the fabric file has a P_Key of 0x2");
 }
 
@@ -34,17 +35,17 @@ TEST(OpensmWarnings, Names)
     expect_warned(with_group("name: g\nport-name: vs1 HCA-1/P1\n"),
                   "unquoted blanks vanish, as in OpenSM: the port-name is `vs1HCA-1/P1`");
     expect_warned(with_group("name: g\n"), "port-group `g` has no members: it never matches");
-    EXPECT_EQ(expect_warned(with_group("name: caf\xe9\nport-guid: 1\n"),
-                            "what is not printable UTF-8 is escaped: `caf\\xe9`")
-                  .groups.front()
-                  .name,
-              "caf\\xe9");
+    EXPECT_EQ(
+        expect_warned(with_group("name: caf\xe9\nport-guid: 1\n"), "what is not printable UTF-8 is escaped: `caf\\xe9`")
+            .groups.front()
+            .name,
+        "caf\\xe9");
 }
 
 TEST(OpensmWarnings, WhatHasNoEffect)
 {
     expect_warned(with_level("path-bits: 1-3\n"), "`path-bits` has no effect, as in OpenSM");
-    expect_warned("qos-ulps\ndefault: 3\nend-qos-ulps\n" + std::string(kDefaultLevel),
+    expect_warned("qos-ulps\ndefault: 3\nend-qos-ulps\n" + kDefaultLevel,
                   "`default` is ignored, as in OpenSM: there is a qos-level `DEFAULT`");
     EXPECT_EQ(expect_warned("qos-ulps\ndefault: 3\ndefault: 4\nend-qos-ulps\n",
                             "a second `default`: it replaces the first, as in OpenSM")
@@ -52,7 +53,7 @@ TEST(OpensmWarnings, WhatHasNoEffect)
                   .sl,
               4);
     expect_warned("qos-setup\nvlarb-tables\nvlarb-scope\ngroup: g\nend-vlarb-scope\nend-vlarb-tables\nend-qos-setup\n" +
-                      std::string(kDefaultLevel),
+                      kDefaultLevel,
                   "`qos-setup` has no effect, as in OpenSM");
     expect_warned(with_rule("") + with_ulps("sdp : 1\n").substr(0, 17) + "end-qos-ulps\n",
                   "a rule without criteria matches everything: no rule below it is reached");
@@ -66,7 +67,8 @@ TEST(OpensmWarnings, TheFabricCannotMakeAFileInvalid)
                   "port 99 of node `vs3` is not in the fabric file: the name stands for nothing");
     expect_warned(with_ulps("ipoib, pkey 5 : 1\n"),
                   "by the fabric file the partition with P_Key 0x0005 has less than two full members");
-    expect_warned(with_ulps("ipoib, pkey 9 : 1\n"), "by the fabric file the partition with P_Key 0x0009 does not exist");
+    expect_warned(with_ulps("ipoib, pkey 9 : 1\n"),
+                  "by the fabric file the partition with P_Key 0x0009 does not exist");
     // Without a fabric file nothing is known.
     const auto result = read_native(with_ulps("ipoib : 1\n"), OpensmMode::Default, Fabric{});
     EXPECT_TRUE(result.diagnostics.empty()) << shown(result);

@@ -1,5 +1,5 @@
 // Every message the readers can give is produced by some golden case: the sentences are taken out of the sources and
-// looked for in tests/golden/diagnostics.
+// looked for in tests/golden/diagnostics and tests/golden/opensm.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -95,13 +95,15 @@ bool is_sentence(const std::string& literal)
 std::vector<std::string> golden_lines()
 {
     std::vector<std::string> lines;
-    for (const auto& entry : fs::directory_iterator(source_dir() + "/tests/golden/diagnostics")) {
-        if (entry.path().extension() == ".txt") {
-            std::istringstream text(read_text(entry.path()));
-            for (std::string line; std::getline(text, line);) {
-                // Source lines quote what people wrote, not what the reader says.
-                if (line.find(" | ") == std::string::npos) {
-                    lines.push_back(line);
+    for (const std::string folder : {"/tests/golden/diagnostics", "/tests/golden/opensm"}) {
+        for (const auto& entry : fs::directory_iterator(source_dir() + folder)) {
+            if (entry.path().extension() == ".txt") {
+                std::istringstream text(read_text(entry.path()));
+                for (std::string line; std::getline(text, line);) {
+                    // Source lines quote what people wrote, not what the reader says.
+                    if (line.find(" | ") == std::string::npos) {
+                        lines.push_back(line);
+                    }
                 }
             }
         }
@@ -113,7 +115,12 @@ std::vector<std::string> golden_lines()
 const std::map<std::string, std::string>& unreachable()
 {
     static const std::map<std::string, std::string> kReasons{
-        {"made by qos-ulps", "not a message: the `use` of a group"}};
+        {"Chassis ", "not a message: a heading of ibnetdiscover"},
+        {"Non-Chassis Nodes", "not a message: a heading of ibnetdiscover"},
+        {"sl={}: of paths in the partition where no QoS policy is in force", "a comment in the fabric file"},
+        {"{} (unknown)", "a comment in the fabric file"},
+        {"{} (no good value)", "a comment in the fabric file"},
+        {"multicast group {}{}{}", "a comment in the fabric file"}};
     return kReasons;
 }
 
@@ -121,10 +128,11 @@ const std::map<std::string, std::string>& unreachable()
 std::vector<fs::path> reader_sources()
 {
     static const std::set<std::string> kOthers{
-        "changes",        "client",     "import_fabric", "yaml_text",       "text_lines", "criteria", "explain",
-        "explain_render", "fabric",     "glob_index",    "identity",        "lower",      "matcher",  "match_index",
-        "name_service",   "path",       "path_end",      "path_explain",    "path_text",  "policy",   "resolve",
-        "rule_sets",      "service_id", "show_config",   "show_config_yaml"};
+        "changes",    "client",       "import_fabric",   "yaml_text",      "opensm_import", "opensm_import_values",
+        "text_lines", "criteria",     "explain",         "explain_render", "fabric",        "glob_index",
+        "identity",   "lower",        "matcher",         "match_index",    "name_service",  "path",
+        "path_end",   "path_explain", "path_text",       "policy",         "resolve",       "rule_sets",
+        "service_id", "show_config",  "show_config_yaml"};
     std::vector<fs::path> sources;
     std::set<std::string> seen;
     for (const auto& entry : fs::directory_iterator(source_dir() + "/policy")) {
