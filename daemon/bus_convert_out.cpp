@@ -160,6 +160,16 @@ std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
 
 }    // namespace
 
+std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, const RefusedQueuePairs& refused)
+{
+    // Ascending places: each insertion finds everything before it already in place.
+    for (const auto& [place, result] : refused) {
+        const auto at = results.begin() + static_cast<std::ptrdiff_t>(std::min(place, results.size()));
+        results.insert(at, result);
+    }
+    return results;
+}
+
 std::string_view to_string(SessionState state)
 {
     return state == SessionState::Active ? "active" : "detached";

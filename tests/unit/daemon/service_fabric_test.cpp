@@ -17,9 +17,11 @@ namespace rdmaqos {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr const char* kPolicy = R"(version: 1
 port-groups:
@@ -140,7 +142,7 @@ TEST_F(ServiceFabricTest, ANewNameInTheFabricFileMovesASessionAndItsQueuePair)
     EXPECT_EQ(leaf_of(session), "/rpc");
     EXPECT_EQ(new_grants, std::vector{session});
     EXPECT_EQ(policies, 0) << "the policy is the same";
-    EXPECT_EQ(writes(nic), std::vector<std::string>{"attach queue pair 1: requester #1, responder none"});
+    EXPECT_THAT(writes(nic), ElementsAre(StartsWith("attach queue pair 1: requester #")));
     EXPECT_THAT(journal.lines(),
                 Contains(HasSubstr("the fabric changed: 1 of 2 port groups with other members, 1 session")));
 
@@ -264,7 +266,8 @@ protected:
     }
     void wait_for_ports()
     {
-        settle();    // the device has been asked
+        settle();    // it has said that it changed
+        settle();    // it has been asked how
         loop.advance(std::chrono::milliseconds(100));
         settle();
     }
