@@ -19,7 +19,10 @@ constexpr std::uint16_t kFullMember = 0x8000;
 
 BroadcastField compare_sl(std::optional<std::uint8_t> group, std::optional<std::uint64_t> path)
 {
-    BroadcastField field{"sl", group ? std::to_string(*group) : "", path ? std::to_string(*path) : "", {}, {}};
+    BroadcastField field;
+    field.field = "sl";
+    field.group = group ? std::to_string(*group) : "";
+    field.path = path ? std::to_string(*path) : "";
     if (!group || !path) {
         field.why = path ? "the group's is not known" : "the level leaves it alone";
     } else if (*group == *path) {
