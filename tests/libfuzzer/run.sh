@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh BUILD [FUZZER...]: each libFuzzer target of a build tree (or those named: yaml_policy) for RDMAQOS_FUZZ_SECONDS (60)
+# run.sh BUILD [FUZZER...]: each libFuzzer target of a build tree (or those named: yaml_policy, opensm_policy) for RDMAQOS_FUZZ_SECONDS (60)
 # seconds, from the project's own examples. What it has found out is kept in BUILD/tests/libfuzzer/corpus for the next
 # run; an input that breaks something stays beside it, named in the output.
 set -euo pipefail
@@ -21,6 +21,11 @@ seed()
         cp "$file" "$folder/$((number += 1))"
     done < <(
         case $1 in
+            opensm_policy)
+                mkdir -p "$work/opensm-corpus"
+                tar -C "$work/opensm-corpus" -xf "$project/tests/opensm/corpus.tar.xz"
+                find "$work/opensm-corpus" "$project/tests/golden" -name '*.conf' -size -64k -print0
+                ;;
             yaml_policy) find "$project/config" "$project/tests/golden" -name '*.yaml' -size -64k -print0 ;;
         esac
     )
