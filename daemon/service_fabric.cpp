@@ -85,8 +85,10 @@ void Service::State::resolve_again(std::shared_ptr<const Fabric> fabric, std::st
     for (const auto& change : session_changes(staged)) {
         moved.insert(change.session);
     }
-    log(LogLevel::Notice, "{}: {} of {} with other members, {} with another level or leaf", cause, changed,
-        counted(rules.policy->groups.size(), "port group"), counted(moved.size(), "session"));
+    if (changed > 0 || !moved.empty()) {
+        log(LogLevel::Notice, "{}: {} of {} with other members, {} with another level or leaf", cause, changed,
+            counted(rules.policy->groups.size(), "port group"), counted(moved.size(), "session"));
+    }
     take_rules(std::move(staged), std::move(done));
 }
 

@@ -135,6 +135,7 @@ TEST_F(ServiceFabricTest, ANewNameInTheFabricFileMovesASessionAndItsQueuePair)
     ASSERT_EQ(level_of(session), "DEFAULT");
     EXPECT_EQ(leaf_of(session), "");
     nic.clear_log();
+    new_grants.clear();
 
     fabric(kTarget);
     reread();
@@ -280,6 +281,7 @@ TEST_F(ServicePortsTest, AP_KeyThatALocalPortGainsCounts)
     const SessionId session = from_port(nic);
     ASSERT_EQ(level_of(session), "DEFAULT");
     nic.clear_log();
+    new_grants.clear();
     nic.set_addresses({}, {0xffff, 0x8012}, "host HCA-1");
     wait_for_ports();
     EXPECT_EQ(level_of(session), "bulk");
