@@ -411,16 +411,6 @@ void write(DictWriter& dict, const Policy& policy, const QosLevel& level, const 
     dict.set("queue-pairs", use.queue_pairs);
 }
 
-std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, const RefusedQueuePairs& refused)
-{
-    // Ascending places: each insertion finds everything before it already in place.
-    for (const auto& [place, result] : refused) {
-        const auto at = results.begin() + static_cast<std::ptrdiff_t>(std::min(place, results.size()));
-        results.insert(at, result);
-    }
-    return results;
-}
-
 std::string to_sentence(const ElementFailure& failure)
 {
     return fmt::format("{} {}: {} (tried {} {})", failure.operation, failure.path.text(), to_string(failure.error),
