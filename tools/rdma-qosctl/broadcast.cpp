@@ -57,8 +57,7 @@ std::optional<int> sign(const std::optional<T>& group, const std::optional<T>& p
     if (!group || !path) {
         return std::nullopt;
     }
-    // gcc 12 takes *path for uninitialised here.
-    const auto order = compare(*group, path.value_or(T{}));
+    const auto order = compare(*group, *path);
     return order < 0 ? -1 : order > 0 ? 1 : 0;
 }
 
@@ -122,10 +121,9 @@ BroadcastReport compare_broadcast(const FabricPartition& partition, const bus::D
     BroadcastReport report{
         partition.name,        pkey, fmt::format("ff12:401b:{:x}::ffff:ffff", pkey), text_of(path, "level"),
         text_of(path, "rule"), {}};
-    const auto mtu = find_number(path, "mtu");
-    const auto rate = find_number(path, "rate");
-    const auto path_mtu = mtu ? ib_mtu_from_bytes(*mtu) : std::nullopt;
-    const auto path_rate = rate ? ib_rate_from_bandwidth(Bandwidth::from_kbps(*rate)) : std::nullopt;
+    // 0 is neither an MTU nor a rate.
+    const auto path_mtu = ib_mtu_from_bytes(find_number(path, "mtu").value_or(0));
+    const auto path_rate = ib_rate_from_bandwidth(Bandwidth::from_kbps(find_number(path, "rate").value_or(0)));
     report.fields.push_back(compare_sl(group.sl, find_number(path, "sl")));
     report.fields.push_back(compare_limit("mtu", words(group.mtu), words(path_mtu),
                                           sign(group.mtu, path_mtu, [](IbMtu a, IbMtu b) { return a <=> b; }),
