@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
               "port-group g: port-name \"vs1/Q1\" is not of the form DESCRIPTION/Pn with a port number from 1",
               "port-group g: port-name \"vs1/P\" is not of the form DESCRIPTION/Pn with a port number from 1",
               "port-group g: port-name \"vs1/P0\" is not of the form DESCRIPTION/Pn with a port number from 1",
-              "port-group g: port-name \"vs1/P-1\" is not of the form DESCRIPTION/Pn with a port number from 1"}},
+              "port-group g: port-name \"vs1/P-1\": no node with this description is in the fabric file"}},
         Case{"pkey_full_and_limited_members", {.pkeys = number(5)}, {0x10000000000001, 0x10000000000006}, {}},
         Case{"pkey_range",
              {.pkeys = numbers({{2, 0x1234}})},

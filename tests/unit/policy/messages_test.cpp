@@ -128,11 +128,11 @@ const std::map<std::string, std::string>& unreachable()
 std::vector<fs::path> reader_sources()
 {
     static const std::set<std::string> kOthers{
-        "changes",    "client",       "import_fabric",   "yaml_text",      "opensm_import", "opensm_import_values",
-        "text_lines", "criteria",     "explain",         "explain_render", "fabric",        "glob_index",
-        "identity",   "lower",        "matcher",         "match_index",    "name_service",  "path",
-        "path_end",   "path_explain", "path_text",       "policy",         "resolve",       "rule_sets",
-        "service_id", "show_config",  "show_config_yaml"};
+        "changes",    "client",     "import_fabric", "yaml_text",       "opensm_import", "opensm_import_values",
+        "text_lines", "criteria",   "explain",       "explain_render",  "fabric",        "glob_index",
+        "identity",   "lower",      "matcher",       "match_index",     "multi_path",    "name_service",
+        "path",       "path_end",   "path_explain",  "path_text",       "policy",        "resolve",
+        "rule_sets",  "service_id", "show_config",   "show_config_yaml"};
     std::vector<fs::path> sources;
     std::set<std::string> seen;
     for (const auto& entry : fs::directory_iterator(source_dir() + "/policy")) {
