@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -31,8 +32,10 @@ using Clock = std::chrono::steady_clock;
 // The generated file on disk, gone at the end.
 class File {
 public:
-    explicit File(const std::string& text)
-        : path_(std::filesystem::temp_directory_path() / fmt::format("opensm-bench-{}-{}.conf", getpid(), text.size()))
+    // `extension` tells a native policy (.conf) from one in YAML.
+    File(const std::string& text, std::string_view extension)
+        : path_(std::filesystem::temp_directory_path() /
+                fmt::format("opensm-bench-{}-{}{}", getpid(), text.size(), extension))
     {
         std::ofstream(path_, std::ios::binary) << text;
     }
@@ -81,9 +84,9 @@ std::shared_ptr<const SourceFile> source_of(const std::filesystem::path& path)
 
 // Runs `load` on the file and states how many times as long as getline it took.
 template <typename Load>
-void compare_with_getline(benchmark::State& state, const std::string& text, Load load)
+void compare_with_getline(benchmark::State& state, const std::string& text, std::string_view extension, Load load)
 {
-    const File file(text);
+    const File file(text, extension);
     const double base = getline_seconds(file.path());
     double spent = 0;
     for (auto _ : state) {
@@ -106,7 +109,7 @@ std::uint64_t rules_of(const benchmark::State& state)
 
 void GetLine(benchmark::State& state)
 {
-    const File file(bench::native_policy(rules_of(state)));
+    const File file(bench::native_policy(rules_of(state)), ".conf");
     for (auto _ : state) {
         benchmark::DoNotOptimize(count_lines(file.path()));
     }
@@ -115,36 +118,39 @@ void GetLine(benchmark::State& state)
 void NativeRead(benchmark::State& state)
 {
     const Fabric fabric = bench::fabric_of_all_ports();
-    compare_with_getline(state, bench::native_policy(rules_of(state)), [&](std::shared_ptr<const SourceFile> source) {
-        const auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
-        benchmark::DoNotOptimize(read.value);
-        return read.value != nullptr;
-    });
+    compare_with_getline(state, bench::native_policy(rules_of(state)), ".conf",
+                         [&](std::shared_ptr<const SourceFile> source) {
+                             const auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
+                             benchmark::DoNotOptimize(read.value);
+                             return read.value != nullptr;
+                         });
 }
 
 // Up to the first answer: OpenSM looks up the members of groups when it reads, and has no index of rules.
 void NativeLoad(benchmark::State& state)
 {
     const Fabric fabric = bench::fabric_of_all_ports();
-    compare_with_getline(state, bench::native_policy(rules_of(state)), [&](std::shared_ptr<const SourceFile> source) {
-        const auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
-        if (!read.value) {
-            return false;
-        }
-        const Matcher matcher(*read.value, resolve(*read.value, fabric, {}));
-        return matcher.match(bench::request_for(0), Identity{}).has_value();
-    });
+    compare_with_getline(state, bench::native_policy(rules_of(state)), ".conf",
+                         [&](std::shared_ptr<const SourceFile> source) {
+                             const auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
+                             if (!read.value) {
+                                 return false;
+                             }
+                             const Matcher matcher(*read.value, resolve(*read.value, fabric, {}));
+                             return matcher.match(bench::request_for(0), Identity{}).has_value();
+                         });
 }
 
 void YamlRead(benchmark::State& state)
 {
     const NameService names{[](const std::string&) { return std::optional<std::uint32_t>(1); },
                             [](const std::string&) { return std::optional<std::uint32_t>(1); }};
-    compare_with_getline(state, bench::yaml_policy(rules_of(state)), [&](std::shared_ptr<const SourceFile> source) {
-        const auto read = read_policy({std::move(source)}, names);
-        benchmark::DoNotOptimize(read.value);
-        return read.value != nullptr;
-    });
+    compare_with_getline(state, bench::yaml_policy(rules_of(state)), ".yaml",
+                         [&](std::shared_ptr<const SourceFile> source) {
+                             const auto read = read_policy({std::move(source)}, names);
+                             benchmark::DoNotOptimize(read.value);
+                             return read.value != nullptr;
+                         });
 }
 
 std::shared_ptr<const Policy> native(const std::string& text, const Fabric& fabric)
