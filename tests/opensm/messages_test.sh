@@ -19,7 +19,7 @@ for case in "$2"/*/; do
     esac
     compared=$((compared + 1))
     if [[ -z $wanted || $said != "$wanted" ]]; then
-        printf 'FAIL %s: `%s`, expected `%s`\n' "$(basename "$case")" "$said" "$wanted"
+        printf 'FAIL %s: "%s", expected "%s"\n' "$(basename "$case")" "$said" "$wanted"
         failed=$((failed + 1))
     fi
 done
