@@ -26,11 +26,11 @@ constexpr std::size_t kQueryElementBytes = prm::kObjectBytes;
 [[nodiscard]] Mailbox query_element(ObjectId element);
 
 // `state`: the one the queue pair is in, INIT or RTS. kNoObject takes it out of its leaf on that side.
-[[nodiscard]] Mailbox place_queue_pair(QueuePairState state, std::uint32_t number, ObjectId requester,
+[[nodiscard]] Mailbox place_queue_pair(QueuePairState state, std::uint32_t queue_pair, ObjectId requester,
                                        ObjectId responder);
 // Of a raw packet queue pair: its send queue, which must be ready.
 [[nodiscard]] Mailbox place_send_queue(std::uint32_t sq_number, ObjectId leaf);
-[[nodiscard]] Mailbox query_queue_pair(std::uint32_t number);
+[[nodiscard]] Mailbox query_queue_pair(std::uint32_t queue_pair);
 
 // The capabilities in force now, of one type: prm::kGeneralCapabilities, prm::kQosCapabilities.
 [[nodiscard]] Mailbox query_capabilities(std::uint64_t type);

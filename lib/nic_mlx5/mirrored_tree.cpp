@@ -199,7 +199,7 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
     }
     ObjectId parent = kNoObject;
     if (record->second.parent) {
-        const auto made = mirror(tree, fd, *record->second.parent);
+        auto made = mirror(tree, fd, *record->second.parent);
         if (!made) {
             return made;
         }

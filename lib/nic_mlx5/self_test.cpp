@@ -93,6 +93,7 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
     UniqueFd theirs(ends[1]);
     command.insert(command.end(), {port.name, std::to_string(port.port), std::to_string(kSocketOfHelper)});
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (auto& word : command) {
         arguments.push_back(word.data());
     }

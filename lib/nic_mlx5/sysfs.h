@@ -19,7 +19,7 @@ namespace rdmaqos::mlx5 {
 // Every port of every RDMA device, of any driver, by name. Unreadable ones are left out.
 [[nodiscard]] std::vector<DeviceInfo> list_ports(const std::filesystem::path& sys);
 // One port; nothing if it is not there (any more).
-[[nodiscard]] std::optional<DeviceInfo> read_port(const std::filesystem::path& sys, const std::string& device,
+[[nodiscard]] std::optional<DeviceInfo> read_port(const std::filesystem::path& sys, const std::string& name,
                                                   std::uint32_t port);
 
 // The RDMA device behind a uverbs character device ("mlx5_0"); empty: the number is none's.
