@@ -1,6 +1,5 @@
 // rdma-qosctl query-path --batch.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,12 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "policy/opensm_reader.h"
 #include "tools/rdma-qosctl/batch_answer.h"
 #include "tools/rdma-qosctl/commands.h"
-#include "tools/rdma-qosctl/topology.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -22,22 +19,6 @@ namespace {
 // The exit status of OpenSM's compatibility cases (their file `rc`), for a policy of either kind.
 constexpr int kParseError = 2;
 constexpr int kValidationError = 3;
-
-Result<Fabric> load_fabric_of(const Context& context, const BatchOptions& options)
-{
-    if (!options.topology.empty()) {
-        const auto text = read_regular_file(options.topology, kMaxConfigFileSize);
-        auto fabric = text ? parse_topology(*text) : fail(text.error());
-        return fabric ? std::move(fabric) : fail(std::move(fabric).error().with_context(options.topology));
-    }
-    const auto read = options.fabric.empty() ? load_fabric(context.root)
-                                             : read_fabric(std::filesystem::path(options.fabric));
-    if (!read.value) {
-        return fail(Error{ErrorCode::InvalidPolicy, 0,
-                          fmt::format("the fabric file is refused\n{}", render(read.diagnostics, Colour::Off))});
-    }
-    return *read.value;
-}
 
 struct ReadPolicy {
     std::shared_ptr<const Policy> value;
@@ -98,7 +79,7 @@ std::vector<LocalPort> local_ports_of(const Fabric& fabric)
 
 Result<int> query_path_batch(const Context& context, const BatchOptions& options)
 {
-    const auto fabric = load_fabric_of(context, options);
+    const auto fabric = require_fabric(options.topology, options.fabric, context.root);
     if (!fabric) {
         return fail(fabric.error());
     }

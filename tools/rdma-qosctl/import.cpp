@@ -1,5 +1,4 @@
 // Files of other programs, made into files of ours. No daemon is asked.
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +16,6 @@
 #include "tools/rdma-qosctl/commands.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/offline.h"
-#include "tools/rdma-qosctl/topology.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -44,18 +42,6 @@ Result<ExitStatus> finish(const Context& context, const ReadResult<std::string>&
     return result.value ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 
-// Null if it cannot be read, which is then among the diagnostics.
-std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
-{
-    auto source = read_source(file);
-    if (source) {
-        return std::move(*source);
-    }
-    const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
-    diagnostics.error(Location{name, 0, 0, 0}, to_string(source.error()));
-    return nullptr;
-}
-
 Result<std::optional<Guid>> parse_subnet_manager(const std::string& text)
 {
     if (text.empty()) {
@@ -66,23 +52,6 @@ Result<std::optional<Guid>> parse_subnet_manager(const std::string& text)
         return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not the GUID of a port", printable(text)));
     }
     return std::optional(Guid{*number});
-}
-
-// Of a compatibility case, of a fabric file, or else of the host.
-Result<Fabric> fabric_of(const Context& context, const ImportOpensmOptions& options)
-{
-    if (!options.topology.empty()) {
-        const auto text = read_regular_file(options.topology, kMaxConfigFileSize);
-        auto fabric = text ? parse_topology(*text) : fail(text.error());
-        return fabric ? std::move(fabric) : fail(std::move(fabric).error().with_context(options.topology));
-    }
-    const auto read = options.fabric.empty() ? load_fabric(context.root)
-                                             : read_fabric(std::filesystem::path(options.fabric));
-    if (!read.value) {
-        return fail(Error{ErrorCode::InvalidPolicy, 0,
-                          fmt::format("the fabric file is refused\n{}", render(read.diagnostics, Colour::Off))});
-    }
-    return *read.value;
 }
 
 // What OpenSM takes is taken as it is; what it would reject is read as the daemon reads it.
@@ -96,7 +65,7 @@ OpensmResult read_native(const std::shared_ptr<const SourceFile>& source, const 
 
 Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options)
 {
-    const auto fabric = fabric_of(context, options);
+    const auto fabric = require_fabric(options.topology, options.fabric, context.root);
     if (!fabric) {
         return fail(fabric.error());
     }

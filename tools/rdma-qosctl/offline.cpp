@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/offline.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "policy/lower.h"
 #include "policy/multi_path.h"
 #include "tools/rdma-qosctl/output.h"
+#include "tools/rdma-qosctl/topology.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -246,6 +248,17 @@ Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file)
     return std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, std::move(*text)});
 }
 
+std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics)
+{
+    auto source = read_source(file);
+    if (source) {
+        return std::move(*source);
+    }
+    const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
+    diagnostics.error(Location{name, 0, 0, 0}, to_string(source.error()));
+    return nullptr;
+}
+
 ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root)
 {
     const auto fabric = load_fabric(root);    // who needs it reports what is wrong with it
@@ -261,12 +274,8 @@ ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std:
     Diagnostics unreadable;
     std::vector<std::shared_ptr<const SourceFile>> sources;
     for (const auto& file : files) {
-        auto source = read_source(file);
-        if (source) {
-            sources.push_back(std::move(*source));
-        } else {
-            const auto name = std::make_shared<const SourceFile>(SourceFile{file == "-" ? "<stdin>" : file, {}});
-            unreadable.error(Location{name, 0, 0, 0}, to_string(source.error()));
+        if (auto source = load_source(file, unreadable)) {
+            sources.push_back(std::move(source));
         }
     }
     if (unreadable.has_errors()) {
@@ -292,6 +301,20 @@ ReadResult<Settings> load_settings(const std::string& root)
 ReadResult<Fabric> load_fabric(const std::string& root)
 {
     return read_fabric(below_root(root, kFabricPath));
+}
+
+Result<Fabric> require_fabric(const std::string& topology, const std::string& fabric, const std::string& root)
+{
+    if (!topology.empty()) {
+        const auto text = read_regular_file(topology, kMaxConfigFileSize);
+        auto read = text ? parse_topology(*text) : fail(text.error());
+        return read ? std::move(read) : fail(std::move(read).error().with_context(topology));
+    }
+    const auto read = fabric.empty() ? load_fabric(root) : read_fabric(std::filesystem::path(fabric));
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the fabric file"));
+    }
+    return *read.value;
 }
 
 Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings)

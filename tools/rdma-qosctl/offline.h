@@ -37,6 +37,8 @@ struct Target {
 
 // "-": stdin.
 [[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
+// The same; null if it cannot be read, which is then among the diagnostics.
+[[nodiscard]] std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics);
 // The files in this order ("-": stdin); none: those of the host below `root`. Without a fabric: that of the host.
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root);
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root,
@@ -46,6 +48,10 @@ struct Target {
                                                                    const std::string& root);
 [[nodiscard]] ReadResult<Settings> load_settings(const std::string& root);
 [[nodiscard]] ReadResult<Fabric> load_fabric(const std::string& root);
+// Of the topology of a compatibility case, of a fabric file, or, without either, of the host. InvalidPolicy with the
+// diagnostics of a broken fabric file.
+[[nodiscard]] Result<Fabric> require_fabric(const std::string& topology, const std::string& fabric,
+                                            const std::string& root);
 
 [[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
 // What the policy would do to an empty device.
