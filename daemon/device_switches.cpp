@@ -5,16 +5,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "lib/base/file.h"
+#include "daemon/state_file.h"
 
 namespace rdmaqos {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kPath = "/var/lib/rdma-qos/disabled-devices.json";
-constexpr int kSchema = 1;
-constexpr std::size_t kMaxSize = std::size_t{1024} * 1024;
+constexpr StateFile kFile{"/var/lib/rdma-qos/disabled-devices.json", "devices", "a list of disabled devices",
+                          std::size_t{1024} * 1024};
 
 Json to_json(const DeviceId& id, const DeviceNames& names)
 {
@@ -83,41 +82,24 @@ bool has_name(const DeviceNames& names, const std::string& name)
 
 Result<void> save_disabled(const std::filesystem::path& root, const SwitchedOff& disabled)
 {
-    const auto path = below_root(root, kPath);
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error) {
-        return fail(error_from_errno(ErrorCode::Io, error.value(),
-                                     fmt::format("{}: cannot be created", path.parent_path().string())));
-    }
-    Json document{{"schema", kSchema}, {"devices", Json::array()}};
+    auto devices = Json::array();
     for (const auto& [id, names] : disabled) {
-        document["devices"].push_back(to_json(id, names));
+        devices.push_back(to_json(id, names));
     }
-    return write_file_atomically(path, document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+    return save_state(root, kFile, devices);
 }
 
 Result<SwitchedOff> load_disabled(const std::filesystem::path& root)
 {
-    const auto path = below_root(root, kPath);
-    if (!std::filesystem::exists(path)) {
-        return SwitchedOff{};
-    }
-    const auto text = read_regular_file(path, kMaxSize);
-    if (!text) {
-        return fail(text.error().with_context(path.string()));
-    }
-    const auto document = Json::parse(*text, nullptr, false);
-    const bool known = document.is_object() && document.contains("schema") && document["schema"] == kSchema &&
-                       document.contains("devices") && document["devices"].is_array();
-    if (!known) {
-        return fail(ErrorCode::Io, fmt::format("{}: is not a list of disabled devices of this version", path.string()));
+    const auto devices = load_state(root, kFile);
+    if (!devices) {
+        return fail(devices.error());
     }
     SwitchedOff disabled;
-    for (const auto& entry : document["devices"]) {
+    for (const auto& entry : *devices) {
         auto device = from_json(entry);
         if (!device) {
-            return fail(ErrorCode::Io, fmt::format("{}: is damaged", path.string()));
+            return fail(damaged_state(root, kFile));
         }
         disabled.insert(std::move(*device));
     }

@@ -1,59 +1,41 @@
 #include "daemon/last_good.h"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "daemon/state_file.h"
 #include "lib/base/file.h"
 
 namespace rdmaqos {
 namespace {
 
-constexpr const char* kPath = "/var/lib/rdma-qos/last-good-policy.json";
-constexpr int kSchema = 1;
 // JSON escapes can make a text several times as long as its files were.
-constexpr std::size_t kMaxSize = 4 * kMaxConfigFileSize;
+constexpr StateFile kFile{"/var/lib/rdma-qos/last-good-policy.json", "files", "a saved policy", 4 * kMaxConfigFileSize};
 
 }    // namespace
 
 Result<void> save_last_good(const std::filesystem::path& root, const Sources& sources)
 {
-    const auto path = below_root(root, kPath);
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (error) {
-        return fail(error_from_errno(ErrorCode::Io, error.value(),
-                                     fmt::format("{}: cannot be created", path.parent_path().string())));
-    }
-    nlohmann::json document{{"schema", kSchema}, {"files", nlohmann::json::array()}};
+    auto files = nlohmann::json::array();
     for (const auto& source : sources) {
-        document["files"].push_back({{"name", source->name}, {"text", source->text}});
+        files.push_back({{"name", source->name}, {"text", source->text}});
     }
-    return write_file_atomically(path, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+    return save_state(root, kFile, files);
 }
 
 Result<Sources> load_last_good(const std::filesystem::path& root)
 {
-    const auto path = below_root(root, kPath);
-    if (!std::filesystem::exists(path)) {
-        return Sources{};
-    }
-    const auto text = read_regular_file(path, kMaxSize);
-    if (!text) {
-        return fail(text.error().with_context(path.string()));
-    }
-    const auto document = nlohmann::json::parse(*text, nullptr, false);
-    if (!document.is_object() || document.value("schema", 0) != kSchema || !document.contains("files") ||
-        !document["files"].is_array()) {
-        return fail(ErrorCode::Io, fmt::format("{}: is not a saved policy of this version", path.string()));
+    const auto files = load_state(root, kFile);
+    if (!files) {
+        return fail(files.error());
     }
     Sources sources;
-    for (const auto& file : document["files"]) {
+    for (const auto& file : *files) {
         if (!file.is_object() || !file.contains("name") || !file.contains("text") || !file["name"].is_string() ||
             !file["text"].is_string()) {
-            return fail(ErrorCode::Io, fmt::format("{}: is damaged", path.string()));
+            return fail(damaged_state(root, kFile));
         }
-        sources.push_back(std::make_shared<SourceFile>(
-            SourceFile{file["name"].get<std::string>(), file["text"].get<std::string>()}));
+        sources.push_back(
+            std::make_shared<SourceFile>(SourceFile{file["name"].get<std::string>(), file["text"].get<std::string>()}));
     }
     return sources;
 }

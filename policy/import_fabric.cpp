@@ -48,7 +48,7 @@ struct Members {
 
 class FabricWriter {
 public:
-    FabricWriter(const FabricImport& input, const Discovery* discovery, const PartitionTable& partitions,
+    FabricWriter(const FabricImport& input, const IbnetdiscoverReport* discovery, const PartitionTable& partitions,
                  const NodeNameMap& names, Diagnostics& diagnostics)
         : input_(input), discovery_(discovery), partitions_(partitions), names_(names), diagnostics_(diagnostics)
     {
@@ -194,7 +194,7 @@ private:
             }
         }
         for (const auto& [port, assigned] : latest) {
-            members.ports.emplace_back(port, assigned.membership != Membership::Limited);
+            members.ports.emplace_back(port, assigned.membership != PartitionMembership::Limited);
         }
         std::sort(members.ports.begin(), members.ports.end());
         return members;
@@ -205,8 +205,8 @@ private:
     {
         const Assigned& self = *partition.subnet_manager;
         return std::any_of(partition.by_type.begin(), partition.by_type.end(), [&self](const auto& all) {
-            return !all || (all->order < self.order &&
-                            (all->membership == Membership::Limited) != (self.membership == Membership::Limited));
+            return !all || (all->order < self.order && (all->membership == PartitionMembership::Limited) !=
+                                                           (self.membership == PartitionMembership::Limited));
         });
     }
 
@@ -376,8 +376,9 @@ private:
         }
         if (members.needs_subnet_manager) {
             yaml_.comment(
-                kIndent, fmt::format("SELF, the port of the subnet manager, is a {} member: say which with --sm GUID",
-                                     partition.subnet_manager->membership == Membership::Limited ? "limited" : "full"));
+                kIndent,
+                fmt::format("SELF, the port of the subnet manager, is a {} member: say which with --sm GUID",
+                            partition.subnet_manager->membership == PartitionMembership::Limited ? "limited" : "full"));
         }
         for (const auto& remark : partition.remarks) {
             yaml_.comment(kIndent, fmt::format("not carried over: {}", remark));
@@ -408,7 +409,7 @@ private:
     }
 
     const FabricImport& input_;
-    const Discovery* discovery_;
+    const IbnetdiscoverReport* discovery_;
     const PartitionTable& partitions_;
     const NodeNameMap& names_;
     Diagnostics& diagnostics_;
@@ -440,7 +441,7 @@ ReadResult<std::string> import_fabric(const FabricImport& input)
 {
     ReadResult<std::string> result;
     Diagnostics& diagnostics = result.diagnostics;
-    const auto discovery = read_if_given(input.discovery, Discovery{}, read_ibnetdiscover, diagnostics);
+    const auto discovery = read_if_given(input.discovery, IbnetdiscoverReport{}, read_ibnetdiscover, diagnostics);
     const auto partitions = read_if_given(input.partitions, default_partitions(), read_partitions, diagnostics);
     const auto names = read_if_given(input.node_names, NodeNameMap{}, read_node_name_map, diagnostics);
     if (!discovery || !partitions || !names) {

@@ -199,7 +199,7 @@ class DiscoveryReader {
 public:
     explicit DiscoveryReader(std::shared_ptr<const SourceFile> source) : lines_(std::move(source)) {}
 
-    ReadResult<Discovery> read()
+    ReadResult<IbnetdiscoverReport> read()
     {
         while (!given_up_ && lines_.next()) {
             read_line(without_blanks(lines_.line()));
@@ -207,9 +207,9 @@ public:
         if (discovery_.nodes.empty() && !diagnostics_.has_errors()) {
             diagnostics_.error(lines_.start(), "there is no node in this file").hint = kExpected;
         }
-        ReadResult<Discovery> result;
+        ReadResult<IbnetdiscoverReport> result;
         if (!diagnostics_.has_errors()) {
-            result.value = std::make_shared<const Discovery>(std::move(discovery_));
+            result.value = std::make_shared<const IbnetdiscoverReport>(std::move(discovery_));
         }
         result.diagnostics = std::move(diagnostics_);
         return result;
@@ -380,7 +380,7 @@ private:
 
     TextLines lines_;
     Diagnostics diagnostics_;
-    Discovery discovery_;
+    IbnetdiscoverReport discovery_;
     std::optional<std::size_t> current_;    // the node whose ports are being read
     bool is_repeated_ = false;              // they are those of a node that is left out
     std::pair<Guid, Guid> switch_;          // of the last switchguid line: node, port 0
@@ -391,7 +391,7 @@ private:
 
 }    // namespace
 
-ReadResult<Discovery> read_ibnetdiscover(std::shared_ptr<const SourceFile> source)
+ReadResult<IbnetdiscoverReport> read_ibnetdiscover(std::shared_ptr<const SourceFile> source)
 {
     return DiscoveryReader(std::move(source)).read();
 }

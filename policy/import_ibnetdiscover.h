@@ -43,12 +43,12 @@ struct DiscoveredNode {
     Location location;
 };
 
-struct Discovery {
+struct IbnetdiscoverReport {
     std::vector<DiscoveredNode> nodes;    // in the order of the file; of the ports form, one for each port
     bool is_ports_report = false;
 };
 
 // Every node and port GUID is in it once: what is listed again is left out with a warning.
-[[nodiscard]] ReadResult<Discovery> read_ibnetdiscover(std::shared_ptr<const SourceFile> source);
+[[nodiscard]] ReadResult<IbnetdiscoverReport> read_ibnetdiscover(std::shared_ptr<const SourceFile> source);
 
 }    // namespace rdmaqos

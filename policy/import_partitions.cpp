@@ -93,7 +93,7 @@ struct Definition {
     std::string stated;
     bool ipoib = false;
     bool has_sl = false;
-    Membership membership = Membership::Limited;
+    PartitionMembership membership = PartitionMembership::Limited;
     std::vector<std::string> remarks;
 };
 
@@ -104,8 +104,8 @@ public:
         ConfiguredPartition standard;
         standard.name = "Default";
         standard.pkey = kPKeyMask;
-        standard.by_type.fill(Assigned{Membership::Limited, 0});
-        standard.subnet_manager = Assigned{Membership::Full, 1};
+        standard.by_type.fill(Assigned{PartitionMembership::Limited, 0});
+        standard.subnet_manager = Assigned{PartitionMembership::Full, 1};
         standard.location = lines_.start();
         add(std::move(standard));
     }
@@ -419,15 +419,15 @@ private:
         }
     }
 
-    static std::optional<Membership> parse_membership(std::string_view word)
+    static std::optional<PartitionMembership> parse_membership(std::string_view word)
     {
         if (abbreviates(word, "full")) {
-            return Membership::Full;
+            return PartitionMembership::Full;
         }
         if (abbreviates(word, "both")) {
-            return Membership::Both;
+            return PartitionMembership::Both;
         }
-        return abbreviates(word, "limited") ? std::optional(Membership::Limited) : std::nullopt;
+        return abbreviates(word, "limited") ? std::optional(PartitionMembership::Limited) : std::nullopt;
     }
 
     void read_members(std::string_view text)
@@ -459,7 +459,7 @@ private:
             fmt::format("multicast group {}{}{}", *token.value, flags.empty() ? "" : ", ", flags));
     }
 
-    Membership membership_of(const Token& token)
+    PartitionMembership membership_of(const Token& token)
     {
         if (!token.value) {
             return definition_.membership;
@@ -473,12 +473,12 @@ private:
             warn(lines_.locate(*token.value), fmt::format("`{}` is no membership", shortened(*token.value)),
                  "OpenSM takes it for `limited`");
         }
-        if (membership == Membership::Both && !warned_of_both_) {
+        if (membership == PartitionMembership::Both && !warned_of_both_) {
             warn(lines_.locate(*token.value), "`both` is written as `full`",
                  "so it is unless OpenSM runs with `allow_both_pkeys TRUE`");
             warned_of_both_ = true;
         }
-        return membership.value_or(Membership::Limited);
+        return membership.value_or(PartitionMembership::Limited);
     }
 
     // `ALL=full`, `0x0002c90300a1b2c1`
@@ -536,7 +536,7 @@ PartitionTable default_partitions()
     ConfiguredPartition standard;
     standard.name = "Default";
     standard.pkey = kPKeyMask;
-    standard.by_type.fill(Assigned{Membership::Full, 0});
+    standard.by_type.fill(Assigned{PartitionMembership::Full, 0});
     standard.broadcast = BroadcastGroup{{0, IbMtu::Mtu2048, IbRate{3}, std::nullopt}, {}};
     return {{std::move(standard)}};
 }

@@ -26,7 +26,7 @@
 
 namespace rdmaqos {
 
-enum class Membership : std::uint8_t {
+enum class PartitionMembership : std::uint8_t {
     Limited,
     Full,
     Both,    // limited and full at once if OpenSM's `allow_both_pkeys` is on, else full
@@ -34,7 +34,7 @@ enum class Membership : std::uint8_t {
 
 // What the last specifier said; a higher order is a later one.
 struct Assigned {
-    Membership membership = Membership::Limited;
+    PartitionMembership membership = PartitionMembership::Limited;
     std::uint32_t order = 0;
 };
 

@@ -116,7 +116,7 @@ private:
     }
     void flush_remarks()
     {
-        for (const auto& remark : values_.take_remarks()) {
+        for (const auto& remark : scalars_.take_remarks()) {
             yaml_.comment(kEntry, remark);
         }
     }
@@ -132,7 +132,7 @@ private:
         }
         std::string shown = is_printable_utf8(text->value) ? text->value : printable(text->value);
         if (shown.size() > kLongestUse) {
-            values_.remark("cut short: a `use` has at most {} bytes", kLongestUse);
+            scalars_.remark("cut short: a `use` has at most {} bytes", kLongestUse);
             shown = is_valid_utf8(shown.substr(0, kLongestUse)) ? shown.substr(0, kLongestUse) : std::string("...");
         }
         key("use", yaml_scalar(shown));
@@ -142,7 +142,7 @@ private:
     {
         std::vector<std::string> items;
         for (const Range& range : ranges) {
-            items.push_back(values_.range(range));
+            items.push_back(scalars_.range(range));
         }
         list(key, items);
     }
@@ -150,17 +150,17 @@ private:
     {
         std::vector<std::string> items;
         for (const Range& range : ranges) {
-            items.push_back(values_.pkeys(range));
+            items.push_back(scalars_.pkeys(range));
         }
         list("pkey", items);
     }
 
     void defined_name(const Text& name, Names& names)
     {
-        values_.name(name, "name");
+        scalars_.name(name, "name");
         const std::string made = names.of(name.value);
         if (made != name.value) {
-            values_.remark("the name is \"{}\" to OpenSM; no name of a YAML policy can be", name.value);
+            scalars_.remark("the name is \"{}\" to OpenSM; no name of a YAML policy can be", name.value);
         }
         key("name", yaml_scalar(made));
     }
@@ -232,16 +232,16 @@ private:
     {
         std::vector<std::string> items;
         for (const Range& range : group.port_guids) {
-            items.push_back(values_.range(range));
+            items.push_back(scalars_.range(range));
         }
         if (std::find(group.node_types.begin(), group.node_types.end(), NodeTypeWord::Self) != group.node_types.end()) {
             const auto manager = std::find_if(fabric_.ports.begin(), fabric_.ports.end(),
                                               [](const FabricPort& port) { return port.subnet_manager; });
             if (manager != fabric_.ports.end()) {
                 items.push_back(to_string(manager->guid));
-                values_.remark("`node-type: SELF` is {}, the port of the subnet manager", items.back());
+                scalars_.remark("`node-type: SELF` is {}, the port of the subnet manager", items.back());
             } else {
-                values_.remark(
+                scalars_.remark(
                     "left out: `node-type: SELF`, the port of the subnet manager, which no fabric file tells");
                 warn(group.name->at, "`node-type: SELF` is left out: which port is the subnet manager's is not known",
                      "give a fabric file with `sm: true` at that port (--fabric); here SELF is the ports of this host");
@@ -254,7 +254,7 @@ private:
     {
         std::vector<std::string> items;
         for (const Text& name : group.port_names) {
-            values_.name(name, "port-name");
+            scalars_.name(name, "port-name");
             if (const auto written = port_name(name)) {
                 items.push_back(yaml_quoted(*written));
             }
@@ -272,14 +272,14 @@ private:
                                           : std::string_view(name.value).substr(slash + 2);
         const reader::CNumber number = reader::read_c_number(port);
         if (!is_valid_utf8(description) || description.empty() || number.value == 0 || number.value > kHighestPort) {
-            values_.remark("left out: \"{}\" is the name of no port", name.value);
+            scalars_.remark("left out: \"{}\" is the name of no port", name.value);
             warn(name.at, fmt::format("port-name `{}` is left out: no port can have it", reader::shortened(name.value)),
                  {});
             return std::nullopt;
         }
         std::string written = fmt::format("{}/P{}", description, number.value);
         if (std::string_view(written).substr(slash + 2) != port) {
-            values_.remark("\"{}\" is port {} to OpenSM", name.value, number.value);
+            scalars_.remark("\"{}\" is port {} to OpenSM", name.value, number.value);
         }
         return written;
     }
@@ -288,11 +288,11 @@ private:
     {
         std::vector<std::string> items;
         for (const Text& name : group.partitions) {
-            values_.name(name, "partition");
+            scalars_.name(name, "partition");
             if (is_valid_utf8(name.value) && name.value.find_first_not_of(' ') != std::string::npos) {
                 items.push_back(yaml_scalar(name.value));
             } else {
-                values_.remark("left out: a YAML policy cannot name the partition \"{}\"", name.value);
+                scalars_.remark("left out: a YAML policy cannot name the partition \"{}\"", name.value);
                 warn(name.at,
                      fmt::format("partition `{}` is left out: a YAML policy cannot name it",
                                  reader::shortened(name.value)),
@@ -330,19 +330,19 @@ private:
         use(level.use);
         byte("sl", level.sl, kHighestSl);
         if (level.mtu_limit && level.mtu_limit->value >= 1 && level.mtu_limit->value <= 5) {
-            static_cast<void>(values_.number(*level.mtu_limit));
+            static_cast<void>(scalars_.number(*level.mtu_limit));
             key("mtu-limit", fmt::format("{}    # {} of OpenSM", bytes(static_cast<IbMtu>(level.mtu_limit->value)),
                                          level.mtu_limit->value));
         }
         const auto rate = level.rate_limit ? ib_rate_from_number(level.rate_limit->value) : std::nullopt;
         if (rate) {
-            static_cast<void>(values_.number(*level.rate_limit));
+            static_cast<void>(scalars_.number(*level.rate_limit));
             key("rate-limit", fmt::format("{:g}Gbps    # {} of OpenSM; of path answers, it caps nothing on the NIC",
                                           static_cast<double>(nominal(*rate).kbps()) / 1e6, number(*rate)));
         }
         byte("packet-life", level.packet_life, kHighestPacketLife);
         if (!level.path_bits.empty()) {
-            values_.remark("`path-bits` has no effect, as in OpenSM");
+            scalars_.remark("`path-bits` has no effect, as in OpenSM");
         }
         ranges("path-bits", level.path_bits);
         pkeys(level.pkeys);
@@ -362,9 +362,9 @@ private:
                                        name, number->spelled, value, highest),
                            "correct it; what OpenSM makes of it is not defined by InfiniBand");
         } else if (value != number->value) {
-            values_.remark("{} is {} to OpenSM: the lowest 8 bits", number->spelled, value);
+            scalars_.remark("{} is {} to OpenSM: the lowest 8 bits", number->spelled, value);
         }
-        key(name, values_.number(*number, value));
+        key(name, scalars_.number(*number, value));
     }
 
     void to_fill(std::size_t indent, std::string_view text) { yaml_.line(indent, fmt::format("{}{}", kToFill, text)); }
@@ -410,7 +410,7 @@ private:
     {
         std::vector<std::string> items;
         for (const Text& name : names) {
-            values_.name(name, "port-group");
+            scalars_.name(name, "port-group");
             items.push_back(yaml_scalar(groups_.of(name.value)));
         }
         list(what, items);
@@ -434,7 +434,7 @@ private:
             ranges("service-id", rule.service_id);
             pkeys(rule.pkey);
             if (rule.level_name) {
-                values_.name(*rule.level_name, "qos-level");
+                scalars_.name(*rule.level_name, "qos-level");
                 key("qos-level-name", yaml_scalar(levels_.of(rule.level_name->value)));
             }
         }
@@ -524,7 +524,7 @@ private:
     const Fabric& fabric_;
     reader::Context context_;
     YamlLines yaml_;
-    Values values_;
+    ScalarWriter scalars_;
     Names groups_{"group"};
     Names levels_{"level"};
     std::map<std::string, const Group*> first_groups_;    // null: an ulp makes it

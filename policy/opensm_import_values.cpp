@@ -64,7 +64,7 @@ std::string Names::unused(std::string name)
     return name;
 }
 
-std::string Values::number(const Number& number, std::uint64_t value)
+std::string ScalarWriter::number(const Number& number, std::uint64_t value)
 {
     if (number.is_too_large) {
         remark("{} is more than 64 bits hold: it is {:#x}", reader::shortened(number.spelled), number.value);
@@ -76,7 +76,7 @@ std::string Values::number(const Number& number, std::uint64_t value)
     return fmt::format("{}", value);
 }
 
-std::string Values::range(const Range& range)
+std::string ScalarWriter::range(const Range& range)
 {
     const Number& first = range.first;
     if (!range.last) {
@@ -91,7 +91,7 @@ std::string Values::range(const Range& range)
     return number(first) + "-" + number(last);
 }
 
-std::string Values::pkeys(const Range& range)
+std::string ScalarWriter::pkeys(const Range& range)
 {
     const PKeyRange pkeys = as_pkeys(range);
     if (pkeys.is_inside_out) {
@@ -107,7 +107,7 @@ std::string Values::pkeys(const Range& range)
                                            : fmt::format("{:#06x}-{:#06x}", interval.first, interval.last);
 }
 
-void Values::name(const Text& text, std::string_view what)
+void ScalarWriter::name(const Text& text, std::string_view what)
 {
     if (text.lost_blanks) {
         remark("`{}` has no quotes: OpenSM takes its blanks out, the {} is `{}`", reader::shortened(text.spelled), what,

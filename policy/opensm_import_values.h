@@ -39,8 +39,8 @@ private:
     std::size_t last_number_ = 0;
 };
 
-// Values as scalars; a remark for each that is not what it looks like.
-class Values {
+// Values as YAML scalars; a remark for each that is not what it looks like.
+class ScalarWriter {
 public:
     [[nodiscard]] std::string number(const Number& number) { return this->number(number, number.value); }
     // Of a number of which OpenSM makes this value.

@@ -25,7 +25,7 @@ std::string max_rate_text(const std::optional<Bandwidth>& max_rate)
 
 }    // namespace
 
-std::vector<Mismatch> compare(const DeviceState& device, ElementId id, const ElementState& found)
+std::vector<Mismatch> compare(const TrackedState& device, ElementId id, const ElementState& found)
 {
     const ActualElement& expected = device.actual().elements.at(id);
     std::vector<Mismatch> mismatches;
@@ -54,7 +54,7 @@ bool says_missing(const Error& error)
     return error.sys_errno == ENOENT || error.code == ErrorCode::InvalidArgument;
 }
 
-DeviceWriter::DeviceWriter(Backend& backend, const Clock& clock, DeviceState& device, Counters& counters,
+DeviceWriter::DeviceWriter(Backend& backend, const Clock& clock, TrackedState& device, Counters& counters,
                            OperationsByKind& operations, std::uint32_t busy_retries)
     : backend_(backend), clock_(clock), device_(device), counters_(counters), operations_(operations),
       busy_retries_(busy_retries)

@@ -1,4 +1,4 @@
-// Sends single operations to a device and records in the DeviceState what then is true. What was written to an element
+// Sends single operations to a device and records in the TrackedState what then is true. What was written to an element
 // is read back: a device that says yes and does something else is a failure, and what it did is what is recorded, so
 // that the next diff sees it.
 #pragma once
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lib/nic/backend.h"
-#include "lib/reconcile/device_state.h"
 #include "lib/reconcile/reconciler.h"
+#include "lib/reconcile/tracked_state.h"
 
 namespace rdmaqos {
 
@@ -24,7 +24,7 @@ struct Mismatch {
 };
 
 // "share 60", "no max-rate", "max-rate 40 Gbit/s"
-[[nodiscard]] std::vector<Mismatch> compare(const DeviceState& device, ElementId id, const ElementState& found);
+[[nodiscard]] std::vector<Mismatch> compare(const TrackedState& device, ElementId id, const ElementState& found);
 
 // Sounds as if an element named in the call is not on the device; for a query it is proof.
 [[nodiscard]] bool says_missing(const Error& error);
@@ -32,7 +32,7 @@ struct Mismatch {
 class DeviceWriter {
 public:
     // All must outlive the writer.
-    DeviceWriter(Backend& backend, const Clock& clock, DeviceState& device, Counters& counters,
+    DeviceWriter(Backend& backend, const Clock& clock, TrackedState& device, Counters& counters,
                  OperationsByKind& operations, std::uint32_t busy_retries);
 
     // After a failure the element may still exist (then only its read-back failed).
@@ -78,7 +78,7 @@ private:
 
     Backend& backend_;
     const Clock& clock_;
-    DeviceState& device_;
+    TrackedState& device_;
     Counters& counters_;
     OperationsByKind& operations_;
     std::uint32_t busy_retries_;

@@ -31,8 +31,8 @@ struct ReconcilerOptions {
     std::chrono::milliseconds longest_retry{30'000};
     // EBUSY on a queue pair (the owner's own call in flight) is retried at once this often before it is a failure.
     std::uint32_t busy_retries = 5;
-    // A queue pair that leaves but cannot be taken out of its leaf (its state does not allow it) is let go of after this
-    // many attempts: holding on to its owner's file would keep a dead process's queue pair alive.
+    // A queue pair that leaves but cannot be taken out of its leaf (its state does not allow it) is let go of after
+    // this many attempts: holding on to its owner's file would keep a dead process's queue pair alive.
     std::uint32_t removal_attempts = 3;
 };
 
@@ -80,10 +80,10 @@ struct OperationStatistics {
 using OperationsByKind = std::array<OperationStatistics, kOperationKinds>;    // index: OperationKind
 
 struct Counters {
-    std::uint64_t operations = 0;    // writes sent to the device, failed ones included; queries are not counted
-    std::uint64_t failed = 0;        // those of them that failed
-    std::uint64_t retries = 0;       // runs of retry(), and repeats at once after Busy
-    std::uint64_t drift_found = 0;   // by every verify()
+    std::uint64_t operations = 0;     // writes sent to the device, failed ones included; queries are not counted
+    std::uint64_t failed = 0;         // those of them that failed
+    std::uint64_t retries = 0;        // runs of retry(), and repeats at once after Busy
+    std::uint64_t drift_found = 0;    // by every verify()
     std::uint64_t drift_repaired = 0;
 
     friend bool operator==(const Counters&, const Counters&) = default;
@@ -91,19 +91,19 @@ struct Counters {
 
 // What the main thread may know of the device; immutable, cheap to share.
 struct Snapshot {
-    ActualState actual;                       // without queue pairs (they may be many); see Reconciler::actual()
+    ActualState actual;    // without queue pairs (they may be many); see Reconciler::actual()
     std::map<ElementPath, std::uint32_t> queue_pairs_in;    // per leaf, requester side
-    std::vector<ElementPath> draining;        // should go, but hold queue pairs or are otherwise in use
-    std::vector<ElementFailure> failures;     // not yet healed
+    std::vector<ElementPath> draining;                      // should go, but hold queue pairs or are otherwise in use
+    std::vector<ElementFailure> failures;                   // not yet healed
     std::vector<Unreachable> unreachable;
     Counters counters;
     OperationsByKind operations;    // what `counters` says of operations and failures, kind by kind
 };
 
 struct Report {
-    std::uint64_t operations = 0;              // device operations of this call, as in Counters
+    std::uint64_t operations = 0;    // device operations of this call, as in Counters
     Duration took{};
-    std::vector<QueuePairOutcome> queue_pairs; // those asked for in this call, and those that moved
+    std::vector<QueuePairOutcome> queue_pairs;               // those asked for in this call, and those that moved
     std::optional<std::chrono::milliseconds> retry_after;    // call retry() then; empty: nothing is open
     bool device_gone = false;
     std::shared_ptr<const Snapshot> snapshot;
@@ -136,8 +136,8 @@ public:
     Reconciler& operator=(const Reconciler&) = delete;
 
     // Makes the device equal to `desired` as far as it lets itself. Queue pairs of `desired` must be known from an
-    // earlier update(); those that are known but not in `desired` are taken out. What a device refuses always (a type of
-    // queue pair it cannot attach, a rate out of its range) is not tried again until it is asked for anew.
+    // earlier update(); those that are known but not in `desired` are taken out. What a device refuses always (a type
+    // of queue pair it cannot attach, a rate out of its range) is not tried again until it is asked for anew.
     [[nodiscard]] Report replace(DesiredState desired);
 
     // A queue pair that the device says does not exist (any longer) is reported with BadQueuePair and forgotten; one

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/reconcile/device_state.h"
 #include "lib/reconcile/device_writer.h"
 #include "lib/reconcile/reconciler.h"
+#include "lib/reconcile/tracked_state.h"
 
 namespace rdmaqos {
 
@@ -116,7 +116,7 @@ struct Reconciler::State {
     ReconcilerOptions options;
 
     DesiredState desired;
-    DeviceState device;
+    TrackedState device;
     Counters counters;
     OperationsByKind operations;
     DeviceWriter writer;

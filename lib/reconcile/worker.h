@@ -12,7 +12,8 @@
 
 namespace rdmaqos {
 
-// Runs a function on the main loop soon. Callable from any thread, also after the loop has ended (then it does nothing).
+// Runs a function on the main loop soon. Callable from any thread, also after the loop has ended (then it does
+// nothing).
 using Post = std::function<void(std::function<void()>)>;
 
 class Worker {

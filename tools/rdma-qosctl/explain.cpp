@@ -134,12 +134,11 @@ Result<ExitStatus> query_broadcast(const Context& context, ExplainOptions option
     if (options.request.source.size() > 1 || options.request.destination.size() > 1) {
         return fail(ErrorCode::InvalidArgument, "--broadcast compares one path; give one source and one destination");
     }
-    const auto fabric = load_fabric(context.root);
-    if (!fabric.value) {
-        return fail(ErrorCode::InvalidPolicy,
-                    fmt::format("the fabric file is refused\n{}", render(fabric.diagnostics, Colour::Off)));
+    const auto fabric = require_fabric("", "", context.root);
+    if (!fabric) {
+        return fail(fabric.error());
     }
-    const auto partition = find_partition(*fabric.value, options.broadcast);
+    const auto partition = find_partition(*fabric, options.broadcast);
     if (!partition) {
         return fail(partition.error());
     }

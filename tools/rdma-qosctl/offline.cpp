@@ -360,11 +360,11 @@ Result<OfflineWorld> load_world(const std::string& policy_file, const std::strin
         return fail(policy.error());
     }
     world.policy = std::move(*policy);
-    const auto fabric = load_fabric(root);
-    if (!fabric.value) {
-        return fail(invalid_policy(fabric.diagnostics, "the fabric file"));
+    auto fabric = require_fabric("", "", root);
+    if (!fabric) {
+        return fail(fabric.error());
     }
-    world.fabric = *fabric.value;
+    world.fabric = std::move(*fabric);
     auto targets = load_targets(simulation);
     if (!targets) {
         return fail(targets.error());

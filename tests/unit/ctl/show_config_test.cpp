@@ -152,6 +152,17 @@ TEST(ShowConfigReport, ComparesWithWhatTheDaemonRuns)
     }
 }
 
+TEST_F(ShowConfigCommand, ANativePolicyIsPointedToTheImport)
+{
+    write("etc/rdma-qos/policy.conf", "qos-ulps\n  default: 0\nend-qos-ulps\n");
+    const auto outcome = run({});
+    ASSERT_FALSE(outcome.status);
+    EXPECT_EQ(outcome.status.error().code, ErrorCode::Unsupported);
+    EXPECT_THAT(outcome.status.error().message, HasSubstr("policy.conf is a native OpenSM policy"));
+    EXPECT_THAT(outcome.status.error().message, HasSubstr("`rdma-qosctl import-opensm` shows it as YAML"));
+    EXPECT_EQ(outcome.output, "");
+}
+
 // A file's name cannot end the comment it stands in.
 TEST(ShowConfigReport, NamesArePrintable)
 {

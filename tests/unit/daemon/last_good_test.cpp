@@ -13,8 +13,9 @@ namespace {
 TEST(LastGood, ComesBackAsItWasSaved)
 {
     const test::TempDir root;
-    const Sources sources{std::make_shared<SourceFile>(SourceFile{"/etc/rdma-qos/policy.yaml", "version: 1\n# \"ü\"\n"}),
-                          std::make_shared<SourceFile>(SourceFile{"/etc/rdma-qos/policy.d/60-b.yaml", "version: 1\n"})};
+    const Sources sources{
+        std::make_shared<SourceFile>(SourceFile{"/etc/rdma-qos/policy.yaml", "version: 1\n# \"ü\"\n"}),
+        std::make_shared<SourceFile>(SourceFile{"/etc/rdma-qos/policy.d/60-b.yaml", "version: 1\n"})};
     ASSERT_TRUE(save_last_good(root.path(), sources));
     const auto loaded = load_last_good(root.path());
     ASSERT_TRUE(loaded);
@@ -36,8 +37,9 @@ TEST(LastGood, ADamagedFileIsAnError)
 {
     const test::TempDir root;
     std::filesystem::create_directories(root.path() / "var/lib/rdma-qos");
-    for (const std::string text : {"", "[]", "{\"schema\": 2, \"files\": []}", "{\"schema\": 1, \"files\": [1]}",
-                                   "{\"schema\": 1, \"files\": [{\"name\": 1, \"text\": \"\"}]}"}) {
+    for (const std::string text :
+         {"", "[]", "{\"schema\": 2, \"files\": []}", "{\"schema\": \"1\", \"files\": []}",
+          "{\"schema\": 1, \"files\": [1]}", "{\"schema\": 1, \"files\": [{\"name\": 1, \"text\": \"\"}]}"}) {
         std::ofstream(root.path() / "var/lib/rdma-qos/last-good-policy.json") << text;
         EXPECT_FALSE(load_last_good(root.path())) << text;
     }

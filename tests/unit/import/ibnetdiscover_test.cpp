@@ -10,7 +10,7 @@
 namespace rdmaqos::test {
 namespace {
 
-Discovery discover(const std::string& name)
+IbnetdiscoverReport discover(const std::string& name)
 {
     return good(read_ibnetdiscover(golden_source("import/" + name)));
 }
@@ -27,7 +27,7 @@ std::string in_words(const DiscoveredNode& node)
 
 TEST(Ibnetdiscover, NodesWithTheirEnds)
 {
-    const Discovery discovery = discover("small.topology");
+    const IbnetdiscoverReport discovery = discover("small.topology");
     ASSERT_EQ(discovery.nodes.size(), 4U);
     EXPECT_FALSE(discovery.is_ports_report);
     EXPECT_EQ(in_words(discovery.nodes[0]),
@@ -40,7 +40,7 @@ TEST(Ibnetdiscover, NodesWithTheirEnds)
 
 TEST(Ibnetdiscover, GroupsOldWordsAndChassis)
 {
-    const Discovery discovery = discover("grouped.topology");
+    const IbnetdiscoverReport discovery = discover("grouped.topology");
     ASSERT_EQ(discovery.nodes.size(), 4U);
     // Port 0 of this switch has a GUID of its own.
     EXPECT_EQ(in_words(discovery.nodes[1]), "SWITCH 0x0008f10400410031 \"ISR9288 line\": 0=0x0008f10400410039");
@@ -50,7 +50,7 @@ TEST(Ibnetdiscover, GroupsOldWordsAndChassis)
 
 TEST(Ibnetdiscover, PortsReport)
 {
-    const Discovery discovery = discover("ports.topology");
+    const IbnetdiscoverReport discovery = discover("ports.topology");
     EXPECT_TRUE(discovery.is_ports_report);
     ASSERT_EQ(discovery.nodes.size(), 4U);
     EXPECT_EQ(in_words(discovery.nodes[0]), "CA 0x0000000000000000 \"node1 HCA-1\": 1=0x0002c90300a1b2c1");
@@ -74,7 +74,8 @@ TEST(Ibnetdiscover, LineEndsOfOtherSystems)
 
 TEST(Ibnetdiscover, BytesThatCannotBePrintedAreBlanks)
 {
-    const Discovery discovery = good(read_ibnetdiscover(source("x", "Ca 1 \"H-1\" # \"caf\xc3\xa9\x01!\"\n")));
+    const IbnetdiscoverReport discovery = good(
+        read_ibnetdiscover(source("x", "Ca 1 \"H-1\" # \"caf\xc3\xa9\x01!\"\n")));
     ASSERT_EQ(discovery.nodes.size(), 1U);
     EXPECT_EQ(discovery.nodes[0].description, "caf   !");
 }

@@ -38,7 +38,7 @@ ConfiguredPartition only(const std::string& text)
     return only(table_of(text));
 }
 
-std::optional<Membership> member(const ConfiguredPartition& partition, std::uint64_t guid)
+std::optional<PartitionMembership> member(const ConfiguredPartition& partition, std::uint64_t guid)
 {
     const auto found = partition.ports.find(guid);
     return found == partition.ports.end() ? std::nullopt : std::optional(found->second.membership);
@@ -51,10 +51,10 @@ TEST(Partitions, DefaultIsThereBeforeTheFile)
     const ConfiguredPartition& standard = table.partitions[0];
     EXPECT_EQ(standard.name, "Default");
     EXPECT_EQ(standard.pkey, 0x7FFF);
-    EXPECT_EQ(standard.by_type[kRouter]->membership, Membership::Limited);
-    EXPECT_EQ(standard.subnet_manager->membership, Membership::Full);
+    EXPECT_EQ(standard.by_type[kRouter]->membership, PartitionMembership::Limited);
+    EXPECT_EQ(standard.subnet_manager->membership, PartitionMembership::Full);
     EXPECT_GT(standard.subnet_manager->order, standard.by_type[kCa]->order);
-    EXPECT_EQ(member(standard, 5), Membership::Full);
+    EXPECT_EQ(member(standard, 5), PartitionMembership::Full);
     EXPECT_FALSE(standard.broadcast);
 }
 
@@ -62,12 +62,12 @@ TEST(Partitions, WithoutAFileAllAreFullMembers)
 {
     const PartitionTable table = default_partitions();
     ASSERT_EQ(table.partitions.size(), 1U);
-    EXPECT_EQ(table.partitions[0].by_type[kSwitch]->membership, Membership::Full);
+    EXPECT_EQ(table.partitions[0].by_type[kSwitch]->membership, PartitionMembership::Full);
     EXPECT_EQ(table.partitions[0].broadcast->parameters.mtu, IbMtu::Mtu2048);
     // A file without a definition is none.
     const auto empty = read("# nothing\n");
     EXPECT_EQ(with_warning(empty, "there is no partition in this file").partitions[0].by_type[kCa]->membership,
-              Membership::Full);
+              PartitionMembership::Full);
 }
 
 TEST(Partitions, HeadersWithBlanksAndAbbreviations)
@@ -80,8 +80,8 @@ TEST(Partitions, HeadersWithBlanksAndAbbreviations)
     EXPECT_EQ(partition.broadcast->parameters.mtu, IbMtu::Mtu4096);
     EXPECT_EQ(number(*partition.broadcast->parameters.rate), 6);
     EXPECT_EQ(partition.broadcast->stated, "rate, mtu, sl");
-    EXPECT_EQ(member(partition, 5), Membership::Full);
-    EXPECT_EQ(member(partition, 6), Membership::Limited);
+    EXPECT_EQ(member(partition, 5), PartitionMembership::Full);
+    EXPECT_EQ(member(partition, 6), PartitionMembership::Limited);
 }
 
 TEST(Partitions, GroupDefaultsAreThoseOfOpenSM)
@@ -99,32 +99,32 @@ TEST(Partitions, PortsGoOnOverLines)
     const PartitionTable table = table_of("P=0x1 :\n 0x5=full, # first\n\n 0x6\n ,0x7=full; Q=0x2 : 8 ;R=3:9;\n");
     ASSERT_EQ(table.partitions.size(), 4U);
     EXPECT_EQ(table.partitions[1].ports.size(), 3U);
-    EXPECT_EQ(member(table.partitions[1], 6), Membership::Limited);
-    EXPECT_EQ(member(table.partitions[1], 7), Membership::Full);
-    EXPECT_EQ(member(table.partitions[2], 8), Membership::Limited);
+    EXPECT_EQ(member(table.partitions[1], 6), PartitionMembership::Limited);
+    EXPECT_EQ(member(table.partitions[1], 7), PartitionMembership::Full);
+    EXPECT_EQ(member(table.partitions[2], 8), PartitionMembership::Limited);
     EXPECT_EQ(table.partitions[3].pkey, 3);
 }
 
 TEST(Partitions, WordsForManyPorts)
 {
     const auto partition = only("P=1 : ALL, ALL_CAS=full, ALL_SW, ALL_ROUTERS=full, SELF=full, NONE;");
-    EXPECT_EQ(partition.by_type[kCa]->membership, Membership::Full);
-    EXPECT_EQ(partition.by_type[kSwitch]->membership, Membership::Limited);
-    EXPECT_EQ(partition.by_type[kRouter]->membership, Membership::Full);
-    EXPECT_EQ(partition.subnet_manager->membership, Membership::Full);
+    EXPECT_EQ(partition.by_type[kCa]->membership, PartitionMembership::Full);
+    EXPECT_EQ(partition.by_type[kSwitch]->membership, PartitionMembership::Limited);
+    EXPECT_EQ(partition.by_type[kRouter]->membership, PartitionMembership::Full);
+    EXPECT_EQ(partition.subnet_manager->membership, PartitionMembership::Full);
     EXPECT_LT(partition.by_type[kCa]->order, partition.subnet_manager->order);
     // The first word that it can begin.
-    EXPECT_EQ(only("P=1 : A=full;").by_type[kRouter]->membership, Membership::Full);
+    EXPECT_EQ(only("P=1 : A=full;").by_type[kRouter]->membership, PartitionMembership::Full);
     EXPECT_FALSE(only("P=1 : ALL_=full;").by_type[kRouter]);
 }
 
 TEST(Partitions, DefinitionsOfOnePKeyAddUp)
 {
     const auto partition = only("P=1,ipoib,defmember=full : 5;\nP=0x8001 : 6 ;\n");
-    EXPECT_EQ(member(partition, 5), Membership::Full);
-    EXPECT_EQ(member(partition, 6), Membership::Limited);
+    EXPECT_EQ(member(partition, 5), PartitionMembership::Full);
+    EXPECT_EQ(member(partition, 6), PartitionMembership::Limited);
     const auto later = only("P=1 : 5=full, 5;");
-    EXPECT_EQ(member(later, 5), Membership::Limited);
+    EXPECT_EQ(member(later, 5), PartitionMembership::Limited);
 }
 
 TEST(Partitions, NumbersAreThoseOfC)
@@ -132,7 +132,7 @@ TEST(Partitions, NumbersAreThoseOfC)
     EXPECT_EQ(only("010 : ALL;").pkey, 8);
     EXPECT_EQ(only("010 : ALL;").name, "0008");
     EXPECT_EQ(only("=0x10 : ALL;").name, "0010");
-    EXPECT_EQ(member(only("P=1 : 010;"), 8), Membership::Limited);
+    EXPECT_EQ(member(only("P=1 : 010;"), 8), PartitionMembership::Limited);
 }
 
 TEST(Partitions, APKeyIsMadeWhereNoneIsStated)
@@ -160,8 +160,8 @@ TEST(Partitions, WhatIsNotCarriedOverIsRemarked)
     EXPECT_THAT(partition.remarks, ElementsAre("indx0", "scope=2", "scope=5", "Q_Key=0x1", "TClass=4", "FlowLabel=9",
                                                "sl=2: of paths in the partition where no QoS policy is in force",
                                                "multicast group ff12:401b::16, sl=1", "multicast group ff12::1"));
-    EXPECT_EQ(member(partition, 5), Membership::Limited);
-    EXPECT_EQ(member(partition, 6), Membership::Limited);
+    EXPECT_EQ(member(partition, 5), PartitionMembership::Limited);
+    EXPECT_EQ(member(partition, 6), PartitionMembership::Limited);
 }
 
 TEST(Partitions, CarriageReturnsAreToldOnce)
@@ -189,7 +189,7 @@ TEST(Partitions, ManySpecifiersTakeLinearTime)
     for (int i = 0; i < 200'000; ++i) {
         text += ",ALL=full,\nALL_CAS";
     }
-    EXPECT_EQ(only(text + ";").by_type[kCa]->membership, Membership::Limited);
+    EXPECT_EQ(only(text + ";").by_type[kCa]->membership, PartitionMembership::Limited);
 }
 
 }    // namespace

@@ -45,8 +45,8 @@ const std::vector<Folder>& folders()
 // anywhere outside of tests.
 struct Home {
     std::string_view header_prefix;
-    std::string_view library;                 // of CMake
-    std::vector<std::string_view> prefixes;   // of paths
+    std::string_view library;                  // of CMake
+    std::vector<std::string_view> prefixes;    // of paths
 };
 
 const std::vector<Home>& homes()
@@ -54,7 +54,9 @@ const std::vector<Home>& homes()
     static const std::vector<Home> table{
         {"yaml-cpp/", "yaml-cpp", {"policy/yaml_reader.cpp", "policy/CMakeLists.txt"}},
         {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
-        {"infiniband/", "PkgConfig::ibverbs", {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/"}},
+        {"infiniband/",
+         "PkgConfig::ibverbs",
+         {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/"}},
         {"rdma/", "PkgConfig::rdmacm", {"lib/mlx5/", "lib/nic_mlx5/", "lib/client/", "tools/emulator/"}},
         {"libudev.h", "PkgConfig::udev", {"lib/nic_mlx5/"}},
         {"spdlog/", "spdlog::spdlog", {"daemon/"}},
@@ -78,8 +80,7 @@ const Folder* find_folder(std::string_view path)
 
 bool may_use(const Folder& user, const Folder& used)
 {
-    return &user == &used ||
-           std::find(user.may_use.begin(), user.may_use.end(), used.path) != user.may_use.end();
+    return &user == &used || std::find(user.may_use.begin(), user.may_use.end(), used.path) != user.may_use.end();
 }
 
 bool lives_in(std::string_view path, const Home& home)
@@ -171,8 +172,7 @@ Violations check_cmake(std::string_view path, std::string_view text)
             const std::string name = it->str();
             for (const Folder& used : folders()) {
                 if (name == used.target && !may_use(*user, used)) {
-                    violations.push_back(
-                        fmt::format("{}:{}: {} may not link {}", path, number, user->path, used.path));
+                    violations.push_back(fmt::format("{}:{}: {} may not link {}", path, number, user->path, used.path));
                 }
             }
             for (const Home& home : homes()) {
@@ -193,6 +193,27 @@ Violations check_length(std::string_view path, std::string_view text)
         return {};
     }
     return {fmt::format("{}: {} lines, more than {}", path, lines, kMaxLines)};
+}
+
+std::vector<TypeDefinition> types_of(std::string_view path, std::string_view text)
+{
+    static const std::regex space(R"(^(?:inline )?namespace ?([\w:]*) ?\{$)");
+    static const std::regex type(R"(^(?:class|struct|enum class|enum|union) (\w+)(?: final)?(?: :[^;]*)?(?: \{.*)?$)");
+    std::vector<std::string> spaces;
+    std::vector<TypeDefinition> types;
+    for_each_line(text, [&](std::size_t number, std::string_view line) {
+        std::match_results<std::string_view::const_iterator> match;
+        if (std::regex_match(line.begin(), line.end(), match, space)) {
+            spaces.push_back(match.str(1));
+        } else if (line.starts_with('}') && line.find("// namespace") != std::string_view::npos && !spaces.empty()) {
+            spaces.pop_back();
+        } else if (std::find(spaces.begin(), spaces.end(), "") == spaces.end() &&
+                   std::regex_match(line.begin(), line.end(), match, type)) {
+            types.push_back(
+                {fmt::format("{}::{}", fmt::join(spaces, "::"), match.str(1)), fmt::format("{}:{}", path, number)});
+        }
+    });
+    return types;
 }
 
 std::vector<std::string> project_files(const std::filesystem::path& root)

@@ -25,6 +25,15 @@ using Violations = std::vector<std::string>;
 constexpr std::size_t kMaxLines = 600;
 [[nodiscard]] Violations check_length(std::string_view path, std::string_view text);
 
+struct TypeDefinition {
+    std::string name;     // "rdmaqos::ctl::Context"
+    std::string place;    // "daemon/types.h:108"
+};
+// The types that a source defines in a namespace with a name, read by the project's format: such a line begins at the
+// left margin, and so does "}    // namespace". Two of one name in a program are undefined behaviour that no tool here
+// sees.
+[[nodiscard]] std::vector<TypeDefinition> types_of(std::string_view path, std::string_view text);
+
 // Files below `root` that are ours to check, relative to it and sorted: without build trees and hidden folders.
 [[nodiscard]] std::vector<std::string> project_files(const std::filesystem::path& root);
 

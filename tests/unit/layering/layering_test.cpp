@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ TEST(Layering, ProjectKeepsItsEdges)
     std::size_t sources = 0;
     for (const std::string& path : project_files(kRoot)) {
         const std::string text = read(kRoot / path);
-        const Violations found = is_source(path) ? check_source(path, text)
+        const Violations found = is_source(path)  ? check_source(path, text)
                                  : is_cmake(path) ? check_cmake(path, text)
                                                   : Violations{};
         sources += is_source(path) && !folder_of(path).empty() ? 1 : 0;
@@ -59,6 +60,34 @@ TEST(Layering, NoFileIsTooLong)
         }
     }
     EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
+}
+
+TEST(Layering, NoTypeIsDefinedTwice)
+{
+    std::map<std::string, std::string> places;
+    for (const std::string& path : project_files(kRoot)) {
+        if (!is_source(path) || folder_of(path).empty()) {
+            continue;
+        }
+        for (const auto& [name, place] : types_of(path, read(kRoot / path))) {
+            const auto [first, is_new] = places.emplace(name, place);
+            EXPECT_TRUE(is_new) << name << " is defined at " << first->second << " and " << place;
+        }
+    }
+    EXPECT_GT(places.size(), 300U) << "the project's types were not found";
+}
+
+TEST(Layering, TypesAreFoundWithTheirNamespaces)
+{
+    std::vector<std::string> found;
+    for (const auto& [name, place] :
+         types_of("a.h", "namespace rdmaqos {\nclass Later;\nstruct One {\n    struct Inner {};\n};\n"
+                         "namespace {\nclass Mine {\n};\n}    // namespace\n"
+                         "namespace ctl {\nenum class Two : int { A };\n}    // namespace ctl\n"
+                         "class Three final : public One {\n};\n}    // namespace rdmaqos\n")) {
+        found.push_back(place + " " + name);
+    }
+    EXPECT_THAT(found, ElementsAre("a.h:3 rdmaqos::One", "a.h:11 rdmaqos::ctl::Two", "a.h:13 rdmaqos::Three"));
 }
 
 // Headers of the project are included in quotes, everything else in angle brackets.
@@ -101,7 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
     Includes, PlantedSource,
     ::testing::Values(
         Planted{"lib/base/a.cpp", "#include \"lib/base/b.h\"\n", ""},
-        Planted{"lib/base/a.cpp", "\n#include \"lib/tree/b.h\"\n", "lib/base/a.cpp:2: lib/base may not include lib/tree"},
+        Planted{"lib/base/a.cpp", "\n#include \"lib/tree/b.h\"\n",
+                "lib/base/a.cpp:2: lib/base may not include lib/tree"},
         Planted{"lib/tree/a.h", "  #  include \"policy/policy.h\"", "lib/tree may not include policy"},
         Planted{"lib/bus/a.cpp", "#include \"lib/tree/element.h\"", "lib/bus may not include lib/tree"},
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic/backend.h\"", ""},
@@ -116,15 +146,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Libraries, PlantedSource,
-    ::testing::Values(
-        Planted{"policy/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
-        Planted{"policy/reader.cpp", "#include <yaml-cpp/yaml.h>", "may only stand in policy/yaml_reader.cpp"},
-        Planted{"lib/bus/server.cpp", "#include <systemd/sd-bus.h>", ""},
-        Planted{"lib/base/log.cpp", "#include <systemd/sd-journal.h>", "may only stand in lib/bus/"},
-        Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic_mlx5/"},
-        Planted{"lib/nic_model/a.cpp", "#include <rdma/rdma_cma.h>", "may only stand in lib/mlx5/"},
-        Planted{"lib/base/log.h", "#include <spdlog/spdlog.h>", "may only stand in daemon/"},
-        Planted{"daemon/main.cpp", "#include <gtest/gtest.h>", "may only stand in tests/"}));
+    ::testing::Values(Planted{"policy/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
+                      Planted{"policy/reader.cpp", "#include <yaml-cpp/yaml.h>",
+                              "may only stand in policy/yaml_reader.cpp"},
+                      Planted{"lib/bus/server.cpp", "#include <systemd/sd-bus.h>", ""},
+                      Planted{"lib/base/log.cpp", "#include <systemd/sd-journal.h>", "may only stand in lib/bus/"},
+                      Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic_mlx5/"},
+                      Planted{"lib/nic_model/a.cpp", "#include <rdma/rdma_cma.h>", "may only stand in lib/mlx5/"},
+                      Planted{"lib/base/log.h", "#include <spdlog/spdlog.h>", "may only stand in daemon/"},
+                      Planted{"daemon/main.cpp", "#include <gtest/gtest.h>", "may only stand in tests/"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Links, PlantedSource,

@@ -31,7 +31,7 @@ struct RemovedElement {
     ElementHandle handle;
 };
 
-class DeviceState {
+class TrackedState {
 public:
     [[nodiscard]] const ActualState& actual() const { return actual_; }
     // Changes with every change of elements or counts.

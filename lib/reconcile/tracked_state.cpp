@@ -1,4 +1,4 @@
-#include "lib/reconcile/device_state.h"
+#include "lib/reconcile/tracked_state.h"
 
 #include <algorithm>
 #include <cassert>
@@ -14,7 +14,7 @@ void add_to(std::uint32_t& counter, int by)
 
 }    // namespace
 
-std::vector<ElementId> DeviceState::with_path(const ElementPath& path) const
+std::vector<ElementId> TrackedState::with_path(const ElementPath& path) const
 {
     std::vector<ElementId> ids;
     for (auto it = by_path_.lower_bound({path, ElementId{0}}); it != by_path_.end() && it->first == path; ++it) {
@@ -24,12 +24,12 @@ std::vector<ElementId> DeviceState::with_path(const ElementPath& path) const
     return ids;
 }
 
-ElementPath DeviceState::path(std::optional<ElementId> id) const
+ElementPath TrackedState::path(std::optional<ElementId> id) const
 {
     return id ? actual_.elements.at(*id).path : ElementPath();
 }
 
-std::map<ElementPath, std::uint32_t> DeviceState::queue_pairs_in() const
+std::map<ElementPath, std::uint32_t> TrackedState::queue_pairs_in() const
 {
     std::map<ElementPath, std::uint32_t> counts;
     for (const auto& [id, record] : records_) {
@@ -40,7 +40,7 @@ std::map<ElementPath, std::uint32_t> DeviceState::queue_pairs_in() const
     return counts;
 }
 
-void DeviceState::add(ElementId id, ActualElement element, ElementHandle handle)
+void TrackedState::add(ElementId id, ActualElement element, ElementHandle handle)
 {
     if (element.parent) {
         add_to(records_.at(*element.parent).usage.children, 1);
@@ -52,13 +52,13 @@ void DeviceState::add(ElementId id, ActualElement element, ElementHandle handle)
     ++revision_;
 }
 
-void DeviceState::set_attributes(ElementId id, const ElementAttributes& attributes)
+void TrackedState::set_attributes(ElementId id, const ElementAttributes& attributes)
 {
     actual_.elements.at(id).attributes = attributes;
     ++revision_;
 }
 
-void DeviceState::remove(ElementId id)
+void TrackedState::remove(ElementId id)
 {
     const auto element = actual_.elements.find(id);
     assert(element != actual_.elements.end());
@@ -72,7 +72,7 @@ void DeviceState::remove(ElementId id)
     ++revision_;
 }
 
-std::vector<RemovedElement> DeviceState::remove_subtree(ElementId id)
+std::vector<RemovedElement> TrackedState::remove_subtree(ElementId id)
 {
     std::vector<ElementId> doomed{id};
     for (std::size_t i = 0; i < doomed.size(); ++i) {
@@ -104,7 +104,7 @@ std::vector<RemovedElement> DeviceState::remove_subtree(ElementId id)
     return removed;
 }
 
-void DeviceState::count(const ActualPlacement& placement, int by)
+void TrackedState::count(const ActualPlacement& placement, int by)
 {
     if (placement.requester) {
         add_to(records_.at(*placement.requester).usage.requesters, by);
@@ -115,7 +115,7 @@ void DeviceState::count(const ActualPlacement& placement, int by)
     ++revision_;
 }
 
-void DeviceState::erase_if_idle(QueuePairId queue_pair)
+void TrackedState::erase_if_idle(QueuePairId queue_pair)
 {
     const auto it = actual_.queue_pairs.find(queue_pair);
     if (it != actual_.queue_pairs.end() && it->second == ActualPlacement{}) {
@@ -123,7 +123,7 @@ void DeviceState::erase_if_idle(QueuePairId queue_pair)
     }
 }
 
-void DeviceState::place(QueuePairId queue_pair, std::optional<ElementId> requester, std::optional<ElementId> responder)
+void TrackedState::place(QueuePairId queue_pair, std::optional<ElementId> requester, std::optional<ElementId> responder)
 {
     auto& placement = actual_.queue_pairs[queue_pair];
     count(placement, -1);
@@ -133,13 +133,13 @@ void DeviceState::place(QueuePairId queue_pair, std::optional<ElementId> request
     erase_if_idle(queue_pair);
 }
 
-void DeviceState::set_rate(QueuePairId queue_pair, const std::optional<RateLimit>& rate)
+void TrackedState::set_rate(QueuePairId queue_pair, const std::optional<RateLimit>& rate)
 {
     actual_.queue_pairs[queue_pair].rate = rate;
     erase_if_idle(queue_pair);
 }
 
-void DeviceState::forget(QueuePairId queue_pair)
+void TrackedState::forget(QueuePairId queue_pair)
 {
     const auto it = actual_.queue_pairs.find(queue_pair);
     if (it != actual_.queue_pairs.end()) {
@@ -148,7 +148,7 @@ void DeviceState::forget(QueuePairId queue_pair)
     }
 }
 
-void DeviceState::clear()
+void TrackedState::clear()
 {
     const std::uint64_t next_id = actual_.next_id;
     actual_ = {};

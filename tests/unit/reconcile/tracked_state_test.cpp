@@ -1,4 +1,4 @@
-#include "lib/reconcile/device_state.h"
+#include "lib/reconcile/tracked_state.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ protected:
         state.add(kNew, element("/a/b", ElementKind::Leaf, kRoot), ElementHandle{104});
     }
 
-    DeviceState state;
+    TrackedState state;
 };
 
 TEST_F(DeviceStateTest, FindsByPathNewestFirst)

@@ -1,0 +1,31 @@
+// What the daemon keeps across restarts: JSON files below /var/lib/rdma-qos, each an object with its "schema" and one
+// list. They are the daemon's own, yet read with suspicion: an older daemon or a person may have written them.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "lib/base/result.h"
+
+namespace rdmaqos {
+
+struct StateFile {
+    const char* path;        // on the host
+    const char* list;        // the key of the list
+    const char* what;        // "a saved policy": for errors
+    std::size_t max_size;    // bytes
+};
+
+// Written beside the file and renamed over it; bytes that are not UTF-8 are replaced. The folder is made if need be.
+[[nodiscard]] Result<void> save_state(const std::filesystem::path& root, const StateFile& file,
+                                      const nlohmann::json& list);
+
+// An empty list if there is no such file. Io: it cannot be read, or is not what this version writes.
+[[nodiscard]] Result<nlohmann::json> load_state(const std::filesystem::path& root, const StateFile& file);
+
+// What a caller says of a list whose entry makes no sense.
+[[nodiscard]] Error damaged_state(const std::filesystem::path& root, const StateFile& file);
+
+}    // namespace rdmaqos
