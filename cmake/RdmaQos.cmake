@@ -26,6 +26,9 @@ target_compile_options(rdmaqos_options INTERFACE -Wall -Wextra -Wpedantic -Wconv
 if(RDMAQOS_WERROR)
     target_compile_options(rdmaqos_options INTERFACE -Werror)
 endif()
+# A sixth of the compiler's time is its garbage collection, which these sources hardly need.
+target_compile_options(rdmaqos_options INTERFACE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)
 if(RDMAQOS_SANITIZE)
     # The sanitizers' own checks make gcc see uninitialised values where there are none.
     target_compile_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE} -fno-sanitize-recover=all
