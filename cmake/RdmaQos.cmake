@@ -30,9 +30,14 @@ endif()
 target_compile_options(rdmaqos_options INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)
 if(RDMAQOS_SANITIZE)
-    # The sanitizers' own checks make gcc see uninitialised values where there are none.
+    # What `undefined` checks at every access to an object costs gcc a third of its time; the fuzzers' tree checks it too,
+    # with clang. The sanitizers' own checks make gcc see uninitialised and overlapping values where there are none.
     target_compile_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE} -fno-sanitize-recover=all
-        -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+        -fno-omit-frame-pointer)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+        target_compile_options(rdmaqos_options INTERFACE -fno-sanitize=null,alignment,object-size,vptr
+            -Wno-maybe-uninitialized -Wno-restrict)
+    endif()
     target_link_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE})
 endif()
 if(RDMAQOS_LIBFUZZER)
@@ -52,7 +57,7 @@ function(rdmaqos_use_pch target)
         add_library(rdmaqos_pch OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
         target_link_libraries(rdmaqos_pch PRIVATE rdmaqos_options fmt::fmt tl::expected)
         target_precompile_headers(rdmaqos_pch PRIVATE
-            <algorithm> <functional> <map> <memory> <optional> <string> <vector> <fmt/format.h> <tl/expected.hpp>)
+            <algorithm> <functional> <map> <memory> <optional> <string> <vector> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>)
     endif()
     target_precompile_headers(${target} REUSE_FROM rdmaqos_pch)
 endfunction()

@@ -118,8 +118,9 @@ void SystemEndpoint::gone(const std::string& name)
     if (node.empty()) {
         return;
     }
+    const Result<const Peer*> left = fail(ErrorCode::Io, "the client has left the bus");
     for (const auto& call : node.mapped().waiting) {
-        call(fail(ErrorCode::Io, "the client has left the bus"));
+        call(left);
     }
     if (node.mapped().peer) {
         context.service.peer_gone(node.mapped().peer->id);

@@ -1,6 +1,7 @@
 // Time as a seam, so that tests decide what time it is.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 namespace rdmaqos {
@@ -19,13 +20,14 @@ public:
     [[nodiscard]] TimePoint now() const override { return std::chrono::steady_clock::now(); }
 };
 
+// Stands still until it is advanced; a worker's thread may read it then.
 class ManualClock final : public Clock {
 public:
-    [[nodiscard]] TimePoint now() const override { return now_; }
-    void advance(Duration by) { now_ += by; }
+    [[nodiscard]] TimePoint now() const override { return TimePoint(Duration(now_.load())); }
+    void advance(Duration by) { now_ += by.count(); }
 
 private:
-    TimePoint now_{};
+    std::atomic<Duration::rep> now_{};
 };
 
 }    // namespace rdmaqos
