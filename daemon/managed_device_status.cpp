@@ -78,7 +78,7 @@ std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& o
     if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
         return "is being moved";
     }
-    const std::string shortfall = book_.shortfall(member.ref.number);
+    std::string shortfall = book_.shortfall(member.ref.number);
     if (member.membership.class_path.empty()) {
         return shortfall;
     }

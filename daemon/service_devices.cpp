@@ -119,7 +119,7 @@ void Service::State::refresh_neighbours()
     }
 }
 
-void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bool off, SwitchResults results,
+void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
                                     Callback<std::vector<DeviceReconcile>> done)
 {
     auto kept = std::make_shared<Result<void>>();

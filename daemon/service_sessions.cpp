@@ -96,18 +96,13 @@ Grant Service::State::make_grant(const Session& session, const Choice& choice) c
     return grant;
 }
 
-void Service::State::explain_enforcement(const Session& session, Grant& grant) const
+Service::State::LevelUse Service::State::use_of_level(const Session& session, const std::string& level) const
 {
-    const Membership& membership = session.choice.membership;
-    const auto named = devices.find(session.device);
-    const ManagedDevice* nic = nullptr;
+    LevelUse use;
     if (!devices.empty()) {
-        nic = named != devices.end() ? named->second.get() : devices.begin()->second.get();
+        const auto named = devices.find(session.device);
+        use.nic = named != devices.end() ? named->second.get() : devices.begin()->second.get();
     }
-    std::size_t unenforced = 0;
-    std::size_t in_level = 0;
-    std::string first_reason;
-    std::string note;
     for (const auto& [key, numbers] : session.queue_pairs) {
         const auto found = devices.find(key);
         if (found == devices.end()) {
@@ -116,50 +111,56 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
         const ManagedDevice* holder = found->second.get();
         for (const std::uint32_t number : numbers) {
             const auto result = holder->result(number);
-            if (!result || result->level != grant.level) {
+            if (!result || result->level != level) {
                 continue;
             }
-            if (in_level++ == 0) {
-                nic = holder;
-                grant.leaf = result->leaf;
+            if (use.queue_pairs++ == 0) {
+                use.nic = holder;
+                use.leaf = result->leaf;
             }
             if (!result->enforced) {
-                ++unenforced;
-                first_reason = first_reason.empty() ? result->reason : first_reason;
+                ++use.unenforced;
+                use.first_reason = use.first_reason.empty() ? result->reason : use.first_reason;
             } else if (!result->reason.empty()) {
-                note = result->reason;
+                use.note = result->reason;
             }
         }
     }
+    return use;
+}
+
+void Service::State::explain_enforcement(const Session& session, Grant& grant) const
+{
+    const Membership& membership = session.choice.membership;
+    const LevelUse use = use_of_level(session, grant.level);
+    const ManagedDevice* nic = use.nic;
     if (nic == nullptr) {
         grant.reason = "no RDMA device is present";
         return;
     }
     const ElementPath expected = nic->book().expected_leaf(membership, *session.owner);
-    if (grant.leaf.empty()) {
-        grant.leaf = expected.text();
-    }
+    grant.leaf = use.leaf.empty() ? expected.text() : use.leaf;
     if (!grant.leaf.empty()) {
         grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
     }
-    if (nic->disabled() && in_level == 0) {
+    if (nic->disabled() && use.queue_pairs == 0) {
         grant.reason = fmt::format("{} is disabled (`rdma-qosctl disable`)", nic->key());
-    } else if (unenforced > 0) {
-        grant.reason = fmt::format("{} of {} not enforced: {}", unenforced, counted(in_level, "queue pair"),
-                                   first_reason);
+    } else if (use.unenforced > 0) {
+        grant.reason = fmt::format("{} of {} not enforced: {}", use.unenforced, counted(use.queue_pairs, "queue pair"),
+                                   use.first_reason);
     } else if (settings.mode == Mode::Monitor) {
         grant.reason = "the daemon only watches (`mode: monitor`)";
     } else if (membership.class_path.empty()) {
         grant.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", grant.level);
     } else if (expected.empty()) {
         grant.reason = fmt::format("{} has no leaf for {}", nic->key(), membership.class_path.text());
-    } else if (in_level == 0) {
+    } else if (use.queue_pairs == 0) {
         AttachVerdict verdict = nic->attach_verdict(membership.class_path, session.owner->pid);
         grant.enforced = verdict.held;
         grant.reason = std::move(verdict.words);
     } else {
         grant.enforced = true;
-        grant.reason = note;
+        grant.reason = use.note;
     }
 }
 
@@ -392,8 +393,7 @@ void Service::State::finish_attach(SessionId id, const std::vector<QueuePairResu
         const auto on_device = session.queue_pairs.find(result.device);
         if (result.error && on_device != session.queue_pairs.end()) {
             const auto device = devices.find(result.device);
-            const Member* member =
-                device == devices.end() ? nullptr : device->second->book().find(result.number);
+            const Member* member = device == devices.end() ? nullptr : device->second->book().find(result.number);
             const bool attached = member != nullptr && member->session == id;
             if (!attached && on_device->second.erase(result.number) > 0) {
                 limits.remove_queue_pairs(session.owner->uid, 1);

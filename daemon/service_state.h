@@ -23,7 +23,7 @@ struct Rules {
     std::shared_ptr<const Policy> policy;    // null: there is none
     std::shared_ptr<const Fabric> fabric;
     std::shared_ptr<const Matcher> matcher;    // of the policy
-    bool by_device = false;    // some rule has a `device:` criterion
+    bool by_device = false;                    // some rule has a `device:` criterion
 };
 
 // The level of a request under some rules.
@@ -107,7 +107,7 @@ struct Service::State : DeviceListener {
 
     // service_devices.cpp
     using SwitchResults = std::shared_ptr<std::vector<DeviceReconcile>>;
-    void switch_devices(const std::vector<ManagedDevice*>& which, bool off, SwitchResults results,
+    void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
                         Callback<std::vector<DeviceReconcile>> done);
     // Drains, so many times if need be, and removes.
     void let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results, const Completion& answer);
@@ -141,6 +141,17 @@ struct Service::State : DeviceListener {
 
     // service_sessions.cpp
     [[nodiscard]] Grant make_grant(const Session& session, const Choice& choice) const;
+    // What became of a session's queue pairs of one level.
+    struct LevelUse {
+        const ManagedDevice* nic =
+            nullptr;    // of the first of them, else of the session, else any; null: there is none
+        std::size_t queue_pairs = 0;
+        std::size_t unenforced = 0;
+        std::string leaf;            // of the first of them
+        std::string first_reason;    // of those that are not enforced
+        std::string note;            // of one that is
+    };
+    [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;
     void explain_enforcement(const Session& session, Grant& grant) const;
     // Makes the grant anew and tells observers if it changed.
     void refresh(Session& session);

@@ -74,6 +74,7 @@ struct UlpField {
 std::vector<std::string_view> names_of(const std::vector<UlpCriterion>& criteria)
 {
     std::vector<std::string_view> names;
+    names.reserve(criteria.size());
     for (const UlpCriterion criterion : criteria) {
         names.push_back(to_string(criterion));
     }

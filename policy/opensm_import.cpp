@@ -141,6 +141,7 @@ private:
     void ranges(std::string_view key, const std::vector<Range>& ranges)
     {
         std::vector<std::string> items;
+        items.reserve(ranges.size());
         for (const Range& range : ranges) {
             items.push_back(scalars_.range(range));
         }
@@ -149,6 +150,7 @@ private:
     void pkeys(const std::vector<Range>& ranges)
     {
         std::vector<std::string> items;
+        items.reserve(ranges.size());
         for (const Range& range : ranges) {
             items.push_back(scalars_.pkeys(range));
         }
