@@ -31,7 +31,7 @@ Diagnostics refused_with(const Refusal& refusal, const std::shared_ptr<const Sou
 
 }    // namespace
 
-OpensmResult read_opensm_policy(std::shared_ptr<const SourceFile> source, OpensmMode mode, const Fabric& fabric)
+OpensmResult read_opensm_policy(const std::shared_ptr<const SourceFile>& source, OpensmMode mode, const Fabric& fabric)
 {
     OpensmResult result;
     reader::Context context({source}, result.diagnostics);

@@ -36,7 +36,7 @@ struct OpensmResult {
 // A value longer than this is an error: OpenSM's buffer holds no more.
 constexpr std::size_t kLongestOpensmValue = 10'239;
 
-[[nodiscard]] OpensmResult read_opensm_policy(std::shared_ptr<const SourceFile> source, OpensmMode mode,
+[[nodiscard]] OpensmResult read_opensm_policy(const std::shared_ptr<const SourceFile>& source, OpensmMode mode,
                                               const Fabric& fabric);
 
 }    // namespace rdmaqos

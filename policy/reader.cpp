@@ -68,9 +68,10 @@ ReadResult<Policy> refuse_mixture(const std::vector<std::shared_ptr<const Source
     return result;
 }
 
-ReadResult<Policy> read_native(std::shared_ptr<const SourceFile> source, const Fabric& fabric, Diagnostics so_far)
+ReadResult<Policy> read_native(const std::shared_ptr<const SourceFile>& source, const Fabric& fabric,
+                               Diagnostics so_far)
 {
-    auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
+    auto read = read_opensm_policy(source, OpensmMode::Default, fabric);
     const bool refused = so_far.has_errors();
     so_far.append(std::move(read.diagnostics));
     return {refused ? nullptr : std::move(read.value), std::move(so_far)};
@@ -86,7 +87,7 @@ ReadResult<Policy> read_any(std::vector<std::shared_ptr<const SourceFile>> sourc
         return read_sources(std::move(sources), names, std::move(so_far));
     }
     return sources.size() > 1 ? refuse_mixture(sources, std::move(so_far))
-                              : read_native(std::move(sources.front()), fabric, std::move(so_far));
+                              : read_native(sources.front(), fabric, std::move(so_far));
 }
 
 ReadResult<Policy> unreadable(const std::string& name, const Error& error)
