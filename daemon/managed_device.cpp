@@ -43,8 +43,8 @@ struct ManagedDevice::Core {
 ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
                              const Clock& clock, DeviceListener& listener, Worker& reaper)
     : info_(backend->info()), capabilities_(backend->capabilities()), attach_(backend->attach_report()),
-      attributes_(std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes())),
-      settings_(settings), executor_(executor), listener_(listener), book_(capabilities_, info_.link_speed),
+      attributes_(std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes())), settings_(settings),
+      executor_(executor), listener_(listener), book_(capabilities_, info_.link_speed),
       alive_(std::make_shared<int>(0)), reaper_(reaper),
       worker_(std::make_shared<Worker>(fmt::format("nic-{}", info_.name), settings.limits.device_queue))
 {
@@ -78,7 +78,7 @@ template <typename Work, typename Done>
 void ManagedDevice::on_worker(Work work, Done done)
 {
     worker_->submit_always([core = core_, work = std::move(work), done = std::move(done), this,
-                           alive = std::weak_ptr<int>(alive_), &executor = executor_]() mutable {
+                            alive = std::weak_ptr<int>(alive_), &executor = executor_]() mutable {
         auto result = std::make_shared<decltype(work(*core))>(work(*core));
         executor.post([this, alive, result, done = std::move(done)]() mutable {
             if (!alive.expired()) {
@@ -97,8 +97,9 @@ Result<void> ManagedDevice::has_room() const
         return fail(ErrorCode::Busy, fmt::format("{} is being released", key_));
     }
     if (worker_->queued() >= settings_.limits.device_queue) {
-        return fail(ErrorCode::Busy, fmt::format("{} has {} operations waiting (`limits: device-queue`); try again later",
-                                                 key_, worker_->queued()));
+        return fail(ErrorCode::Busy,
+                    fmt::format("{} has {} operations waiting (`limits: device-queue`); try again later", key_,
+                                worker_->queued()));
     }
     return {};
 }
@@ -201,7 +202,8 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::funct
         changes.placements.erase(id);
     }
     on_worker(
-        [tree = std::move(tree), updates = std::move(updates), moves = std::move(changes.placements)](Core& core) mutable {
+        [tree = std::move(tree), updates = std::move(updates),
+         moves = std::move(changes.placements)](Core& core) mutable {
             return core.reconciler.update(std::move(tree), std::move(updates), std::move(moves));
         },
         [this, done = std::move(done)](const Report& report) {
@@ -210,7 +212,7 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::funct
         });
 }
 
-void ManagedDevice::add(std::vector<Member> members, std::function<void(Results)> done)
+void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, std::function<void(Results)> done)
 {
     std::vector<QueuePairRef> refs;
     for (const auto& member : members) {
@@ -225,9 +227,9 @@ void ManagedDevice::add(std::vector<Member> members, std::function<void(Results)
             }
             return admissions;
         },
-        [this, members = std::move(members),
+        [this, members = std::move(members), choose = std::move(choose),
          done = std::move(done)](const std::vector<Result<Admission>>& admissions) mutable {
-            add_admitted(std::move(members), admissions, std::move(done));
+            add_admitted(std::move(members), admissions, choose, std::move(done));
         });
 }
 
@@ -249,7 +251,7 @@ std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Re
 }
 
 void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
-                                 std::function<void(Results)> done)
+                                 const ChooseMembership& choose, std::function<void(Results)> done)
 {
     std::vector<QueuePairUpdate> updates;
     std::vector<Member> added;
@@ -265,6 +267,12 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
             (*results)[i] = refused(member, *refusal);
             continue;
         }
+        auto membership = choose(member);
+        if (!membership) {
+            (*results)[i] = refused(member, membership.error());
+            continue;
+        }
+        member.membership = std::move(*membership);
         updates.push_back({member.ref, Placement{}});
         Outcome& outcome = outcomes_[member.ref.number] = {};
         outcome.owner_verified = admissions[i]->owner_verified;
@@ -276,14 +284,14 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
         done(std::move(*results));
         return;
     }
-    send_update(std::move(updates), [this, added = std::move(added), places = std::move(places), results,
-                                     done = std::move(done)] {
-        Results of_added = results_of(added);
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            (*results)[places[i]] = std::move(of_added[i]);
-        }
-        done(std::move(*results));
-    });
+    send_update(std::move(updates),
+                [this, added = std::move(added), places = std::move(places), results, done = std::move(done)] {
+                    Results of_added = results_of(added);
+                    for (std::size_t i = 0; i < places.size(); ++i) {
+                        (*results)[places[i]] = std::move(of_added[i]);
+                    }
+                    done(std::move(*results));
+                });
 }
 
 // Lets go of those that were never ours to place.

@@ -24,6 +24,9 @@
 
 namespace rdmaqos {
 
+// By the policy that runs now; an error if it gives the member no level.
+using ChooseMembership = std::function<Result<Membership>(const Member& member)>;
+
 // What a device tells its service.
 class DeviceListener {
 public:
@@ -73,8 +76,10 @@ public:
     [[nodiscard]] bool disabled() const { return disabled_; }
 
     // Adds members that the device admits; the results are in the order given. Until then a number is nobody's: who
-    // names the queue pair of another cannot keep its owner out.
-    void add(std::vector<Member> members, std::function<void(std::vector<QueuePairResult>)> done);
+    // names the queue pair of another cannot keep its owner out. The policy may change while the device is asked, so
+    // what an admitted member gets is chosen last.
+    void add(std::vector<Member> members, ChooseMembership choose,
+             std::function<void(std::vector<QueuePairResult>)> done);
     // Of this session; also those that are not admitted yet.
     void remove(SessionId session, const std::vector<std::uint32_t>& numbers, std::function<void()> done);
     void change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
@@ -114,7 +119,7 @@ private:
     [[nodiscard]] DeviceReconcile to_result(const Report& report) const;
     void send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done);
     void add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
-                      std::function<void(Results)> done);
+                      const ChooseMembership& choose, std::function<void(Results)> done);
     [[nodiscard]] std::optional<Error> why_not_added(const Member& member, const Result<Admission>& admission) const;
     [[nodiscard]] Results results_of(const std::vector<Member>& members);
     void take_report(const Report& report);

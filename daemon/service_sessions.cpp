@@ -262,6 +262,19 @@ Choice Service::State::choose_for(const Session& session, const Member& member, 
     return of_session;
 }
 
+Result<Membership> Service::State::membership_now(const Member& member) const
+{
+    const auto session = sessions.find(member.session);
+    if (session == sessions.end()) {
+        return fail(ErrorCode::UnknownSession, "was released meanwhile");
+    }
+    Choice choice = choose_for(session->second, member, rules, session->second.choice);
+    if (choice.refused) {
+        return fail(*choice.refused);
+    }
+    return std::move(choice.membership);
+}
+
 Result<Member> Service::State::make_member(const Session& session, const QueuePairRequest& request,
                                            const ManagedDevice& device) const
 {
@@ -283,11 +296,11 @@ Result<Member> Service::State::make_member(const Session& session, const QueuePa
         return fail(ErrorCode::Unsupported, fmt::format("{} cannot schedule queue pairs of type {}", device.key(),
                                                         to_string(request.ref.type)));
     }
-    Choice choice = choose_for(session, member, rules, session.choice);
-    if (choice.refused) {
-        return fail(*choice.refused);
+    auto membership = membership_now(member);
+    if (!membership) {
+        return fail(std::move(membership).error());
     }
-    member.membership = std::move(choice.membership);
+    member.membership = std::move(*membership);
     return member;
 }
 
@@ -372,12 +385,13 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
         done(std::move(*results));
     });
     for (auto& [device, batch] : batches) {
-        device->add(std::move(batch.members),
-                    [results, answer, places = std::move(batch.places)](std::vector<QueuePairResult> answers) {
-                        for (std::size_t i = 0; i < answers.size(); ++i) {
-                            (*results)[places[i]] = std::move(answers[i]);
-                        }
-                    });
+        device->add(
+            std::move(batch.members), [this](const Member& member) { return membership_now(member); },
+            [results, answer, places = std::move(batch.places)](std::vector<QueuePairResult> answers) {
+                for (std::size_t i = 0; i < answers.size(); ++i) {
+                    (*results)[places[i]] = std::move(answers[i]);
+                }
+            });
     }
 }
 

@@ -156,6 +156,8 @@ struct Service::State : DeviceListener {
     // Makes the grant anew and tells observers if it changed.
     void refresh(Session& session);
     [[nodiscard]] Result<Session*> owned_session(PeerId peer, SessionId id);
+    // By the rules that are in force. UnknownSession: its session has ended.
+    [[nodiscard]] Result<Membership> membership_now(const Member& member) const;
     [[nodiscard]] Choice choose_for(const Session& session, const Member& member, const Rules& with,
                                     const Choice& of_session) const;
     // One ClientFile for each open file, however often its descriptor is passed; a queue pair without one is of the

@@ -147,8 +147,11 @@ TEST_F(Mlx5Lifetime, OwnersThatRetryDoNotSeeBusy)
         mover.join();
         printf("modify-lock %s: %d reload moves, %d calls of the owner, %d of them met EBUSY\n", lock, moves,
                calls, plain);
-        EXPECT_EQ(places(emulated_device()).at(kept->qp_num), kPlaceOf[1]);
+        // The answer to a reload does not wait for the moves.
+        EXPECT_TRUE(eventually([&] { return places(emulated_device()).at(kept->qp_num) == kPlaceOf[1]; }))
+            << emulated_device().dump(2);
     }
+    EXPECT_TRUE(eventually([] { return emulated_device().at("queue-pairs").empty(); })) << emulated_device().dump(2);
 }
 
 // A child that inherited everything keeps file and connection alive; what counts is who registered.

@@ -1,10 +1,16 @@
 // Service: start, reload, plan, check.
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
 #include <fmt/format.h>
 
 #include "tests/support/service_fixture.h"
 
 namespace rdmaqos {
 namespace {
+
+using namespace std::chrono_literals;
 
 std::string with_shares(int rpc, int bulk)
 {
@@ -33,6 +39,45 @@ TEST_F(ServicePolicyTest, AChangedShareIsOneOperation)
     const auto lines = writes(nic);
     ASSERT_EQ(lines.size(), 1U);
     EXPECT_NE(lines[0].find("share 40"), std::string::npos) << lines[0];
+}
+
+// The level was chosen when the queue pair was asked for, and the policy changed before the device had admitted it.
+TEST_F(ServicePolicyTest, AQueuePairThatIsBeingAdmittedTakesTheNewPolicy)
+{
+    policy(with_shares(60, 30));
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    const auto session = register_as(PeerId{1}, process(1), asking_for("bulk"));
+    ASSERT_TRUE(session);
+    std::mutex hang;
+    std::unique_lock hanging(hang);
+    std::atomic<bool> hangs = false;
+    nic.firmware().faults().set_sleeper([&](std::chrono::milliseconds) {
+        hangs = true;
+        const std::lock_guard wait(hang);
+    });
+    nic.firmware().faults().delay(CommandKind::Attach, 1ms);
+    std::vector<std::vector<QueuePairResult>> answers;
+    const auto attach = [&](std::uint32_t number) {
+        service->attach(PeerId{1}, session->session, {queue_pair("mlx5_0", number)}, [&](auto results) {
+            ASSERT_TRUE(results);
+            answers.push_back(std::move(*results));
+        });
+    };
+    attach(1);
+    static_cast<void>(loop.run_until([&] { return hangs.load(); }, 1s));
+    ASSERT_TRUE(hangs);
+    attach(2);
+    const std::string before = service->policy()->revision;
+    policy("version: 1\nqos-levels: [{name: DEFAULT}, {name: bulk, schedule: {share: 30, fair-by: process}}]\n");
+    service->reload([](const ReloadOutcome& outcome) { EXPECT_TRUE(outcome.accepted); });
+    ASSERT_TRUE(loop.run_until([&] { return service->policy()->revision != before; }));
+    hanging.unlock();
+    ASSERT_TRUE(loop.run_until([&] { return answers.size() == 2; }));
+    settle();
+    ASSERT_EQ(answers[1].size(), 1U);
+    EXPECT_TRUE(answers[1][0].enforced) << answers[1][0].reason;
+    EXPECT_EQ(answers[1][0].leaf, "/bulk/pid:1");
 }
 
 TEST_F(ServicePolicyTest, ABrokenReloadChangesNothing)
