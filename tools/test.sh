@@ -14,7 +14,7 @@
 #   bench         the benchmarks, optimised build                                       8 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
-#   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  20 min
+#   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  30 min
 #
 # The last line is "N passed, N failed", and the exit status is 0 only if nothing failed.
 set -euo pipefail
