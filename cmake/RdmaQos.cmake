@@ -57,7 +57,7 @@ function(rdmaqos_use_pch target)
         add_library(rdmaqos_pch OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
         target_link_libraries(rdmaqos_pch PRIVATE rdmaqos_options fmt::fmt tl::expected)
         target_precompile_headers(rdmaqos_pch PRIVATE
-            <algorithm> <functional> <map> <memory> <optional> <string> <vector> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>)
+            <algorithm> <functional> <map> <memory> <optional> <string> <vector> <fmt/format.h> <tl/expected.hpp>)
     endif()
     target_precompile_headers(${target} REUSE_FROM rdmaqos_pch)
 endfunction()
