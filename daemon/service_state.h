@@ -143,8 +143,8 @@ struct Service::State : DeviceListener {
     [[nodiscard]] Grant make_grant(const Session& session, const Choice& choice) const;
     // What became of a session's queue pairs of one level.
     struct LevelUse {
-        const ManagedDevice* nic =
-            nullptr;    // of the first of them, else of the session, else any; null: there is none
+        // Of the first of them, else of the session, else any; null: there is none.
+        const ManagedDevice* nic = nullptr;
         std::size_t queue_pairs = 0;
         std::size_t unenforced = 0;
         std::string leaf;            // of the first of them

@@ -1,7 +1,10 @@
 // A Service on model NICs, stepped by a test: policy files in a temporary root, no bus, no processes.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +19,26 @@
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::test {
+
+// A model NIC on which every attach hangs until let_go().
+class HangingAttach {
+public:
+    explicit HangingAttach(ModelBackend& nic)
+    {
+        nic.firmware().faults().set_sleeper([this](std::chrono::milliseconds) {
+            hangs_ = true;
+            const std::lock_guard wait(mutex_);
+        });
+        nic.firmware().faults().delay(CommandKind::Attach, std::chrono::milliseconds(1));
+    }
+    [[nodiscard]] bool hangs() const { return hangs_; }
+    void let_go() { held_.unlock(); }
+
+private:
+    std::mutex mutex_;
+    std::unique_lock<std::mutex> held_{mutex_};
+    std::atomic<bool> hangs_ = false;
+};
 
 class ServiceFixture : public ::testing::Test {
 protected:

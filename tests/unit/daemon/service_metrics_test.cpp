@@ -174,20 +174,13 @@ TEST_F(ServiceMetrics, PortBytes)
 // is not asked a second time before it has answered.
 TEST_F(ServiceMetrics, ADeviceThatHangsDoesNotHoldThemUp)
 {
-    std::mutex hang;
-    std::unique_lock hanging(hang);
-    std::atomic<bool> hangs = false;
-    nic->firmware().faults().set_sleeper([&](std::chrono::milliseconds) {
-        hangs = true;
-        const std::lock_guard wait(hang);
-    });
-    nic->firmware().faults().delay(CommandKind::Attach, 1ms);
+    test::HangingAttach hanging(*nic);
     std::optional<Result<RegisterReply>> registered;
     service->register_session(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}),
                               [&](Result<RegisterReply> reply) { registered.emplace(std::move(reply)); });
     // The device is asked for admission first; what hangs posts nothing that would wake the loop.
-    static_cast<void>(loop.run_until([&] { return hangs.load(); }, 1s));
-    ASSERT_TRUE(hangs);
+    static_cast<void>(loop.run_until([&] { return hanging.hangs(); }, 1s));
+    ASSERT_TRUE(hanging.hangs());
     for (int round = 0; round < 3; ++round) {
         std::optional<Metrics> got;
         service->metrics([&got](Metrics all) { got = std::move(all); });
@@ -197,7 +190,7 @@ TEST_F(ServiceMetrics, ADeviceThatHangsDoesNotHoldThemUp)
         EXPECT_EQ(got->devices.at(0).port, std::nullopt);
         EXPECT_LE(got->devices.at(0).queue_depth, 1U);
     }
-    hanging.unlock();
+    hanging.let_go();
     ASSERT_TRUE(loop.run_until([&] { return registered.has_value(); }));
     settle();
     EXPECT_TRUE(device().port);

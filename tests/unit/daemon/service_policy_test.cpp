@@ -1,7 +1,5 @@
 // Service: start, reload, plan, check.
-#include <atomic>
 #include <chrono>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -49,14 +47,7 @@ TEST_F(ServicePolicyTest, AQueuePairThatIsBeingAdmittedTakesTheNewPolicy)
     ModelBackend& nic = add_device("mlx5_0");
     const auto session = register_as(PeerId{1}, process(1), asking_for("bulk"));
     ASSERT_TRUE(session);
-    std::mutex hang;
-    std::unique_lock hanging(hang);
-    std::atomic<bool> hangs = false;
-    nic.firmware().faults().set_sleeper([&](std::chrono::milliseconds) {
-        hangs = true;
-        const std::lock_guard wait(hang);
-    });
-    nic.firmware().faults().delay(CommandKind::Attach, 1ms);
+    test::HangingAttach hanging(nic);
     std::vector<std::vector<QueuePairResult>> answers;
     const auto attach = [&](std::uint32_t number) {
         service->attach(PeerId{1}, session->session, {queue_pair("mlx5_0", number)}, [&](auto results) {
@@ -65,14 +56,14 @@ TEST_F(ServicePolicyTest, AQueuePairThatIsBeingAdmittedTakesTheNewPolicy)
         });
     };
     attach(1);
-    static_cast<void>(loop.run_until([&] { return hangs.load(); }, 1s));
-    ASSERT_TRUE(hangs);
+    static_cast<void>(loop.run_until([&] { return hanging.hangs(); }, 1s));
+    ASSERT_TRUE(hanging.hangs());
     attach(2);
     const std::string before = service->policy()->revision;
     policy("version: 1\nqos-levels: [{name: DEFAULT}, {name: bulk, schedule: {share: 30, fair-by: process}}]\n");
     service->reload([](const ReloadOutcome& outcome) { EXPECT_TRUE(outcome.accepted); });
     ASSERT_TRUE(loop.run_until([&] { return service->policy()->revision != before; }));
-    hanging.unlock();
+    hanging.let_go();
     ASSERT_TRUE(loop.run_until([&] { return answers.size() == 2; }));
     settle();
     ASSERT_EQ(answers[1].size(), 1U);

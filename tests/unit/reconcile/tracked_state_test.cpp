@@ -15,7 +15,7 @@ ActualElement element(const std::string& path, ElementKind kind, std::optional<E
     return {ElementPath(path), kind, parent, {}};
 }
 
-class DeviceStateTest : public testing::Test {
+class TrackedStateTest : public testing::Test {
 protected:
     void SetUp() override
     {
@@ -28,7 +28,7 @@ protected:
     TrackedState state;
 };
 
-TEST_F(DeviceStateTest, FindsByPathNewestFirst)
+TEST_F(TrackedStateTest, FindsByPathNewestFirst)
 {
     EXPECT_EQ(state.with_path(ElementPath("/a/b")), (std::vector{kNew, kOld}));
     EXPECT_EQ(state.with_path(ElementPath("/a")), std::vector{kNode});
@@ -37,7 +37,7 @@ TEST_F(DeviceStateTest, FindsByPathNewestFirst)
     EXPECT_EQ(state.actual().next_id, 5U);
 }
 
-TEST_F(DeviceStateTest, CountsFollowEveryMove)
+TEST_F(TrackedStateTest, CountsFollowEveryMove)
 {
     state.place({7}, kOld, kNew);
     state.place({8}, kOld, {});
@@ -53,7 +53,7 @@ TEST_F(DeviceStateTest, CountsFollowEveryMove)
     EXPECT_EQ(state.actual().queue_pairs.size(), 1U);
 }
 
-TEST_F(DeviceStateTest, IdleQueuePairsAreNotKept)
+TEST_F(TrackedStateTest, IdleQueuePairsAreNotKept)
 {
     state.place({7}, kOld, {});
     state.set_rate({7}, RateLimit{Bandwidth::from_gbps(1), {}, {}});
@@ -63,7 +63,7 @@ TEST_F(DeviceStateTest, IdleQueuePairsAreNotKept)
     EXPECT_TRUE(state.actual().queue_pairs.empty());
 }
 
-TEST_F(DeviceStateTest, RevisionChangesWithElementsAndCounts)
+TEST_F(TrackedStateTest, RevisionChangesWithElementsAndCounts)
 {
     auto before = state.revision();
     const auto changed = [&] { return std::exchange(before, state.revision()) != state.revision(); };
@@ -79,7 +79,7 @@ TEST_F(DeviceStateTest, RevisionChangesWithElementsAndCounts)
     EXPECT_TRUE(changed());
 }
 
-TEST_F(DeviceStateTest, RemovesASubtreeChildrenFirstAndStrandsItsQueuePairs)
+TEST_F(TrackedStateTest, RemovesASubtreeChildrenFirstAndStrandsItsQueuePairs)
 {
     state.place({7}, kOld, kNew);
     const auto removed = state.remove_subtree(kNode);
@@ -92,7 +92,7 @@ TEST_F(DeviceStateTest, RemovesASubtreeChildrenFirstAndStrandsItsQueuePairs)
     EXPECT_EQ(state.with_path(ElementPath("/a/b")), std::vector{kNew});
 }
 
-TEST_F(DeviceStateTest, ClearKeepsIdsUnique)
+TEST_F(TrackedStateTest, ClearKeepsIdsUnique)
 {
     state.clear();
     EXPECT_TRUE(state.actual().elements.empty());
