@@ -37,6 +37,10 @@ if(RDMAQOS_SANITIZE)
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
         target_compile_options(rdmaqos_options INTERFACE -fno-sanitize=null,alignment,object-size,vptr
             -Wno-maybe-uninitialized -Wno-restrict)
+        # A call where `address` would write out its check: a fifth of the time that is left.
+        if(RDMAQOS_SANITIZE MATCHES address)
+            target_compile_options(rdmaqos_options INTERFACE --param=asan-instrumentation-with-call-threshold=0)
+        endif()
     endif()
     target_link_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE})
 endif()
