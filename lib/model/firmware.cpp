@@ -221,12 +221,17 @@ std::size_t Firmware::close_context(ContextId context)
     return leaked;
 }
 
-void Firmware::create_queue_pair(std::uint32_t number, QueuePairType type, QueuePairState state, ContextId context)
+Answer<void> Firmware::create_queue_pair(std::uint32_t number, QueuePairType type, QueuePairState state,
+                                         ContextId context)
 {
     const std::lock_guard lock(mutex_);
+    if (auto refusal = check_context(context)) {
+        return tl::unexpected(std::move(*refusal));
+    }
     erase_queue_pair(number);
     queue_pairs_.emplace(number,
                          QueuePairRecord{number, context, type, state, kNoObject, kNoObject, std::nullopt, false});
+    return {};
 }
 
 void Firmware::set_queue_pair_state(std::uint32_t number, QueuePairState state)

@@ -154,8 +154,9 @@ public:
     // how many elements could not go because others' queue pairs are in them: those are leaked until a reset.
     std::size_t close_context(ContextId context);
 
-    void create_queue_pair(std::uint32_t number, QueuePairType type, QueuePairState state,
-                           ContextId context = kHostContext);
+    // Refused if the context is not open (any more): nobody would destroy it.
+    Answer<void> create_queue_pair(std::uint32_t number, QueuePairType type, QueuePairState state,
+                                   ContextId context = kHostContext);
     // RESET and ERR drop the rate; RESET also takes the queue pair out of its leaves.
     void set_queue_pair_state(std::uint32_t number, QueuePairState state);
     void destroy_queue_pair(std::uint32_t number);

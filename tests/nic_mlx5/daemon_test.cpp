@@ -280,6 +280,7 @@ TEST(Mlx5Daemon, ResetUnderLoad)
     EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= before + 4 * of_one; })) << descriptors_of(pid) - before;
     processes.kill_all();
     EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= before; })) << descriptors_of(pid) - before;
+    EXPECT_TRUE(eventually([] { return emulated_device().at("queue-pairs").empty(); })) << emulated_device().dump(2);
 }
 
 TEST(Mlx5Daemon, TheLinkIsFollowed)

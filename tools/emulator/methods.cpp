@@ -200,6 +200,13 @@ ContextId Context::context() const
     return *open;
 }
 
+void Context::create_queue_pair(std::uint32_t number, QueuePairType type)
+{
+    if (!device.firmware().create_queue_pair(number, type, QueuePairState::Reset, context())) {
+        throw Failure(EIO);
+    }
+}
+
 std::uint32_t Context::publish(const std::shared_ptr<Object>& object)
 {
     object->creator = call.caller().pid;
@@ -220,11 +227,11 @@ void Context::complete()
 int run_call(Call& call, UverbsFile& file, const Behaviour& behaviour, std::string& name)
 {
     try {
-        if (file.is_dead()) {
-            return EIO;
-        }
         if (const auto delay = behaviour.call_microseconds.load(); delay > 0) {
             std::this_thread::sleep_for(std::chrono::microseconds(delay));
+        }
+        if (file.is_dead()) {
+            return EIO;
         }
         const auto& header = call.header();
         const Method* method = find_method(header.object_id, header.method_id);

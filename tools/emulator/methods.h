@@ -37,6 +37,8 @@ public:
     void bind(std::uint16_t attribute, const std::shared_ptr<Object>& object);
 
     [[nodiscard]] ContextId context() const;
+    // On the device, in RESET. EIO: the file is from before a reset.
+    void create_queue_pair(std::uint32_t number, QueuePairType type);
     // The object exists from now on.
     std::uint32_t publish(const std::shared_ptr<Object>& object);
     // What was taken for its end goes; to be called when the call has succeeded.

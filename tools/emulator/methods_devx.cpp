@@ -245,7 +245,7 @@ void create_queue_pair(Context& context, const Mailbox& command)
     const std::uint32_t number = context.device.next_queue_pair();
     const auto object = std::make_shared<Object>(ObjectType::DevxObject, number);
     object->data = DevxQueuePairData{service};
-    context.device.firmware().create_queue_pair(number, QueuePairType::Devx, QueuePairState::Reset, context.context());
+    context.create_queue_pair(number, QueuePairType::Devx);
     const std::uint32_t handle = context.publish(object);
     context.call.note("qpn", number);
     Mailbox answer = answer_of(0);

@@ -112,7 +112,7 @@ void create_qp(Context& context)
     call.note("qpn", number);
     call.out_as(UVERBS_ATTR_CREATE_QP_RESP_CAP, data->cap);
     queue_pair->data = std::move(data);
-    context.device.firmware().create_queue_pair(number, *type, QueuePairState::Reset, context.context());
+    context.create_queue_pair(number, *type);
     call.out_handle(UVERBS_ATTR_CREATE_QP_HANDLE, context.publish(queue_pair));
     call.out_as(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, number);
     call.out_as(UVERBS_ATTR_UHW_OUT, answer);

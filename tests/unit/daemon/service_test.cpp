@@ -190,7 +190,8 @@ TEST_F(ServiceTest, AttachedAgainItsPlaceAndRateAreWrittenOnceMore)
 
     // Refused like a fresh one, and then not the session's any longer.
     nic->firmware().destroy_queue_pair(10);
-    nic->firmware().create_queue_pair(10, QueuePairType::Ud, QueuePairState::Rts, kNoContext);
+    nic->firmware().create_queue_pair(10, QueuePairType::Ud, QueuePairState::Rts,
+                                      nic->firmware().open_context().value());
     EXPECT_EQ(attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 10)})->at(0).error->code,
               ErrorCode::BadQueuePair);
     EXPECT_EQ(service->session(reply->session)->queue_pairs.size(), 1U);

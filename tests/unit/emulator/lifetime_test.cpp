@@ -201,6 +201,19 @@ TEST_F(EmulatorLifetime, AResetKillsOpenFilesForEverAndANewDeviceAppears)
     EXPECT_EQ(client.get_context(), EIO);
 }
 
+TEST_F(EmulatorLifetime, ACallThatIsUnderWayWhenTheDeviceIsResetFailsAndLeavesNothing)
+{
+    UverbsClient client(emulator.path());
+    mlx5::Mailbox command(272);
+    set(command, mlx5::prm::kOpcode, mlx5::prm::CreateQp);
+    emulator.server().behaviour().call_microseconds = 300'000;
+    std::thread maker([&] { EXPECT_EQ(client.devx_create(command).error, EIO); });
+    std::this_thread::sleep_for(100ms);
+    emulator.server().reset(emulator.device());
+    maker.join();
+    EXPECT_TRUE(emulator.firmware().queue_pairs().empty());
+}
+
 TEST(EmulatorDirectory, WhatAKilledEmulatorLeftIsTakenOverAndALiveOneIsNot)
 {
     const TempDir dir;

@@ -279,6 +279,19 @@ TEST(Firmware, ResetLosesEverythingAndContextsForEver)
     EXPECT_EQ(firmware.close_context(context), 0U);
 }
 
+// Nobody would ever destroy it.
+TEST(Firmware, NoQueuePairIsMadeOfAContextThatIsNotOpen)
+{
+    Firmware firmware(default_capabilities());
+    const ContextId context = firmware.open_context().value();
+    firmware.reset();
+    const auto make_one = [&] { return firmware.create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rts, context); };
+    expect_refused(make_one(), RefusalReason::DeviceGone);
+    firmware.replug();
+    expect_refused(make_one(), RefusalReason::NoSuchContext);
+    EXPECT_TRUE(firmware.queue_pairs().empty());
+}
+
 TEST(Firmware, RemovedDeviceSaysSo)
 {
     Firmware firmware(default_capabilities());
