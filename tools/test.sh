@@ -101,13 +101,18 @@ reasons_of_skips()
         }' "${programs[@]}" /dev/null
 }
 
-# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores.
+# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration wait as long as they compute.
 run_label()
 {
     local preset=$1 label=$2 group=${3:-$2} started=$SECONDS
     local build=$project_dir/build/$preset directory=$results/$group output=$results/$group.log
+    local jobs
+    jobs=$(jobs_to_use)
+    if [[ $label == integration ]]; then
+        jobs=$((jobs * 3 / 2))
+    fi
     mkdir -p "$directory"
-    local run=(ctest --test-dir "$build" -L "^$label\$" -j "$(jobs_to_use)" --output-on-failure
+    local run=(ctest --test-dir "$build" -L "^$label\$" -j "$jobs" --output-on-failure
         --output-junit "$directory/junit.xml")
     if ! GTEST_OUTPUT="xml:$directory/" "${run[@]}" >"$output" 2>&1; then
         cat "$output"
