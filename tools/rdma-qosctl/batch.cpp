@@ -38,7 +38,7 @@ Result<ReadPolicy> read_policy_of(const BatchOptions& options, const std::string
         return fail(source.error());
     }
     const OpensmMode mode = options.strict ? OpensmMode::Strict : OpensmMode::Default;
-    auto read = read_opensm_policy(std::move(*source), mode, fabric);
+    auto read = read_opensm_policy(*source, mode, fabric);
     return ReadPolicy{std::move(read.value), std::move(read.diagnostics),
                       read.rejected == OpensmResult::Rejected::Validate ? kValidationError : kParseError};
 }
