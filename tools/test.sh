@@ -10,7 +10,7 @@
 # what it takes on two cores:
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
-#   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)       6 min
+#   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      13 min
 #   bench         the benchmarks, optimised build                                       8 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
