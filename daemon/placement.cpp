@@ -490,9 +490,9 @@ ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional
 Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
 {
     Bandwidth narrowest = link_speed_;
-    for (auto element = compiled_.tree.find(leaf); element != compiled_.tree.end();
-         element = compiled_.tree.find(element->second.parent)) {
-        if (element->second.attributes.max_rate) {
+    for (ElementPath path = leaf; !path.empty(); path = path.parent()) {
+        const auto element = compiled_.tree.find(path);
+        if (element != compiled_.tree.end() && element->second.attributes.max_rate) {
             narrowest = std::min(narrowest, *element->second.attributes.max_rate);
         }
     }

@@ -103,7 +103,7 @@ public:
     // Changes with the number of processes of any class.
     [[nodiscard]] std::uint64_t processes_revision() const { return processes_revision_; }
     [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
-    // The narrowest cap between a leaf and the wire, the link included.
+    // The narrowest cap between a leaf, which need not be there yet, and the wire, the link included.
     [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf) const;
     // Can SetRate give this member this limit (empty: the class's own) at all? Says why not.
     [[nodiscard]] Result<void> can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const;

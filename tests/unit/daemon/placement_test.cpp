@@ -225,5 +225,20 @@ TEST(PlacementBook, TheNarrowestCapIncludesTheLink)
     EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc")), Bandwidth::from_gbps(10));
 }
 
+// A process is told of the class's cap before its first queue pair makes its leaf.
+TEST(PlacementBook, ALeafThatIsNotThereYetIsBelowTheCapOfItsClass)
+{
+    auto spec = one_class(FairBy::Process);
+    spec.tree.elements[0].rate.max_rate = Bandwidth::from_gbps(40);
+    auto book = book_with(8, spec);
+    const auto first = member(1, 100, FairBy::Process);
+    const ElementPath leaf = book.expected_leaf(first.membership, *first.owner);
+    EXPECT_EQ(leaf.text(), "/rpc/pid:100");
+    EXPECT_EQ(book.narrowest_cap(leaf), Bandwidth::from_gbps(40));
+    book.add(first);
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.narrowest_cap(leaf), Bandwidth::from_gbps(40));
+}
+
 }    // namespace
 }    // namespace rdmaqos
