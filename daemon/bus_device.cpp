@@ -30,7 +30,7 @@ std::vector<std::string> findings(const DeviceStatus& status)
 {
     std::vector<std::string> texts;
     for (const auto& finding : status.findings) {
-        texts.push_back(finding.path.text() + ": " + to_string(finding));
+        texts.push_back(to_string(finding));
     }
     texts.insert(texts.end(), status.attach_notes.begin(), status.attach_notes.end());
     return texts;

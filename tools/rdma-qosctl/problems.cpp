@@ -78,6 +78,9 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
         }
     }
     for (const auto& finding : device.findings) {
+        if (finding == device.reason) {
+            continue;    // why the device is not ready: told already
+        }
         problems.push_back(
             {false, fmt::format("{}: {}", key, finding),
              "the device cannot give what the policy asks; `rdma-qosctl check` explains, an edit settles it"});

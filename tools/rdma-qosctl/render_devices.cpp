@@ -203,7 +203,9 @@ std::string render_device_tree(const DeviceView& device, const BusyRates* busy, 
                                    styled(printable(device.state), style_of_state(device.state), colour),
                                    link_of(device), printable(device.attach_mode));
     if (device.tree.empty()) {
-        return text + "no element: the running policy schedules nothing here\n";
+        return text + (device.state == "disabled"
+                           ? fmt::format("no element: `rdma-qosctl enable {}` makes those of the policy\n", device.key())
+                           : "no element: the running policy schedules nothing here\n");
     }
     return text + printable_lines(render_tree(to_state(device), make_note(device, busy), principals_shown));
 }

@@ -263,5 +263,19 @@ TEST_F(Manager, ShowsItsDevices)
     EXPECT_NE(std::ranges::find(paths, "/rpc"), paths.end());
 }
 
+// Both devices have 100 Gbit/s. What is asked of one in vain is named once, and why it is degraded.
+TEST(ManagerOfALittleDevice, SaysWhatItCannotGive)
+{
+    const std::string policy = "version: 1\nqos-levels: [{name: DEFAULT}, {name: a, schedule: {min-rate: 200Gbps}}]\n";
+    const Daemon daemon({policy, kTwoDevices, "", false, RDMAQOS_DAEMON});
+    const auto device = daemon.direct().properties("/org/rdmaqos1/device/mlx5_5f0_2f1", names::kDevice);
+    ASSERT_TRUE(device) << to_string(device.error());
+    EXPECT_EQ(text_of(*device, "State"), "degraded");
+    const std::vector<std::string> missing{"/a: asked min-rate 200 Gbit/s, reached 100 Gbit/s: the port has 100 Gbit/s "
+                                           "for 1 element when all are busy"};
+    EXPECT_EQ(*device->find("Findings")->as<std::vector<std::string>>(), missing);
+    EXPECT_EQ(text_of(*device, "Reason"), missing.front());
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

@@ -40,6 +40,13 @@ constexpr Case kCases[] = {
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},
     {"failure", [](World& world) { world.devices[0].failures = {"create /x: no"}; }, true, "mlx5_0/1: create /x: no"},
     {"finding", [](World& world) { world.devices[0].findings = {"asked much"}; }, false, "mlx5_0/1: asked much"},
+    {"degraded by a finding",
+     [](World& world) {
+         world.devices[0].state = "degraded";
+         world.devices[0].reason = "/x: asked much";
+         world.devices[0].findings = {"/x: asked much"};
+     },
+     true, "mlx5_0/1 is degraded: /x: asked much"},
     {"draining", [](World& world) { world.devices[0].tree[1].draining = true; }, false,
      "/bulk is draining: 1 queue pair"},
     {"full", [](World& world) { world.devices[0].leaves_free = 0; }, false, "leaves are in use"},

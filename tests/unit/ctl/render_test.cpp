@@ -83,6 +83,10 @@ TEST(Render, EmptyTree)
     device.tree.clear();
     EXPECT_EQ(render_device_tree(device, nullptr, 0, Colour::Off),
               "mlx5_0/1  ready, 100 Gbit/s, shared\nno element: the running policy schedules nothing here\n");
+    device.state = "disabled";
+    EXPECT_EQ(render_device_tree(device, nullptr, 0, Colour::Off),
+              "mlx5_0/1  disabled, 100 Gbit/s, shared\n"
+              "no element: `rdma-qosctl enable mlx5_0/1` makes those of the policy\n");
 }
 
 // The link is divided 70:30, the capped class takes its 40 Gbit/s and leaves the rest.
