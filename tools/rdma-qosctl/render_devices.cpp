@@ -204,7 +204,8 @@ std::string render_device_tree(const DeviceView& device, const BusyRates* busy, 
                                    link_of(device), printable(device.attach_mode));
     if (device.tree.empty()) {
         return text + (device.state == "disabled"
-                           ? fmt::format("no element: `rdma-qosctl enable {}` makes those of the policy\n", device.key())
+                           ? fmt::format("no element: `rdma-qosctl enable {}` makes those of the policy\n",
+                                         printable(device.key()))
                            : "no element: the running policy schedules nothing here\n");
     }
     return text + printable_lines(render_tree(to_state(device), make_note(device, busy), principals_shown));
