@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/bus_convert.h"
 #include "daemon/metrics.h"
 #include "daemon/types.h"
 #include "lib/base/result.h"
@@ -23,6 +24,15 @@ public:
     }
 
     [[nodiscard]] sd_bus_message* message() const { return message_.get(); }
+    // Of its arguments, with what its descriptors are. While its handler runs: descriptors go afterwards.
+    [[nodiscard]] bus::ReadLimits limits() const
+    {
+        bus::ReadLimits limits = kRequestLimits;
+        limits.descriptors = connection_->descriptors();
+        return limits;
+    }
+    // Somebody may still wait for the answer.
+    [[nodiscard]] bool is_wanted() const { return connection_->is_open(); }
 
     // `write(bus::Writer&)` writes the results. A connection that is gone swallows the answer.
     template <typename Write>
@@ -39,6 +49,9 @@ public:
     {
         reply([](bus::Writer&) {});
     }
+    // An answer that is written over several turns of the loop; null: nobody waits for it.
+    [[nodiscard]] bus::MessageRef begin_reply() const { return new_reply(); }
+    void finish_reply(const bus::MessageRef& answer, int written) const { send(answer, written); }
     void reply_text(const std::string& text) const
     {
         reply([&](bus::Writer& writer) { writer.put(text); });

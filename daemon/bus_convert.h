@@ -2,6 +2,7 @@
 // mistake is an InvalidArgument with a sentence for the person who wrote the call.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,8 +16,10 @@
 
 namespace rdmaqos {
 
-// A request's message: room for as many queue pairs as a session may hold.
-constexpr bus::ReadLimits kRequestLimits{.depth = 10, .keys = 64, .values = 400'000};
+// Queue pairs in one call. A program with more calls again: what is in one message is worked off in one go.
+constexpr std::size_t kMostQueuePairsInACall = 1024;
+// A request's message: room for so many queue pairs with all their keys, and for the ends of a path query.
+constexpr bus::ReadLimits kRequestLimits{.depth = 10, .keys = 64, .values = 32'768};
 
 // What a request's words are looked up in.
 struct Names {
@@ -31,6 +34,7 @@ struct QueuePairArguments {
     std::vector<QueuePairRequest> requests;
     RefusedQueuePairs refused;
 };
+[[nodiscard]] Error too_many_queue_pairs(std::size_t count);
 [[nodiscard]] QueuePairArguments to_queue_pairs(const std::vector<bus::Dict>& dicts, const Names& names);
 // The answers in the order of the call.
 [[nodiscard]] std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results,
@@ -41,8 +45,26 @@ struct RegisterArguments {
     RefusedQueuePairs refused;
 };
 [[nodiscard]] Result<RegisterArguments> to_register_arguments(const bus::Dict& dict, const Names& names);
-// One request per pair of source and destination.
-[[nodiscard]] Result<std::vector<Request>> to_path_requests(const bus::Dict& dict, const Names& names);
+// A query with several sources or destinations: one request for each pair, made when it is asked for.
+class PathRequests {
+public:
+    PathRequests(Request common, std::vector<Endpoint> sources, std::vector<Endpoint> destinations)
+        : common_(std::move(common)), sources_(std::move(sources)), destinations_(std::move(destinations))
+    {
+    }
+    [[nodiscard]] std::size_t size() const
+    {
+        return std::max<std::size_t>(sources_.size(), 1) * std::max<std::size_t>(destinations_.size(), 1);
+    }
+    // By source first.
+    [[nodiscard]] Request operator[](std::size_t pair) const;
+
+private:
+    Request common_;
+    std::vector<Endpoint> sources_;         // empty: that of `common_`
+    std::vector<Endpoint> destinations_;
+};
+[[nodiscard]] Result<PathRequests> to_path_requests(const bus::Dict& dict, const Names& names);
 
 enum class ExplainFormat : std::uint8_t { Text, Json };
 struct ExplainRequest {
@@ -57,6 +79,7 @@ struct ExplainRequest {
 void write(bus::Writer& writer, const Grant& grant);
 void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, with `queue-pairs` if there are any
 void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
+void write(bus::Writer& writer, const QueuePairResult& result);
 void write(bus::Writer& writer, const Identity& owner);
 // An answer of QueryPath to one pair of ends: the path, or why there is none.
 void write(bus::DictWriter& dict, const Request& request, const Result<PathResult>& result);
@@ -70,10 +93,6 @@ void write(bus::Writer& writer, const std::vector<DeviceAttribute>& attributes);
 // The tree as the device has it, with the queue pairs in each leaf.
 void write_tree(bus::Writer& writer, const DeviceStatus& status);
 
-struct LevelUse {
-    std::uint32_t sessions = 0;
-    std::uint32_t queue_pairs = 0;
-};
 void write(bus::DictWriter& dict, const Policy& policy, const QosLevel& level, const LevelUse& use);
 
 [[nodiscard]] std::string to_sentence(const ElementFailure& failure);

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "daemon/bus_convert.h"
@@ -167,6 +168,7 @@ private:
     Result<void> take_path_key(Key key, const Value& value);
     Result<void> take_component(Key key, const Value& value);
     Result<void> take_queue_pair_key(Key key, const Value& value);
+    Result<void> take_file(const bus::FileDescriptor& sent);
     Result<void> take_rate_key(Key key, const Value& value);
     Result<void> take_qos_class(const Value& value);
     static Result<void> take_endpoints(std::string_view key, const Value& value, std::vector<Endpoint>& to);
@@ -390,9 +392,26 @@ Result<void> Collector::take_queue_pair_key(Key key, const Value& value)
         ref.sq_number = *value.as<std::uint32_t>();
         return {};
     default:
-        ref.file = std::make_shared<ClientFile>(std::move(*value.as<bus::FileDescriptor>()->fd), names_.close_file);
-        return {};
+        return take_file(*value.as<bus::FileDescriptor>());
     }
+}
+
+Result<void> Collector::take_file(const bus::FileDescriptor& sent)
+{
+    if (!sent.fd) {
+        return fail(ErrorCode::NotUverbs, fmt::format("`uverbs`: {}: pass the descriptor of the open verbs context "
+                                                      "(ibv_context.cmd_fd)", sent.refusal));
+    }
+    if (!sent.name.empty()) {
+        return fail(ErrorCode::NotUverbs, "`uverbs` is not a device file: pass the descriptor of the open verbs context "
+                                          "(ibv_context.cmd_fd)");
+    }
+    UniqueFd copy(fcntl(sent.fd->get(), F_DUPFD_CLOEXEC, 3));
+    if (!copy) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "`uverbs` cannot be kept"));
+    }
+    ref.file = std::make_shared<ClientFile>(std::move(copy), names_.close_file);
+    return {};
 }
 
 Result<void> Collector::take_rate_key(Key key, const Value& value)
@@ -509,6 +528,13 @@ QueuePairArguments to_queue_pairs(const std::vector<Dict>& dicts, const Names& n
     return result;
 }
 
+Error too_many_queue_pairs(std::size_t count)
+{
+    return {ErrorCode::LimitReached, 0,
+            fmt::format("{} queue pairs in one call, the most is {}: attach them in several", count,
+                        kMostQueuePairsInACall)};
+}
+
 Result<RegisterArguments> to_register_arguments(const Dict& dict, const Names& names)
 {
     RegisterArguments result;
@@ -524,6 +550,9 @@ Result<RegisterArguments> to_register_arguments(const Dict& dict, const Names& n
         result.request.device = fmt::format("{}/{}", device->device, device->port);
     }
     if (collected->queue_pairs != nullptr) {
+        if (collected->queue_pairs->size() > kMostQueuePairsInACall) {
+            return fail(too_many_queue_pairs(collected->queue_pairs->size()));
+        }
         auto queue_pairs = to_queue_pairs(*collected->queue_pairs, names);
         result.request.queue_pairs = std::move(queue_pairs.requests);
         result.refused = std::move(queue_pairs.refused);
@@ -531,7 +560,7 @@ Result<RegisterArguments> to_register_arguments(const Dict& dict, const Names& n
     return result;
 }
 
-Result<std::vector<Request>> to_path_requests(const Dict& dict, const Names& names)
+Result<PathRequests> to_path_requests(const Dict& dict, const Names& names)
 {
     // As many as an answer may reasonably hold; a MultiPath query has at most 255 GIDs of each kind.
     constexpr std::size_t kMostPairs = 65'025;
@@ -545,20 +574,20 @@ Result<std::vector<Request>> to_path_requests(const Dict& dict, const Names& nam
         return fail(ErrorCode::LimitReached, fmt::format("{} sources and {} destinations are more than {} pairs",
                                                          sources.size(), destinations.size(), kMostPairs));
     }
-    std::vector<Request> requests;
-    for (std::size_t s = 0; s < std::max<std::size_t>(sources.size(), 1); ++s) {
-        for (std::size_t d = 0; d < std::max<std::size_t>(destinations.size(), 1); ++d) {
-            Request request = collected->request;
-            if (!sources.empty()) {
-                request.source = sources[s];
-            }
-            if (!destinations.empty()) {
-                request.destination = destinations[d];
-            }
-            requests.push_back(std::move(request));
-        }
+    return PathRequests(std::move(collected->request), sources, destinations);
+}
+
+Request PathRequests::operator[](std::size_t pair) const
+{
+    const std::size_t row = std::max<std::size_t>(destinations_.size(), 1);
+    Request request = common_;
+    if (!sources_.empty()) {
+        request.source = sources_[pair / row];
     }
-    return requests;
+    if (!destinations_.empty()) {
+        request.destination = destinations_[pair % row];
+    }
+    return request;
 }
 
 Result<ExplainRequest> to_explain_request(const Dict& dict, const Names& names)

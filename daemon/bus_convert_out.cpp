@@ -209,6 +209,11 @@ void write(Writer& writer, const RegisterReply& reply)
     }
 }
 
+void write(Writer& writer, const QueuePairResult& result)
+{
+    write_one(writer, result);
+}
+
 void write(Writer& writer, const std::vector<QueuePairResult>& results)
 {
     writer.open('a', "a{sv}");

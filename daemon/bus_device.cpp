@@ -7,7 +7,7 @@ namespace {
 using bus::Writer;
 
 // What a getter writes when the device has just gone: empty values.
-const DeviceStatus& device_at(BusEndpoint& endpoint, sd_bus* bus, const char* path)
+const DeviceStatus& device_at(BusEndpoint& endpoint, const char* path)
 {
     static const DeviceStatus kGone = [] {
         DeviceStatus status;
@@ -15,15 +15,15 @@ const DeviceStatus& device_at(BusEndpoint& endpoint, sd_bus* bus, const char* pa
         return status;
     }();
     const auto key = device_of_path(path);
-    const auto* status = key ? endpoint.context.device(bus, *key) : nullptr;
+    const auto* status = key ? endpoint.context.device(*key) : nullptr;
     return status == nullptr ? kGone : *status;
 }
 
 // One getter per property: `read(const DeviceStatus&)` gives what is written.
 template <auto read>
-void get(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    writer.put(read(device_at(endpoint, bus, path)));
+    writer.put(read(device_at(endpoint, path)));
 }
 
 std::vector<std::string> findings(const DeviceStatus& status)
@@ -73,25 +73,25 @@ void on_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
     });
 }
 
-void get_capabilities(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_capabilities(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    write(writer, device_at(endpoint, bus, path).capabilities);
+    write(writer, device_at(endpoint, path).capabilities);
 }
 
-void get_self_test(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_self_test(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    write(writer, device_at(endpoint, bus, path).attach.steps);
+    write(writer, device_at(endpoint, path).attach.steps);
 }
 
-void get_attributes(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_attributes(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    const auto& attributes = device_at(endpoint, bus, path).attributes;
+    const auto& attributes = device_at(endpoint, path).attributes;
     write(writer, attributes ? *attributes : std::vector<DeviceAttribute>());
 }
 
-void get_tree(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_tree(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    write_tree(writer, device_at(endpoint, bus, path));
+    write_tree(writer, device_at(endpoint, path));
 }
 
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/bus_objects.h"
+#include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos {
@@ -23,6 +24,10 @@ public:
     [[nodiscard]] const Peer* known(sd_bus_message* /*message*/) override { return &peer_; }
     void find_out(sd_bus_message* /*message*/, Known done) override { done(&peer_); }
     [[nodiscard]] bool is_system_bus() const override { return false; }
+    [[nodiscard]] Result<void> admit(sd_bus_message* /*message*/) override
+    {
+        return context.service.admit(peer_.identity->uid);
+    }
 
     [[nodiscard]] PeerId id() const { return peer_.id; }
     // A connection outlives its process when a child has inherited it.
@@ -67,7 +72,14 @@ bus::ServerLimits BusDoors::server_limits() const
 
 Result<void> BusDoors::open(std::function<void()> ready)
 {
-    auto server = bus::Server::listen(context_.loop, options_.socket, server_limits(), *this);
+    bus::ServerOptions options;
+    options.path = options_.socket;
+    options.limits = server_limits();
+    options.descriptors.command = {"/proc/self/exe", bus::kDescriptorHelperCommand};
+    options.close = [closer = context_.service.closer()](std::uint32_t uid, UniqueFd fd) {
+        closer->close(uid, std::move(fd));
+    };
+    auto server = bus::Server::listen(context_.loop, std::move(options), *this);
     if (!server) {
         return fail(std::move(server).error());
     }
@@ -129,15 +141,15 @@ void BusDoors::closed(std::uint64_t id)
     }
     const PeerId peer = node.mapped()->id();
     by_peer_.erase(static_cast<std::uint64_t>(peer));
-    context_.forget_last();
+    context_.new_question();
     context_.service.peer_gone(peer);
 }
 
 std::vector<BusEndpoint*> BusDoors::listeners() const
 {
     std::vector<BusEndpoint*> result(context_.subscribers.begin(), context_.subscribers.end());
-    if (!name_owned_) {
-        std::erase(result, system_.get());
+    if (name_owned_) {
+        result.push_back(system_.get());
     }
     return result;
 }
@@ -152,11 +164,12 @@ BusEndpoint* BusDoors::direct_endpoint(PeerId peer) const
 
 Result<void> BusDoors::connect_system_bus()
 {
-    sd_bus* raw = nullptr;
-    if (const int result = sd_bus_open_system(&raw); result < 0) {
-        return fail(error_from_errno(ErrorCode::Io, -result, "no connection"));
+    auto bus = bus::BusConnection::open_system_bus();
+    if (!bus) {
+        return fail(std::move(bus).error());
     }
-    auto connection = bus::Connection::create(context_.loop, bus::BusPtr(raw), [this] {
+    sd_bus* raw = bus->get();
+    auto connection = bus::BusConnection::create(context_.loop, std::move(*bus), [this] {
         without_system_bus("the connection ended");
     });
     if (!connection) {

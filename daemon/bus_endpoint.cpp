@@ -1,63 +1,103 @@
 #include "daemon/bus_endpoint.h"
 
+#include <fmt/format.h>
+
+#include "daemon/bus_listing.h"
+
 namespace rdmaqos {
+namespace {
 
-std::optional<BusContext::Question> BusContext::current(sd_bus* bus)
-{
-    sd_bus_message* message = sd_bus_get_current_message(bus);
-    Question question{bus, 0};
-    if (message == nullptr || sd_bus_message_get_cookie(message, &question.cookie) < 0) {
-        return std::nullopt;
-    }
-    return question;
-}
+constexpr std::size_t kSubscribersPerUser = 32;
+constexpr std::size_t kSubscribers = 256;    // root's not counted: every signal is written for each
+constexpr auto kLevelUsesLast = std::chrono::seconds(1);    // counting them goes through all queue pairs
 
-const SessionInfo* BusContext::session(sd_bus* bus, SessionId id)
+}    // namespace
+
+const SessionInfo* BusContext::session(SessionId id)
 {
-    const auto question = current(bus);
-    if (!question || question != session_for_ || !session_ || session_->id != id) {
-        session_ = service.session(id);
-        session_for_ = question;
+    if (!session_ || session_->id != id) {
+        session_ = service.session_alone(id);
     }
     return session_ ? &*session_ : nullptr;
 }
 
-const DeviceStatus* BusContext::device(sd_bus* bus, const std::string& key)
+const DeviceStatus* BusContext::device(const std::string& key)
 {
-    const auto question = current(bus);
-    if (!question || question != device_for_ || device_key_ != key) {
+    if (!device_ || device_key_ != key) {
         device_ = service.device(key);
-        device_for_ = question;
         device_key_ = key;
     }
     return device_ ? &*device_ : nullptr;
 }
 
-void BusContext::forget_last()
+const std::map<std::string, LevelUse>& BusContext::level_uses()
 {
-    session_for_.reset();
+    const auto now = SteadyClock().now();
+    if (now >= level_uses_until_) {
+        level_uses_ = service.level_uses();
+        level_uses_until_ = now + kLevelUsesLast;
+    }
+    return level_uses_;
+}
+
+void BusContext::new_question()
+{
     session_.reset();
-    device_for_.reset();
     device_.reset();
 }
 
-Names BusContext::names(const std::shared_ptr<const Policy>& policy) const
+Result<void> BusEndpoint::subscribe(std::uint32_t uid)
+{
+    if (subscribed_) {
+        return {};
+    }
+    const auto own = context.subscribers_of.find(uid);
+    const std::size_t count = own == context.subscribers_of.end() ? 0 : own->second;
+    if (uid != 0 && count >= kSubscribersPerUser) {
+        return fail(ErrorCode::LimitReached, fmt::format("user {} has {} connections that listen to signals, the most "
+                                                         "there may be", uid, count));
+    }
+    if (uid != 0 && context.subscribers.size() >= kSubscribers) {
+        return fail(ErrorCode::LimitReached, fmt::format("{} connections listen to signals, the most there may be",
+                                                         context.subscribers.size()));
+    }
+    ++context.subscribers_of[uid];
+    subscribed_ = uid;
+    context.subscribers.insert(this);
+    return {};
+}
+
+void BusEndpoint::unsubscribe()
+{
+    if (!subscribed_) {
+        return;
+    }
+    context.subscribers.erase(this);
+    const auto count = context.subscribers_of.find(*subscribed_);
+    if (--count->second == 0) {
+        context.subscribers_of.erase(count);
+    }
+    subscribed_.reset();
+}
+
+void BusEndpoint::charge(sd_bus_message* message, std::size_t calls)
+{
+    if (const Peer* peer = known(message); peer != nullptr) {
+        context.service.charge(peer->identity->uid, calls);
+    }
+}
+
+Names BusContext::names(const std::shared_ptr<const Policy>& policy, std::uint32_t uid) const
 {
     return {policy.get(), [this](const std::string& name) { return service.device_names(name); },
-            service.close_file()};
+            [closer = service.closer(), uid](UniqueFd fd) { closer->close(uid, std::move(fd)); }};
 }
 
 namespace {
 
 void run(BusEndpoint& endpoint, const Call& call, const Peer& peer, Handler handler)
 {
-    auto& context = endpoint.context;
-    ++context.counters.calls;
-    if (const auto admitted = context.service.admit(peer.identity->uid); !admitted) {
-        ++context.counters.refused;
-        call.refuse(admitted.error());
-        return;
-    }
+    ++endpoint.context.counters.calls;
     handler(endpoint, call, peer);
 }
 
@@ -70,6 +110,44 @@ void count_refusal(BusEndpoint& endpoint, ErrorCode code) noexcept
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {}, problem.what());
     }
+}
+
+namespace {
+
+int on_any_message(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcept
+{
+    auto& endpoint = *static_cast<BusEndpoint*>(userdata);
+    try {
+        endpoint.context.new_question();
+        if (sd_bus_message_is_method_call(message, nullptr, nullptr) <= 0) {
+            return 0;
+        }
+        const Call call(message, endpoint.connection, endpoint.context.counters);
+        if (const auto admitted = endpoint.admit(message); !admitted) {
+            ++endpoint.context.counters.refused;
+            call.refuse(admitted.error());
+            return 1;
+        }
+        if (asks_for_all_objects(message)) {
+            list_all_objects(endpoint, call);
+            return 1;
+        }
+        return 0;
+    } catch (const std::exception& problem) {
+        write_log(LogLevel::Error, {}, problem.what());
+        return sd_bus_error_set(error, "org.rdmaqos1.Error.Internal", "the call failed; see the journal of rdma-qosd");
+    }
+}
+
+}    // namespace
+
+Result<void> install_admission(BusEndpoint& endpoint)
+{
+    const int result = sd_bus_add_filter(endpoint.connection->bus(), nullptr, &on_any_message, &endpoint);
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "calls cannot be looked at"));
+    }
+    return {};
 }
 
 void serve(BusEndpoint& endpoint, sd_bus_message* message, Handler handler)

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,7 +13,6 @@
 #include "daemon/authorize.h"
 #include "daemon/bus_call.h"
 #include "daemon/bus_convert.h"
-#include "daemon/policy_file.h"
 #include "daemon/service.h"
 #include "lib/base/log.h"
 #include "lib/bus/event.h"
@@ -31,48 +31,44 @@ class BusEndpoint;
 class BusContext {
 public:
     BusContext(Service& served, bus::EventLoop& main_loop)
-        : service(served), loop(main_loop), policy_files(main_loop), counters(served.door_counters())
+        : service(served), loop(main_loop), counters(served.door_counters())
     {
     }
     BusContext(const BusContext&) = delete;
     BusContext& operator=(const BusContext&) = delete;
 
-    // The object a getter asks about. The getters of one message ask for the same object one after another; the last
-    // answer is kept for them.
-    [[nodiscard]] const SessionInfo* session(sd_bus* bus, SessionId id);
-    [[nodiscard]] const DeviceStatus* device(sd_bus* bus, const std::string& key);
-    void forget_last();
+    // The object a getter asks about. The getters of one question (a message, or a signal that is written) ask for the
+    // same object one after another; the last answer is kept for them.
+    // Without its queue pairs, of which there may be thousands.
+    [[nodiscard]] const SessionInfo* session(SessionId id);
+    [[nodiscard]] const DeviceStatus* device(const std::string& key);
+    [[nodiscard]] const std::map<std::string, LevelUse>& level_uses();
+    // Somebody asks, or is told: what was kept for the last is forgotten.
+    void new_question();
 
-    [[nodiscard]] Names names(const std::shared_ptr<const Policy>& policy) const;
+    // `uid`: of the caller, whose files are closed on its own account.
+    [[nodiscard]] Names names(const std::shared_ptr<const Policy>& policy, std::uint32_t uid) const;
     [[nodiscard]] PeerId next_peer() { return PeerId{++last_peer_}; }
 
     Service& service;
     bus::EventLoop& loop;
-    PolicyFiles policy_files;
     DoorCounters& counters;
     // Properties of the manager may differ although nothing was observed: a reload was refused.
     std::function<void()> manager_changed;
     // What there is, so that asking for a path costs no copy.
     std::unordered_set<std::uint64_t> session_ids;
     std::unordered_set<std::string> device_keys;
-    // Who wants signals.
+    // Who wants signals, and how many of a user.
     std::set<BusEndpoint*> subscribers;
+    std::map<std::uint32_t, std::size_t> subscribers_of;
 
 private:
-    struct Question {
-        sd_bus* bus = nullptr;
-        std::uint64_t cookie = 0;
-
-        friend bool operator==(const Question&, const Question&) = default;
-    };
-    static std::optional<Question> current(sd_bus* bus);
-
     std::uint64_t last_peer_ = 0;
-    std::optional<Question> session_for_;
     std::optional<SessionInfo> session_;
-    std::optional<Question> device_for_;
     std::string device_key_;
     std::optional<DeviceStatus> device_;
+    std::map<std::string, LevelUse> level_uses_;
+    TimePoint level_uses_until_{};
 };
 
 class BusEndpoint {
@@ -83,7 +79,7 @@ public:
         : context(shared), connection(std::move(connected))
     {
     }
-    virtual ~BusEndpoint() { subscribe(false); }
+    virtual ~BusEndpoint() { unsubscribe(); }
     BusEndpoint(const BusEndpoint&) = delete;
     BusEndpoint& operator=(const BusEndpoint&) = delete;
 
@@ -93,19 +89,24 @@ public:
     virtual void find_out(sd_bus_message* message, Known done) = 0;
     [[nodiscard]] virtual bool is_system_bus() const = 0;
 
-    // To signals, or no longer.
-    void subscribe(bool wanted)
-    {
-        if (wanted) {
-            context.subscribers.insert(this);
-        } else {
-            context.subscribers.erase(this);
-        }
-    }
+    // To signals, or no longer. LimitReached: this user has many connections that listen.
+    [[nodiscard]] Result<void> subscribe(std::uint32_t uid);
+    void unsubscribe();
+
+    // Whether the sender of a call may have it served now; counts it against what the user may ask.
+    [[nodiscard]] virtual Result<void> admit(sd_bus_message* message) = 0;
+    // The call was worth so many more.
+    void charge(sd_bus_message* message, std::size_t calls);
 
     BusContext& context;
     std::shared_ptr<bus::Connection> connection;
+
+private:
+    std::optional<std::uint32_t> subscribed_;    // on whose account
 };
+
+// Looks at every call before sd-bus does anything for it: properties, introspection and Ping cost what they cost too.
+[[nodiscard]] Result<void> install_admission(BusEndpoint& endpoint);
 
 using Handler = void (*)(BusEndpoint& endpoint, const Call& call, const Peer& peer);
 

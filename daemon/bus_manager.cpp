@@ -1,10 +1,14 @@
 // org.rdmaqos1.Manager
 #include <cstddef>
-#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "daemon/bus_objects.h"
 #include "daemon/metrics_text.h"
+#include "daemon/slices.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
 #include "policy/multi_path.h"
@@ -14,18 +18,21 @@ namespace {
 
 using bus::Writer;
 
+// Answered in about the time of a short call.
+constexpr std::size_t kPathsForOneCall = 8;
+
 // ---- calls of clients ----
 
 void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    const auto dict = bus::read_dict(call.message(), call.limits());
     if (!dict) {
         call.refuse(dict.error());
         return;
     }
     const auto policy = context.service.policy();
-    auto arguments = to_register_arguments(*dict, context.names(policy));
+    auto arguments = to_register_arguments(*dict, context.names(policy, peer.identity->uid));
     if (!arguments) {
         call.refuse(arguments.error());
         return;
@@ -48,54 +55,95 @@ void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         });
 }
 
+// The answers to a query of many pairs, which takes a while.
+class PathAnswers {
+public:
+    PathAnswers(const Call& call, PathRequests requests, std::shared_ptr<const Identity> identity)
+        : call_(call), requests_(std::move(requests)), identity_(std::move(identity)), reply_(call.begin_reply()),
+          writer_(reply_.get())
+    {
+        if (reply_) {
+            writer_.open('a', "a{sv}");
+        }
+    }
+
+    // One pair, or the end; false when it is done.
+    bool step(const Service& service)
+    {
+        if (!reply_ || !call_.is_wanted()) {
+            return false;
+        }
+        if (next_ == requests_.size()) {
+            finish();
+            return false;
+        }
+        const Request request = requests_[next_++];
+        const auto answer = service.query_path(request, *identity_);
+        if (answer) {
+            found_ = true;
+            missing_.clear();
+        } else if (!found_) {
+            missing_.emplace_back(request, answer.error());
+        }
+        bus::DictWriter out(writer_);
+        write(out, request, answer);
+        return true;
+    }
+
+private:
+    void finish()
+    {
+        if (found_) {
+            writer_.close();
+            call_.finish_reply(reply_, writer_.result());
+            return;
+        }
+        std::vector<MissingPair> pairs;
+        for (const auto& [request, error] : missing_) {
+            pairs.push_back({&request, &error});
+        }
+        call_.refuse(no_path_at_all(pairs));
+    }
+
+    Call call_;
+    PathRequests requests_;
+    std::shared_ptr<const Identity> identity_;
+    bus::MessageRef reply_;
+    Writer writer_;
+    std::size_t next_ = 0;
+    bool found_ = false;
+    std::vector<std::pair<Request, Error>> missing_;    // while none is found
+};
+
 void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    const auto dict = bus::read_dict(call.message(), call.limits());
     if (!dict) {
         call.refuse(dict.error());
         return;
     }
     const auto policy = context.service.policy();
-    const auto requests = to_path_requests(*dict, context.names(policy));
+    auto requests = to_path_requests(*dict, context.names(policy, peer.identity->uid));
     if (!requests) {
         call.refuse(requests.error());
         return;
     }
-    std::vector<Result<PathResult>> answers;
-    for (const auto& request : *requests) {
-        answers.push_back(context.service.query_path(request, *peer.identity));
-    }
-    std::vector<MissingPair> missing;
-    for (std::size_t pair = 0; pair < answers.size(); ++pair) {
-        if (!answers[pair]) {
-            missing.push_back({&(*requests)[pair], &answers[pair].error()});
-        }
-    }
-    if (missing.size() == answers.size()) {
-        call.refuse(no_path_at_all(missing));
-        return;
-    }
-    call.reply([&](Writer& writer) {
-        writer.open('a', "a{sv}");
-        for (std::size_t pair = 0; pair < answers.size(); ++pair) {
-            bus::DictWriter out(writer);
-            write(out, (*requests)[pair], answers[pair]);
-        }
-        writer.close();
-    });
+    endpoint.charge(call.message(), requests->size() / kPathsForOneCall);
+    auto answers = std::make_shared<PathAnswers>(call, std::move(*requests), peer.identity);
+    in_slices(context.loop, [&service = context.service, answers] { return answers->step(service); });
 }
 
 void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    const auto dict = bus::read_dict(call.message(), call.limits());
     if (!dict) {
         call.refuse(dict.error());
         return;
     }
     const auto policy = context.service.policy();
-    const auto asked = to_explain_request(*dict, context.names(policy));
+    const auto asked = to_explain_request(*dict, context.names(policy, peer.identity->uid));
     if (!asked) {
         call.refuse(asked.error());
         return;
@@ -114,47 +162,45 @@ void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
     endpoint.context.service.metrics([call](const Metrics& metrics) { call.reply_text(to_prometheus(metrics)); });
 }
 
-void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
-    endpoint.subscribe(true);
-    call.reply();
+    // The system bus distributes signals itself: there is nothing to subscribe to.
+    const Result<void> subscribed = endpoint.is_system_bus() ? Result<void>() : endpoint.subscribe(peer.identity->uid);
+    if (subscribed) {
+        call.reply();
+    } else {
+        call.refuse(subscribed.error());
+    }
 }
 
 void on_unsubscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    endpoint.subscribe(endpoint.is_system_bus());
+    if (!endpoint.is_system_bus()) {
+        endpoint.unsubscribe();
+    }
     call.reply();
 }
 
 // ---- policy ----
 
-Result<std::shared_ptr<UniqueFd>> take_descriptor(const bus::Value& value)
+// The text behind a descriptor, which the helper of the caller's user has read.
+Result<std::shared_ptr<const SourceFile>> policy_of(const bus::Value& value)
 {
     const auto* descriptor = value.as<bus::FileDescriptor>();
     if (descriptor == nullptr) {
         return fail(ErrorCode::InvalidArgument, "a policy is passed as a file descriptor (h)");
     }
-    return descriptor->fd;
-}
-
-// Reads the descriptor away from the loop, then goes on with the text; the caller gets the error of either.
-void with_policy(BusEndpoint& endpoint, const Call& call, const Peer& peer, const bus::Value& value,
-                 std::function<void(std::shared_ptr<const SourceFile>)> then)
-{
-    const auto fd = take_descriptor(value);
-    if (!fd) {
-        call.refuse(fd.error());
-        return;
+    if (!descriptor->fd) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("the policy: {}", descriptor->refusal));
     }
-    endpoint.context.policy_files.read(
-        peer.identity->uid, *fd,
-        [call, then = std::move(then)](const Result<std::shared_ptr<const SourceFile>>& source) {
-            if (source) {
-                then(*source);
-            } else {
-                call.refuse(source.error());
-            }
-        });
+    if (descriptor->name.empty()) {
+        return fail(ErrorCode::InvalidArgument, "the policy is not a regular file");
+    }
+    auto text = read_regular_file(descriptor->fd->get(), kMaxConfigFileSize);
+    if (!text) {
+        return fail(std::move(text).error());
+    }
+    return std::make_shared<const SourceFile>(SourceFile{descriptor->name, std::move(*text)});
 }
 
 void answer(const Call& call, const ReloadOutcome& outcome)
@@ -167,22 +213,25 @@ void answer(const Call& call, const ReloadOutcome& outcome)
     }
 }
 
-void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+void on_check(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    const auto value = bus::read_value(call.message(), kRequestLimits);
+    const auto value = bus::read_value(call.message(), call.limits());
     if (!value) {
         call.refuse(value.error());
         return;
     }
     auto& service = endpoint.context.service;
-    with_policy(endpoint, call, peer, *value, [&service, call](std::shared_ptr<const SourceFile> source) {
-        service.check(std::move(source), [call](const ReloadOutcome& outcome) { answer(call, outcome); });
-    });
+    auto source = policy_of(*value);
+    if (!source) {
+        call.refuse(source.error());
+        return;
+    }
+    service.check(std::move(*source), [call](const ReloadOutcome& outcome) { answer(call, outcome); });
 }
 
-void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    const auto dict = bus::read_dict(call.message(), call.limits());
     if (!dict) {
         call.refuse(dict.error());
         return;
@@ -206,8 +255,12 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         service.plan(std::nullopt, done);
         return;
     }
-    with_policy(endpoint, call, peer, *value,
-                [&service, done](std::shared_ptr<const SourceFile> source) { service.plan(std::move(source), done); });
+    auto source = policy_of(*value);
+    if (!source) {
+        call.refuse(source.error());
+        return;
+    }
+    service.plan(std::move(*source), done);
 }
 
 // ---- management ----
@@ -329,20 +382,13 @@ void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, 
 void get_levels(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
     auto& service = endpoint.context.service;
-    std::map<std::string, LevelUse> uses;
-    for (const auto id : service.sessions()) {
-        if (const auto session = service.session(id)) {
-            ++uses[session->grant.level].sessions;
-            for (const auto& queue_pair : session->queue_pairs) {
-                ++uses[queue_pair.level].queue_pairs;
-            }
-        }
-    }
+    const auto& uses = endpoint.context.level_uses();
     writer.open('a', "a{sv}");
     if (const auto policy = service.policy()) {
         for (const auto& level : policy->levels) {
             bus::DictWriter dict(writer);
-            write(dict, *policy, level, uses[level.name]);
+            const auto use = uses.find(level.name);
+            write(dict, *policy, level, use == uses.end() ? LevelUse{} : use->second);
         }
     }
     writer.close();

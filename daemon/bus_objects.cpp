@@ -137,6 +137,9 @@ Result<void> install_objects(BusEndpoint& endpoint)
 {
     // Without slots: the objects live and die with the connection.
     sd_bus* bus = endpoint.connection->bus();
+    if (auto admission = install_admission(endpoint); !admission) {
+        return admission;
+    }
     int result = sd_bus_add_object_vtable(bus, nullptr, names::kRoot, names::kManager, manager_vtable(), &endpoint);
     if (result >= 0) {
         result = sd_bus_add_fallback_vtable(bus, nullptr, names::kDevices, names::kDevice, device_vtable(),

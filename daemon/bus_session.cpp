@@ -1,5 +1,9 @@
 // org.rdmaqos1.Session
+#include <memory>
+#include <vector>
+
 #include "daemon/bus_objects.h"
+#include "daemon/slices.h"
 
 namespace rdmaqos {
 namespace {
@@ -11,11 +15,8 @@ SessionId session_of(const Call& call)
     return session_of_path(sd_bus_message_get_path(call.message())).value_or(SessionId{});
 }
 
-// (s device, u number) of Detach and SetRate
-struct QueuePairName {
-    std::string device;
-    std::uint32_t number = 0;
-};
+// Written in about the time of a short call.
+constexpr std::size_t kQueuePairsForOneCall = 16;
 
 Result<QueuePairName> read_name(const Call& call)
 {
@@ -40,13 +41,18 @@ void answer(const Call& call, const Result<void>& result)
 void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    const auto dicts = bus::read_dicts(call.message(), kRequestLimits);
+    const auto dicts = bus::read_dicts(call.message(), call.limits());
     if (!dicts) {
         call.refuse(dicts.error());
         return;
     }
     const auto policy = context.service.policy();
-    auto arguments = to_queue_pairs(*dicts, context.names(policy));
+    if (dicts->size() > kMostQueuePairsInACall) {
+        call.refuse(too_many_queue_pairs(dicts->size()));
+        return;
+    }
+    endpoint.charge(call.message(), dicts->size());
+    auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->uid));
     context.service.attach(
         peer.id, session_of(call), std::move(arguments.requests),
         [call, refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
@@ -78,7 +84,7 @@ void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(name.error());
         return;
     }
-    const auto dict = bus::read_dict(call.message(), kRequestLimits);
+    const auto dict = bus::read_dict(call.message(), call.limits());
     const auto rate = dict ? to_rate_limit(*dict) : Result<std::optional<RateLimit>>(fail(dict.error()));
     if (!rate) {
         call.refuse(rate.error());
@@ -94,44 +100,72 @@ void on_release(BusEndpoint& endpoint, const Call& call, const Peer& peer)
                                      [call](const Result<void>& result) { answer(call, result); });
 }
 
+void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    struct Listing {
+        Call call;
+        bus::MessageRef reply;
+        Writer writer;
+        std::vector<QueuePairName> names;
+        std::size_t next = 0;
+    };
+    auto& service = endpoint.context.service;
+    const SessionId id = session_of(call);
+    auto reply = call.begin_reply();
+    if (!reply) {
+        return;
+    }
+    auto listing = std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), service.queue_pairs_of(id)});
+    service.charge(peer.identity->uid, listing->names.size() / kQueuePairsForOneCall);
+    listing->writer.open('a', "a{sv}");
+    in_slices(endpoint.context.loop, [&service, listing] {
+        if (!listing->call.is_wanted()) {
+            return false;
+        }
+        if (listing->next == listing->names.size()) {
+            listing->writer.close();
+            listing->call.finish_reply(listing->reply, listing->writer.result());
+            return false;
+        }
+        const auto& name = listing->names[listing->next++];
+        if (const auto result = service.queue_pair(name.device, name.number)) {
+            write(listing->writer, *result);
+        }
+        return true;
+    });
+}
+
 // What a getter writes when the session has just ended: an empty value of the property's type.
-const SessionInfo& session_at(BusEndpoint& endpoint, sd_bus* bus, const char* path)
+const SessionInfo& session_at(BusEndpoint& endpoint, const char* path)
 {
     static const SessionInfo kEnded;
     const auto id = session_of_path(path);
-    const auto* info = id ? endpoint.context.session(bus, *id) : nullptr;
+    const auto* info = id ? endpoint.context.session(*id) : nullptr;
     return info == nullptr ? kEnded : *info;
 }
 
-void get_owner(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_owner(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    write(writer, session_at(endpoint, bus, path).owner);
+    write(writer, session_at(endpoint, path).owner);
 }
 
-void get_state(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_state(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    writer.put(to_string(session_at(endpoint, bus, path).state));
+    writer.put(to_string(session_at(endpoint, path).state));
 }
 
-void get_level(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_level(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    writer.put(session_at(endpoint, bus, path).grant.level);
+    writer.put(session_at(endpoint, path).grant.level);
 }
 
-void get_grant(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
+void get_grant(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    write(writer, session_at(endpoint, bus, path).grant);
-}
-
-void get_queue_pairs(BusEndpoint& endpoint, sd_bus* bus, const char* path, Writer& writer)
-{
-    write(writer, session_at(endpoint, bus, path).queue_pairs);
+    write(writer, session_at(endpoint, path).grant);
 }
 
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
 constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
-// There may be thousands of queue pairs: a listener fetches them when it wants them.
-constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
 
 const sd_bus_vtable kVtable[] = {
     SD_BUS_VTABLE_START(0),
@@ -143,11 +177,13 @@ const sd_bus_vtable kVtable[] = {
                             method<on_set_rate>, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    // No property: there may be thousands, and whoever lists sessions does not want them all.
+    SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", queue_pairs),
+                            method<on_list_queue_pairs>, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_PROPERTY("Owner", "a{sv}", property<get_owner>, 0, kConst),
     SD_BUS_PROPERTY("State", "s", property<get_state>, 0, kChanges),
     SD_BUS_PROPERTY("Level", "s", property<get_level>, 0, kChanges),
     SD_BUS_PROPERTY("Grant", "a{sv}", property<get_grant>, 0, kChanges),
-    SD_BUS_PROPERTY("QueuePairs", "aa{sv}", property<get_queue_pairs>, 0, kInvalidates),
     SD_BUS_SIGNAL_WITH_ARGS("GrantChanged", SD_BUS_ARGS("a{sv}", grant), 0),
     SD_BUS_VTABLE_END,
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/bus_objects.h"
+#include "daemon/slices.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos {
@@ -11,8 +12,6 @@ namespace {
 namespace names = bus::names;
 
 constexpr auto kWindow = std::chrono::milliseconds(20);
-// Objects told about in one go; calls are served in between.
-constexpr std::size_t kAtOnce = 128;
 
 template <typename Write>
 void emit(BusEndpoint& endpoint, const char* path, const char* interface, const char* member, const Write& write)
@@ -77,7 +76,7 @@ void Signals::session_added(SessionId id)
 void Signals::session_removed(SessionId id)
 {
     context_.session_ids.erase(static_cast<std::uint64_t>(id));
-    context_.forget_last();
+    context_.new_question();
     grants_.erase(id);
     const std::string path = session_path(id);
     if (const auto found = changes_.find(path); found != changes_.end() && found->second.added) {
@@ -89,7 +88,7 @@ void Signals::session_removed(SessionId id)
 
 void Signals::session_changed(SessionId id, bool grant_changed)
 {
-    context_.forget_last();
+    context_.new_question();
     if (auto* change = change_of(session_path(id), names::kSession)) {
         change->changed = true;
     }
@@ -110,7 +109,7 @@ void Signals::device_added(const std::string& key)
 void Signals::device_removed(const std::string& key)
 {
     context_.device_keys.erase(key);
-    context_.forget_last();
+    context_.new_question();
     devices_to_tell_.insert(key);
     if (auto* change = change_of(device_path(key), names::kDevice)) {
         *change = {names::kDevice, true, false, false};
@@ -119,7 +118,7 @@ void Signals::device_removed(const std::string& key)
 
 void Signals::device_changed(const std::string& key)
 {
-    context_.forget_last();
+    context_.new_question();
     if (auto* change = change_of(device_path(key), names::kDevice)) {
         change->changed = true;
         devices_to_tell_.insert(key);
@@ -159,11 +158,15 @@ void Signals::flush()
     }
 }
 
+// For a moment; calls are served in between.
 void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
 {
-    const auto end = std::next(changes_.begin(), static_cast<std::ptrdiff_t>(std::min(kAtOnce, changes_.size())));
-    for (auto change = changes_.begin(); change != end; ++change) {
-        const auto& [path, what] = *change;
+    const auto end = std::chrono::steady_clock::now() + kSlice;
+    while (!changes_.empty() && std::chrono::steady_clock::now() < end) {
+        const auto node = changes_.extract(changes_.begin());
+        const auto& path = node.key();
+        const auto& what = node.mapped();
+        context_.new_question();
         for (auto* endpoint : to) {
             sd_bus* bus = endpoint->connection->bus();
             if (what.removed) {
@@ -177,7 +180,6 @@ void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
             }
         }
     }
-    changes_.erase(changes_.begin(), end);
 }
 
 void Signals::emit_device_states(const std::vector<BusEndpoint*>& to)
@@ -207,6 +209,7 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
     const bool new_policy = std::exchange(policy_changed_, false);
     const bool properties = std::exchange(manager_changed_, false);
     const auto policy = context_.service.policy();
+    context_.new_question();
     for (auto* endpoint : to) {
         if (properties) {
             sd_bus_emit_properties_changed_strv(endpoint->connection->bus(), names::kRoot, names::kManager, nullptr);
@@ -229,8 +232,11 @@ void Signals::emit_grants()
 {
     grants_timer_.reset();
     const auto listening = listeners_.listeners();
-    for (const auto id : std::exchange(grants_, {})) {
-        const auto session = context_.service.session(id);
+    const auto end = std::chrono::steady_clock::now() + kSlice;
+    while (!grants_.empty() && std::chrono::steady_clock::now() < end) {
+        const SessionId id = *grants_.begin();
+        grants_.erase(grants_.begin());
+        const auto session = context_.service.session_alone(id);
         if (!session) {
             continue;
         }
@@ -243,6 +249,9 @@ void Signals::emit_grants()
             emit(*endpoint, session_path(id).c_str(), names::kSession, "GrantChanged",
                  [&](bus::Writer& writer) { write(writer, session->grant); });
         }
+    }
+    if (!grants_.empty()) {
+        grants_timer_ = context_.loop.after(Duration::zero(), [this] { emit_grants(); });
     }
 }
 

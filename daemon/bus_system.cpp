@@ -22,7 +22,8 @@ Result<std::shared_ptr<const Identity>> identify(const bus::PeerProcess& process
         return fail(std::move(identity).error());
     }
     // The pidfd was there before /proc was read: if the process still runs, what was read is its own.
-    if (!bus::is_running(process.pidfd)) {
+    if (!bus::is_running(process.pidfd) ||
+        (process.started_by && identity->start_time > *process.started_by)) {
         return fail(ErrorCode::Io, fmt::format("process {} of a client has ended", process.pid));
     }
     return std::make_shared<const Identity>(std::move(*identity));
@@ -62,6 +63,25 @@ const Peer* SystemEndpoint::known(sd_bus_message* message)
     }
     const auto sender = known_.find(name);
     return sender == known_.end() || !sender->second.peer ? nullptr : &*sender->second.peer;
+}
+
+// Properties and the like are served to everybody, so nobody need be known for them; but who calls pays.
+Result<void> SystemEndpoint::admit(sd_bus_message* message)
+{
+    if (const Peer* peer = known(message); peer != nullptr) {
+        return context.service.admit(peer->identity->uid);
+    }
+    const char* name = sd_bus_message_get_sender(message);
+    if (name == nullptr) {
+        return {};    // the bus itself
+    }
+    const auto sender = known_.find(name);
+    if (sender == known_.end()) {
+        find_out(message, [](const Result<const Peer*>&) {});
+    } else if (++sender->second.unknown_calls > kMostWaiting) {
+        return fail(ErrorCode::LimitReached, "too many calls before the first was answered; wait for answers");
+    }
+    return {};
 }
 
 void SystemEndpoint::find_out(sd_bus_message* message, Known done)

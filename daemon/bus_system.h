@@ -25,11 +25,13 @@ public:
     [[nodiscard]] const Peer* known(sd_bus_message* message) override;
     void find_out(sd_bus_message* message, Known done) override;
     [[nodiscard]] bool is_system_bus() const override { return true; }
+    [[nodiscard]] Result<void> admit(sd_bus_message* message) override;
 
 private:
     struct Sender {
         std::optional<Peer> peer;       // empty: being asked for
         std::deque<Known> waiting;      // calls in the order they came
+        std::size_t unknown_calls = 0;    // served before it was known who calls
         bus::PeerProcess process;
         std::unique_ptr<bus::EventSource> exit;
         std::unique_ptr<CountedConnection> counted;    // once it is known
@@ -38,7 +40,6 @@ private:
     SystemEndpoint(BusContext& shared, std::shared_ptr<bus::Connection> connected)
         : BusEndpoint(shared, std::move(connected))
     {
-        subscribe(true);
     }
     void found(const std::string& name, Result<bus::PeerProcess> process);
     void gone(const std::string& name);

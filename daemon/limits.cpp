@@ -43,6 +43,14 @@ Result<void> UidLimits::take_request(std::uint32_t uid)
     return {};
 }
 
+void UidLimits::charge(std::uint32_t uid, std::size_t requests)
+{
+    constexpr double kMostSeconds = 4;
+    const double most = kMostSeconds * limits_.requests_per_second_per_uid;
+    Use& use = uses_[uid];
+    use.tokens = std::max(use.tokens - static_cast<double>(requests), -most);
+}
+
 Result<void> UidLimits::add_session(std::uint32_t uid)
 {
     Use& use = uses_[uid];

@@ -15,6 +15,7 @@
 #include "daemon/metrics_file.h"
 #include "daemon/simulation.h"
 #include "daemon/version.h"
+#include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/nic_mlx5/self_test.h"
 
@@ -99,6 +100,9 @@ int main(int argc, char** argv)
     if (argc == 5 && std::string_view(argv[1]) == "self-test-client") {
         return rdmaqos::mlx5::self_test_client(argv[2], static_cast<std::uint32_t>(std::strtoul(argv[3], nullptr, 10)),
                                                std::atoi(argv[4]));
+    }
+    if (argc == 3 && std::string_view(argv[1]) == rdmaqos::bus::kDescriptorHelperCommand) {
+        return rdmaqos::bus::run_descriptor_helper(std::atoi(argv[2]));
     }
     int status = 0;
     const rdmaqos::SteadyClock clock;

@@ -100,9 +100,9 @@ Result<void> Service::State::ready() const
     return {};
 }
 
-ClientFile::Close Service::close_file() const
+const std::shared_ptr<FileCloser>& Service::closer() const
 {
-    return [closer = state_->closer](UniqueFd fd) { closer->close(std::move(fd)); };
+    return state_->closer;
 }
 
 void Service::State::device_removed_itself(const std::string& device)
@@ -303,6 +303,11 @@ std::optional<DeviceStatus> Service::device(const std::string& key) const
 Result<void> Service::admit(std::uint32_t uid)
 {
     return state_->limits.take_request(uid);
+}
+
+void Service::charge(std::uint32_t uid, std::size_t requests)
+{
+    state_->limits.charge(uid, requests);
 }
 
 void Service::shutdown(std::function<void()> done)

@@ -15,6 +15,7 @@
 #include "daemon/metrics.h"
 #include "daemon/types.h"
 #include "lib/base/executor.h"
+#include "lib/base/file_closer.h"
 #include "policy/reader.h"
 
 namespace rdmaqos {
@@ -108,8 +109,8 @@ public:
     // All there is to count, at this moment; ports that do not answer soon are left out.
     void metrics(std::function<void(Metrics)> done);
     [[nodiscard]] const ServiceCounters& tally() const;
-    // Closes a client's device file on a thread that may wait for it.
-    [[nodiscard]] ClientFile::Close close_file() const;
+    // Closes files of clients on threads that may wait for it.
+    [[nodiscard]] const std::shared_ptr<FileCloser>& closer() const;
     // Kept here for the doors, which count in it.
     [[nodiscard]] DoorCounters& door_counters();
 
@@ -128,6 +129,8 @@ public:
 
     // Token bucket per uid for all client calls; LimitReached with a sentence.
     [[nodiscard]] Result<void> admit(std::uint32_t uid);
+    // One of them was worth so many more; the user pays before the next.
+    void charge(std::uint32_t uid, std::size_t requests);
 
     // One source and one destination; a door that is asked for several calls this for each pair.
     [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
@@ -148,6 +151,12 @@ public:
 
     [[nodiscard]] std::vector<SessionId> sessions() const;
     [[nodiscard]] std::optional<SessionInfo> session(SessionId id) const;
+    // Without its queue pairs.
+    [[nodiscard]] std::optional<SessionInfo> session_alone(SessionId id) const;
+    [[nodiscard]] std::vector<QueuePairName> queue_pairs_of(SessionId id) const;
+    // Of whatever session; empty: it is not attached.
+    [[nodiscard]] std::optional<QueuePairResult> queue_pair(const std::string& device, std::uint32_t number) const;
+    [[nodiscard]] std::map<std::string, LevelUse> level_uses() const;
     [[nodiscard]] std::vector<std::string> devices() const;    // keys
     [[nodiscard]] std::optional<DeviceStatus> device(const std::string& key) const;
 

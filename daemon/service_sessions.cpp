@@ -569,23 +569,64 @@ std::vector<SessionId> Service::sessions() const
     return ids;
 }
 
-std::optional<SessionInfo> Service::session(SessionId id) const
+std::optional<SessionInfo> Service::session_alone(SessionId id) const
 {
     const auto found = state_->sessions.find(id);
     if (found == state_->sessions.end()) {
         return std::nullopt;
     }
     const Session& session = found->second;
-    SessionInfo info{id, session.peer, *session.owner, session.state, session.grant, {}};
-    for (const auto& [key, numbers] : session.queue_pairs) {
-        const auto device = state_->devices.find(key);
-        for (const std::uint32_t number : device == state_->devices.end() ? std::set<std::uint32_t>() : numbers) {
-            if (auto result = device->second->result(number)) {
-                info.queue_pairs.push_back(std::move(*result));
+    return SessionInfo{id, session.peer, *session.owner, session.state, session.grant, {}};
+}
+
+std::vector<QueuePairName> Service::queue_pairs_of(SessionId id) const
+{
+    std::vector<QueuePairName> names;
+    if (const auto found = state_->sessions.find(id); found != state_->sessions.end()) {
+        for (const auto& [key, numbers] : found->second.queue_pairs) {
+            for (const std::uint32_t number : numbers) {
+                names.push_back({key, number});
             }
         }
     }
+    return names;
+}
+
+std::optional<QueuePairResult> Service::queue_pair(const std::string& device, std::uint32_t number) const
+{
+    const auto found = state_->devices.find(device);
+    return found == state_->devices.end() ? std::nullopt : found->second->result(number);
+}
+
+std::optional<SessionInfo> Service::session(SessionId id) const
+{
+    auto info = session_alone(id);
+    for (const auto& name : info ? queue_pairs_of(id) : std::vector<QueuePairName>{}) {
+        if (auto result = queue_pair(name.device, name.number)) {
+            info->queue_pairs.push_back(std::move(*result));
+        }
+    }
     return info;
+}
+
+std::map<std::string, LevelUse> Service::level_uses() const
+{
+    std::map<std::string, LevelUse> uses;
+    for (const auto& [id, session] : state_->sessions) {
+        ++uses[session.grant.level].sessions;
+        for (const auto& [key, numbers] : session.queue_pairs) {
+            const auto device = state_->devices.find(key);
+            if (device == state_->devices.end()) {
+                continue;
+            }
+            for (const std::uint32_t number : numbers) {
+                if (const Member* member = device->second->book().find(number); member != nullptr) {
+                    ++uses[member->membership.level].queue_pairs;
+                }
+            }
+        }
+    }
+    return uses;
 }
 
 }    // namespace rdmaqos

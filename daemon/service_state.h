@@ -9,12 +9,12 @@
 #include <unordered_map>
 
 #include "daemon/device_switches.h"
-#include "daemon/file_closer.h"
 #include "daemon/limits.h"
 #include "daemon/managed_device.h"
 #include "daemon/placement.h"
 #include "daemon/service.h"
 #include "lib/base/file.h"
+#include "lib/base/file_closer.h"
 
 namespace rdmaqos {
 

@@ -105,6 +105,18 @@ struct SessionInfo {
     std::vector<QueuePairResult> queue_pairs;    // attached ones
 };
 
+// Of a QoS level: who is in it now.
+struct LevelUse {
+    std::uint32_t sessions = 0;
+    std::uint32_t queue_pairs = 0;
+};
+
+// By which a session finds its queue pairs again.
+struct QueuePairName {
+    std::string device;    // "mlx5_0/1"
+    std::uint32_t number = 0;
+};
+
 enum class DeviceState : std::uint8_t { Ready, Degraded, Monitor, Disabled, Gone };
 [[nodiscard]] std::string_view to_string(DeviceState state);
 

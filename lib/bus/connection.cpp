@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include <fcntl.h>
@@ -18,16 +19,49 @@ constexpr auto kTurn = std::chrono::milliseconds(2);
 
 }    // namespace
 
-Connection::Connection(EventLoop& loop, BusPtr bus, std::function<void()> on_closed)
-    : loop_(loop), bus_(std::move(bus)), on_closed_(std::move(on_closed))
+void Connection::send(sd_bus_message* message)
+{
+    if (!open_) {
+        return;
+    }
+    // A failure means the connection is going down, which is found out where it is served.
+    sd_bus_send(bus_.get(), message, nullptr);
+    flush();
+}
+
+BusConnection::BusConnection(EventLoop& loop, BusPtr bus, std::function<void()> on_closed)
+    : Connection(std::move(bus)), loop_(loop), on_closed_(std::move(on_closed))
 {
 }
 
-Connection::~Connection() = default;
-
-Result<std::shared_ptr<Connection>> Connection::create(EventLoop& loop, BusPtr bus, std::function<void()> on_closed)
+Result<BusPtr> BusConnection::open_system_bus()
 {
-    std::shared_ptr<Connection> connection(new Connection(loop, std::move(bus), std::move(on_closed)));
+    sd_bus* raw = nullptr;
+    if (const int result = sd_bus_new(&raw); result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "sd_bus_new"));
+    }
+    BusPtr bus(raw);
+    const char* address = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+    int result = sd_bus_set_address(raw, address == nullptr ? "unix:path=/run/dbus/system_bus_socket" : address);
+    if (result >= 0) {
+        result = sd_bus_set_bus_client(raw, 1);
+    }
+    if (result >= 0) {
+        result = sd_bus_negotiate_fds(raw, 0);
+    }
+    if (result >= 0) {
+        result = sd_bus_start(raw);
+    }
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Io, -result, "no connection"));
+    }
+    return bus;
+}
+
+Result<std::shared_ptr<BusConnection>> BusConnection::create(EventLoop& loop, BusPtr bus,
+                                                             std::function<void()> on_closed)
+{
+    std::shared_ptr<BusConnection> connection(new BusConnection(loop, std::move(bus), std::move(on_closed)));
     connection->self_ = connection;
     auto* raw = connection.get();
     const int fd = sd_bus_get_fd(raw->bus());
@@ -56,12 +90,12 @@ Result<std::shared_ptr<Connection>> Connection::create(EventLoop& loop, BusPtr b
     return connection;
 }
 
-bool Connection::is_ready() const
+bool BusConnection::is_ready() const
 {
     return open_ && sd_bus_is_ready(bus_.get()) > 0;
 }
 
-void Connection::serve()
+void BusConnection::serve()
 {
     const auto alive = self_.lock();    // a handler may drop the last owner
     serving_ = true;
@@ -84,12 +118,13 @@ void Connection::serve()
     update();
 }
 
-void Connection::update()
+void BusConnection::update()
 {
+    // The bus reads, or it is broken: it drops clients of its own that do not.
+    constexpr std::uint64_t kMostQueued = 65536;
     std::uint64_t queued = 0;
-    if (sd_bus_get_n_queued_write(bus_.get(), &queued) >= 0 && queued > queue_limit_) {
-        log(LogLevel::Warning, "a client does not read its messages ({} wait for it): its connection is closed",
-            queued);
+    if (sd_bus_get_n_queued_write(bus_.get(), &queued) >= 0 && queued > kMostQueued) {
+        log(LogLevel::Warning, "the system bus does not read ({} messages wait for it): the connection is closed", queued);
         lost();
         return;
     }
@@ -110,24 +145,14 @@ void Connection::update()
     }
 }
 
-void Connection::send(sd_bus_message* message)
-{
-    if (!open_) {
-        return;
-    }
-    // A failure means the connection is going down, which serve() finds out.
-    sd_bus_send(bus_.get(), message, nullptr);
-    flush();
-}
-
-void Connection::flush()
+void BusConnection::flush()
 {
     if (open_ && !serving_) {
         update();
     }
 }
 
-void Connection::lost()
+void BusConnection::lost()
 {
     if (!open_) {
         return;
@@ -141,7 +166,7 @@ void Connection::lost()
     });
 }
 
-void Connection::close()
+void BusConnection::close()
 {
     open_ = false;
     io_.reset();

@@ -3,11 +3,11 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -64,6 +64,10 @@ public:
     }
     int set_once() { return sd_event_source_set_enabled(source_.get(), SD_EVENT_ONESHOT); }
     void set_events(std::uint32_t events) override { sd_event_source_set_io_events(source_.get(), events); }
+    void set_last(bool last) override
+    {
+        sd_event_source_set_priority(source_.get(), last ? SD_EVENT_PRIORITY_IDLE : SD_EVENT_PRIORITY_NORMAL);
+    }
 
 private:
     static int ready(sd_event_source*, int, std::uint32_t events, void* userdata) noexcept
@@ -169,10 +173,13 @@ private:
     SourcePtr source_;
 };
 
+// How long what was handed in runs before descriptors and timers have their turn.
+constexpr auto kTurn = std::chrono::milliseconds(2);
+
 // What other threads hand in; outlives the loop as long as somebody holds a poster.
 struct Inbox {
     std::mutex mutex;
-    std::vector<std::function<void()>> functions;
+    std::deque<std::function<void()>> functions;
     UniqueFd wake;
     bool closed = false;
 
@@ -189,12 +196,24 @@ struct Inbox {
             [[maybe_unused]] const auto written = write(wake.get(), &one, sizeof(one));
         }
     }
-    std::vector<std::function<void()>> take()
+    // Runs what is there, in order, for about this long; the rest has its turn when others had theirs.
+    void run_for(Duration turn)
     {
-        const std::lock_guard lock(mutex);
-        std::uint64_t count = 0;
-        [[maybe_unused]] const auto got = read(wake.get(), &count, sizeof(count));
-        return std::exchange(functions, {});
+        const auto end = std::chrono::steady_clock::now() + turn;
+        do {
+            std::function<void()> next;
+            {
+                const std::lock_guard lock(mutex);
+                if (functions.empty()) {
+                    std::uint64_t count = 0;
+                    [[maybe_unused]] const auto got = read(wake.get(), &count, sizeof(count));
+                    return;
+                }
+                next = std::move(functions.front());
+                functions.pop_front();
+            }
+            guarded(next);
+        } while (std::chrono::steady_clock::now() < end);
     }
 };
 
@@ -235,11 +254,8 @@ EventLoop::EventLoop() : state_(std::make_unique<State>())
     if (!state_->inbox->wake) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
-    auto source = on_io(state_->inbox->wake.get(), EPOLLIN, [inbox = state_->inbox](std::uint32_t) {
-        for (const auto& function : inbox->take()) {
-            guarded(function);
-        }
-    });
+    auto source = on_io(state_->inbox->wake.get(), EPOLLIN,
+                        [inbox = state_->inbox](std::uint32_t) { inbox->run_for(kTurn); });
     if (!source) {
         throw std::runtime_error(to_string(source.error()));
     }
@@ -249,7 +265,7 @@ EventLoop::EventLoop() : state_(std::make_unique<State>())
 EventLoop::~EventLoop()
 {
     // What is still in the inbox may hold objects that use the loop: it goes first.
-    std::vector<std::function<void()>> left;
+    std::deque<std::function<void()>> left;
     {
         const std::lock_guard lock(state_->inbox->mutex);
         state_->inbox->closed = true;

@@ -27,6 +27,8 @@ public:
 class IoSource : public EventSource {
 public:
     virtual void set_events(std::uint32_t events) = 0;
+    // Served only while nothing else is ready, or (at first, and again) in its turn.
+    virtual void set_last(bool last) = 0;
 };
 
 // A timer that can be set again and again.

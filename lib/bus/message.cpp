@@ -1,13 +1,16 @@
 #include "lib/bus/message.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "lib/bus/descriptors.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -31,6 +34,7 @@ private:
     class Scope;
 
     Result<Value> basic(char type);
+    [[nodiscard]] Result<Value> descriptor(int fd) const;
     Result<Value> array(const char* contents);
     Result<Value> unsupported(char type, const char* contents);
     template <typename List, typename ReadItem>
@@ -152,20 +156,28 @@ Result<Value> Reader::basic(char type)
         if (const int result = sd_bus_message_read_basic(message_, type, &fd); result <= 0) {
             return broken(result);
         }
-        UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-        if (!copy) {
-            return fail(error_from_errno(ErrorCode::Io, errno, "a descriptor of the message cannot be taken"));
-        }
-        // The message closes its descriptors when it goes, on the loop; what is behind this one may take long to close.
-        static const UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-        if (nothing) {
-            dup3(nothing.get(), fd, O_CLOEXEC);
-        }
-        return Value(FileDescriptor{std::make_shared<UniqueFd>(std::move(copy))});
+        return descriptor(fd);
     }
     default:
         return unsupported(type, nullptr);
     }
+}
+
+Result<Value> Reader::descriptor(int fd) const
+{
+    if (limits_.descriptors != nullptr) {
+        const auto index = index_of_stand_in(fd);
+        if (!index || *index >= limits_.descriptors->size()) {
+            return broken(-EBADMSG);
+        }
+        const SentDescriptor& sent = (*limits_.descriptors)[*index];
+        return Value(FileDescriptor{sent.fd, sent.name, sent.refusal});
+    }
+    UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    if (!copy) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "a descriptor of the message cannot be taken"));
+    }
+    return Value(FileDescriptor{std::make_shared<UniqueFd>(std::move(copy))});
 }
 
 Result<Value> Reader::unsupported(char type, const char* contents)
@@ -379,6 +391,16 @@ Result<std::vector<std::pair<std::string, InterfaceProperties>>> Reader::objects
 }
 
 }    // namespace
+
+void MessageRef::check_thread() const noexcept
+{
+#ifndef NDEBUG
+    if (message_ != nullptr && thread_ != std::this_thread::get_id()) {
+        write_log(LogLevel::Error, {}, "a D-Bus message was touched off the loop's thread");
+        std::abort();
+    }
+#endif
+}
 
 MessageRef MessageRef::adopt(sd_bus_message* message)
 {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct SlotUnref {
 };
 using SlotPtr = std::unique_ptr<sd_bus_slot, SlotUnref>;
 
-// A counted reference to a message, copyable so that a callback can hold it.
+// A counted reference to a message, copyable so that a callback can hold it. sd-bus counts without atomics: a reference
+// may be copied and destroyed on the thread that made it alone. Builds without NDEBUG check that, and abort.
 class MessageRef {
 public:
     MessageRef() = default;
@@ -39,20 +41,35 @@ public:
     explicit MessageRef(sd_bus_message* message) : message_(sd_bus_message_ref(message)) {}
     // Takes over the caller's reference.
     static MessageRef adopt(sd_bus_message* message);
-    MessageRef(const MessageRef& other) : message_(sd_bus_message_ref(other.message_)) {}
-    MessageRef(MessageRef&& other) noexcept : message_(std::exchange(other.message_, nullptr)) {}
+    MessageRef(const MessageRef& other) : message_(other.message_), thread_(other.thread_)
+    {
+        check_thread();
+        sd_bus_message_ref(message_);
+    }
+    MessageRef(MessageRef&& other) noexcept
+        : message_(std::exchange(other.message_, nullptr)), thread_(other.thread_)
+    {
+    }
     MessageRef& operator=(MessageRef other) noexcept
     {
         std::swap(message_, other.message_);
+        std::swap(thread_, other.thread_);
         return *this;
     }
-    ~MessageRef() { sd_bus_message_unref(message_); }
+    ~MessageRef()
+    {
+        check_thread();
+        sd_bus_message_unref(message_);
+    }
 
     [[nodiscard]] sd_bus_message* get() const { return message_; }
     [[nodiscard]] explicit operator bool() const { return message_ != nullptr; }
 
 private:
+    void check_thread() const noexcept;
+
     sd_bus_message* message_ = nullptr;
+    std::thread::id thread_ = std::this_thread::get_id();
 };
 
 // An sd_bus_error on the stack.
@@ -71,10 +88,15 @@ private:
     sd_bus_error error_{};
 };
 
+struct SentDescriptor;
+
 struct ReadLimits {
     std::size_t depth = 24;            // containers inside each other
     std::size_t keys = 256;            // of one dictionary; keys are looked up one by one
     std::size_t values = 4'000'000;    // in all containers together
+    // What the message's descriptors stand for (client_connection.h); null: for themselves, in a message of a peer that is
+    // trusted.
+    const std::vector<SentDescriptor>* descriptors = nullptr;
 };
 
 // Each reads one complete value at the message's position. Errors: InvalidArgument for what the sender did wrong.
@@ -125,14 +147,16 @@ public:
     [[nodiscard]] int result() const { return result_; }
     [[nodiscard]] sd_bus_message* message() const { return message_; }
 
-private:
-    void basic(char type, const void* value) { keep(sd_bus_message_append_basic(message_, type, value)); }
+    // The outcome of what was written to the message by other means.
     void keep(int result)
     {
         if (result < 0 && result_ == 0) {
             result_ = result;
         }
     }
+
+private:
+    void basic(char type, const void* value) { keep(sd_bus_message_append_basic(message_, type, value)); }
 
     sd_bus_message* message_;
     int result_ = 0;

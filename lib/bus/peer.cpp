@@ -1,6 +1,7 @@
 #include "lib/bus/peer.h"
 
 #include <cerrno>
+#include <ctime>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -33,17 +34,26 @@ Result<std::vector<std::uint32_t>> groups_of_socket(int socket, gid_t primary)
     return result;
 }
 
-Result<UniqueFd> pidfd_of_socket(int socket, pid_t pid)
+// Before Linux 6.5 a socket gives the number alone. It can be another's only if the connection waited so long to be
+// accepted that all numbers were used in between.
+Result<void> take_pidfd(int socket, std::uint64_t waiting_since, PeerProcess& peer)
 {
     int fd = -1;
     socklen_t size = sizeof(fd);
     if (getsockopt(socket, SOL_SOCKET, kPeerPidfd, &fd, &size) == 0) {
-        return UniqueFd(fd);
+        peer.pidfd = UniqueFd(fd);
+        return {};
     }
     if (errno != ENOPROTOOPT) {
-        return fail(error_from_errno(ErrorCode::Io, errno, fmt::format("process {} of a client", pid)));
+        return fail(error_from_errno(ErrorCode::Io, errno, fmt::format("process {} of a client", peer.pid)));
     }
-    return open_pidfd(pid);
+    auto pidfd = open_pidfd(peer.pid);
+    if (!pidfd) {
+        return fail(std::move(pidfd).error());
+    }
+    peer.pidfd = std::move(*pidfd);
+    peer.started_by = latest_start(waiting_since, ticks_since_boot());
+    return {};
 }
 
 }    // namespace
@@ -63,7 +73,21 @@ bool is_running(const UniqueFd& pidfd)
     return pidfd && poll(&process, 1, 0) == 0;
 }
 
-Result<PeerProcess> peer_of_socket(int socket)
+std::uint64_t ticks_since_boot()
+{
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    return static_cast<std::uint64_t>(now.tv_sec) * ticks + static_cast<std::uint64_t>(now.tv_nsec) * ticks / 1'000'000'000U;
+}
+
+std::uint64_t latest_start(std::uint64_t waiting_since, std::uint64_t now)
+{
+    const auto second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+    return now - waiting_since > second ? waiting_since : now;
+}
+
+Result<PeerProcess> peer_of_socket(int socket, std::uint64_t waiting_since)
 {
     ucred credentials{};
     socklen_t size = sizeof(credentials);
@@ -77,11 +101,11 @@ Result<PeerProcess> peer_of_socket(int socket)
     if (!groups) {
         return fail(std::move(groups).error());
     }
-    auto pidfd = pidfd_of_socket(socket, credentials.pid);
-    if (!pidfd) {
-        return fail(std::move(pidfd).error());
+    PeerProcess peer{credentials.pid, credentials.uid, std::move(*groups), {}, {}};
+    if (auto taken = take_pidfd(socket, waiting_since, peer); !taken) {
+        return fail(std::move(taken).error());
     }
-    return PeerProcess{credentials.pid, credentials.uid, std::move(*groups), std::move(*pidfd)};
+    return peer;
 }
 
 }    // namespace rdmaqos::bus

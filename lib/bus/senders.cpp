@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
@@ -14,8 +13,8 @@ namespace {
 
 constexpr const char* kBus = "org.freedesktop.DBus";
 constexpr const char* kBusPath = "/org/freedesktop/DBus";
-constexpr const char* kVanished = "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
-                                  "interface='org.freedesktop.DBus',member='NameOwnerChanged',arg2=''";
+constexpr const char* kOwnerChanged = "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
+                                  "interface='org.freedesktop.DBus',member='NameOwnerChanged'";
 
 int read_groups(sd_bus_message* reply, PeerProcess& peer)
 {
@@ -32,16 +31,6 @@ int read_groups(sd_bus_message* reply, PeerProcess& peer)
     const auto* groups = static_cast<const std::uint32_t*>(data);
     peer.gids.assign(groups, groups + size / sizeof(std::uint32_t));
     return sd_bus_message_exit_container(reply);
-}
-
-int read_pidfd(sd_bus_message* reply, PeerProcess& peer)
-{
-    int fd = -1;
-    const int result = sd_bus_message_read(reply, "v", "h", &fd);
-    if (result > 0) {
-        peer.pidfd = UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-    }
-    return result;
 }
 
 // One entry of the a{sv}; keys that say nothing to us are skipped.
@@ -67,9 +56,6 @@ int read_entry(sd_bus_message* reply, PeerProcess& peer, bool& has_uid)
     if (name == "UnixGroupIDs") {
         return read_groups(reply, peer);
     }
-    if (name == "ProcessFD") {
-        return read_pidfd(reply, peer);
-    }
     return sd_bus_message_skip(reply, "v");
 }
 
@@ -77,11 +63,12 @@ int read_entry(sd_bus_message* reply, PeerProcess& peer, bool& has_uid)
 
 struct Senders::LookUp {
     Senders* senders = nullptr;
+    std::string name;
     Found found;
     SlotPtr slot;
 };
 
-Result<PeerProcess> read_credentials(sd_bus_message* reply)
+Result<PeerProcess> read_credentials(sd_bus_message* reply, std::uint64_t on_bus_by)
 {
     PeerProcess peer;
     bool has_uid = false;
@@ -98,13 +85,12 @@ Result<PeerProcess> read_credentials(sd_bus_message* reply)
     if (!has_uid || peer.pid <= 0) {
         return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no user or no process");
     }
-    if (!peer.pidfd) {
-        auto pidfd = open_pidfd(peer.pid);
-        if (!pidfd) {
-            return fail(std::move(pidfd).error());
-        }
-        peer.pidfd = std::move(*pidfd);
+    auto pidfd = open_pidfd(peer.pid);
+    if (!pidfd) {
+        return fail(std::move(pidfd).error());
     }
+    peer.pidfd = std::move(*pidfd);
+    peer.started_by = on_bus_by;
     return peer;
 }
 
@@ -115,7 +101,7 @@ Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, Vanishe
 {
     std::unique_ptr<Senders> senders(new Senders(connection, std::move(vanished)));
     sd_bus_slot* slot = nullptr;
-    const int result = sd_bus_add_match_async(connection.bus(), &slot, kVanished, &Senders::on_owner_changed, nullptr,
+    const int result = sd_bus_add_match_async(connection.bus(), &slot, kOwnerChanged, &Senders::on_owner_changed, &Senders::on_listening,
                                               senders.get());
     if (result < 0) {
         return fail(error_from_errno(ErrorCode::Io, -result, "the bus cannot be watched for clients that leave"));
@@ -127,7 +113,7 @@ Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, Vanishe
 
 void Senders::look_up(const std::string& unique_name, Found found)
 {
-    auto look_up = std::make_unique<LookUp>(LookUp{this, std::move(found), nullptr});
+    auto look_up = std::make_unique<LookUp>(LookUp{this, unique_name, std::move(found), nullptr});
     auto* raw = look_up.get();
     running_.emplace(raw, std::move(look_up));
 
@@ -160,7 +146,8 @@ int Senders::on_credentials(sd_bus_message* reply, void* userdata, sd_bus_error*
             node.mapped()->found(fail(ErrorCode::Io, fmt::format("the bus does not say who a client is: {}",
                                                                  error->message == nullptr ? "" : error->message)));
         } else {
-            node.mapped()->found(read_credentials(reply));
+            const std::uint64_t by = node.mapped()->senders->on_bus_by(node.mapped()->name);
+            node.mapped()->found(read_credentials(reply, by));
         }
     } catch (const std::exception& error) {
         write_log(LogLevel::Error, {}, error.what());
@@ -168,14 +155,42 @@ int Senders::on_credentials(sd_bus_message* reply, void* userdata, sd_bus_error*
     return 1;
 }
 
+std::uint64_t Senders::on_bus_by(const std::string& unique_name) const
+{
+    const auto came = came_at_.find(unique_name);
+    if (came != came_at_.end()) {
+        return came->second;
+    }
+    return listening_since_ == 0 ? ticks_since_boot() : listening_since_;
+}
+
+int Senders::on_listening(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
+{
+    if (const auto* error = sd_bus_message_get_error(reply); error != nullptr) {
+        write_log(LogLevel::Error, {}, "the bus does not tell who comes and goes");
+        sd_bus_close(sd_bus_message_get_bus(reply));    // without it sessions would outlive their clients
+        return 1;
+    }
+    static_cast<Senders*>(userdata)->listening_since_ = ticks_since_boot();
+    return 1;
+}
+
 int Senders::on_owner_changed(sd_bus_message* message, void* userdata, sd_bus_error* /*error*/) noexcept
 {
     const char* name = nullptr;
-    if (sd_bus_message_read_basic(message, 's', &name) <= 0 || *name != ':') {
+    const char* before = nullptr;
+    const char* after = nullptr;
+    if (sd_bus_message_read(message, "sss", &name, &before, &after) <= 0 || *name != ':') {
         return 0;
     }
     try {
-        static_cast<Senders*>(userdata)->vanished_(name);
+        auto& senders = *static_cast<Senders*>(userdata);
+        if (*after != '\0') {
+            senders.came_at_.emplace(name, ticks_since_boot());
+        } else {
+            senders.came_at_.erase(name);
+            senders.vanished_(name);
+        }
     } catch (const std::exception& error) {
         write_log(LogLevel::Error, {}, error.what());
     }

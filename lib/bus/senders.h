@@ -1,6 +1,7 @@
 // Who the senders of a message bus are: asks the bus for credentials and tells when a sender has left it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,12 +17,15 @@ public:
     using Found = std::function<void(Result<PeerProcess>)>;
     using Vanished = std::function<void(const std::string& unique_name)>;
 
-    // Adds one match for all names. `vanished` is called for every unique name that leaves the bus.
+    // Adds one match for all names: the bus tells the number of a sender's process, and only from when it came can be told
+    // whether that is still the process that came (PeerProcess::started_by). `vanished` is called for every unique name that leaves the bus.
     [[nodiscard]] static Result<std::unique_ptr<Senders>> create(Connection& connection, Vanished vanished);
     ~Senders();
     Senders(const Senders&) = delete;
     Senders& operator=(const Senders&) = delete;
 
+    // Since when a sender has been on the bus, at the latest: ticks since boot.
+    [[nodiscard]] std::uint64_t on_bus_by(const std::string& unique_name) const;
     // One call to the bus; `found` is called later, from the loop, in the order of the look-ups.
     void look_up(const std::string& unique_name, Found found);
 
@@ -29,6 +33,7 @@ private:
     struct LookUp;
     Senders(Connection& connection, Vanished vanished);
 
+    static int on_listening(sd_bus_message* reply, void* userdata, sd_bus_error* error) noexcept;
     static int on_owner_changed(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcept;
     static int on_credentials(sd_bus_message* reply, void* userdata, sd_bus_error* error) noexcept;
 
@@ -36,9 +41,12 @@ private:
     Vanished vanished_;
     SlotPtr match_;
     std::unordered_map<LookUp*, std::unique_ptr<LookUp>> running_;
+    // When each name came, for those that came while we listened. The rest was there before.
+    std::unordered_map<std::string, std::uint64_t> came_at_;
+    std::uint64_t listening_since_ = 0;
 };
 
-// What GetConnectionCredentials answered.
-[[nodiscard]] Result<PeerProcess> read_credentials(sd_bus_message* reply);
+// What GetConnectionCredentials answered about a sender that was on the bus by `on_bus_by`.
+[[nodiscard]] Result<PeerProcess> read_credentials(sd_bus_message* reply, std::uint64_t on_bus_by);
 
 }    // namespace rdmaqos::bus

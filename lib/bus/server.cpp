@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-id128.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
@@ -21,10 +20,14 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kAcceptedAtOnce = 32;
-// Descriptors for everything that is not a client; a client costs its socket and its pidfd, and now and then one it
-// passes.
+// Descriptors for everything that is not a client; a client costs its socket, a pair within and its pidfd, and now and
+// then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
-constexpr std::size_t kDescriptorsPerClient = 3;
+constexpr std::size_t kDescriptorsPerClient = 5;
+// A part of the connections is root's, so that an administrator always gets in: one in so many.
+constexpr std::size_t kPartOfRoot = 16;
+constexpr auto kTendInterval = std::chrono::seconds(1);
+constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
 
 tl::unexpected<Error> refused(const std::filesystem::path& path, int err, std::string_view what)
 {
@@ -115,39 +118,6 @@ std::uint64_t inode_of(const std::filesystem::path& path)
     return lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-Result<BusPtr> server_bus(UniqueFd socket)
-{
-    sd_bus* raw = nullptr;
-    int result = sd_bus_new(&raw);
-    if (result < 0) {
-        return fail(error_from_errno(ErrorCode::Internal, -result, "sd_bus_new"));
-    }
-    BusPtr bus(raw);
-    sd_id128_t id{};
-    result = sd_id128_randomize(&id);
-    if (result >= 0) {
-        result = sd_bus_set_fd(raw, socket.get(), socket.get());
-    }
-    if (result < 0) {
-        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
-    }
-    [[maybe_unused]] const int owned = socket.release();    // by the bus from here on
-    result = sd_bus_set_server(raw, 1, id);
-    if (result >= 0) {
-        result = sd_bus_set_anonymous(raw, 0);
-    }
-    if (result >= 0) {
-        result = sd_bus_negotiate_fds(raw, 1);
-    }
-    if (result >= 0) {
-        result = sd_bus_start(raw);
-    }
-    if (result < 0) {
-        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
-    }
-    return bus;
-}
-
 }    // namespace
 
 std::size_t raise_descriptor_limit()
@@ -161,10 +131,11 @@ std::size_t raise_descriptor_limit()
     return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
-Server::Server(EventLoop& loop, std::filesystem::path path, UniqueFd socket, ServerLimits limits,
-               ServerHandler& handler)
-    : loop_(loop), path_(std::move(path)), socket_(std::move(socket)), limits_(limits), handler_(handler),
-      inode_(inode_of(path_))
+Server::Server(EventLoop& loop, ServerOptions options, UniqueFd socket, ServerHandler& handler)
+    : loop_(loop), path_(std::move(options.path)), socket_(std::move(socket)), limits_(options.limits),
+      handler_(handler), inode_(inode_of(path_)),
+      helpers_(loop, std::move(options.descriptors), options.close),
+      around_{loop, helpers_, shares_, limits_.client, std::move(options.close)}
 {
     const std::size_t descriptors = raise_descriptor_limit();
     most_connections_ = descriptors > 2 * kReservedDescriptors
@@ -177,19 +148,18 @@ Server::~Server()
     if (inode_ != 0 && inode_of(path_) == inode_) {
         unlink(path_.c_str());
     }
-    for (auto& [id, accepted] : connections_) {
-        accepted.connection->close();
+    for (auto& [id, connection] : connections_) {
+        connection->close();
     }
 }
 
-Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, const std::filesystem::path& path,
-                                               ServerLimits limits, ServerHandler& handler)
+Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, ServerOptions options, ServerHandler& handler)
 {
-    auto socket = bind_and_listen(path);
+    auto socket = bind_and_listen(options.path);
     if (!socket) {
         return fail(std::move(socket).error());
     }
-    std::unique_ptr<Server> server(new Server(loop, path, std::move(*socket), limits, handler));
+    std::unique_ptr<Server> server(new Server(loop, std::move(options), std::move(*socket), handler));
     if (auto started = server->start(); !started) {
         return fail(std::move(started).error());
     }
@@ -211,6 +181,11 @@ void Server::accept_all()
     for (int count = 0; count < kAcceptedAtOnce; ++count) {
         UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
+            if (errno == EAGAIN) {
+                waiting_since_ = 0;
+            } else if (waiting_since_ == 0) {
+                waiting_since_ = ticks_since_boot();
+            }
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
                 // Whoever waits stays in the backlog; without a pause the loop would spin.
                 log(LogLevel::Warning, "{}: no client can be accepted: {}", path_.string(), std::strerror(errno));
@@ -223,45 +198,66 @@ void Server::accept_all()
             log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
         }
     }
+    waiting_since_ = waiting_since_ == 0 ? ticks_since_boot() : waiting_since_;    // perhaps more wait
+}
+
+Result<void> Server::has_room(std::uint32_t uid)
+{
+    const std::uint32_t own = shares_.of(uid).connections;
+    const std::size_t all = connections_.size();
+    const std::size_t most = uid == 0 ? most_connections_ : most_connections_ - most_connections_ / kPartOfRoot;
+    if (all >= most) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("all {} connections are in use; raise LimitNOFILE= of rdma-qosd.service", most));
+    }
+    // Nobody takes more than is left for the others.
+    if (uid != 0 && own >= most - all) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("uid {} has {} connections, and {} are left for all others; raise LimitNOFILE= of "
+                                "rdma-qosd.service", uid, own, most - all));
+    }
+    if (own >= limits_.connections_per_uid) {
+        return fail(ErrorCode::LimitReached, fmt::format("uid {} has {} connections, the most `connections-per-uid` "
+                                                         "of rdma-qosd.yaml allows", uid, own));
+    }
+    return {};
 }
 
 Result<void> Server::take(UniqueFd socket)
 {
-    auto process = peer_of_socket(socket.get());
+    // What is refused is closed here: like every client's socket, where waiting costs nobody else.
+    const auto refuse = [&](std::uint32_t uid, Error error) {
+        around_.close(uid, std::move(socket));
+        return fail(std::move(error));
+    };
+    auto process = peer_of_socket(socket.get(), waiting_since_ == 0 ? ticks_since_boot() : waiting_since_);
     if (!process) {
-        return fail(std::move(process).error());
+        return refuse(kNobody, std::move(process).error());
     }
-    const std::uint32_t uid = process->uid;
-    if (connections_.size() >= most_connections_) {
-        return fail(ErrorCode::LimitReached, fmt::format("all {} connections are in use; raise LimitNOFILE= of "
-                                                         "rdma-qosd.service", most_connections_));
-    }
-    if (const auto used = per_uid_.find(uid); used != per_uid_.end() && used->second >= limits_.connections_per_uid) {
-        return fail(ErrorCode::LimitReached, fmt::format("uid {} has {} connections, the most `connections-per-uid` "
-                                                         "of rdma-qosd.yaml allows", uid, used->second));
-    }
-    auto bus = server_bus(std::move(socket));
-    if (!bus) {
-        return fail(std::move(bus).error());
+    const DescriptorHelpers::User user{process->uid, process->gids.front()};
+    if (auto room = has_room(user.uid); !room) {
+        return refuse(user.uid, std::move(room).error());
     }
     const std::uint64_t id = next_id_++;
-    auto connection = Connection::create(loop_, std::move(*bus), [this, id] {
+    auto connection = ClientConnection::create(around_, std::move(socket), user, [this, id] {
         forget(id);
         handler_.closed(id);
     });
     if (!connection) {
         return fail(std::move(connection).error());
     }
-    (*connection)->set_queue_limit(limits_.queued_messages);
     if (auto welcome = handler_.connected(id, std::move(*process), *connection); !welcome) {
         (*connection)->close();
         return welcome;
     }
-    connections_.emplace(id, Accepted{uid, std::move(*connection)});
-    ++per_uid_[uid];
+    connections_.emplace(id, std::move(*connection));
+    ++shares_.of(user.uid).connections;
     unauthenticated_.push_back({SteadyClock().now() + limits_.authentication_time, id});
     if (!authentication_timer_) {
         authentication_timer_ = loop_.after(limits_.authentication_time, [this] { drop_unauthenticated(); });
+    }
+    if (!tend_timer_) {
+        tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
     }
     return {};
 }
@@ -269,21 +265,34 @@ Result<void> Server::take(UniqueFd socket)
 void Server::close(std::uint64_t id)
 {
     if (const auto found = connections_.find(id); found != connections_.end()) {
-        found->second.connection->close();
+        found->second->close();
         forget(id);
     }
 }
 
 void Server::forget(std::uint64_t id)
 {
-    const auto found = connections_.find(id);
-    if (found == connections_.end()) {
-        return;
+    const auto node = connections_.extract(id);
+    if (!node.empty()) {
+        const std::uint32_t uid = node.mapped()->uid();
+        --shares_.of(uid).connections;
+        shares_.settle(uid, SteadyClock().now());
     }
-    if (const auto used = per_uid_.find(found->second.uid); --used->second == 0) {
-        per_uid_.erase(used);
+}
+
+void Server::tend()
+{
+    tend_timer_.reset();
+    const auto now = SteadyClock().now();
+    for (const auto& [id, connection] : connections_) {
+        const auto since = connection->unfinished_since();
+        if (since && now - *since > limits_.client.message_time) {
+            connection->drop("a message did not arrive in time");
+        }
     }
-    connections_.erase(found);
+    if (!connections_.empty()) {
+        tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
+    }
 }
 
 void Server::drop_unauthenticated()
@@ -293,7 +302,7 @@ void Server::drop_unauthenticated()
     while (!unauthenticated_.empty()) {
         const Waiting first = unauthenticated_.front();
         const auto found = connections_.find(first.id);
-        const bool done = found == connections_.end() || found->second.connection->is_ready();
+        const bool done = found == connections_.end() || found->second->is_ready();
         if (!done && first.until > now) {
             authentication_timer_ = loop_.after(first.until - now, [this] { drop_unauthenticated(); });
             return;
@@ -301,7 +310,7 @@ void Server::drop_unauthenticated()
         unauthenticated_.pop_front();
         if (!done) {
             log(LogLevel::Info, "{}: a connection of uid {} did not authenticate in time", path_.string(),
-                found->second.uid);
+                found->second->uid());
             close(first.id);
             handler_.closed(first.id);
         }

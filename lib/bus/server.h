@@ -11,15 +11,25 @@
 #include <unordered_map>
 
 #include "lib/base/clock.h"
-#include "lib/bus/connection.h"
+#include "lib/bus/client_connection.h"
+#include "lib/bus/descriptors.h"
 #include "lib/bus/peer.h"
+#include "lib/bus/shares.h"
 
 namespace rdmaqos::bus {
 
 struct ServerLimits {
     std::uint32_t connections_per_uid = 2048;
     std::chrono::milliseconds authentication_time{10'000};    // who has not said who they are by then is dropped
-    std::size_t queued_messages = 4096;                       // per connection; who does not read is dropped
+    ClientLimits client;
+};
+
+struct ServerOptions {
+    std::filesystem::path path;
+    ServerLimits limits;
+    DescriptorOptions descriptors;
+    // Closes what may wait in closing; returns at once.
+    std::function<void(std::uint32_t uid, UniqueFd fd)> close;
 };
 
 class ServerHandler {
@@ -34,10 +44,10 @@ public:
 
 class Server {
 public:
-    // Listens at `path`, mode 0666, making its folder where it is missing and replacing what a daemon that died left
+    // Listens at the options' path, mode 0666, making its folder where it is missing and replacing what a daemon that died left
     // behind. Errors: Busy when somebody listens there.
-    [[nodiscard]] static Result<std::unique_ptr<Server>> listen(EventLoop& loop, const std::filesystem::path& path,
-                                                                ServerLimits limits, ServerHandler& handler);
+    [[nodiscard]] static Result<std::unique_ptr<Server>> listen(EventLoop& loop, ServerOptions options,
+                                                                ServerHandler& handler);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -47,22 +57,22 @@ public:
     void close(std::uint64_t id);
 
 private:
-    struct Accepted {
-        std::uint32_t uid = 0;
-        std::shared_ptr<Connection> connection;
-    };
     struct Waiting {
         TimePoint until;
         std::uint64_t id;
     };
 
-    Server(EventLoop& loop, std::filesystem::path path, UniqueFd socket, ServerLimits limits, ServerHandler& handler);
+    Server(EventLoop& loop, ServerOptions options, UniqueFd socket, ServerHandler& handler);
 
     [[nodiscard]] Result<void> start();
     void accept_all();
     [[nodiscard]] Result<void> take(UniqueFd socket);
+    // Whether one more connection of this user leaves room for the others.
+    [[nodiscard]] Result<void> has_room(std::uint32_t uid);
     void forget(std::uint64_t id);
     void drop_unauthenticated();
+    // Now and then: drops who began a message and does not end it.
+    void tend();
 
     EventLoop& loop_;
     std::filesystem::path path_;
@@ -72,12 +82,16 @@ private:
     std::size_t most_connections_ = 0;
     std::uint64_t inode_ = 0;    // of our socket file: another daemon's is not removed
     std::uint64_t next_id_ = 1;
-    std::unordered_map<std::uint64_t, Accepted> connections_;
-    std::unordered_map<std::uint32_t, std::uint32_t> per_uid_;
+    std::uint64_t waiting_since_ = 0;    // ticks since boot: since when somebody may wait to be accepted; 0: nobody does
+    Shares shares_;
+    DescriptorHelpers helpers_;
+    ClientSurroundings around_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
     std::deque<Waiting> unauthenticated_;
     std::unique_ptr<IoSource> io_;
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
+    std::unique_ptr<Timer> tend_timer_;
 };
 
 // Raises the number of descriptors to what the kernel allows this process; returns it.

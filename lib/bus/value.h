@@ -27,7 +27,9 @@ struct ObjectPath {
 
 // A descriptor that travels; shared so that a Value can be copied.
 struct FileDescriptor {
-    std::shared_ptr<UniqueFd> fd;
+    std::shared_ptr<UniqueFd> fd;    // null: it was not accepted
+    std::string name = {};           // of a text, as its sender knows it
+    std::string refusal = {};        // why it was not accepted: "the descriptor is …"
 
     friend bool operator==(const FileDescriptor&, const FileDescriptor&) = default;
 };

@@ -297,6 +297,15 @@ std::optional<int> Daemon::stop()
 
 // ---- calls ----
 
+std::vector<bus::Dict> queue_pairs_of(bus::Client& client, const std::string& session)
+{
+    auto listed = client.call(session, bus::names::kSession, "ListQueuePairs", {});
+    if (!listed) {
+        throw std::runtime_error(to_string(listed.error()));
+    }
+    return *listed->front().as<std::vector<bus::Dict>>();
+}
+
 Result<Registered> register_session(bus::Client& client, const bus::Dict& request)
 {
     auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Register", {bus::Value(request)});

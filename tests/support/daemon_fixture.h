@@ -112,6 +112,8 @@ struct Registered {
 [[nodiscard]] bus::Dict queue_pair(const std::string& device, std::uint32_t number, const std::string& type = "rc");
 [[nodiscard]] Result<std::vector<bus::Dict>> attach(bus::Client& client, const std::string& session,
                                                     const std::vector<bus::Dict>& queue_pairs);
+// Throws when they cannot be listed.
+[[nodiscard]] std::vector<bus::Dict> queue_pairs_of(bus::Client& client, const std::string& session);
 // A text or number of a dictionary as text; "absent".
 [[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
 

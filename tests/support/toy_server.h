@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "lib/base/file_closer.h"
 #include "lib/bus/names.h"
 #include "lib/bus/server.h"
 #include "tests/support/temp_dir.h"
@@ -17,9 +19,14 @@ namespace rdmaqos::test {
 
 class ToyServer final : public bus::ServerHandler {
 public:
-    explicit ToyServer(bus::ServerLimits limits = {}) : path_(dir_.path() / "run/toy/bus")
+    // `helper`: the program that receives descriptors, as DescriptorOptions::command.
+    explicit ToyServer(bus::ServerLimits limits = {}, std::vector<std::string> helper = {})
+        : path_(dir_.path() / "run/toy/bus")
     {
-        auto server = bus::Server::listen(loop_, path_, limits, *this);
+        bus::ServerOptions options{path_, limits, {}, {}};
+        options.descriptors.command = std::move(helper);
+        options.close = [this](std::uint32_t uid, UniqueFd fd) { closer_.close(uid, std::move(fd)); };
+        auto server = bus::Server::listen(loop_, std::move(options), *this);
         if (!server) {
             throw std::runtime_error(to_string(server.error()));
         }
@@ -113,6 +120,7 @@ private:
 
     TempDir dir_;
     std::filesystem::path path_;
+    FileCloser closer_;
     bus::EventLoop loop_;
     std::map<std::uint64_t, std::shared_ptr<bus::Connection>> connections_;
     std::unique_ptr<bus::Server> server_;

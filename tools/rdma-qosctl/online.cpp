@@ -8,6 +8,7 @@
 #include <pwd.h>
 
 #include "lib/base/text.h"
+#include "lib/bus/names.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -254,7 +255,6 @@ SessionView to_session(const std::string& path, const bus::Dict& properties)
     session.state = text_of(properties, "State");
     session.level = text_of(properties, "Level");
     session.grant = value_of<bus::Dict>(properties, "Grant");
-    session.queue_pairs = dicts_of(properties, "QueuePairs");
     return session;
 }
 
@@ -339,6 +339,13 @@ Result<World> fetch_world(bus::Client& client)
     World world = to_world(*manager, *objects);
     std::map<std::uint32_t, std::string> names;
     for (auto& session : world.sessions) {
+        auto listed = client.call(fmt::format("{}/{}", bus::names::kSessions, session.id), kSessionInterface, "ListQueuePairs",
+                                  {});
+        if (listed && listed->size() == 1 && listed->front().as<std::vector<bus::Dict>>() != nullptr) {
+            session.queue_pairs = *listed->front().as<std::vector<bus::Dict>>();
+        } else if (!listed && listed.error().code != ErrorCode::UnknownSession) {    // it may have ended meanwhile
+            return fail(std::move(listed).error());
+        }
         auto [entry, is_new] = names.try_emplace(session.owner.uid);
         if (is_new) {
             entry->second = user_name(session.owner.uid);

@@ -81,7 +81,7 @@ TEST_P(Doors, ASessionFromRegisterToRelease)
     ASSERT_NE(owner, nullptr);
     EXPECT_EQ(text_of(*owner, "pid"), std::to_string(getpid()));
     EXPECT_EQ(text_of(*owner, "uid"), std::to_string(getuid()));
-    EXPECT_EQ(properties->find("QueuePairs")->as<std::vector<Dict>>()->size(), 2U);
+    EXPECT_EQ(queue_pairs_of(client, session->path).size(), 2U);
 
     EXPECT_TRUE(client.call(session->path, names::kSession, "Detach", {Value("mlx5_0"), Value(17U)}));
     EXPECT_TRUE(eventually([this] { return queue_pairs_inside() == 1; }));

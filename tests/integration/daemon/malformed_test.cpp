@@ -219,7 +219,7 @@ TEST_F(Malformed, RandomMessagesGetNamedErrorsAndHarmNobody)
     const auto properties = bystander.properties(session->path, names::kSession);
     ASSERT_TRUE(properties) << to_string(properties.error());
     EXPECT_EQ(text_of(*properties, "State"), "active");
-    EXPECT_TRUE(properties->find("QueuePairs")->as<std::vector<bus::Dict>>()->empty());
+    EXPECT_TRUE(queue_pairs_of(bystander, session->path).empty());
 }
 
 TEST_F(Malformed, StandardMistakesHaveStandardNames)

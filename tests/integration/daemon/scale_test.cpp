@@ -80,7 +80,7 @@ TEST(Scale, TenThousandQueuePairsAndAReloadOfOneShare)
     std::size_t queue_pairs = 0;
     for (const auto& [path, interfaces] : *objects) {
         if (const auto session = interfaces.find(names::kSession); session != interfaces.end()) {
-            queue_pairs += session->second.find("QueuePairs")->as<std::vector<bus::Dict>>()->size();
+            queue_pairs += queue_pairs_of(clients.front(), path).size();
         }
     }
     EXPECT_EQ(queue_pairs, connections * kEach);

@@ -16,7 +16,7 @@ TEST(Peer, IsWhoTheKernelSays)
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const UniqueFd a(ends[0]);
     const UniqueFd b(ends[1]);
-    const auto peer = peer_of_socket(a.get());
+    const auto peer = peer_of_socket(a.get(), ticks_since_boot());
     ASSERT_TRUE(peer) << to_string(peer.error());
     EXPECT_EQ(peer->pid, getpid());
     EXPECT_EQ(peer->uid, getuid());
@@ -48,7 +48,7 @@ TEST(Peer, FailsOnWhatIsNoSocket)
     ASSERT_EQ(pipe(ends), 0);
     const UniqueFd a(ends[0]);
     const UniqueFd b(ends[1]);
-    const auto peer = peer_of_socket(a.get());
+    const auto peer = peer_of_socket(a.get(), ticks_since_boot());
     ASSERT_FALSE(peer);
     EXPECT_EQ(peer.error().code, ErrorCode::Io);
 }

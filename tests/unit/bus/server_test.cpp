@@ -118,7 +118,7 @@ TEST(Server, DropsWhoSendsGarbage)
 TEST(Server, DropsWhoDoesNotRead)
 {
     ServerLimits limits;
-    limits.queued_messages = 100;
+    limits.client.unread = 5'000'000;
     ToyServer server(limits);
     auto lazy = Client::connect_direct(server.path());
     ASSERT_TRUE(lazy);
@@ -146,6 +146,11 @@ TEST(Server, ARefusedConnectionIsClosed)
     EXPECT_TRUE(Client::connect_direct(server.path()));
 }
 
+ServerOptions at(const std::filesystem::path& path)
+{
+    return {path, {}, {}, [](std::uint32_t, UniqueFd) {}};
+}
+
 TEST(Server, ReplacesTheSocketOfADaemonThatDied)
 {
     const test::TempDir dir;
@@ -163,9 +168,9 @@ TEST(Server, ReplacesTheSocketOfADaemonThatDied)
     } nobody;
     EventLoop loop;
     {
-        const auto server = Server::listen(loop, path, {}, nobody);
+        const auto server = Server::listen(loop, at(path), nobody);
         ASSERT_TRUE(server) << to_string(server.error());
-        const auto second = Server::listen(loop, path, {}, nobody);
+        const auto second = Server::listen(loop, at(path), nobody);
         ASSERT_FALSE(second);
         EXPECT_EQ(second.error().code, ErrorCode::Busy);
         EXPECT_TRUE(raw_connection(path)) << "the first still listens";
@@ -181,7 +186,7 @@ TEST(Server, ExplainsAPathThatIsTooLong)
         void closed(std::uint64_t) override {}
     } nobody;
     EventLoop loop;
-    const auto server = Server::listen(loop, dir.path() / std::string(150, 'x'), {}, nobody);
+    const auto server = Server::listen(loop, at(dir.path() / std::string(150, 'x')), nobody);
     ASSERT_FALSE(server);
     EXPECT_NE(server.error().message.find("at most 107 bytes"), std::string::npos) << server.error().message;
 }

@@ -103,14 +103,12 @@ TEST(Online, Session)
         dict({{"Owner", dict({{"pid", 4711U}, {"uid", 1000U}, {"unit", "a.scope"}, {"command", "cmd"}})},
               {"State", "active"},
               {"Level", "rpc"},
-              {"Grant", dict({{"level", "rpc"}})},
-              {"QueuePairs", std::vector<bus::Dict>{dict({{"number", 1U}})}}}));
+              {"Grant", dict({{"level", "rpc"}})}}));
     EXPECT_EQ(session.id, 42U);
     EXPECT_EQ(session.owner.pid, 4711U);
     EXPECT_EQ(session.owner.unit, "a.scope");
     EXPECT_EQ(session.level, "rpc");
     EXPECT_EQ(text_of(session.grant, "level"), "rpc");
-    EXPECT_EQ(session.queue_pairs.size(), 1U);
 }
 
 TEST(Online, WorldIsSortedByNameAndNumber)

@@ -1,0 +1,111 @@
+#include "lib/base/file_closer.h"
+
+#include <csignal>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <pthread.h>
+
+#include "lib/base/log.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr std::size_t kThreadsPerUser = 2;
+// Users beyond these share what becomes free; root has its own two besides.
+constexpr std::size_t kThreads = 62;
+
+// Signals are for the main loop; a new thread inherits the mask of the one that makes it.
+void block_all_signals()
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+}    // namespace
+
+struct FileCloser::State : std::enable_shared_from_this<State> {
+    struct User {
+        std::deque<UniqueFd> waiting;
+        std::size_t threads = 0;    // each closes one
+    };
+
+    mutable std::mutex mutex;
+    std::map<std::uint32_t, User> users;    // with something to close
+    std::size_t threads = 0;                // but root's
+
+    // With `mutex` held. True: this user's next descriptor may be closed now.
+    [[nodiscard]] bool may_start(std::uint32_t uid, const User& user) const
+    {
+        return !user.waiting.empty() && user.threads < kThreadsPerUser && (uid == 0 || threads < kThreads);
+    }
+
+    // With `mutex` held.
+    void start(std::uint32_t uid, User& user)
+    {
+        try {
+            std::thread([self = shared_from_this(), uid] {
+                block_all_signals();
+                pthread_setname_np(pthread_self(), "closer");
+                self->work(uid);
+            }).detach();
+            ++user.threads;
+            threads += uid == 0 ? 0 : 1;
+        } catch (const std::system_error& error) {
+            log(LogLevel::Error, "no thread can be started to close a descriptor: {}", error.what());
+        }
+    }
+
+    void work(std::uint32_t uid)
+    {
+        std::unique_lock lock(mutex);
+        auto user = users.find(uid);    // stays while it has threads
+        while (!user->second.waiting.empty()) {
+            UniqueFd fd = std::move(user->second.waiting.front());
+            user->second.waiting.pop_front();
+            lock.unlock();
+            fd.reset();
+            lock.lock();
+        }
+        --user->second.threads;
+        threads -= uid == 0 ? 0 : 1;
+        if (user->second.threads == 0) {
+            users.erase(user);
+        }
+        for (auto& [other, entry] : users) {
+            if (may_start(other, entry)) {
+                start(other, entry);
+                break;
+            }
+        }
+    }
+};
+
+FileCloser::FileCloser() : state_(std::make_shared<State>()) {}
+
+void FileCloser::close(std::uint32_t uid, UniqueFd fd)
+{
+    if (!fd) {
+        return;
+    }
+    const std::lock_guard lock(state_->mutex);
+    auto& user = state_->users[uid];
+    user.waiting.push_back(std::move(fd));
+    if (state_->may_start(uid, user)) {
+        state_->start(uid, user);
+    }
+}
+
+std::size_t FileCloser::pending(std::uint32_t uid) const
+{
+    const std::lock_guard lock(state_->mutex);
+    const auto user = state_->users.find(uid);
+    return user == state_->users.end() ? 0 : user->second.waiting.size() + user->second.threads;
+}
+
+}    // namespace rdmaqos

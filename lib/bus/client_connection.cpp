@@ -1,0 +1,610 @@
+#include "lib/bus/client_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <systemd/sd-id128.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/bus/descriptor_wire.h"
+
+namespace rdmaqos::bus {
+namespace {
+
+// What one connection may have before others get their turn.
+constexpr auto kTurn = std::chrono::milliseconds(1);
+// Where messages are short, several are looked at together.
+constexpr std::size_t kShort = 4096;
+// Moved from sd_bus towards a client in one go.
+constexpr std::size_t kMostPumped = std::size_t{1} << 20U;
+
+// Of the loop's thread: what is looked at is used before the next look.
+std::array<char, kMostChunk>& scratch()
+{
+    static thread_local std::array<char, kMostChunk> buffer;
+    return buffer;
+}
+
+TimePoint now()
+{
+    return std::chrono::steady_clock::now();
+}
+
+Result<BusPtr> server_bus(UniqueFd socket)
+{
+    sd_bus* raw = nullptr;
+    int result = sd_bus_new(&raw);
+    BusPtr bus(raw);
+    sd_id128_t id{};
+    if (result >= 0) {
+        result = sd_id128_randomize(&id);
+    }
+    if (result >= 0) {
+        result = sd_bus_set_fd(raw, socket.get(), socket.get());
+    }
+    if (result >= 0) {
+        [[maybe_unused]] const int owned = socket.release();    // by the bus from here on
+        result = sd_bus_set_server(raw, 1, id);
+    }
+    if (result >= 0) {
+        result = sd_bus_set_anonymous(raw, 0);
+    }
+    if (result >= 0) {
+        result = sd_bus_negotiate_fds(raw, 1);
+    }
+    if (result >= 0) {
+        result = sd_bus_start(raw);
+    }
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
+    }
+    return bus;
+}
+
+}    // namespace
+
+ClientConnection::ClientConnection(ClientSurroundings& around, BusPtr bus, UniqueFd socket, UniqueFd inner,
+                                   DescriptorHelpers::User user, std::function<void()> on_closed)
+    : Connection(std::move(bus)), around_(around), socket_(std::move(socket)), inner_(std::move(inner)), user_(user),
+      on_closed_(std::move(on_closed)), auth_(user.uid, geteuid())
+{
+}
+
+ClientConnection::~ClientConnection()
+{
+    close();
+}
+
+Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroundings& around, UniqueFd socket,
+                                                                   DescriptorHelpers::User user,
+                                                                   std::function<void()> on_closed)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "a connection cannot be set up"));
+    }
+    UniqueFd inner(ends[0]);
+    auto bus = server_bus(UniqueFd(ends[1]));
+    if (!bus) {
+        return fail(std::move(bus).error());
+    }
+    std::shared_ptr<ClientConnection> connection(new ClientConnection(
+        around, std::move(*bus), std::move(socket), std::move(inner), user, std::move(on_closed)));
+    auto* raw = connection.get();
+    raw->self_ = connection;
+    raw->events_ = EPOLLIN;
+    auto io = around.loop.on_io(raw->socket_.get(), raw->events_, [raw](std::uint32_t events) { raw->ready(events); });
+    if (!io) {
+        return fail(std::move(io).error());
+    }
+    raw->io_ = std::move(*io);
+    return connection;
+}
+
+// ---- when to read ----
+
+void ClientConnection::ready(std::uint32_t events)
+{
+    const auto alive = self_.lock();    // a handler may drop the last owner
+    const auto begin = now();
+    if (!last_ && around_.shares.is_last(user_.uid, begin)) {
+        last_ = true;
+        io_->set_last(true);    // and here again when nobody else waits
+        return;
+    }
+    if ((events & EPOLLOUT) != 0) {
+        write_out();
+    }
+    const bool reading = !helper_asked_ && out_.empty();
+    if (open_ && reading) {
+        serve();
+    } else if (open_ && (events & (EPOLLHUP | EPOLLERR)) != 0) {
+        lost();    // nobody is left to read what waits
+    } else if (open_) {
+        update_events();
+    }
+    const auto end = now();
+    around_.shares.spent(user_.uid, end - begin, end);
+    if (open_ && last_ && !around_.shares.is_last(user_.uid, end)) {
+        last_ = false;
+        io_->set_last(false);
+    }
+}
+
+void ClientConnection::serve()
+{
+    serving_ = true;
+    const auto until = now() + kTurn;
+    Read result = Read::Some;
+    while (open_ && result == Read::Some && !helper_asked_ && out_.empty() && now() < until) {
+        result = read_some(until);
+    }
+    serving_ = false;
+    if (open_ && result == Read::Ended) {
+        lost();
+    } else if (open_) {
+        update_events();
+    }
+}
+
+void ClientConnection::update_events()
+{
+    const std::uint32_t wanted = !out_.empty() ? EPOLLOUT : helper_asked_ ? 0U : EPOLLIN;
+    if (wanted != events_) {
+        events_ = wanted;
+        io_->set_events(events_);
+    }
+}
+
+// ---- what to read ----
+
+ClientConnection::Look ClientConnection::look(std::size_t most) const
+{
+    auto& buffer = scratch();
+    iovec part{buffer.data(), std::min(most, buffer.size())};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    // Without room for descriptors: the kernel says that there are some, and leaves them where they are.
+    const ssize_t length = recvmsg(socket_.get(), &message, MSG_PEEK | MSG_DONTWAIT);
+    Look seen;
+    seen.ended = length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
+    seen.bytes = std::string_view(buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+    seen.descriptors = length > 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+    return seen;
+}
+
+std::size_t ClientConnection::wanted() const
+{
+    if (skip_ > 0) {
+        return std::min(skip_, kMostChunk);
+    }
+    if (head_) {
+        return std::min(head_->size() - partial_.size(), kMostChunk);
+    }
+    return partial_.empty() ? kShort : kHeadSize - partial_.size();
+}
+
+ClientConnection::Read ClientConnection::read_some(TimePoint until)
+{
+    const Look seen = look(wanted());
+    if (seen.ended) {
+        return Read::Ended;
+    }
+    if (seen.bytes.empty()) {
+        return Read::Nothing;
+    }
+    return seen.descriptors ? read_with_descriptors(seen, until) : read_plain(seen.bytes, until);
+}
+
+// Descriptors belong to the message whose bytes they came with: nothing beyond its end may be read with them.
+ClientConnection::Read ClientConnection::read_with_descriptors(const Look& seen, TimePoint until)
+{
+    std::size_t end = wanted();
+    if (!auth_.done()) {
+        constexpr std::string_view kEnd = "BEGIN\r\n";
+        const auto begin = seen.bytes.find(kEnd);
+        end = begin == std::string_view::npos ? 0 : begin + kEnd.size();
+    } else if (skip_ == 0 && !head_ && partial_.empty()) {
+        const auto head = parse_head(seen.bytes);
+        end = head ? std::min(head->size(), kMostChunk) : kHeadSize;
+    }
+    if (end < seen.bytes.size()) {
+        const Look shorter = look(end);
+        if (!shorter.descriptors && !shorter.bytes.empty()) {
+            return read_plain(shorter.bytes, until);
+        }
+    }
+    if (!auth_.done() || skip_ > 0) {
+        drop("it sent descriptors where none belong");
+        return Read::Nothing;
+    }
+    return ask_helper(end);
+}
+
+ClientConnection::Read ClientConnection::read_plain(std::string_view seen, TimePoint until)
+{
+    // Handlers may look at other sockets.
+    static thread_local std::string copy;
+    copy.assign(seen);
+    std::string_view rest = copy;
+    do {
+        take(rest);
+    } while (open_ && !rest.empty() && out_.empty() && now() < until);
+    if (open_) {
+        const std::size_t taken = copy.size() - rest.size();
+        if (recv(socket_.get(), scratch().data(), taken, MSG_DONTWAIT) != static_cast<ssize_t>(taken)) {
+            return Read::Ended;
+        }
+    }
+    return Read::Some;
+}
+
+ClientConnection::Read ClientConnection::ask_helper(std::size_t most)
+{
+    helper_asked_ = true;
+    if (!unfinished_since_) {
+        unfinished_since_ = now();
+    }
+    around_.helpers.receive(user_, socket_.get(), most, [weak = self_](Result<Chunk> chunk) {
+        if (const auto self = weak.lock(); self && self->open_) {
+            self->helped(std::move(chunk));
+        }
+    });
+    return Read::Nothing;
+}
+
+void ClientConnection::helped(Result<Chunk> chunk)
+{
+    helper_asked_ = false;
+    if (!chunk) {
+        drop(to_string(chunk.error()));
+        return;
+    }
+    if (arrived_.size() + chunk->descriptors.size() > kMostDescriptors) {
+        drop("it sent more than 253 descriptors with a message");
+        return;
+    }
+    std::ranges::move(chunk->descriptors, std::back_inserter(arrived_));
+    const auto begin = now();
+    serving_ = true;
+    for (std::string_view rest = chunk->bytes; open_ && !rest.empty();) {
+        take(rest);
+    }
+    serving_ = false;
+    const auto end = now();
+    around_.shares.spent(user_.uid, end - begin, end);
+    if (open_ && chunk->bytes.empty()) {
+        lost();
+    } else if (open_) {
+        update_events();
+    }
+}
+
+// ---- what was read ----
+
+void ClientConnection::take(std::string_view& bytes)
+{
+    if (!auth_.done()) {
+        take_auth(bytes);
+        return;
+    }
+    if (skip_ > 0) {
+        const std::size_t size = std::min(skip_, bytes.size());
+        bytes.remove_prefix(size);
+        skip_ -= size;
+        if (skip_ == 0) {
+            unfinished_since_.reset();
+        }
+        return;
+    }
+    if (!know_head(bytes)) {
+        return;
+    }
+    const std::size_t missing = head_->size() - partial_.size();
+    if (!partial_.empty() || bytes.size() < missing) {
+        add_partial(bytes, std::min(missing, bytes.size()));
+        if (open_ && partial_.size() == head_->size()) {
+            const std::string message = std::exchange(partial_, {});
+            around_.shares.remove_unfinished(around_.shares.of(user_.uid), message.size());
+            forget_partial();
+            deliver(message);
+        }
+        return;
+    }
+    const auto message = bytes.substr(0, missing);
+    bytes.remove_prefix(missing);
+    forget_partial();
+    deliver(message);
+}
+
+void ClientConnection::take_auth(std::string_view& bytes)
+{
+    const auto pass_on = auth_.take(bytes);
+    if (!pass_on) {
+        drop(pass_on.error().message);
+        return;
+    }
+    feed(*pass_on, 0);
+}
+
+bool ClientConnection::know_head(std::string_view& bytes)
+{
+    if (head_) {
+        return true;
+    }
+    if (partial_.empty() && bytes.size() >= kHeadSize) {
+        head_ = parse_head(bytes);
+    } else {
+        add_partial(bytes, std::min(kHeadSize - partial_.size(), bytes.size()));
+        if (!open_ || partial_.size() < kHeadSize) {
+            return false;
+        }
+        head_ = parse_head(partial_);
+    }
+    if (!head_) {
+        drop("it does not speak D-Bus");
+        return false;
+    }
+    return accept_head();
+}
+
+bool ClientConnection::accept_head()
+{
+    const ClientLimits& limits = around_.limits;
+    const MessageHead head = *head_;
+    std::string why;
+    if (head.fields > limits.header) {
+        why = fmt::format("the header of a message to rdma-qosd has at most {} bytes, this one {}", limits.header,
+                          head.fields);
+    } else if (head.size() > limits.message) {
+        why = fmt::format("a message to rdma-qosd has at most {} bytes, this one {}; attach queue pairs in several calls",
+                          limits.message, head.size());
+    } else {
+        return true;
+    }
+    if (head.size() > limits.skipped) {
+        drop(why);
+        return false;
+    }
+    skip_ = head.size() - partial_.size();
+    forget_partial();
+    arrived_.clear();
+    unfinished_since_ = now();
+    if (head.expects_reply) {
+        queue(error_reply(head.serial, dbus_name(ErrorCode::LimitReached), why));
+        write_out();
+    }
+    return false;
+}
+
+void ClientConnection::add_partial(std::string_view& bytes, std::size_t size)
+{
+    constexpr std::size_t kAlways = 4096;    // a short message finds room even when others take all
+    partial_.append(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+    if (!unfinished_since_) {
+        unfinished_since_ = now();
+    }
+    Shares::User& user = around_.shares.of(user_.uid);
+    around_.shares.add_unfinished(user, size);
+    const ClientLimits& limits = around_.limits;
+    if (user_.uid != 0 &&
+        (user.unfinished > limits.unfinished_of_user ||
+         (around_.shares.unfinished() > limits.unfinished_of_all && partial_.size() > kAlways))) {
+        drop("messages of this user that have not arrived whole take too much memory");
+    }
+}
+
+// Ready for the next message.
+void ClientConnection::forget_partial()
+{
+    around_.shares.remove_unfinished(around_.shares.of(user_.uid), partial_.size());
+    std::string().swap(partial_);
+    head_.reset();
+    unfinished_since_.reset();
+}
+
+void ClientConnection::deliver(std::string_view message)
+{
+    current_ = std::exchange(arrived_, {});
+    feed(message, current_.size());
+    current_.clear();
+}
+
+// ---- sd_bus ----
+
+void ClientConnection::feed(std::string_view bytes, std::size_t descriptors)
+{
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control{};
+    msghdr message{};
+    if (descriptors > 0) {
+        message.msg_control = control.data();
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors);
+        auto* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors);
+        for (std::size_t index = 0; index < descriptors; ++index) {
+            const int fd = stand_in(index);
+            std::memcpy(CMSG_DATA(header) + index * sizeof(int), &fd, sizeof(fd));
+        }
+    }
+    while (open_ && !bytes.empty()) {
+        iovec part{const_cast<char*>(bytes.data()), bytes.size()};    // NOLINT(*-const-cast): iovec has no const
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        const ssize_t sent = sendmsg(inner_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN) {
+            lost();
+            return;
+        }
+        if (sent > 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+            message.msg_control = nullptr;
+            message.msg_controllen = 0;
+        }
+        process();
+    }
+}
+
+void ClientConnection::process()
+{
+    int result = 1;
+    while (open_ && result > 0) {
+        result = sd_bus_process(bus_.get(), nullptr);
+    }
+    if (open_ && (result < 0 || sd_bus_is_open(bus_.get()) <= 0)) {
+        pump();    // what it had to say before
+        lost();
+        return;
+    }
+    if (open_) {
+        pump();
+    }
+}
+
+void ClientConnection::flush()
+{
+    if (open_ && !serving_) {
+        pump();
+        if (open_) {
+            update_events();
+        }
+    }
+}
+
+void ClientConnection::pump()
+{
+    std::array<char, 16384> buffer;    // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+    std::size_t moved = 0;
+    std::uint64_t queued = 0;
+    do {
+        ssize_t length = 0;
+        while (open_ && (length = recv(inner_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0) {
+            queue(std::string_view(buffer.data(), static_cast<std::size_t>(length)));
+            moved += static_cast<std::size_t>(length);
+        }
+        if (!open_ || sd_bus_get_n_queued_write(bus_.get(), &queued) < 0 || queued == 0) {
+            return;
+        }
+        if (sd_bus_process(bus_.get(), nullptr) < 0) {
+            return;    // found out by process()
+        }
+    } while (open_ && moved < kMostPumped);
+    if (open_ && !std::exchange(pump_posted_, true)) {
+        around_.loop.post([weak = self_] {
+            if (const auto self = weak.lock(); self && self->open_) {
+                self->pump_posted_ = false;
+                self->flush();
+            }
+        });
+    }
+}
+
+// ---- towards the client ----
+
+void ClientConnection::queue(std::string_view bytes)
+{
+    if (out_.empty()) {
+        const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent > 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+        } else if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+            lost();
+            return;
+        }
+    }
+    if (bytes.empty()) {
+        return;
+    }
+    out_.emplace_back(bytes);
+    unread_ += bytes.size();
+    Shares::User& user = around_.shares.of(user_.uid);
+    around_.shares.add_unread(user, bytes.size());
+    const ClientLimits& limits = around_.limits;
+    if (unread_ > limits.unread ||
+        (user_.uid != 0 && (user.unread > limits.unread_of_user || around_.shares.unread() > limits.unread_of_all))) {
+        drop(fmt::format("it does not read what it asked for: {} bytes wait", unread_));
+    }
+}
+
+void ClientConnection::write_out()
+{
+    while (open_ && !out_.empty()) {
+        const std::string& first = out_.front();
+        const ssize_t sent = ::send(socket_.get(), first.data() + out_begin_, first.size() - out_begin_,
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0) {
+            if (errno != EAGAIN && errno != EINTR) {
+                lost();
+            }
+            return;
+        }
+        const auto size = static_cast<std::size_t>(sent);
+        out_begin_ += size;
+        unread_ -= size;
+        around_.shares.remove_unread(around_.shares.of(user_.uid), size);
+        if (out_begin_ == first.size()) {
+            out_.pop_front();
+            out_begin_ = 0;
+        }
+    }
+}
+
+// ---- the end ----
+
+void ClientConnection::drop(std::string_view why)
+{
+    if (open_) {
+        log(LogLevel::Info, "a connection of user {} is closed: {}", user_.uid, why);
+        lost();
+    }
+}
+
+void ClientConnection::lost()
+{
+    if (!open_) {
+        return;
+    }
+    close();
+    around_.loop.post([weak = self_] {
+        if (const auto connection = weak.lock(); connection && connection->on_closed_) {
+            const auto on_closed = std::exchange(connection->on_closed_, nullptr);
+            on_closed();
+        }
+    });
+}
+
+void ClientConnection::close()
+{
+    if (!std::exchange(open_, false)) {
+        return;
+    }
+    io_.reset();
+    sd_bus_close(bus_.get());
+    inner_.reset();
+    // Nothing more can arrive. What has and was not read may hold descriptors, whose last close may wait.
+    shutdown(socket_.get(), SHUT_RDWR);
+    int unread_input = 0;
+    if (ioctl(socket_.get(), FIONREAD, &unread_input) != 0 || unread_input > 0) {
+        around_.close(user_.uid, std::move(socket_));
+    } else {
+        socket_.reset();
+    }
+    forget_partial();
+    arrived_.clear();
+    around_.shares.remove_unread(around_.shares.of(user_.uid), std::exchange(unread_, 0));
+    out_.clear();
+}
+
+}    // namespace rdmaqos::bus

@@ -1,0 +1,143 @@
+// A client of the direct door. Between its socket and the sd_bus that serves it stands this object, which reads and
+// writes the socket itself, so that what a client sends is limited before anything is done with it:
+//
+//     client ══ socket ══ ClientConnection ══ socket pair ══ sd_bus ── handlers
+//
+// * sd_bus gets whole messages only, of a limited size. One that does not arrive in time ends the connection.
+// * Descriptors never reach this process unseen: bytes are looked at with MSG_PEEK, which tells that descriptors came with
+//   them without taking any; those bytes are received by the helper of the client's user (descriptors.h). sd_bus gets a
+//   stand-in for each, and handlers find what it stands for in descriptors().
+// * While a client does not read, nothing more is read from it; what waits for it is counted in bytes.
+// * A user who has had more than its part of the loop's time is served when nobody else waits (shares.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/bus/connection.h"
+#include "lib/bus/framing.h"
+#include "lib/bus/shares.h"
+
+namespace rdmaqos::bus {
+
+struct ClientLimits {
+    std::size_t message = std::size_t{1} << 20U;        // bytes of one message
+    std::size_t header = 2048;                          // of which are path, interface, member …
+    std::size_t skipped = std::size_t{16} << 20U;       // a larger message than this ends the connection
+    std::size_t unread = std::size_t{32} << 20U;        // bytes that wait for one connection
+    std::size_t unread_of_user = std::size_t{64} << 20U;
+    std::size_t unread_of_all = std::size_t{256} << 20U;
+    std::size_t unfinished_of_user = std::size_t{8} << 20U;
+    std::size_t unfinished_of_all = std::size_t{64} << 20U;
+    std::chrono::milliseconds message_time{10'000};     // from its first byte to its last
+};
+
+// What all clients of one door share.
+struct ClientSurroundings {
+    EventLoop& loop;
+    DescriptorHelpers& helpers;
+    Shares& shares;
+    const ClientLimits& limits;
+    // For what may wait; takes over the descriptor.
+    std::function<void(std::uint32_t uid, UniqueFd fd)> close;
+};
+
+class ClientConnection final : public Connection {
+public:
+    // `on_closed` is called once, from the loop (never from within another call), when the connection has ended by
+    // itself; not after close().
+    [[nodiscard]] static Result<std::shared_ptr<ClientConnection>> create(ClientSurroundings& around, UniqueFd socket,
+                                                                          DescriptorHelpers::User user,
+                                                                          std::function<void()> on_closed);
+    ~ClientConnection() override;
+
+    [[nodiscard]] bool is_ready() const override { return open_ && auth_.done(); }
+    void flush() override;
+    void close() override;
+    [[nodiscard]] std::size_t unread() const override { return unread_; }
+    [[nodiscard]] const std::vector<SentDescriptor>* descriptors() const override { return &current_; }
+
+    [[nodiscard]] std::uint32_t uid() const { return user_.uid; }
+    // When the message that is arriving began to arrive; empty: none is.
+    [[nodiscard]] std::optional<TimePoint> unfinished_since() const { return unfinished_since_; }
+    // Ends it as if it had ended by itself.
+    void drop(std::string_view why);
+
+private:
+    ClientConnection(ClientSurroundings& around, BusPtr bus, UniqueFd socket, UniqueFd inner,
+                     DescriptorHelpers::User user, std::function<void()> on_closed);
+
+    enum class Read : std::uint8_t { Nothing, Some, Ended };
+    struct Look {
+        std::string_view bytes;
+        bool descriptors = false;    // come with them
+        bool ended = false;
+    };
+
+    void ready(std::uint32_t events);
+    void serve();
+    // Looks at the socket and takes what is there, or has the helper take it.
+    [[nodiscard]] Read read_some(TimePoint until);
+    [[nodiscard]] Read read_with_descriptors(const Look& look, TimePoint until);
+    [[nodiscard]] Read read_plain(std::string_view seen, TimePoint until);
+    [[nodiscard]] Read ask_helper(std::size_t most);
+    void helped(Result<Chunk> chunk);
+    // Without taking anything.
+    [[nodiscard]] Look look(std::size_t most) const;
+    // How much may be read before it is known what follows.
+    [[nodiscard]] std::size_t wanted() const;
+
+    // Takes one thing from the front: authentication, a message, or a part of one.
+    void take(std::string_view& bytes);
+    void take_auth(std::string_view& bytes);
+    // False: more bytes are needed, or the message was refused.
+    [[nodiscard]] bool know_head(std::string_view& bytes);
+    [[nodiscard]] bool accept_head();
+    void add_partial(std::string_view& bytes, std::size_t size);
+    void forget_partial();
+    void deliver(std::string_view message);
+
+    void feed(std::string_view bytes, std::size_t descriptors);
+    void process();
+    // Moves what sd_bus wrote towards the client.
+    void pump();
+    void write_out();
+    void queue(std::string_view bytes);
+    void update_events();
+    void lost();
+
+    ClientSurroundings& around_;
+    UniqueFd socket_;
+    UniqueFd inner_;    // our end of the pair
+    DescriptorHelpers::User user_;
+    std::function<void()> on_closed_;
+    AuthDialogue auth_;
+    std::unique_ptr<IoSource> io_;
+    std::weak_ptr<ClientConnection> self_;
+
+    std::string partial_;                     // of the message that is arriving
+    std::optional<MessageHead> head_;         // of the same
+    std::size_t skip_ = 0;                    // bytes of a refused message that are still to come
+    std::optional<TimePoint> unfinished_since_;
+    std::vector<SentDescriptor> arrived_;     // with the message that is arriving
+    std::vector<SentDescriptor> current_;     // of the message that is being handled
+
+    std::deque<std::string> out_;
+    std::size_t out_begin_ = 0;    // of its first
+    std::size_t unread_ = 0;
+    std::uint32_t events_ = 0;
+    bool serving_ = false;
+    bool helper_asked_ = false;
+    bool pump_posted_ = false;
+    bool last_ = false;
+};
+
+}    // namespace rdmaqos::bus

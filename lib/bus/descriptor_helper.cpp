@@ -1,0 +1,326 @@
+#include "lib/bus/descriptor_helper.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+#include "lib/bus/descriptor_wire.h"
+
+namespace rdmaqos::bus {
+namespace {
+
+constexpr std::uint8_t kOther = 0;
+constexpr std::uint8_t kForeignFileSystem = 1;
+constexpr std::uint8_t kTooLarge = 2;
+constexpr std::uint8_t kSecondText = 3;
+constexpr std::uint8_t kUnreadable = 4;
+
+// File systems that keep their files on this machine. Not among them: those a user can serve (FUSE), those a network
+// serves, and those whose files say more to root than to their opener (proc, sysfs and their like).
+constexpr std::array<long, 12> kLocalFileSystems{
+    EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+    F2FS_SUPER_MAGIC, SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC,
+    0x2FC12FC1,           // ZFS
+    static_cast<long>(0xCA451A4E),    // bcachefs
+};
+
+bool is_verbs_device(dev_t number)
+{
+    const char* given = secure_getenv("SYSFS_PATH");
+    const std::filesystem::path devices = std::filesystem::path(given == nullptr ? "/sys" : given) / "class/infiniband_verbs";
+    const std::string wanted = fmt::format("{}:{}\n", major(number), minor(number));
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(devices, error)) {
+        const auto dev = read_kernel_file(entry.path() / "dev");
+        if (dev && (*dev == wanted || *dev + "\n" == wanted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Without asking a file system: FUSE answers from what it has cached.
+mode_t type_of(int fd)
+{
+    struct statx status {};
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
+        return 0;
+    }
+    return status.stx_mode & S_IFMT;
+}
+
+// The name by which the caller knows the file; "" for one that has none.
+std::string name_of(int fd)
+{
+    constexpr std::string_view kMemfd = "/memfd:";
+    constexpr std::string_view kDeleted = " (deleted)";
+    std::array<char, 4096> target{};
+    const auto length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target.data(), target.size());
+    std::string name(target.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+    if (name.ends_with(kDeleted)) {
+        name.resize(name.size() - kDeleted.size());
+    }
+    if (name.starts_with(kMemfd)) {
+        name.erase(0, kMemfd.size());
+    }
+    return name;
+}
+
+// A sealed copy of a text: what is behind it cannot change or go away any more.
+UniqueFd sealed_copy(const std::string& text)
+{
+    UniqueFd copy(memfd_create("policy", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    for (std::size_t written = 0; copy && written < text.size();) {
+        const auto result = write(copy.get(), text.data() + written, text.size() - written);
+        if (result <= 0) {
+            return UniqueFd();
+        }
+        written += static_cast<std::size_t>(result);
+    }
+    if (copy) {
+        fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    }
+    return copy;
+}
+
+class Helper {
+public:
+    explicit Helper(int socket) : socket_(socket) {}
+    int run();
+
+private:
+    struct Received {
+        DescriptorRequest request;
+        UniqueFd client;
+    };
+
+    // False: the other end is gone.
+    bool next(Received& received) const;
+    void serve(const Received& received);
+    // Reads from the client; what came with the bytes is in `theirs_`.
+    void receive(const Received& received);
+    void look_at(std::size_t index, const DescriptorRequest& request);
+    void take_text(std::size_t index, const DescriptorRequest& request);
+    void refuse(std::size_t index, std::uint8_t why) { reply_.refusals[index] = why; }
+    void answer() const;
+
+    UniqueFd socket_;
+    bool became_user_ = false;
+    DescriptorReply reply_;
+    std::string bytes_;
+    std::string name_;
+    std::vector<UniqueFd> theirs_;
+    std::vector<UniqueFd> accepted_;
+};
+
+// Nothing of root is left: what this process may read, its client may.
+bool become(const DescriptorRequest& request)
+{
+    if (geteuid() == 0 && request.uid != 0 &&
+        (setgroups(0, nullptr) != 0 || setresgid(request.gid, request.gid, request.gid) != 0 ||
+         setresuid(request.uid, request.uid, request.uid) != 0)) {
+        return false;
+    }
+    // Its user must not be able to make it say what it did not see.
+    prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return true;
+}
+
+// The descriptors of a message, each owned from here on.
+std::vector<UniqueFd> descriptors_of(msghdr& message)
+{
+    std::vector<UniqueFd> result;
+    for (auto* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t index = 0; index < count; ++index) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(header) + index * sizeof(int), sizeof(fd));
+            result.emplace_back(fd);
+        }
+    }
+    return result;
+}
+
+bool Helper::next(Received& received) const
+{
+    iovec part{&received.request, sizeof(received.request)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t length = 0;
+    do {
+        length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    } while (length < 0 && errno == EINTR);
+    auto descriptors = descriptors_of(message);
+    if (length != sizeof(received.request) || descriptors.size() != 1) {
+        return false;
+    }
+    received.client = std::move(descriptors.front());
+    return true;
+}
+
+void Helper::receive(const Received& received)
+{
+    bytes_.resize(std::min<std::size_t>(received.request.bytes, kMostChunk));
+    iovec part{bytes_.data(), bytes_.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t length = recvmsg(received.client.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    reply_.error = length < 0 ? errno : 0;
+    bytes_.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+    theirs_ = descriptors_of(message);
+    reply_.bytes = static_cast<std::uint32_t>(bytes_.size());
+    reply_.count = static_cast<std::uint32_t>(theirs_.size());
+    if ((message.msg_flags & MSG_CTRUNC) != 0) {
+        // This process has too many open. The message cannot be served as it was meant.
+        reply_.error = EMFILE;
+    }
+}
+
+void Helper::take_text(std::size_t index, const DescriptorRequest& request)
+{
+    const int fd = theirs_[index].get();
+    struct statfs system {};
+    if (fstatfs(fd, &system) != 0 ||
+        std::ranges::find(kLocalFileSystems, static_cast<long>(system.f_type)) == kLocalFileSystems.end()) {
+        refuse(index, kForeignFileSystem);
+        return;
+    }
+    if (!name_.empty() || reply_.name_bytes > 0) {
+        refuse(index, kSecondText);
+        return;
+    }
+    struct stat status {};
+    if (fstat(fd, &status) == 0 && status.st_size > static_cast<off_t>(request.text_bytes)) {
+        refuse(index, kTooLarge);
+        return;
+    }
+    const auto text = read_regular_file(fd, request.text_bytes);
+    UniqueFd copy = text ? sealed_copy(*text) : UniqueFd();
+    if (!copy) {
+        refuse(index, kUnreadable);
+        return;
+    }
+    name_ = name_of(fd);
+    name_ = name_.empty() ? "policy" : name_;
+    reply_.name_bytes = static_cast<std::uint32_t>(name_.size());
+    reply_.kinds[index] = DescriptorKind::Text;
+    accepted_.push_back(std::move(copy));
+}
+
+void Helper::look_at(std::size_t index, const DescriptorRequest& request)
+{
+    UniqueFd& fd = theirs_[index];
+    if (type_of(fd.get()) == S_IFREG) {
+        take_text(index, request);
+        return;
+    }
+    struct stat status {};
+    if (fstat(fd.get(), &status) == 0 && S_ISCHR(status.st_mode) && is_verbs_device(status.st_rdev)) {
+        reply_.kinds[index] = DescriptorKind::Verbs;
+        accepted_.push_back(std::move(fd));
+        return;
+    }
+    refuse(index, kOther);
+}
+
+void Helper::answer() const
+{
+    std::array<iovec, 3> parts{
+        iovec{const_cast<DescriptorReply*>(&reply_), sizeof(reply_)},    // NOLINT(*-const-cast): iovec has no const
+        iovec{const_cast<char*>(name_.data()), name_.size()},            // NOLINT(*-const-cast)
+        iovec{const_cast<char*>(bytes_.data()), bytes_.size()},          // NOLINT(*-const-cast)
+    };
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)]{};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    if (!accepted_.empty()) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * accepted_.size());
+        auto* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * accepted_.size());
+        for (std::size_t index = 0; index < accepted_.size(); ++index) {
+            const int fd = accepted_[index].get();
+            std::memcpy(CMSG_DATA(header) + index * sizeof(int), &fd, sizeof(fd));
+        }
+    }
+    while (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
+}
+
+void Helper::serve(const Received& received)
+{
+    reply_ = {};
+    name_.clear();
+    receive(received);
+    for (std::size_t index = 0; index < theirs_.size(); ++index) {
+        look_at(index, received.request);
+    }
+    answer();
+    // Behind the answer: any of these may hang.
+    accepted_.clear();
+    theirs_.clear();
+}
+
+int Helper::run()
+{
+    while (true) {
+        Received received;
+        if (!next(received)) {
+            return EXIT_SUCCESS;
+        }
+        if (!became_user_ && !become(received.request)) {
+            return EXIT_FAILURE;
+        }
+        became_user_ = true;
+        serve(received);
+    }
+}
+
+}    // namespace
+
+int run_descriptor_helper(int socket)
+{
+    constexpr rlim_t kDescriptors = 1024;
+    const rlimit limit{kDescriptors, kDescriptors};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return Helper(socket).run();
+}
+
+}    // namespace rdmaqos::bus

@@ -1,0 +1,387 @@
+#include "lib/bus/descriptors.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+#include "lib/bus/descriptor_wire.h"
+#include "lib/bus/peer.h"
+
+namespace rdmaqos::bus {
+namespace {
+
+constexpr int kSocketOfHelper = 3;
+// Reads of one user that wait for its helper.
+constexpr std::size_t kMostWaiting = 1024;
+
+Result<pid_t> spawn(std::vector<std::string> command, const UniqueFd& socket)
+{
+    command.push_back(std::to_string(kSocketOfHelper));
+    std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
+    for (auto& word : command) {
+        arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, socket.get(), kSocketOfHelper);
+    posix_spawn_file_actions_addclosefrom_np(&actions, kSocketOfHelper + 1);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t no_signals;
+    sigemptyset(&no_signals);
+    posix_spawnattr_setsigmask(&attributes, &no_signals);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    pid_t pid = 0;
+    const int error = posix_spawn(&pid, arguments.front(), &actions, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) {
+        return fail(error_from_errno(ErrorCode::Io, error, "the helper for descriptors cannot be started"));
+    }
+    return pid;
+}
+
+std::vector<int> descriptors_of(msghdr& message)
+{
+    std::vector<int> result;
+    for (auto* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+            const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+            const std::size_t before = result.size();
+            result.resize(before + count);
+            std::memcpy(result.data() + before, CMSG_DATA(header), count * sizeof(int));
+        }
+    }
+    return result;
+}
+
+}    // namespace
+
+// An empty file whose size says which it is: what sd_bus does with it, and when it closes it, concerns nobody.
+int stand_in(std::size_t index)
+{
+    static thread_local std::vector<UniqueFd> stand_ins;    // of the loop's thread
+    while (stand_ins.size() <= index) {
+        UniqueFd next(memfd_create("stand-in", MFD_CLOEXEC));
+        if (!next || ftruncate(next.get(), static_cast<off_t>(stand_ins.size())) != 0) {
+            return -1;
+        }
+        stand_ins.push_back(std::move(next));
+    }
+    return stand_ins[index].get();
+}
+
+std::optional<std::size_t> index_of_stand_in(int fd)
+{
+    struct stat status {};
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return std::nullopt;
+    }
+    return static_cast<std::size_t>(status.st_size);
+}
+
+// One process and what it is asked, one after another.
+class DescriptorHelpers::Helper {
+public:
+    Helper(DescriptorHelpers& owner, User user) : owner_(owner), user_(user) {}
+    // Ends it: at once when it waits for work, else by a signal.
+    ~Helper()
+    {
+        io_.reset();
+        socket_.reset();
+        const Result<Chunk> gone = fail(ErrorCode::Io, "rdma-qosd ends");
+        for (auto& waiting : std::exchange(queue_, {})) {
+            waiting.done(gone);
+        }
+    }
+    Helper(const Helper&) = delete;
+    Helper& operator=(const Helper&) = delete;
+
+    [[nodiscard]] Result<void> start();
+    [[nodiscard]] bool idle() const { return queue_.empty(); }
+    [[nodiscard]] Result<void> ask(int socket, std::size_t most, Done done);
+
+private:
+    struct Waiting {
+        UniqueFd socket;    // a duplicate of the client's
+        std::size_t most = 0;
+        Done done;
+    };
+
+    void send_first();
+    void ready();
+    void answered(Result<Chunk> chunk);
+    [[nodiscard]] Result<Chunk> read_answer() const;
+    // Kills it; what it was asked last fails, the rest is asked of another.
+    void give_up(ErrorCode code, const std::string& why);
+    void arm(std::chrono::milliseconds delay, std::function<void()> function)
+    {
+        timer_ = owner_.loop_.after(delay, std::move(function));
+    }
+
+    DescriptorHelpers& owner_;
+    User user_;
+    pid_t pid_ = 0;
+    UniqueFd pidfd_;
+    UniqueFd socket_;
+    std::unique_ptr<IoSource> io_;
+    std::unique_ptr<EventSource> end_;
+    std::unique_ptr<Timer> timer_;    // of its answer, or of being idle
+    std::deque<Waiting> queue_;       // the first is being served
+};
+
+Result<void> DescriptorHelpers::Helper::start()
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "the helper for descriptors cannot be started"));
+    }
+    socket_ = UniqueFd(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    const int flags = fcntl(theirs.get(), F_GETFL);
+    fcntl(theirs.get(), F_SETFL, flags & ~O_NONBLOCK);
+    auto pid = spawn(owner_.options_.command, theirs);
+    if (!pid) {
+        return fail(std::move(pid).error());
+    }
+    pid_ = *pid;
+    auto pidfd = open_pidfd(pid_);    // of an own child, which is not reaped yet
+    if (!pidfd) {
+        return fail(std::move(pidfd).error());
+    }
+    Process& process = owner_.processes_[pid_];
+    process.uid = user_.uid;
+    process.pidfd = std::move(*pidfd);
+    auto end = owner_.loop_.on_exit_of(process.pidfd.get(), [&owner = owner_, pid = pid_] {
+        waitpid(pid, nullptr, WNOHANG);
+        owner.processes_.erase(pid);
+    });
+    if (!end) {
+        return fail(std::move(end).error());
+    }
+    process.end = std::move(*end);
+    auto io = owner_.loop_.on_io(socket_.get(), EPOLLIN, [this](std::uint32_t) { ready(); });
+    if (!io) {
+        return fail(std::move(io).error());
+    }
+    io_ = std::move(*io);
+    return {};
+}
+
+Result<void> DescriptorHelpers::Helper::ask(int socket, std::size_t most, Done done)
+{
+    if (queue_.size() >= kMostWaiting) {
+        return fail(ErrorCode::LimitReached, fmt::format("{} messages with descriptors of user {} wait", queue_.size(),
+                                                         user_.uid));
+    }
+    UniqueFd copy(fcntl(socket, F_DUPFD_CLOEXEC, 3));
+    if (!copy) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "a descriptor cannot be received"));
+    }
+    queue_.push_back({std::move(copy), most, std::move(done)});
+    if (queue_.size() == 1) {
+        send_first();
+    }
+    return {};
+}
+
+void DescriptorHelpers::Helper::send_first()
+{
+    const Waiting& first = queue_.front();
+    const DescriptorOptions& options = owner_.options_;
+    DescriptorRequest request;
+    request.bytes = static_cast<std::uint32_t>(std::min(first.most, kMostChunk));
+    request.text_bytes = static_cast<std::uint32_t>(user_.uid == 0 ? options.text_bytes_of_root : options.text_bytes);
+    request.uid = user_.uid;
+    request.gid = user_.gid;
+    iovec part{&request, sizeof(request)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    auto* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    const int fd = first.socket.get();
+    std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    arm(options.patience, [this] { give_up(ErrorCode::Timeout, "did not answer in time"); });
+    if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) {
+        // Answered from the loop: whoever asks is in the middle of something.
+        arm({}, [this] { give_up(ErrorCode::Io, "has ended"); });
+    }
+}
+
+Result<Chunk> DescriptorHelpers::Helper::read_answer() const
+{
+    DescriptorReply reply;
+    std::string rest(kMostChunk + 4096, '\0');
+    std::array<iovec, 2> parts{iovec{&reply, sizeof(reply)}, iovec{rest.data(), rest.size()}};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)]{};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    std::deque<std::shared_ptr<UniqueFd>> accepted;
+    for (const int fd : descriptors_of(message)) {
+        accepted.emplace_back(new UniqueFd(fd), [close = owner_.close_, uid = user_.uid](UniqueFd* owned) {
+            close(uid, std::move(*owned));
+            delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
+        });
+    }
+    const auto size = static_cast<std::size_t>(length < 0 ? 0 : length);
+    if (size < sizeof(reply) || reply.count > kMostDescriptors ||
+        size != sizeof(reply) + reply.name_bytes + reply.bytes || (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
+        return fail(ErrorCode::Io, "the helper for descriptors has ended");
+    }
+    if (reply.error != 0) {
+        return fail(error_from_errno(ErrorCode::Io, reply.error, "a message cannot be received"));
+    }
+    Chunk chunk;
+    chunk.bytes = rest.substr(reply.name_bytes, reply.bytes);
+    for (std::size_t index = 0; index < reply.count; ++index) {
+        SentDescriptor descriptor;
+        if (reply.kinds[index] == DescriptorKind::Refused || accepted.empty()) {
+            const std::size_t why = std::min<std::size_t>(reply.refusals[index], kRefusals.size() - 1);
+            descriptor.refusal = fmt::format("the descriptor {}", kRefusals[why]);
+        } else {
+            descriptor.fd = std::move(accepted.front());
+            accepted.pop_front();
+            if (reply.kinds[index] == DescriptorKind::Text) {
+                descriptor.name = printable(std::string_view(rest).substr(0, reply.name_bytes));
+            }
+        }
+        chunk.descriptors.push_back(std::move(descriptor));
+    }
+    return chunk;
+}
+
+void DescriptorHelpers::Helper::ready()
+{
+    auto chunk = read_answer();
+    if (queue_.empty()) {
+        owner_.ended(user_.uid);    // it says something unasked: it has ended
+        return;
+    }
+    if (!chunk && chunk.error().sys_errno == 0) {
+        give_up(ErrorCode::Io, "has ended");
+        return;
+    }
+    answered(std::move(chunk));
+}
+
+void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
+{
+    const Waiting first = std::move(queue_.front());
+    queue_.pop_front();
+    if (queue_.empty()) {
+        arm(owner_.options_.idle, [this] { owner_.ended(user_.uid); });
+    } else {
+        send_first();
+    }
+    first.done(std::move(chunk));
+}
+
+void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
+{
+    log(LogLevel::Warning, "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_, why);
+    kill(pid_, SIGKILL);    // ours and not reaped: the number is its own
+    io_.reset();
+    socket_.reset();
+    auto left = std::exchange(queue_, {});
+    DescriptorHelpers& owner = owner_;
+    const User user = user_;
+    owner.ended(user.uid);    // this object is gone
+    left.front().done(fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.uid, why)));
+    left.pop_front();
+    for (auto& waiting : left) {
+        owner.receive(user, waiting.socket.get(), waiting.most, std::move(waiting.done));
+    }
+}
+
+DescriptorHelpers::DescriptorHelpers(EventLoop& loop, DescriptorOptions options, Close close)
+    : loop_(loop), options_(std::move(options)), close_(std::move(close))
+{
+}
+
+DescriptorHelpers::~DescriptorHelpers()
+{
+    helpers_.clear();
+    for (const auto& [pid, process] : processes_) {
+        kill(pid, SIGKILL);
+    }
+}
+
+void DescriptorHelpers::ended(std::uint32_t uid)
+{
+    helpers_.erase(uid);
+}
+
+Result<void> DescriptorHelpers::make_room(std::uint32_t uid)
+{
+    const auto of_user = std::ranges::count(processes_, uid, [](const auto& entry) { return entry.second.uid; });
+    if (static_cast<std::size_t>(of_user) >= options_.processes_per_user) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("{} helpers of user {} hang in closing descriptors it sent", of_user, uid));
+    }
+    if (uid == 0 || processes_.size() < options_.helpers) {
+        return {};
+    }
+    const auto idle = std::ranges::find_if(helpers_, [](const auto& entry) { return entry.second->idle(); });
+    if (idle == helpers_.end()) {
+        return fail(ErrorCode::LimitReached, fmt::format("all {} helpers for descriptors are at work", options_.helpers));
+    }
+    helpers_.erase(idle);
+    return {};
+}
+
+Result<DescriptorHelpers::Helper*> DescriptorHelpers::helper_of(User user)
+{
+    if (const auto present = helpers_.find(user.uid); present != helpers_.end()) {
+        return present->second.get();
+    }
+    if (options_.command.empty()) {
+        return fail(ErrorCode::Unsupported, "descriptors are not taken here");
+    }
+    if (auto room = make_room(user.uid); !room) {
+        return fail(std::move(room).error());
+    }
+    auto helper = std::make_unique<Helper>(*this, user);
+    if (auto started = helper->start(); !started) {
+        return fail(std::move(started).error());
+    }
+    return helpers_.emplace(user.uid, std::move(helper)).first->second.get();
+}
+
+void DescriptorHelpers::receive(User user, int socket, std::size_t most, Done done)
+{
+    auto helper = helper_of(user);
+    Result<void> asked = helper ? (*helper)->ask(socket, most, done) : Result<void>(fail(helper.error()));
+    if (!asked) {
+        loop_.post([done = std::move(done), error = asked.error()] { done(fail(error)); });
+    }
+}
+
+}    // namespace rdmaqos::bus

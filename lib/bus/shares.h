@@ -1,0 +1,47 @@
+// What each user takes of the direct door: connections, bytes, and the loop's time. Users are told apart by their uid; what
+// one of them takes beyond its part is taken from itself, not from the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "lib/base/clock.h"
+
+namespace rdmaqos::bus {
+
+class Shares {
+public:
+    struct User {
+        std::uint32_t connections = 0;
+        std::size_t unfinished = 0;    // bytes of messages that have not arrived whole
+        std::size_t unread = 0;        // bytes of answers and signals that have not been read
+        Duration owed{};               // time of the loop, less what a user is given of it
+        TimePoint since{};             // when `owed` was true
+    };
+
+    [[nodiscard]] User& of(std::uint32_t uid) { return users_[uid]; }
+    // Forgets a user who has nothing any more.
+    void settle(std::uint32_t uid, TimePoint now);
+
+    // The loop worked for this user for so long.
+    void spent(std::uint32_t uid, Duration time, TimePoint now);
+    // Has had more than its part lately: it is served when nobody else waits.
+    [[nodiscard]] bool is_last(std::uint32_t uid, TimePoint now);
+
+    [[nodiscard]] std::size_t unfinished() const { return unfinished_; }
+    [[nodiscard]] std::size_t unread() const { return unread_; }
+    void add_unfinished(User& user, std::size_t bytes);
+    void remove_unfinished(User& user, std::size_t bytes);
+    void add_unread(User& user, std::size_t bytes);
+    void remove_unread(User& user, std::size_t bytes);
+
+private:
+    static void pay(User& user, TimePoint now);
+
+    std::unordered_map<std::uint32_t, User> users_;    // references stay valid
+    std::size_t unfinished_ = 0;
+    std::size_t unread_ = 0;
+};
+
+}    // namespace rdmaqos::bus
