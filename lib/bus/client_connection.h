@@ -1,5 +1,5 @@
-// A client of the direct door. Between its socket and the sd_bus that serves it stands this object, which reads and
-// writes the socket itself, so that what a client sends is limited before anything is done with it:
+// A client of the direct door. This object reads and writes the client's socket itself and passes on to sd_bus what
+// it has looked at, so that what a client sends is limited before anything is done with it:
 //
 //     client ══ socket ══ ClientConnection ══ socket pair ══ sd_bus ── handlers
 //

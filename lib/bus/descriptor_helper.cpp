@@ -35,6 +35,7 @@ constexpr std::uint8_t kForeignFileSystem = 1;
 constexpr std::uint8_t kTooLarge = 2;
 constexpr std::uint8_t kSecondText = 3;
 constexpr std::uint8_t kUnreadable = 4;
+constexpr std::uint8_t kDirectory = 5;
 
 // File systems that keep their files on this machine. Not among them: those a user can serve (FUSE), those a network
 // serves, and those whose files say more to root than to their opener (proc, sysfs and their like).
@@ -244,8 +245,13 @@ void Helper::take_text(std::size_t index, const DescriptorRequest& request)
 void Helper::look_at(std::size_t index, const DescriptorRequest& request)
 {
     UniqueFd& fd = theirs_[index];
-    if (type_of(fd.get()) == S_IFREG) {
+    const mode_t type = type_of(fd.get());
+    if (type == S_IFREG) {
         take_text(index, request);
+        return;
+    }
+    if (type == S_IFDIR) {
+        refuse(index, kDirectory);
         return;
     }
     struct stat status {};

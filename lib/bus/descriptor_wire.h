@@ -31,12 +31,13 @@ struct DescriptorReply {
 };
 
 // Why a descriptor was not passed on, as the end of "the descriptor ".
-constexpr std::array<const char*, 5> kRefusals{
+constexpr std::array<const char*, 6> kRefusals{
     "is neither an open verbs device nor a regular file",
     "is a file on a file system that rdma-qosd does not read from; copy it to a local disk, or to a memfd",
     "is a file that is too large",
     "is a second text: one is read of each message",
     "is a file that cannot be read",
+    "is a directory",
 };
 
 }    // namespace rdmaqos::bus

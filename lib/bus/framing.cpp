@@ -171,8 +171,11 @@ Result<std::string> AuthDialogue::take(std::string_view& input)
 
 Result<std::string> AuthDialogue::translate(std::string_view line) const
 {
+    if (!line.ends_with("\r\n")) {
+        return fail(ErrorCode::InvalidArgument, "does not speak D-Bus");
+    }
     for (const std::string_view command : {std::string_view("AUTH EXTERNAL "), std::string_view("DATA ")}) {
-        if (!line.starts_with(command) || !line.ends_with("\r\n")) {
+        if (!line.starts_with(command)) {
             continue;
         }
         if (!claims_itself(line.substr(command.size(), line.size() - command.size() - 2))) {

@@ -103,7 +103,7 @@ TEST_F(Manager, ChecksOnlyRegularFilesOfASaneSize)
     const auto fifo = call("Check", {bus::FileDescriptor{std::make_shared<UniqueFd>(ends[0])}});
     ASSERT_FALSE(fifo);
     EXPECT_EQ(fifo.error().code, ErrorCode::InvalidArgument);
-    EXPECT_NE(fifo.error().message.find("not a regular file"), std::string::npos) << fifo.error().message;
+    EXPECT_NE(fifo.error().message.find("nor a regular file"), std::string::npos) << fifo.error().message;
 
     const auto folder = call(
         "Check", {bus::FileDescriptor{std::make_shared<UniqueFd>(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC))}});

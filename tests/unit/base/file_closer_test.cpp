@@ -1,0 +1,117 @@
+#include "lib/base/file_closer.h"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace rdmaqos {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A pipe tells when its writing end is closed.
+struct Watched {
+    UniqueFd reader;
+    UniqueFd writer;
+
+    Watched()
+    {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+            reader = UniqueFd(ends[0]);
+            writer = UniqueFd(ends[1]);
+        }
+    }
+    [[nodiscard]] bool is_closed(std::chrono::milliseconds patience) const
+    {
+        const auto end = std::chrono::steady_clock::now() + patience;
+        char byte = 0;
+        while (read(reader.get(), &byte, 1) != 0) {
+            if (std::chrono::steady_clock::now() > end) {
+                return false;
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+        return true;
+    }
+};
+
+// A TCP socket whose last close waits for `seconds`: it has sent more than its peer takes.
+struct Lingering {
+    UniqueFd listener;
+    UniqueFd peer;
+    UniqueFd socket;
+
+    explicit Lingering(int seconds)
+    {
+        listener = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof(address);
+        auto* raw = reinterpret_cast<sockaddr*>(&address);
+        bind(listener.get(), raw, size);
+        listen(listener.get(), 1);
+        getsockname(listener.get(), raw, &size);
+        connect(socket.get(), raw, size);
+        peer = UniqueFd(accept(listener.get(), nullptr, nullptr));
+        const linger wait{1, seconds};
+        setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof(wait));
+        fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+        const std::vector<char> much(1U << 20U);
+        while (send(socket.get(), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
+        }
+        fcntl(socket.get(), F_SETFL, 0);
+    }
+};
+
+TEST(FileCloser, ClosesWhatItIsGiven)
+{
+    FileCloser closer;
+    Watched watched;
+    closer.close(1000, std::move(watched.writer));
+    EXPECT_TRUE(watched.is_closed(10s));
+    for (int round = 0; round < 1000 && closer.pending(1000) > 0; ++round) {
+        std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_EQ(closer.pending(1000), 0U);
+}
+
+TEST(FileCloser, AHangingCloseOfOneUserKeepsNobodyElseWaiting)
+{
+    FileCloser closer;
+    std::vector<std::unique_ptr<Lingering>> hanging;
+    for (int count = 0; count < 8; ++count) {
+        hanging.push_back(std::make_unique<Lingering>(3));
+        closer.close(1000, std::move(hanging.back()->socket));
+    }
+    Watched watched;
+    const auto begin = std::chrono::steady_clock::now();
+    closer.close(1001, std::move(watched.writer));
+    EXPECT_TRUE(watched.is_closed(2s)) << "while the others linger for three seconds";
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+    EXPECT_EQ(closer.pending(1000), 8U) << "two at work, six behind them";
+}
+
+TEST(FileCloser, ManyUsersWhoseClosesHangLeaveRootAThread)
+{
+    FileCloser closer;
+    std::vector<std::unique_ptr<Lingering>> hanging;
+    for (std::uint32_t user = 1; user <= 70; ++user) {
+        hanging.push_back(std::make_unique<Lingering>(3));
+        closer.close(user, std::move(hanging.back()->socket));
+    }
+    Watched watched;
+    closer.close(0, std::move(watched.writer));
+    EXPECT_TRUE(watched.is_closed(2s));
+}
+
+}    // namespace
+}    // namespace rdmaqos
