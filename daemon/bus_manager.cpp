@@ -157,6 +157,7 @@ void with_policy(BusEndpoint& endpoint, const Call& call, const Peer& peer, cons
         });
 }
 
+// To who may manage, or of what the caller brought: with the lines that are wrong.
 void answer(const Call& call, const ReloadOutcome& outcome)
 {
     const std::string text = outcome.to_string(Colour::Off);
@@ -175,9 +176,16 @@ void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     auto& service = endpoint.context.service;
-    with_policy(endpoint, call, peer, *value, [&service, call](std::shared_ptr<const SourceFile> source) {
-        service.check(std::move(source), [call](const ReloadOutcome& outcome) { answer(call, outcome); });
-    });
+    with_policy(endpoint, call, peer, *value,
+                [&service, call, uid = peer.identity->uid](std::shared_ptr<const SourceFile> source) {
+                    service.check(std::move(source), uid, [call](const Result<ReloadOutcome>& outcome) {
+                        if (outcome) {
+                            answer(call, *outcome);
+                        } else {
+                            call.refuse(outcome.error());
+                        }
+                    });
+                });
 }
 
 void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -203,11 +211,13 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     };
     const auto* value = dict->find("policy");
     if (value == nullptr) {
-        service.plan(std::nullopt, done);
+        service.plan(std::nullopt, peer.identity->uid, done);
         return;
     }
     with_policy(endpoint, call, peer, *value,
-                [&service, done](std::shared_ptr<const SourceFile> source) { service.plan(std::move(source), done); });
+                [&service, done, uid = peer.identity->uid](std::shared_ptr<const SourceFile> source) {
+                    service.plan(std::move(source), uid, done);
+                });
 }
 
 // ---- management ----
@@ -279,6 +289,14 @@ constexpr Handler kRelease = on_devices<&Service::release_device, DeviceReconcil
 
 // ---- properties ----
 
+// A getter knows who asks only by the message that is being served. There is none for a signal, which goes to everybody;
+// and polkit is not asked for a property.
+Quote quote_for(BusEndpoint& endpoint, sd_bus* bus)
+{
+    const Peer* peer = asking(endpoint, bus);
+    return peer == nullptr ? Quote::Nothing : rdmaqos::quote_for(peer->identity->uid);
+}
+
 void get_version(BusEndpoint& /*endpoint*/, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
     writer.put(kVersion);
@@ -311,14 +329,14 @@ void get_sources(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, W
     writer.put(names);
 }
 
-void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_reload_error(BusEndpoint& endpoint, sd_bus* bus, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.last_reload_error());
+    writer.put(endpoint.context.service.last_reload_error(quote_for(endpoint, bus)));
 }
 
-void get_fabric_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_fabric_error(BusEndpoint& endpoint, sd_bus* bus, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.fabric_error());
+    writer.put(endpoint.context.service.fabric_error(quote_for(endpoint, bus)));
 }
 
 void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)

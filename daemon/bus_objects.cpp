@@ -161,4 +161,10 @@ Result<void> install_objects(BusEndpoint& endpoint)
     return {};
 }
 
+const Peer* asking(BusEndpoint& endpoint, sd_bus* bus)
+{
+    sd_bus_message* message = sd_bus_get_current_message(bus);
+    return message == nullptr ? nullptr : endpoint.known(message);
+}
+
 }    // namespace rdmaqos

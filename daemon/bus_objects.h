@@ -16,6 +16,10 @@ namespace rdmaqos {
 [[nodiscard]] std::string device_path(const std::string& key);
 [[nodiscard]] std::optional<std::string> device_of_path(const char* path);
 
+// Whose message is being served, for what answers differently to different callers; null: nobody's, as for a signal, or
+// one that is not known (yet).
+[[nodiscard]] const Peer* asking(BusEndpoint& endpoint, sd_bus* bus);
+
 // bus_manager.cpp, bus_device.cpp, bus_session.cpp
 [[nodiscard]] const sd_bus_vtable* manager_vtable();
 [[nodiscard]] const sd_bus_vtable* device_vtable();
