@@ -40,8 +40,9 @@ const std::map<std::string, LevelUse>& BusContext::level_uses()
     return level_uses_;
 }
 
-void BusContext::new_question()
+void BusContext::new_question(const Peer* asking)
 {
+    asking_ = asking == nullptr ? std::nullopt : std::optional(*asking);
     session_.reset();
     device_.reset();
 }
@@ -118,7 +119,7 @@ int on_any_message(sd_bus_message* message, void* userdata, sd_bus_error* error)
 {
     auto& endpoint = *static_cast<BusEndpoint*>(userdata);
     try {
-        endpoint.context.new_question();
+        endpoint.context.new_question(endpoint.known(message));
         if (sd_bus_message_is_method_call(message, nullptr, nullptr) <= 0) {
             return 0;
         }

@@ -43,8 +43,11 @@ public:
     [[nodiscard]] const SessionInfo* session(SessionId id);
     [[nodiscard]] const DeviceStatus* device(const std::string& key);
     [[nodiscard]] const std::map<std::string, LevelUse>& level_uses();
-    // Somebody asks, or is told: what was kept for the last is forgotten.
-    void new_question();
+    // Somebody asks (`asking`, for as long as the getters run), or everybody is told: what was kept for the last question
+    // is forgotten.
+    void new_question(const Peer* asking = nullptr);
+    // Who sees what a getter writes: null for everybody, as in a signal, or for one who is not known yet.
+    [[nodiscard]] const Peer* asking() const { return asking_ ? &*asking_ : nullptr; }
 
     // `uid`: of the caller, whose files are closed on its own account.
     [[nodiscard]] Names names(const std::shared_ptr<const Policy>& policy, std::uint32_t uid) const;
@@ -64,6 +67,7 @@ public:
 
 private:
     std::uint64_t last_peer_ = 0;
+    std::optional<Peer> asking_;
     std::optional<SessionInfo> session_;
     std::string device_key_;
     std::optional<DeviceStatus> device_;

@@ -95,7 +95,7 @@ private:
 
     void write(const Object& object)
     {
-        endpoint_.context.new_question();
+        endpoint_.context.new_question(endpoint_.known(call_.message()));
         writer_->open('e', "oa{sa{sv}}");
         writer_->put(bus::ObjectPath{object.path});
         writer_->open('a', "{sa{sv}}");

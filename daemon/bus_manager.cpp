@@ -203,6 +203,7 @@ Result<std::shared_ptr<const SourceFile>> policy_of(const bus::Value& value)
     return std::make_shared<const SourceFile>(SourceFile{descriptor->name, std::move(*text)});
 }
 
+// To who may manage, or of what the caller brought: with the lines that are wrong.
 void answer(const Call& call, const ReloadOutcome& outcome)
 {
     const std::string text = outcome.to_string(Colour::Off);
@@ -213,7 +214,7 @@ void answer(const Call& call, const ReloadOutcome& outcome)
     }
 }
 
-void on_check(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     const auto value = bus::read_value(call.message(), call.limits());
     if (!value) {
@@ -226,10 +227,16 @@ void on_check(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
         call.refuse(source.error());
         return;
     }
-    service.check(std::move(*source), [call](const ReloadOutcome& outcome) { answer(call, outcome); });
+    service.check(std::move(*source), peer.identity->uid, [call](const Result<ReloadOutcome>& outcome) {
+        if (outcome) {
+            answer(call, *outcome);
+        } else {
+            call.refuse(outcome.error());
+        }
+    });
 }
 
-void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     const auto dict = bus::read_dict(call.message(), call.limits());
     if (!dict) {
@@ -252,7 +259,7 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
     };
     const auto* value = dict->find("policy");
     if (value == nullptr) {
-        service.plan(std::nullopt, done);
+        service.plan(std::nullopt, peer.identity->uid, done);
         return;
     }
     auto source = policy_of(*value);
@@ -260,7 +267,7 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
         call.refuse(source.error());
         return;
     }
-    service.plan(std::move(*source), done);
+    service.plan(std::move(*source), peer.identity->uid, done);
 }
 
 // ---- management ----
@@ -332,6 +339,14 @@ constexpr Handler kRelease = on_devices<&Service::release_device, DeviceReconcil
 
 // ---- properties ----
 
+// A getter knows who asks only by the message that is being served. There is none for a signal, which goes to everybody;
+// and polkit is not asked for a property.
+Quote quote_for(BusEndpoint& endpoint)
+{
+    const Peer* peer = endpoint.context.asking();
+    return peer == nullptr ? Quote::Nothing : rdmaqos::quote_for(peer->identity->uid);
+}
+
 void get_version(BusEndpoint& /*endpoint*/, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
     writer.put(kVersion);
@@ -366,12 +381,12 @@ void get_sources(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, W
 
 void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.last_reload_error());
+    writer.put(endpoint.context.service.last_reload_error(quote_for(endpoint)));
 }
 
 void get_fabric_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.fabric_error());
+    writer.put(endpoint.context.service.fabric_error(quote_for(endpoint)));
 }
 
 void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)

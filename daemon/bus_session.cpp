@@ -146,7 +146,16 @@ const SessionInfo& session_at(BusEndpoint& endpoint, const char* path)
 
 void get_owner(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
 {
-    write(writer, session_at(endpoint, path).owner);
+    const SessionInfo& session = session_at(endpoint, path);
+    const Peer* peer = endpoint.context.asking();
+    // The kernel shows what a process runs to who may trace it: root, and the process itself.
+    if (peer != nullptr && (peer->identity->uid == 0 || peer->id == session.peer)) {
+        write(writer, session.owner);
+        return;
+    }
+    Identity owner = session.owner;
+    owner.executable.clear();
+    write(writer, owner);
 }
 
 void get_state(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)

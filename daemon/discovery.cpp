@@ -30,7 +30,7 @@ std::optional<AttachMode> forced(AttachModeSetting setting)
 }    // namespace
 
 Discovery::Discovery(Service& service, bus::EventLoop& loop, std::filesystem::path state)
-    : service_(service), loop_(loop), state_(std::move(state))
+    : service_(service), loop_(loop), state_(std::move(state)), calls_(loop)
 {
 }
 
@@ -117,31 +117,24 @@ void Discovery::start()
     }
 }
 
-template <typename Work, typename Done>
-void Discovery::on_worker(Work work, Done done)
-{
-    worker_.submit_always([work = std::move(work), done = std::move(done), post = loop_.poster(),
-                           alive = std::weak_ptr<int>(alive_)]() mutable {
-        auto result = std::make_shared<decltype(work())>(work());
-        post([result, alive, done = std::move(done)]() mutable {
-            if (!alive.expired()) {
-                done(std::move(*result));
-            }
-        });
-    });
-}
-
 void Discovery::look()
 {
     if (std::exchange(looking_, true)) {
         look_again_ = true;
         return;
     }
-    on_worker([] { return mlx5::list_ports(mlx5::sysfs_root()); },
-              [this](std::vector<DeviceInfo> ports) {
-                  on_worker([ports = consider(std::move(ports)), options = options()] { return open(ports, options); },
-                            [this](std::vector<Found> found) { take(std::move(found)); });
-              });
+    calls_.run(worker_, [] { return mlx5::list_ports(mlx5::sysfs_root()); },
+               [this](Result<std::vector<DeviceInfo>> ports) {
+                   if (!ports) {
+                       take({});
+                       return;
+                   }
+                   calls_.run(
+                       worker_, [ports = consider(std::move(*ports)), options = options()] { return open(ports, options); },
+                       [this](Result<std::vector<Found>> found) {
+                           take(found ? std::move(*found) : std::vector<Found>());
+                       });
+               });
 }
 
 void Discovery::take(std::vector<Found> found)

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/loop_calls.h"
 #include "daemon/service.h"
 #include "lib/bus/event.h"
 #include "lib/nic_mlx5/mlx5_backend.h"
@@ -43,9 +44,6 @@ private:
     // Tells the service which have gone, and which are not as they were; those to open.
     [[nodiscard]] std::vector<DeviceInfo> consider(std::vector<DeviceInfo> ports);
     static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options);
-    // Runs `work` on the thread that may wait, then `done(its result)` here.
-    template <typename Work, typename Done>
-    void on_worker(Work work, Done done);
     void look();
     void take(std::vector<Found> found);
     void look_later();
@@ -61,8 +59,8 @@ private:
     std::optional<mlx5::DeviceWatcher> watcher_;
     std::unique_ptr<bus::IoSource> watching_;
     std::unique_ptr<Timer> timer_;
-    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
-    Worker worker_{"discovery", 4};    // last: ends before what it uses
+    Worker worker_{"discovery", 4};
+    LoopCalls calls_;    // goes first: what the thread says then is not heard
 };
 
 }    // namespace rdmaqos

@@ -31,22 +31,24 @@ bool is_refusal(const Error& error)
 // Lives as long as the worker has tasks; touched on the worker thread only, but for its construction.
 struct ManagedDevice::Core {
     Core(std::unique_ptr<Backend> nic, const Clock& time, ReconcilerOptions options)
-        : clock(time), backend(std::move(nic)), reconciler(*backend, time, options)
+        : clock(time), capabilities(nic->capabilities()), backend(std::move(nic)), reconciler(*backend, time, options)
     {
     }
 
     const Clock& clock;
+    const Capabilities capabilities;
     std::unique_ptr<Backend> backend;
     Reconciler reconciler;
 };
 
 ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
-                             const Clock& clock, DeviceListener& listener, Worker& reaper)
+                             const Clock& clock, DeviceListener& listener, EndingWorkers& ending)
     : info_(backend->info()), capabilities_(backend->capabilities()), attach_(backend->attach_report()),
       attributes_(std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes())), settings_(settings),
-      executor_(executor), listener_(listener), book_(capabilities_, info_.link_speed),
-      alive_(std::make_shared<int>(0)), reaper_(reaper),
-      worker_(std::make_shared<Worker>(fmt::format("nic-{}", info_.name), settings.limits.device_queue))
+      executor_(executor), clock_(clock), listener_(listener), book_(capabilities_, info_.link_speed),
+      alive_(std::make_shared<int>(0)), ending_(ending),
+      worker_(std::make_unique<Worker>(fmt::format("nic-{}", info_.name), settings.limits.device_queue)),
+      calls_(executor)
 {
     key_ = info_.key();
     backend->set_event_handler([this, &executor, alive = std::weak_ptr<int>(alive_)](DeviceEvent event) {
@@ -64,28 +66,73 @@ ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& s
 
 ManagedDevice::~ManagedDevice()
 {
-    // With the last of its owners' device files: closing them waits for firmware too.
-    auto book = std::make_shared<PlacementBook>(std::move(book_));
-    reaper_.submit_always([worker = std::move(worker_), core = std::move(core_), book = std::move(book)]() mutable {
-        worker.reset();    // runs what is queued, then joins
-        core.reset();
-        book.reset();
-    });
+    if (worker_) {
+        // The service ends, and nobody is there to be answered: what waits is destroyed with calls_.
+        ending_.end(std::move(worker_), last_task(std::move(core_), std::move(book_)), [] {});
+    }
 }
 
-// Runs `work(reconciler)` on the worker thread, then `done(its result)` on the main loop if this object still lives.
+// With the last of its owners' device files: closing them waits for firmware too.
+std::function<void()> ManagedDevice::last_task(std::shared_ptr<Core> core, PlacementBook book)
+{
+    return [core = std::move(core), book = std::make_shared<PlacementBook>(std::move(book))]() mutable {
+        core.reset();
+        book.reset();
+    };
+}
+
+void ManagedDevice::leave(LoopCallback<void()> closed)
+{
+    gone_ = true;
+    alive_.reset();
+    stop_timers();
+    PlacementBook empty(capabilities_, info_.link_speed);
+    ending_.end(std::move(worker_), last_task(std::move(core_), std::exchange(book_, std::move(empty))),
+                std::move(closed));
+    outcomes_.clear();
+    waiting_.clear();
+    calls_.cancel({ErrorCode::DeviceGone, 0, fmt::format("{} went away", key_)});
+}
+
+void ManagedDevice::stop_timers()
+{
+    retry_timer_.reset();
+    drift_timer_.reset();
+}
+
+// Runs `work(core)` on the worker thread, then `done(Result<what it returned>)` on the main loop.
 template <typename Work, typename Done>
 void ManagedDevice::on_worker(Work work, Done done)
 {
-    worker_->submit_always([core = core_, work = std::move(work), done = std::move(done), this,
-                            alive = std::weak_ptr<int>(alive_), &executor = executor_]() mutable {
-        auto result = std::make_shared<decltype(work(*core))>(work(*core));
-        executor.post([this, alive, result, done = std::move(done)]() mutable {
-            if (!alive.expired()) {
-                done(*result);
-            }
+    if (!worker_) {
+        return;    // something in the middle of which the device left; there is nobody to tell
+    }
+    if (calls_.waiting() == 0) {
+        quiet_since_ = clock_.now();
+    }
+    calls_.run(
+        *worker_, [core = core_, work = std::move(work)]() mutable { return work(*core); },
+        [this, done = std::move(done)](auto result) mutable {
+            quiet_since_ = clock_.now();
+            done(std::move(result));
         });
-    });
+}
+
+Callback<Report> ManagedDevice::reported(Callback<void> done)
+{
+    return [this, done = std::move(done)](const Result<Report>& report) {
+        if (report) {
+            take_report(*report);
+            done({});
+        } else {
+            done(fail(report.error()));
+        }
+    };
+}
+
+std::optional<Duration> ManagedDevice::silent_for() const
+{
+    return calls_.waiting() == 0 ? std::nullopt : std::optional<Duration>(clock_.now() - quiet_since_);
 }
 
 Result<void> ManagedDevice::has_room() const
@@ -123,15 +170,13 @@ DesiredState ManagedDevice::desired() const
     return state;
 }
 
-void ManagedDevice::adopt(PlacementBook book, std::function<void()> done)
+void ManagedDevice::adopt(PlacementBook book, LoopCallback<void()> done)
 {
     book_ = std::move(book);
+    ++changes_;
     static_cast<void>(book_.update());
     on_worker([desired = desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
-              [this, done = std::move(done)](const Report& report) {
-                  take_report(report);
-                  done();
-              });
+              reported([done = std::move(done)](const Result<void>&) { done(); }));
 }
 
 void ManagedDevice::set_settings(const Settings& settings)
@@ -145,11 +190,11 @@ void ManagedDevice::set_settings(const Settings& settings)
                 core.reconciler.set_write(write);
                 return core.reconciler.retry();
             },
-            [this](const Report& report) { take_report(report); });
+            reported([](const Result<void>&) {}));
     }
 }
 
-void ManagedDevice::set_disabled(bool disabled, std::function<void(DeviceReconcile)> done)
+void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done)
 {
     disabled_ = disabled;
     static_cast<void>(book_.update());
@@ -170,23 +215,25 @@ void ManagedDevice::set_disabled(bool disabled, std::function<void(DeviceReconci
             report.operations = report.snapshot->counters.operations - before;
             return report;
         },
-        [this, done = std::move(done)](const Report& report) {
-            take_report(report);
+        [this, done = std::move(done)](const Result<Report>& report) {
+            if (!report) {
+                done(to_result(report.error()));
+                return;
+            }
+            take_report(*report);
             listener_.device_status_changed(key_);
-            done(to_result(report));
+            done(to_result(*report));
         });
 }
 
-void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::function<void()> done)
+void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<void> done)
 {
+    ++changes_;
     auto changes = book_.update();
     if (held_back()) {
         on_worker([updates = std::move(updates)](
                       Core& core) mutable { return core.reconciler.update(std::nullopt, std::move(updates), {}); },
-                  [this, done = std::move(done)](const Report& report) {
-                      take_report(report);
-                      done();
-                  });
+                  reported(std::move(done)));
         return;
     }
     std::optional<Tree> tree;
@@ -206,13 +253,10 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, std::funct
          moves = std::move(changes.placements)](Core& core) mutable {
             return core.reconciler.update(std::move(tree), std::move(updates), std::move(moves));
         },
-        [this, done = std::move(done)](const Report& report) {
-            take_report(report);
-            done();
-        });
+        reported(std::move(done)));
 }
 
-void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, std::function<void(Results)> done)
+void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, LoopCallback<void(Results)> done)
 {
     std::vector<QueuePairRef> refs;
     for (const auto& member : members) {
@@ -228,9 +272,27 @@ void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, st
             return admissions;
         },
         [this, members = std::move(members), choose = std::move(choose),
-         done = std::move(done)](const std::vector<Result<Admission>>& admissions) mutable {
-            add_admitted(std::move(members), admissions, choose, std::move(done));
+         done = std::move(done)](const Result<std::vector<Result<Admission>>>& admissions) mutable {
+            if (admissions) {
+                add_admitted(std::move(members), *admissions, choose, std::move(done));
+            } else {
+                done(refuse(members, admissions.error()));
+            }
         });
+}
+
+ManagedDevice::Results ManagedDevice::refuse(const std::vector<Member>& members, const Error& error)
+{
+    Results results;
+    std::map<SessionId, std::vector<std::uint32_t>> of_session;
+    for (const auto& member : members) {
+        results.push_back(refused(member, error));
+        of_session[member.session].push_back(member.ref.number);
+    }
+    for (const auto& [session, numbers] : of_session) {
+        remove(session, numbers, [] {});
+    }
+    return results;
 }
 
 // Called once for a member: it is not waiting any longer.
@@ -251,7 +313,7 @@ std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Re
 }
 
 void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
-                                 const ChooseMembership& choose, std::function<void(Results)> done)
+                                 const ChooseMembership& choose, LoopCallback<void(Results)> done)
 {
     std::vector<QueuePairUpdate> updates;
     std::vector<Member> added;
@@ -285,8 +347,9 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
         return;
     }
     send_update(std::move(updates),
-                [this, added = std::move(added), places = std::move(places), results, done = std::move(done)] {
-                    Results of_added = results_of(added);
+                [this, added = std::move(added), places = std::move(places), results,
+                 done = std::move(done)](const Result<void>& told) {
+                    Results of_added = told ? results_of(added) : refuse(added, told.error());
                     for (std::size_t i = 0; i < places.size(); ++i) {
                         (*results)[places[i]] = std::move(of_added[i]);
                     }
@@ -318,7 +381,7 @@ ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& memb
     return results;
 }
 
-void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& numbers, std::function<void()> done)
+void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& numbers, LoopCallback<void()> done)
 {
     std::vector<QueuePairUpdate> updates;
     for (const std::uint32_t number : numbers) {
@@ -330,7 +393,7 @@ void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& 
             outcomes_.erase(number);
         }
     }
-    send_update(std::move(updates), std::move(done));
+    send_update(std::move(updates), [done = std::move(done)](const Result<void>&) { done(); });
 }
 
 void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done)
@@ -345,9 +408,11 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
         return;
     }
     book_.change(number, member->membership, rate);
-    send_update({}, [this, number, done = std::move(done)] {
+    send_update({}, [this, number, done = std::move(done)](const Result<void>& told) {
         const auto outcome = outcomes_.find(number);
-        if (outcome != outcomes_.end() && outcome->second.last.error) {
+        if (!told) {
+            done(fail(told.error()));
+        } else if (outcome != outcomes_.end() && outcome->second.last.error) {
             done(fail(*outcome->second.last.error));
         } else if (outcome != outcomes_.end() && book_.waits_for_pacing(number)) {
             done(fail(ErrorCode::NoSpace, book_.shortfall(number) + "; it is set when one is free"));
@@ -410,16 +475,21 @@ void ManagedDevice::schedule_retry(const std::optional<std::chrono::milliseconds
     retry_timer_.reset();
     if (after && !gone_) {
         retry_timer_ = executor_.after(*after, [this] {
-            on_worker([](Core& core) { return core.reconciler.retry(); },
-                      [this](const Report& report) { take_report(report); });
+            on_worker([](Core& core) { return core.reconciler.retry(); }, reported([](const Result<void>&) {}));
         });
     }
 }
 
 void ManagedDevice::schedule_drift_check()
 {
+    if (draining_) {
+        return;
+    }
     drift_timer_ = executor_.after(settings_.drift_interval, [this] {
-        verify(true, [](const DeviceDrift&) {});
+        // A device that does not answer is asked once.
+        if (!std::exchange(checking_, true)) {
+            verify(true, [this](const Result<DeviceDrift>&) { checking_ = false; });
+        }
         schedule_drift_check();
     });
 }
@@ -437,12 +507,18 @@ void ManagedDevice::counters(Callback<CounterReading> done)
         std::move(done));
 }
 
-void ManagedDevice::with_actual(std::function<void(ActualState)> done)
+void ManagedDevice::plan(std::shared_ptr<const DesiredState> wanted, Callback<PlannedChange> done)
 {
-    on_worker([](Core& core) { return core.reconciler.actual(); }, std::move(done));
+    on_worker(
+        [wanted = std::move(wanted)](Core& core) {
+            PlannedChange change{core.reconciler.actual(), {}};
+            change.plan = diff(*wanted, change.before, core.capabilities);
+            return change;
+        },
+        std::move(done));
 }
 
-void ManagedDevice::reconcile_now(std::function<void(DeviceReconcile)> done)
+void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
 {
     on_worker(
         [](Core& core) {
@@ -452,20 +528,28 @@ void ManagedDevice::reconcile_now(std::function<void(DeviceReconcile)> done)
             rest.operations += repaired.operations;
             return std::pair(std::move(repaired), std::move(rest));
         },
-        [this, done = std::move(done)](const std::pair<Report, Report>& reports) {
-            take_report(reports.first);
-            take_report(reports.second);
-            done(to_result(reports.second));
+        [this, done = std::move(done)](const Result<std::pair<Report, Report>>& reports) {
+            if (!reports) {
+                done(to_result(reports.error()));
+                return;
+            }
+            take_report(reports->first);
+            take_report(reports->second);
+            done(to_result(reports->second));
         });
 }
 
-void ManagedDevice::verify(bool repair, std::function<void(DeviceDrift)> done)
+void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
 {
     on_worker([repair](Core& core) { return core.reconciler.verify(repair); },
-              [this, done = std::move(done)](const DriftReport& found) {
-                  take_report(found.report);
+              [this, done = std::move(done)](const Result<DriftReport>& found) {
+                  if (!found) {
+                      done(fail(found.error()));
+                      return;
+                  }
+                  take_report(found->report);
                   std::uint32_t repaired = 0;
-                  for (const auto& drift : found.drifts) {
+                  for (const auto& drift : found->drifts) {
                       repaired += drift.repaired ? 1 : 0;
                       log(LogLevel::Warning, {{"DEVICE", key_}, {"PATH", drift.path.text()}},
                           "{}: {} drifted: expected {}, found {}{}", key_, drift.path.text(), drift.expected,
@@ -474,19 +558,22 @@ void ManagedDevice::verify(bool repair, std::function<void(DeviceDrift)> done)
                   if (repaired > 0) {
                       listener_.drift_repaired(key_, repaired);
                   }
-                  done({key_, found.drifts});
+                  done(DeviceDrift{key_, found->drifts});
               });
 }
 
-void ManagedDevice::drain(std::function<void(DeviceReconcile)> done)
+void ManagedDevice::drain(LoopCallback<void(DeviceReconcile)> done)
 {
     draining_ = true;
-    retry_timer_.reset();
-    drift_timer_.reset();
+    stop_timers();
     on_worker([](Core& core) { return core.reconciler.drain(); },
-              [this, done = std::move(done)](const Report& report) {
-                  snapshot_ = report.snapshot;
-                  done(to_result(report));
+              [this, done = std::move(done)](const Result<Report>& report) {
+                  if (!report) {
+                      done(to_result(report.error()));
+                      return;
+                  }
+                  snapshot_ = report->snapshot;
+                  done(to_result(*report));
               });
 }
 
@@ -511,6 +598,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
         log(LogLevel::Warning, {{"DEVICE", key_}},
             "{} was reset: its tree is built again, {} sessions have to register again", key_, sessions.size());
         book_.clear();
+        ++changes_;
         outcomes_.clear();
         waiting_.clear();
         static_cast<void>(book_.update());
@@ -533,12 +621,17 @@ void ManagedDevice::start_again(bool after_reset)
             }
             return core.reconciler.replace(std::move(desired));
         },
-        [this](const Report& report) { take_report(report); });
+        reported([](const Result<void>&) {}));
 }
 
 void ManagedDevice::refresh_info()
 {
-    on_worker([](Core& core) { return core.backend->info(); }, [this](const DeviceInfo& info) { take_info(info); });
+    on_worker([](Core& core) { return core.backend->info(); },
+              [this](const Result<DeviceInfo>& info) {
+                  if (info) {
+                      take_info(*info);
+                  }
+              });
 }
 
 void ManagedDevice::take_info(const DeviceInfo& info)
@@ -549,6 +642,7 @@ void ManagedDevice::take_info(const DeviceInfo& info)
             to_string(info.link_speed));
     }
     book_.set_link_speed(info.link_speed);
+    ++changes_;
     static_cast<void>(book_.update());
     start_again(lost_);
     listener_.device_status_changed(key_);

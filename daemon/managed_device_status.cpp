@@ -129,6 +129,8 @@ DeviceStatus ManagedDevice::status() const
     status.reason = reason_of(status);
     if (gone_ || lost_) {
         status.state = DeviceState::Gone;
+    } else if (is_silent()) {
+        status.state = DeviceState::Degraded;
     } else if (disabled_) {
         status.state = DeviceState::Disabled;
     } else if (settings_.mode == Mode::Monitor) {
@@ -245,6 +247,17 @@ DeviceReconcile ManagedDevice::to_result(const Report& report) const
     return result;
 }
 
+DeviceReconcile ManagedDevice::to_result(const Error& error) const
+{
+    return {key_, 0, {{ElementPath("/"), "query", error, 1}}};
+}
+
+bool ManagedDevice::is_silent() const
+{
+    const auto silent = silent_for();
+    return silent && *silent >= kPatienceWithDevices;
+}
+
 std::string ManagedDevice::reason_of(const DeviceStatus& status) const
 {
     if (gone_) {
@@ -252,6 +265,11 @@ std::string ManagedDevice::reason_of(const DeviceStatus& status) const
     }
     if (lost_) {
         return "the device does not answer since a reset; its tree is built again when it comes back";
+    }
+    if (is_silent()) {
+        return fmt::format("the device has not answered for {} s: whether it has what it was told last is not known; it "
+                           "catches up when it answers",
+                           std::chrono::duration_cast<std::chrono::seconds>(*silent_for()).count());
     }
     if (disabled_) {
         return fmt::format("`rdma-qosctl disable`: no queue pair is in the tree; `rdma-qosctl enable {}` places them "

@@ -32,7 +32,7 @@ void report_outcome(const std::string& path, const Result<void>& written, std::s
 }    // namespace
 
 MetricsFile::MetricsFile(Service& service, Executor& executor, std::filesystem::path root)
-    : service_(service), executor_(executor), root_(std::move(root))
+    : service_(service), executor_(executor), root_(std::move(root)), calls_(executor)
 {
     service_.add_observer(*this);
 }
@@ -84,15 +84,12 @@ void MetricsFile::write(const Metrics& metrics)
         writing_ = false;
         return;
     }
-    worker_.submit_always([this, metrics, file = path().string(), problem = problem_, &loop = executor_,
-                           alive = std::weak_ptr<int>(alive_)] {
-        report_outcome(file, write_file_atomically(file, to_prometheus(metrics)), *problem);
-        loop.post([this, alive] {
-            if (!alive.expired()) {
-                writing_ = false;
-            }
-        });
-    });
+    calls_.run(
+        worker_,
+        [metrics, file = path().string(), problem = problem_] {
+            report_outcome(file, write_file_atomically(file, to_prometheus(metrics)), *problem);
+        },
+        [this](const Result<void>&) { writing_ = false; });
 }
 
 void MetricsFile::remove()

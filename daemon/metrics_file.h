@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/loop_calls.h"
 #include "daemon/service.h"
 #include "lib/reconcile/worker.h"
 
@@ -46,7 +47,8 @@ private:
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
     // What the last write failed with; of the worker thread.
     std::shared_ptr<std::string> problem_ = std::make_shared<std::string>();
-    Worker worker_{"metrics", 4};    // last: its tasks end before anything else goes
+    Worker worker_{"metrics", 4};
+    LoopCalls calls_;    // goes first: what the thread says then is not heard
 };
 
 }    // namespace rdmaqos

@@ -2,6 +2,7 @@
 #include "daemon/service.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ bool has_endpoint(const DeviceInfo& info, const Endpoint& endpoint)
 
 Service::State::State(Service& owner, ServiceOptions given, Executor& loop, const Clock& time)
     : service(owner), options(std::move(given)), executor(loop), clock(time), limits(time),
-      started_at(options.wall_clock())
+      started_at(options.wall_clock()), ending(loop), loader(loop), calls(loop)
 {
 }
 
@@ -42,6 +43,14 @@ void Service::add_observer(ServiceObserver& observer)
 void Service::remove_observer(ServiceObserver& observer)
 {
     std::erase(state_->observers, &observer);
+}
+
+Result<std::vector<ManagedDevice*>> Service::State::devices_to_manage(const std::string& name) const
+{
+    if (const auto here = not_ending(); !here) {
+        return fail(here.error());
+    }
+    return devices_by_name(name);
 }
 
 Result<std::vector<ManagedDevice*>> Service::State::devices_by_name(const std::string& name) const
@@ -74,24 +83,26 @@ Result<ManagedDevice*> Service::State::device_by_name(const std::string& name) c
     return found->front();
 }
 
-Rules Service::State::make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric) const
+DeviceReconcile Service::State::unanswered(const std::string& key)
 {
-    Rules made;
-    made.policy = std::move(policy);
-    made.fabric = fabric ? std::move(fabric) : std::make_shared<const Fabric>();
-    if (!made.policy) {
-        return made;
+    const Error error{ErrorCode::Timeout, 0,
+                      fmt::format("{} has not answered for {} s; it does what it was told when it answers", key,
+                                  kPatienceWithDevices.count())};
+    return {key, 0, {{ElementPath("/"), "query", error, 1}}};
+}
+
+Result<void> Service::State::not_ending() const
+{
+    if (shutting_down) {
+        return fail(ErrorCode::Busy, "rdma-qosd is ending");
     }
-    made.matcher = std::make_shared<const Matcher>(*made.policy, resolve(*made.policy, *made.fabric, local_ports()));
-    made.by_device = std::any_of(made.policy->rules.begin(), made.policy->rules.end(),
-                                 [](const MatchRule& rule) { return !rule.devices.empty(); });
-    return made;
+    return {};
 }
 
 Result<void> Service::State::ready() const
 {
-    if (shutting_down) {
-        return fail(ErrorCode::Busy, "rdma-qosd is ending");
+    if (auto here = not_ending(); !here) {
+        return here;
     }
     if (!rules.policy) {
         return fail(ErrorCode::InvalidPolicy,
@@ -107,7 +118,12 @@ const std::shared_ptr<FileCloser>& Service::closer() const
 
 void Service::State::device_removed_itself(const std::string& device)
 {
-    service.remove_device(std::string(device));    // the device's own copy goes with it
+    // Not now: the device is in the middle of saying so. By then another may have its name.
+    calls.defer([this, key = device] {
+        if (const auto found = devices.find(key); found != devices.end() && found->second->gone()) {
+            remove_device(key, [] {});
+        }
+    });
 }
 
 void Service::State::device_status_changed(const std::string& device)
@@ -122,30 +138,62 @@ void Service::State::drift_repaired(const std::string& device, std::uint32_t cou
 
 void Service::reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
 {
-    const auto devices = state_->devices_by_name(device);
+    const auto devices = state_->devices_to_manage(device);
     if (!devices) {
         done(fail(devices.error()));
         return;
     }
-    auto results = std::make_shared<std::vector<DeviceReconcile>>();
-    const Completion answer = state_->completion([results, done = std::move(done)] { done(std::move(*results)); });
+    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    const auto all = Gathering::begin([results, done = std::move(done)](const Gathering::Missing& missing) {
+        std::ranges::transform(missing, std::back_inserter(*results), &State::unanswered);
+        done(std::move(*results));
+    });
     for (ManagedDevice* each : *devices) {
-        each->reconcile_now([results, answer](const DeviceReconcile& result) { results->push_back(result); });
+        all->expect(each->key());
+        each->reconcile_now([results, all](DeviceReconcile result) {
+            const std::string key = result.device;
+            results->push_back(std::move(result));
+            all->came(key);
+        });
     }
+    all->within(state_->executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 void Service::verify(const std::string& device, Callback<std::vector<DeviceDrift>> done)
 {
-    const auto devices = state_->devices_by_name(device);
+    const auto devices = state_->devices_to_manage(device);
     if (!devices) {
         done(fail(devices.error()));
         return;
     }
-    auto results = std::make_shared<std::vector<DeviceDrift>>();
-    const Completion answer = state_->completion([results, done = std::move(done)] { done(std::move(*results)); });
+    struct Found {
+        std::vector<DeviceDrift> drifts;
+        std::optional<Error> error;    // of the first device that could not be read
+    };
+    const auto found = std::make_shared<Found>();
+    const auto all = Gathering::begin([found, done = std::move(done)](const Gathering::Missing& missing) {
+        if (!missing.empty()) {
+            done(fail(ErrorCode::Timeout, State::unanswered(missing.front()).failures.front().error.message));
+        } else if (found->error) {
+            done(fail(*found->error));
+        } else {
+            done(std::move(found->drifts));
+        }
+    });
     for (ManagedDevice* each : *devices) {
-        each->verify(false, [results, answer](const DeviceDrift& result) { results->push_back(result); });
+        all->expect(each->key());
+        each->verify(false, [found, all, key = each->key()](Result<DeviceDrift> result) {
+            if (result) {
+                found->drifts.push_back(std::move(*result));
+            } else if (!found->error) {
+                found->error = result.error();
+            }
+            all->came(key);
+        });
     }
+    all->within(state_->executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 void Service::counters(const std::string& device, Callback<CounterReading> done)
@@ -159,10 +207,7 @@ void Service::counters(const std::string& device, Callback<CounterReading> done)
         done(fail(room.error()));
         return;
     }
-    auto reading = std::make_shared<Result<CounterReading>>(
-        fail(ErrorCode::DeviceGone, fmt::format("{} went away", device)));
-    const Completion answer = state_->completion([reading, done = std::move(done)] { done(std::move(*reading)); });
-    found->second->counters([reading, answer](Result<CounterReading> got) { *reading = std::move(got); });
+    found->second->counters(std::move(done));
 }
 
 PathLimits Service::State::path_limits(const Request& request) const
@@ -251,9 +296,9 @@ std::shared_ptr<const Policy> Service::policy() const
     return state_->rules.policy;
 }
 
-std::string Service::last_reload_error() const
+std::string Service::last_reload_error(Quote quote) const
 {
-    return state_->reload_error;
+    return quote == Quote::Lines ? state_->reload_error : state_->reload_error_unquoted;
 }
 
 std::vector<std::string> Service::features() const
@@ -310,13 +355,15 @@ void Service::charge(std::uint32_t uid, std::size_t requests)
     state_->limits.charge(uid, requests);
 }
 
-void Service::shutdown(std::function<void()> done)
+void Service::shutdown(LoopCallback<void()> done)
 {
     state_->shutting_down = true;
-    const Completion answer = state_->completion(std::move(done));
+    const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     for (const auto& [key, device] : state_->devices) {
-        device->drain([answer](const DeviceReconcile& /*left*/) {});
+        all->expect(key);
+        device->drain([all, key = key](const DeviceReconcile& /*left*/) { all->came(key); });
     }
+    all->all_expected();
 }
 
 }    // namespace rdmaqos

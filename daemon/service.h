@@ -2,7 +2,10 @@
 //
 //     doors (daemon/bus_*.h) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
 //
-// Thread: the main loop, for every call and every callback. A callback may run before the call returns.
+// Thread: the main loop, for every call and every callback. A callback may run before the call returns, and runs once; a
+// service that is destroyed meanwhile destroys it instead.
+//
+// A device that answers nothing is waited for, for a while (kPatienceWithDevices); then the answer says so.
 #pragma once
 
 #include <filesystem>
@@ -85,19 +88,21 @@ public:
 
     // Reads all files again, off the main loop; accepted only if there is no error in them and every present device
     // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are
-    // served one after another. `done` when every device has been told and has answered.
-    void reload(std::function<void(ReloadOutcome)> done);
+    // served one after another. `done` when every device has been told and has answered; one that does not answer is
+    // named in the findings, and takes the policy when it does.
+    void reload(LoopCallback<void(ReloadOutcome)> done);
     // Reads the fabric file alone again, off the main loop, and looks up the members of port groups anew: sessions and
     // queue pairs get the levels they then belong in, and devices are told what changed. A broken file changes nothing
     // but fabric_error(); one that is gone is an empty fabric. `done` when every device has answered.
-    void reread_fabric(std::function<void()> done);
+    void reread_fabric(LoopCallback<void()> done);
     // The same, unless the file is the one that was read last.
-    void look_at_fabric(std::function<void()> done);
+    void look_at_fabric(LoopCallback<void()> done);
     // Where the fabric file is.
     [[nodiscard]] std::filesystem::path fabric_file() const;
-    // What reload() would do with the host's files, or with the given policy text, without doing it.
-    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<PlanReport> done);
-    void check(std::shared_ptr<const SourceFile> policy, std::function<void(ReloadOutcome)> done);
+    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: what is
+    // quoted, how long a text may be and how many may wait depends on it. Busy: too many do.
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
+    void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
     // `device` empty: all.
     void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
@@ -107,7 +112,7 @@ public:
     void counters(const std::string& device, Callback<CounterReading> done);
 
     // All there is to count, at this moment; ports that do not answer soon are left out.
-    void metrics(std::function<void(Metrics)> done);
+    void metrics(LoopCallback<void(Metrics)> done);
     [[nodiscard]] const ServiceCounters& tally() const;
     // Closes files of clients on threads that may wait for it.
     [[nodiscard]] const std::shared_ptr<FileCloser>& closer() const;
@@ -143,9 +148,10 @@ public:
     [[nodiscard]] const Settings& settings() const;
     // Null while no valid policy has been read.
     [[nodiscard]] std::shared_ptr<const Policy> policy() const;
-    [[nodiscard]] std::string last_reload_error() const;    // empty: the last reload went well
+    // Empty: the last reload went well.
+    [[nodiscard]] std::string last_reload_error(Quote quote) const;
     // Why the fabric file cannot be used, with places; what was known of the fabric before stays. Empty: it can.
-    [[nodiscard]] std::string fabric_error() const;
+    [[nodiscard]] std::string fabric_error(Quote quote) const;
     [[nodiscard]] std::vector<std::string> features() const;
     [[nodiscard]] bool simulated() const;
 
@@ -161,7 +167,7 @@ public:
     [[nodiscard]] std::optional<DeviceStatus> device(const std::string& key) const;
 
     // Takes every queue pair out and every element down, then calls `done`. New requests are answered with Busy.
-    void shutdown(std::function<void()> done);
+    void shutdown(LoopCallback<void()> done);
 
 private:
     struct State;

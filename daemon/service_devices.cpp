@@ -1,6 +1,7 @@
 // Service: devices that come, go, and are switched off and on by the administrator.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,13 @@ namespace {
 // A queue pair in the middle of its owner's own call can go a moment later.
 constexpr std::uint32_t kDrainAttempts = 20;
 constexpr auto kDrainPause = std::chrono::milliseconds(100);
+// What an answer waits for besides devices.
+constexpr const char* kStateFile = "disabled-devices.json";
+
+Error went_away(const std::string& key)
+{
+    return {ErrorCode::DeviceGone, 0, fmt::format("{} went away while it was being released", key)};
+}
 
 }    // namespace
 
@@ -23,9 +31,12 @@ void Service::add_device(std::unique_ptr<Backend> backend)
 {
     State& state = *state_;
     auto device = std::make_unique<ManagedDevice>(std::move(backend), state.settings, state.executor, state.clock,
-                                                  state, state.reaper);
+                                                  state, state.ending);
     const std::string key = device->key();
     const DeviceInfo& info = device->info();
+    if (state.shutting_down) {
+        return;    // nothing is built any more
+    }
     if (!wanted(info.node_guid, info.port)) {
         log(LogLevel::Info, {{"DEVICE", key}}, "{} is left alone: it was released; `rdma-qosctl enable {}` takes it",
             key, key);
@@ -38,8 +49,10 @@ void Service::add_device(std::unique_ptr<Backend> backend)
         device->set_disabled(true, [](const DeviceReconcile&) {});
         log(LogLevel::Notice, {{"DEVICE", key}}, "{} is disabled (`rdma-qosctl disable`)", key);
     }
+    remove_device(key);    // one that has gone and did not say so
     ManagedDevice& added = *device;
-    state.devices.insert_or_assign(key, std::move(device));
+    state.devices.emplace(key, std::move(device));
+    ++state.device_changes;
     if (state.rules.policy) {
         PlacementBook book = added.new_book();
         book.set_spec(schedule_spec(*state.rules.policy, state.settings.leaf_reserve));
@@ -56,9 +69,14 @@ void Service::add_device(std::unique_ptr<Backend> backend)
 
 void Service::remove_device(const std::string& key)
 {
-    State& state = *state_;
-    const auto found = state.devices.find(key);
-    if (found == state.devices.end()) {
+    state_->remove_device(std::string(key), [] {});    // the device's own copy goes with it
+}
+
+void Service::State::remove_device(const std::string& key, LoopCallback<void()> closed)
+{
+    const auto found = devices.find(key);
+    if (found == devices.end()) {
+        closed();
         return;
     }
     std::set<SessionId> affected;
@@ -67,11 +85,15 @@ void Service::remove_device(const std::string& key)
     }
     log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
     // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
-    const std::unique_ptr<ManagedDevice> gone = std::move(found->second);
-    state.devices.erase(found);
-    state.device_was_reset(key, {affected.begin(), affected.end()});
-    state.resolve_again(state.rules.fabric, fmt::format("{} went away", key), [] {});
-    state.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
+    std::unique_ptr<ManagedDevice> gone = std::move(found->second);
+    devices.erase(found);
+    ++device_changes;
+    device_was_reset(key, {affected.begin(), affected.end()});
+    resolve_again(rules.fabric, fmt::format("{} went away", key), [] {});
+    notify([&](ServiceObserver& observer) { observer.device_removed(key); });
+    gone->leave(std::move(closed));
+    // What called us may be a callback of it.
+    calls.defer([gone = std::move(gone)] {});
 }
 
 Result<void> Service::State::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
@@ -122,9 +144,16 @@ void Service::State::refresh_neighbours()
 void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
                                     Callback<std::vector<DeviceReconcile>> done)
 {
-    auto kept = std::make_shared<Result<void>>();
-    Completion answer = completion([this, results, kept, done = std::move(done)] {
+    const auto kept = std::make_shared<Result<void>>();
+    const auto all = Gathering::begin([this, results, kept, done = std::move(done)](const Gathering::Missing& missing) {
         refresh_all();
+        for (const auto& part : missing) {
+            if (part == kStateFile) {
+                *kept = fail(ErrorCode::Timeout, "the disk does not answer");
+            } else {
+                results->push_back(unanswered(part));
+            }
+        }
         if (*kept) {
             done(std::move(*results));
         } else {
@@ -133,19 +162,26 @@ void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bo
     });
     for (ManagedDevice* device : which) {
         log(LogLevel::Notice, {{"DEVICE", device->key()}}, "{}: {}", device->key(), off ? "disabled" : "enabled");
-        device->set_disabled(off, [results, answer](DeviceReconcile result) { results->push_back(std::move(result)); });
-    }
-    loader.submit_always(
-        [root = options.root, list = disabled, kept, answer = std::move(answer), &loop = executor]() mutable {
-            *kept = save_disabled(root, list);
-            loop.post([answer = std::move(answer)]() mutable { answer.reset(); });
+        all->expect(device->key());
+        device->set_disabled(off, [results, all, key = device->key()](DeviceReconcile result) {
+            results->push_back(std::move(result));
+            all->came(key);
         });
+    }
+    all->expect(kStateFile);
+    loader.run([root = options.root, list = disabled] { return save_disabled(root, list); },
+               [kept, all](Result<void> saved) {
+                   *kept = std::move(saved);
+                   all->came(kStateFile);
+               });
+    all->within(executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 void Service::disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
 {
     State& state = *state_;
-    const auto found = state.devices_by_name(device);
+    const auto found = state.devices_to_manage(device);
     if (!found) {
         done(fail(found.error()));
         return;
@@ -159,6 +195,10 @@ void Service::disable(const std::string& device, Callback<std::vector<DeviceReco
 void Service::enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
 {
     State& state = *state_;
+    if (const auto here = state.not_ending(); !here) {
+        done(fail(here.error()));
+        return;
+    }
     const auto present = state.devices_by_name(device);
     const auto results = std::make_shared<std::vector<DeviceReconcile>>();
     std::vector<ManagedDevice*> off;
@@ -228,7 +268,7 @@ void Service::release_device(const std::string& device, Callback<std::vector<Dev
         done(fail(ErrorCode::InvalidArgument, "`device` is missing: which one is to be released?"));
         return;
     }
-    const auto found = state.devices_by_name(device);
+    const auto found = state.devices_to_manage(device);
     if (!found) {
         done(fail(found.error()));
         return;
@@ -240,44 +280,58 @@ void Service::release_device(const std::string& device, Callback<std::vector<Dev
         }
     }
     const auto results = std::make_shared<std::vector<DeviceReconcile>>();
-    const Completion answer = state.completion([results, done = std::move(done)] { done(std::move(*results)); });
+    const auto all = Gathering::begin([results, done = std::move(done)](const Gathering::Missing& missing) {
+        std::ranges::transform(missing, std::back_inserter(*results), &State::unanswered);
+        done(std::move(*results));
+    });
     for (const ManagedDevice* each : *found) {
         log(LogLevel::Notice, {{"DEVICE", each->key()}}, "{}: released (`rdma-qosctl release`)", each->key());
         state.released[id_of(each->info())] = names_of(each->info());
         state.releasing[each->key()] = nullptr;
-        state.let_go(each->key(), kDrainAttempts, results, answer);
+        all->expect(each->key());
+        state.let_go(each->key(), kDrainAttempts, results, all);
     }
+    all->within(state.executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 void Service::State::let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results,
-                            const Completion& answer)
+                            const std::shared_ptr<Gathering>& all)
 {
     const auto found = devices.find(key);
     if (found == devices.end()) {
-        releasing.erase(key);
+        finish_release({key, 0, {{ElementPath("/"), "query", went_away(key), 1}}}, results, all);
         return;
     }
-    found->second->drain([this, key, attempts, results, answer](DeviceReconcile result) {
-        const auto status = devices.at(key)->status();
+    found->second->drain([this, key, attempts, results, all](DeviceReconcile result) {
+        const auto drained = devices.find(key);
+        if (drained == devices.end()) {
+            finish_release(std::move(result), results, all);
+            return;
+        }
+        const auto status = drained->second->status();
         const bool empty = !status.snapshot || status.snapshot->actual.elements.empty();
         if (!empty && attempts > 1 && status.state != DeviceState::Gone) {
-            releasing[key] = executor.after(
-                kDrainPause, [this, key, attempts, results, answer] { let_go(key, attempts - 1, results, answer); });
+            releasing[key] = executor.after(kDrainPause,
+                                            [this, key, attempts, results, all] { let_go(key, attempts - 1, results, all); });
             return;
         }
         for (const auto& failure : result.failures) {
             log(LogLevel::Warning, {{"DEVICE", key}}, "{} is let go of, but {} is left on it: {}", key,
                 failure.path.text(), failure.error.message);
         }
-        results->push_back(std::move(result));
-        service.remove_device(key);
+        remove_device(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
         notify([](ServiceObserver& observer) { observer.released_changed(); });
-        // Behind the end of the device's worker, which closes its files.
-        reaper.submit_always([answer = answer, &loop = executor]() mutable {
-            loop.post([answer = std::move(answer)]() mutable { answer.reset(); });
-        });
-        releasing.erase(key);
     });
+}
+
+void Service::State::finish_release(DeviceReconcile result, const SwitchResults& results,
+                                    const std::shared_ptr<Gathering>& all)
+{
+    const std::string key = result.device;
+    releasing.erase(key);
+    results->push_back(std::move(result));
+    all->came(key);
 }
 
 bool Service::wanted(Guid node_guid, std::uint32_t port) const

@@ -49,9 +49,9 @@ std::filesystem::path Service::fabric_file() const
     return below_root(state_->options.root, kFabricPath);
 }
 
-std::string Service::fabric_error() const
+std::string Service::fabric_error(Quote quote) const
 {
-    return state_->fabric_error;
+    return quote == Quote::Lines ? state_->fabric_error : state_->fabric_error_unquoted;
 }
 
 std::vector<LocalPort> Service::State::local_ports() const
@@ -65,7 +65,7 @@ std::vector<LocalPort> Service::State::local_ports() const
 }
 
 void Service::State::resolve_again(std::shared_ptr<const Fabric> fabric, std::string_view cause,
-                                   std::function<void()> done)
+                                   LoopCallback<void()> done)
 {
     rules.fabric = fabric ? std::move(fabric) : std::make_shared<const Fabric>();
     if (shutting_down || !rules.policy) {
@@ -80,16 +80,17 @@ void Service::State::resolve_again(std::shared_ptr<const Fabric> fabric, std::st
     const std::size_t changed = count_changed(rules.matcher->groups(), groups);
     Rules next = rules;
     next.matcher = std::make_shared<const Matcher>(*rules.policy, std::move(groups));
-    Staged staged = stage(std::move(next), settings);
+    const Scene now = scene(Books::Borrowed);
+    Staged staged = stage(now, std::move(next), settings);
     std::set<SessionId> moved;
-    for (const auto& change : session_changes(staged)) {
+    for (const auto& change : session_changes(now, staged)) {
         moved.insert(change.session);
     }
     if (changed > 0 || !moved.empty()) {
         log(LogLevel::Notice, "{}: {} of {} with other members, {} with another level or leaf", cause, changed,
             counted(rules.policy->groups.size(), "port group"), counted(moved.size(), "session"));
     }
-    take_rules(std::move(staged), std::move(done));
+    take_rules(std::move(staged), [done = std::move(done)](const Gathering::Missing&) { done(); });
 }
 
 void Service::State::resolve_soon()
@@ -117,15 +118,16 @@ void Service::port_changed(Guid node_guid, std::uint32_t port)
     }
 }
 
-void Service::State::set_fabric_error(std::string error)
+void Service::State::set_fabric_error(std::string error, std::string unquoted)
 {
     if (error != fabric_error) {
         fabric_error = std::move(error);
+        fabric_error_unquoted = std::move(unquoted);
         notify([](ServiceObserver& observer) { observer.fabric_changed(); });
     }
 }
 
-void Service::State::finish_fabric(const FabricFile& file, std::function<void()> done)
+void Service::State::finish_fabric(const FabricFile& file, LoopCallback<void()> done)
 {
     const FileStamp before = std::exchange(fabric_stamp, file.stamp);
     const std::string text = render(file.read.diagnostics, Colour::Off);
@@ -133,12 +135,12 @@ void Service::State::finish_fabric(const FabricFile& file, std::function<void()>
         if (text != fabric_error) {
             log(LogLevel::Error, "the fabric file cannot be used; what was known of the fabric stays:\n{}", text);
         }
-        set_fabric_error(text);
+        set_fabric_error(text, render(file.read.diagnostics, Colour::Off, Quote::Nothing));
         done();
         return;
     }
     const bool was_wrong = !fabric_error.empty();
-    set_fabric_error({});
+    set_fabric_error({}, {});
     if (*file.read.value == *rules.fabric) {
         if (was_wrong) {
             log(LogLevel::Notice, "the fabric file can be used again; it says what was known");
@@ -156,37 +158,29 @@ void Service::State::finish_fabric(const FabricFile& file, std::function<void()>
     resolve_again(file.read.value, "the fabric changed", std::move(done));
 }
 
-void Service::reread_fabric(std::function<void()> done)
+void Service::reread_fabric(LoopCallback<void()> done)
 {
     State& state = *state_;
-    state.loader.submit_always([&state, done = std::move(done), guard = std::weak_ptr<int>(state.alive),
-                                root = state.options.root, &loop = state.executor] {
-        auto file = std::make_shared<const FabricFile>(load_fabric(root));
-        loop.post([&state, guard, file, done] {
-            if (!guard.expired()) {
-                state.finish_fabric(*file, done);
-            }
-        });
-    });
+    state.loader.run([root = state.options.root] { return load_fabric(root); },
+                     [&state, done = std::move(done)](Result<FabricFile> file) mutable {
+                         if (file) {
+                             state.finish_fabric(*file, std::move(done));
+                         } else {
+                             done();    // it is logged
+                         }
+                     });
 }
 
-void Service::look_at_fabric(std::function<void()> done)
+void Service::look_at_fabric(LoopCallback<void()> done)
 {
-    State& state = *state_;
-    state.loader.submit_always([this, &state, done = std::move(done), guard = std::weak_ptr<int>(state.alive),
-                                path = fabric_file(), &loop = state.executor] {
-        const FileStamp stamp = stamp_of(path);
-        loop.post([this, &state, guard, stamp, done] {
-            if (guard.expired()) {
-                return;
-            }
-            if (stamp == state.fabric_stamp) {
-                done();
-            } else {
-                reread_fabric(done);
-            }
-        });
-    });
+    state_->loader.run([path = fabric_file()] { return stamp_of(path); },
+                       [this, done = std::move(done)](const Result<FileStamp>& stamp) mutable {
+                           if (!stamp || *stamp == state_->fabric_stamp) {
+                               done();
+                           } else {
+                               reread_fabric(std::move(done));
+                           }
+                       });
 }
 
 }    // namespace rdmaqos

@@ -13,7 +13,7 @@ constexpr auto kPatience = std::chrono::seconds(1);
 
 }    // namespace
 
-void Service::metrics(std::function<void(Metrics)> done)
+void Service::metrics(LoopCallback<void(Metrics)> done)
 {
     auto& request = state_->metrics_request;
     request.waiting.push_back(std::move(done));
@@ -24,28 +24,24 @@ void Service::metrics(std::function<void(Metrics)> done)
     request.ports.clear();
     request.patience = state_->executor.after(
         kPatience, [state = state_.get(), collection] { state->finish_metrics(collection); });
-    // Answered when the last port is, on the loop.
-    const Completion answer = state_->completion([state = state_.get(), collection] {
-        state->executor.post([state, collection, guard = std::weak_ptr<int>(state->alive)] {
-            if (!guard.expired()) {
-                state->finish_metrics(collection);
-            }
-        });
+    // Answered when the last port is, and never before this returns.
+    const auto all = Gathering::begin([state = state_.get(), collection](const Gathering::Missing&) {
+        state->calls.defer([state, collection] { state->finish_metrics(collection); });
     });
     for (const auto& [key, device] : state_->devices) {
-        auto& asked = request.asked[key];
-        if (!asked.expired() || !device->has_room()) {
+        if (!device->has_room() || !request.asked.insert(key).second) {
             continue;
         }
-        const auto token = std::make_shared<int>(0);
-        asked = token;
-        device->counters(
-            [state = state_.get(), collection, key = key, token, answer](const Result<CounterReading>& reading) {
-                if (reading && state->metrics_request.collection == collection) {
-                    state->metrics_request.ports.insert_or_assign(key, reading->counters);
-                }
-            });
+        all->expect(key);
+        device->counters([state = state_.get(), collection, key = key, all](const Result<CounterReading>& reading) {
+            state->metrics_request.asked.erase(key);
+            if (reading && state->metrics_request.collection == collection) {
+                state->metrics_request.ports.insert_or_assign(key, reading->counters);
+            }
+            all->came(key);
+        });
     }
+    all->all_expected();
 }
 
 void Service::State::finish_metrics(std::uint64_t collection)
@@ -56,7 +52,6 @@ void Service::State::finish_metrics(std::uint64_t collection)
     }
     request.patience.reset();
     const auto waiting = std::exchange(request.waiting, {});
-    std::erase_if(request.asked, [](const auto& entry) { return entry.second.expired(); });
     const Metrics all = metrics();
     for (const auto& done : waiting) {
         done(all);

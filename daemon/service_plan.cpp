@@ -1,107 +1,185 @@
-// Service: what a reload would do, and to whom.
-#include <tuple>
+// Service: what a reload would do, and to whom. Nothing is changed.
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "daemon/service_state.h"
-#include "policy/changes.h"
+#include "lib/tree/plan.h"
 
 namespace rdmaqos {
 namespace {
 
-// The paths that the classes of two compiled policies have.
-std::set<ElementPath> classes_of(const Compiled& before, const Compiled& after)
-{
-    std::set<ElementPath> classes;
-    for (const auto* compiled : {&before, &after}) {
-        for (const auto& [path, leaves] : compiled->classes) {
-            classes.insert(path);
-        }
-    }
-    return classes;
-}
-
-// Where a queue pair stands, in the terms of a SessionChange.
-struct Standing {
-    std::string level;
-    std::string leaf;
-
-    friend auto operator<=>(const Standing&, const Standing&) = default;
-};
-
-Standing standing_of(const PlacementBook& book, std::uint32_t number)
-{
-    return {book.find(number)->membership.level, book.placement(number).requester.text()};
-}
-
-void add_queue_pairs(const std::string& device, const PlacementBook& before, const PlacementBook& after,
-                     std::vector<SessionChange>& changes)
-{
-    std::map<std::tuple<SessionId, Standing, Standing>, SessionChange> moves;
-    for (const std::uint32_t number : before.members_in_order()) {
-        const Member& member = *before.find(number);
-        auto from = standing_of(before, number);
-        auto to = standing_of(after, number);
-        if (from == to) {
-            continue;
-        }
-        SessionChange& change = moves[{member.session, from, to}];
-        change = {member.session,     member.owner,        device,           std::move(from.level), std::move(to.level),
-                  std::move(from.leaf), std::move(to.leaf), change.queue_pairs + 1};
-    }
-    for (auto& [key, change] : moves) {
-        changes.push_back(std::move(change));
-    }
-}
+// Of a policy that a user who may not manage brings: it is read on a thread that a reload has to wait for.
+constexpr std::size_t kLongestText = 1U << 20U;
 
 }    // namespace
 
-std::vector<SessionChange> Service::State::session_changes(const Staged& staged) const
+Scene Service::State::scene(Books books) const
 {
-    std::vector<SessionChange> changes;
+    Scene now;
+    now.ports = local_ports();
+    now.mark = scene_mark();
     for (const auto& [id, session] : sessions) {
-        const std::string& before = session.choice.membership.level;
-        const std::string& after = staged.sessions.at(id).membership.level;
-        if (session.queue_pairs.empty() && before != after) {
-            changes.push_back({id, session.owner, {}, before, after, {}, {}, 0});
-        }
+        now.sessions.push_back({id, session.request, session.owner, !session.device.empty(),
+                                session.queue_pair_count() > 0, session.choice.membership.level});
     }
-    for (const auto& [key, book] : staged.devices) {
-        add_queue_pairs(key, devices.at(key)->book(), book, changes);
+    for (const auto& [key, device] : devices) {
+        auto book = books == Books::Copied
+                        ? std::make_shared<const PlacementBook>(device->book())
+                        : std::shared_ptr<const PlacementBook>(std::shared_ptr<void>(), &device->book());
+        now.devices.push_back({key, std::move(book), device->new_book(), device->info().link_speed});
     }
-    return changes;
+    return now;
 }
 
-void Service::plan(std::optional<std::shared_ptr<const SourceFile>> policy, Callback<PlanReport> done)
+std::vector<std::uint64_t> Service::State::scene_mark() const
 {
-    state_->load(std::move(policy), [state = state_.get(), done = std::move(done)](const Loaded& loaded) {
-        if (!loaded.ok()) {
-            done(fail(ErrorCode::InvalidPolicy, render(loaded.diagnostics(), Colour::Off)));
-            return;
+    std::vector<std::uint64_t> mark{next_session, sessions.size(), device_changes};
+    for (const auto& [key, device] : devices) {
+        mark.push_back(device->changes());
+    }
+    return mark;
+}
+
+Reading Service::State::reading(std::shared_ptr<const SourceFile> text) const
+{
+    return {options.root, options.names, std::move(text), settings, rules.fabric, scene(Books::Copied)};
+}
+
+Result<void> Service::State::may_read(std::uint32_t uid, const SourceFile* text) const
+{
+    if (auto here = not_ending(); !here) {
+        return here;
+    }
+    if (uid != 0 && text != nullptr && text->text.size() > kLongestText) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("the policy has {} bytes; more than {} can be tried by root alone (`rdma-qosctl check` "
+                                "reads it without the daemon)",
+                                text->text.size(), kLongestText));
+    }
+    return loader.has_room(uid);
+}
+
+void Service::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done)
+{
+    if (const auto may = state_->may_read(uid, policy.get()); !may) {
+        done(fail(may.error()));
+        return;
+    }
+    state_->loader.run_for(
+        uid,
+        [state = state_.get(), policy = std::move(policy)] {
+            return [reading = state->reading(policy)] { return read_and_stage(reading); };
+        },
+        [state = state_.get(), done = std::move(done)](Result<std::shared_ptr<Tried>> tried) {
+            if (!tried) {
+                done(fail(tried.error()));
+                return;
+            }
+            const Loaded& loaded = (*tried)->loaded;
+            ReloadOutcome outcome;
+            outcome.diagnostics = loaded.diagnostics();
+            if (const auto& staged = (*tried)->staged) {
+                outcome.findings = staged->findings;
+                outcome.revision = loaded.policy.value->revision;
+                outcome.accepted =
+                    !staged->has_errors() || state->settings.on_unsupported == OnUnsupported::Degrade;
+            }
+            state->loader.discard(std::move(*tried));
+            done(std::move(outcome));
+        });
+}
+
+void Service::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid,
+                   Callback<PlanReport> done)
+{
+    auto text = policy.value_or(nullptr);
+    if (const auto may = state_->may_read(uid, text.get()); !may) {
+        done(fail(may.error()));
+        return;
+    }
+    // Its own text is quoted to whoever brought it.
+    const Quote quote = text ? Quote::Lines : quote_for(uid);
+    state_->loader.run_for(
+        uid,
+        [state = state_.get(), text = std::move(text)] {
+            const auto running = state->rules.policy ? state->rules.policy : std::make_shared<const Policy>();
+            return [reading = state->reading(text), running] {
+                TriedPlan plan{read_and_stage(reading), {}};
+                if (plan.tried->staged) {
+                    plan.draft = draft_plan(*plan.tried, *running);
+                }
+                return plan;
+            };
+        },
+        [state = state_.get(), quote, done = std::move(done)](Result<TriedPlan> plan) mutable {
+            if (!plan) {
+                done(fail(plan.error()));
+            } else if (!plan->tried->staged) {
+                done(fail(ErrorCode::InvalidPolicy, render(plan->tried->loaded.diagnostics(), Colour::Off, quote)));
+            } else {
+                state->ask_devices(std::move(plan->draft), std::move(done));
+            }
+            if (plan) {
+                state->loader.discard(std::move(plan->tried));
+            }
+        });
+}
+
+// What each device has, and what would have to be done to it.
+void Service::State::ask_devices(PlanDraft draft, Callback<PlanReport> done)
+{
+    struct Asked {
+        PlanDraft draft;
+        std::vector<bool> answered;
+    };
+    const auto asked = std::make_shared<Asked>(Asked{std::move(draft), {}});
+    auto& plans = asked->draft.report.devices;
+    // One that has left meanwhile is in no plan.
+    for (std::size_t i = plans.size(); i-- > 0;) {
+        if (!devices.contains(plans[i].device)) {
+            plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(i));
+            asked->draft.desired.erase(asked->draft.desired.begin() + static_cast<std::ptrdiff_t>(i));
         }
-        auto staged = std::make_shared<Staged>(
-            state->stage(state->make_rules(loaded.policy.value, loaded.fabric.value), *loaded.settings.value));
-        auto report = std::make_shared<PlanReport>();
-        report->revision = loaded.policy.value->revision;
-        report->levels = state->rules.policy ? level_changes(*state->rules.policy, *loaded.policy.value)
-                                             : level_changes(Policy{}, *loaded.policy.value);
-        report->sessions = state->session_changes(*staged);
-        report->devices.resize(staged->devices.size());
-        const Completion answer = state->completion([report, done] { done(std::move(*report)); });
-        for (std::size_t i = 0; i < staged->devices.size(); ++i) {
-            ManagedDevice& device = *state->devices.at(staged->devices[i].key);
-            DevicePlan& plan = report->devices[i];
-            const Compiled& before = device.book().compiled();
-            const Compiled& after = staged->devices[i].book.compiled();
-            plan.device = staged->devices[i].key;
-            plan.findings = after.findings;
-            plan.rates = compare_busy_rates(before.tree, after.tree, device.info().link_speed,
-                                            classes_of(before, after));
-            plan.link_speed = device.info().link_speed;
-            device.with_actual([staged, report, answer, i, capabilities = device.capabilities()](ActualState actual) {
-                report->devices[i].plan = diff(staged->devices[i].book.desired(), actual, capabilities);
-                report->devices[i].before = std::move(actual);
-            });
+    }
+    asked->answered.resize(plans.size());
+    const auto all = Gathering::begin([this, asked, done = std::move(done)](const Gathering::Missing&) {
+        for (std::size_t i = 0; i < asked->answered.size(); ++i) {
+            if (!asked->answered[i]) {
+                plan_from_memory(asked->draft.report.devices[i], *asked->draft.desired[i]);
+            }
         }
+        done(std::move(asked->draft.report));
     });
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+        all->expect(plans[i].device);
+        devices.at(plans[i].device)
+            ->plan(asked->draft.desired[i], [asked, all, i, key = plans[i].device](Result<PlannedChange> change) {
+                if (change && i < asked->draft.report.devices.size()) {
+                    asked->answered[i] = true;
+                    asked->draft.report.devices[i].plan = std::move(change->plan);
+                    asked->draft.report.devices[i].before = std::move(change->before);
+                }
+                all->came(key);
+            });
+    }
+    all->within(executor, kPatienceWithDevices);
+    all->all_expected();
+}
+
+// Of a device that does not answer: from what it had when it did.
+void Service::State::plan_from_memory(DevicePlan& plan, const DesiredState& desired) const
+{
+    const auto device = devices.find(plan.device);
+    if (device != devices.end()) {
+        if (const auto snapshot = device->second->status().snapshot) {
+            plan.before = snapshot->actual;
+        }
+        // What is remembered has no queue pairs.
+        plan.plan = diff(DesiredState{desired.tree, {}}, plan.before, device->second->capabilities());
+    }
+    plan.findings.push_back({FindingKind::NotSupported, false, ElementPath("/"), "what the device has now",
+                             "its elements when it answered last", unanswered(plan.device).failures.front().error.message});
 }
 
 }    // namespace rdmaqos

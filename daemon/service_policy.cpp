@@ -11,115 +11,40 @@
 #include "lib/base/text.h"
 
 namespace rdmaqos {
-namespace {
-
-constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
-
-}    // namespace
-
-Completion Service::State::completion(std::function<void()> done) const
-{
-    return Completion(nullptr, [done = std::move(done), guard = std::weak_ptr<int>(alive)](void*) {
-        if (!guard.expired()) {
-            done();
-        }
-    });
-}
-
-Diagnostics Loaded::diagnostics() const
-{
-    Diagnostics all = settings.diagnostics;
-    all.append(fabric.diagnostics);
-    all.append(policy.diagnostics);
-    return all;
-}
-
-Loaded load_files(const std::filesystem::path& root, const NameService& names)
-{
-    FabricFile fabric = load_fabric(root);
-    auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
-    return {read_settings(below_root(root, kSettingsPath)), std::move(fabric.read), fabric.stamp, std::move(policy)};
-}
-
-bool Staged::has_errors() const
-{
-    return std::any_of(findings.begin(), findings.end(), [](const auto& finding) { return finding.second.is_error; });
-}
-
-void Service::State::load(std::optional<std::shared_ptr<const SourceFile>> text, std::function<void(Loaded)> done)
-{
-    loader.submit_always([this, text = std::move(text), done = std::move(done), guard = std::weak_ptr<int>(alive),
-                          root = options.root, names = options.names, with = settings, fabric = rules.fabric,
-                          &loop = executor] {
-        auto loaded = std::make_shared<Loaded>();
-        if (text) {
-            loaded->settings.value = std::make_shared<Settings>(with);
-            loaded->fabric.value = fabric ? fabric : std::make_shared<const Fabric>();
-            loaded->policy = read_policy({*text}, names, *loaded->fabric.value);
-        } else {
-            *loaded = load_files(root, names);
-        }
-        loop.post([this, guard, loaded, done] {
-            if (!guard.expired()) {
-                done(std::move(*loaded));
-            }
-        });
-    });
-}
-
-Staged Service::State::stage(Rules new_rules, const Settings& new_settings) const
-{
-    Staged staged;
-    staged.rules = std::move(new_rules);
-    const ScheduleSpec spec = schedule_spec(*staged.rules.policy, new_settings.leaf_reserve);
-    for (const auto& [id, session] : sessions) {
-        staged.sessions.emplace(id, choose(staged.rules, session.request, *session.owner));
-    }
-    for (const auto& [key, device] : devices) {
-        PlacementBook book = device->new_book();
-        book.set_spec(spec);
-        for (const std::uint32_t number : device->book().members_in_order()) {
-            Member member = *device->book().find(number);
-            const Session& session = sessions.at(member.session);
-            member.membership =
-                choose_for(session, member, staged.rules, staged.sessions.at(member.session)).membership;
-            book.add(std::move(member));
-        }
-        static_cast<void>(book.update());
-        for (const auto& finding : book.compiled().findings) {
-            staged.findings.emplace_back(key, finding);
-        }
-        staged.devices.push_back({key, std::move(book)});
-    }
-    return staged;
-}
-
-void Service::State::commit(Staged staged, const Settings& with, std::function<void()> done)
+void Service::State::commit(Staged staged, const Settings& with, Gathering::Done done)
 {
     settings = with;
     limits.set_limits(settings.limits);
     for (const auto& [key, device] : devices) {
         device->set_settings(settings);
     }
-    take_rules(std::move(staged), [this, done = std::move(done)] {
+    take_rules(std::move(staged), [this, done = std::move(done)](Gathering::Missing missing) {
         notify([](ServiceObserver& observer) { observer.policy_changed(); });
-        done();
+        done(std::move(missing));
     });
 }
 
-void Service::State::take_rules(Staged staged, std::function<void()> done)
+void Service::State::take_rules(Staged staged, Gathering::Done done)
 {
     rules = std::move(staged.rules);
     for (auto& [id, choice] : staged.sessions) {
         sessions.at(id).choice = std::move(choice);
     }
-    const Completion answer = completion([this, done = std::move(done)] {
+    const auto all = Gathering::begin([this, done = std::move(done)](Gathering::Missing missing) {
         refresh_all();
-        done();
+        for (const auto& key : missing) {
+            device_status_changed(key);    // it says now that it does not answer
+        }
+        done(std::move(missing));
     });
     for (auto& staged_device : staged.devices) {
-        devices.at(staged_device.key)->adopt(std::move(staged_device.book), [answer] {});
+        all->expect(staged_device.key);
+        devices.at(staged_device.key)->adopt(std::move(staged_device.book), [all, key = staged_device.key] {
+            all->came(key);
+        });
     }
+    all->within(executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 ReloadOutcome Service::start()
@@ -134,6 +59,7 @@ ReloadOutcome Service::start()
     if (!loaded.fabric.value) {
         // No reason to be without the policy: groups know then what was written in them, and this host's ports.
         state.fabric_error = render(loaded.fabric.diagnostics, Colour::Off);
+        state.fabric_error_unquoted = render(loaded.fabric.diagnostics, Colour::Off, Quote::Nothing);
         log(LogLevel::Error, "the fabric file cannot be used; nothing is known of the fabric:\n{}", state.fabric_error);
     } else {
         outcome.diagnostics.append(loaded.fabric.diagnostics);
@@ -147,6 +73,7 @@ ReloadOutcome Service::start()
         state.tally.last_good_reload = state.options.wall_clock();
     } else {
         state.reload_error = outcome.to_string(Colour::Off);
+        state.reload_error_unquoted = outcome.to_string(Colour::Off, Quote::Nothing);
     }
     if (!policy) {
         const auto sources = load_last_good(state.options.root);
@@ -167,21 +94,20 @@ ReloadOutcome Service::start()
     } else {
         log(LogLevel::Error, "no device is disabled: {}", to_string(disabled.error()));
     }
-    state.rules = state.make_rules(policy, loaded.fabric.value);
+    state.rules = make_rules(policy, loaded.fabric.value, state.local_ports());
     outcome.revision = policy ? policy->revision : std::string{};
     return outcome;
 }
 
-void Service::reload(std::function<void(ReloadOutcome)> done)
+void Service::reload(LoopCallback<void(ReloadOutcome)> done)
 {
     State& state = *state_;
     // One is being served, one waits; who asks meanwhile shares the one that waits, which reads the newest files.
-    if (state.reloads.size() == 2) {
-        state.reloads.back().waiting.push_back(std::move(done));
-        return;
+    if (state.reloads.size() < 2) {
+        state.reloads.emplace_back();
     }
-    state.reloads.push_back({{std::move(done)}});
-    if (state.reloads.size() == 1) {
+    state.reloads.back().waiting.push_back(std::move(done));
+    if (state.reloads.size() == 1 && state.reloads.front().waiting.size() == 1) {
         state.next_reload();
     }
 }
@@ -189,71 +115,80 @@ void Service::reload(std::function<void(ReloadOutcome)> done)
 void Service::State::next_reload()
 {
     reload_started = clock.now();
-    load(std::nullopt, [this](const Loaded& loaded) { finish_reload(loaded); });
+    loader.run([reading = reading(nullptr)] { return read_and_stage(reading); },
+               [this](const Result<std::shared_ptr<Tried>>& tried) { finish_reload(tried); });
 }
 
-void Service::State::finish_reload(const Loaded& loaded)
+void Service::State::answer_reload(const ReloadOutcome& outcome)
 {
-    auto outcome = std::make_shared<ReloadOutcome>();
-    outcome->diagnostics = loaded.diagnostics();
-    outcome->revision = rules.policy ? rules.policy->revision : std::string{};
-    const auto answer = [this, outcome] {
-        reload_error = outcome->accepted ? std::string{} : outcome->to_string(Colour::Off);
-        tally.reloads.observe(clock.now() - reload_started);
-        ++(outcome->accepted ? tally.reloads_accepted : tally.reloads_refused);
-        if (outcome->accepted) {
-            tally.last_good_reload = options.wall_clock();
-            log(LogLevel::Notice, {{"REVISION", outcome->revision}}, "policy revision {} is in force",
-                outcome->revision);
-        } else {
-            log(LogLevel::Error, {{"REVISION", outcome->revision}}, "reload refused, revision {} stays in force:\n{}",
-                outcome->revision, reload_error);
+    reload_error = outcome.accepted ? std::string{} : outcome.to_string(Colour::Off);
+    reload_error_unquoted = outcome.accepted ? std::string{} : outcome.to_string(Colour::Off, Quote::Nothing);
+    tally.reloads.observe(clock.now() - reload_started);
+    ++(outcome.accepted ? tally.reloads_accepted : tally.reloads_refused);
+    if (outcome.accepted) {
+        tally.last_good_reload = options.wall_clock();
+        log(LogLevel::Notice, {{"REVISION", outcome.revision}}, "policy revision {} is in force", outcome.revision);
+        for (const auto& key : outcome.unanswered) {
+            log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
         }
-        const auto waiting = std::move(reloads.front().waiting);
-        reloads.pop_front();
-        for (const auto& done : waiting) {
-            done(*outcome);
-        }
-        if (!reloads.empty()) {
-            next_reload();
-        }
-    };
-    if (!loaded.ok() || shutting_down) {
-        answer();
+    } else {
+        log(LogLevel::Error, {{"REVISION", outcome.revision}}, "reload refused, revision {} stays in force:\n{}",
+            outcome.revision, reload_error);
+    }
+    const auto waiting = std::move(reloads.front().waiting);
+    reloads.pop_front();
+    for (const auto& done : waiting) {
+        done(outcome);
+    }
+    if (!reloads.empty()) {
+        next_reload();
+    }
+}
+
+void Service::State::finish_reload(const Result<std::shared_ptr<Tried>>& tried)
+{
+    ReloadOutcome outcome;
+    outcome.revision = rules.policy ? rules.policy->revision : std::string{};
+    if (!tried || shutting_down) {
+        outcome.diagnostics.error({}, tried ? "rdma-qosd is ending; the policy stays as it is" : tried.error().message);
+        answer_reload(outcome);
         return;
     }
-    Staged staged = stage(make_rules(loaded.policy.value, loaded.fabric.value), *loaded.settings.value);
-    outcome->findings = staged.findings;
+    const Loaded& loaded = (*tried)->loaded;
+    outcome.diagnostics = loaded.diagnostics();
+    if (!(*tried)->staged) {
+        answer_reload(outcome);
+        return;
+    }
+    Staged staged = std::move(*(*tried)->staged);
+    if ((*tried)->scene.mark != scene_mark()) {
+        staged = stage(scene(Books::Borrowed), std::move(staged.rules), *loaded.settings.value);
+    }
+    const bool ports_changed = (*tried)->scene.ports != local_ports();
+    outcome.findings = staged.findings;
     if (staged.has_errors() && loaded.settings.value->on_unsupported == OnUnsupported::Error) {
-        answer();
+        answer_reload(outcome);
         return;
     }
-    outcome->accepted = true;
-    outcome->revision = loaded.policy.value->revision;
+    outcome.accepted = true;
+    outcome.revision = loaded.policy.value->revision;
     fabric_stamp = loaded.fabric_stamp;
-    set_fabric_error({});
-    loader.submit_always([root = options.root, sources = loaded.policy.value->sources] {
-        if (const auto saved = save_last_good(root, sources); !saved) {
-            log(LogLevel::Warning, "the policy cannot be kept as the last good one: {}", to_string(saved.error()));
-        }
+    set_fabric_error({}, {});
+    loader.run([root = options.root,
+                sources = loaded.policy.value->sources] { return save_last_good(root, sources); },
+               [](const Result<void>& saved) {
+                   if (!saved) {
+                       log(LogLevel::Warning, "the policy cannot be kept as the last good one: {}",
+                           to_string(saved.error()));
+                   }
+               });
+    commit(std::move(staged), *loaded.settings.value, [this, outcome](Gathering::Missing missing) mutable {
+        outcome.unanswered = std::move(missing);
+        answer_reload(outcome);
     });
-    commit(std::move(staged), *loaded.settings.value, answer);
-}
-
-void Service::check(std::shared_ptr<const SourceFile> policy, std::function<void(ReloadOutcome)> done)
-{
-    state_->load(std::move(policy), [state = state_.get(), done = std::move(done)](const Loaded& loaded) {
-        ReloadOutcome outcome;
-        outcome.diagnostics = loaded.diagnostics();
-        if (loaded.ok()) {
-            const Staged staged = state->stage(state->make_rules(loaded.policy.value, loaded.fabric.value),
-                                               *loaded.settings.value);
-            outcome.findings = staged.findings;
-            outcome.revision = loaded.policy.value->revision;
-            outcome.accepted = !staged.has_errors() || state->settings.on_unsupported == OnUnsupported::Degrade;
-        }
-        done(std::move(outcome));
-    });
+    if (ports_changed) {
+        resolve_again(rules.fabric, "ports of this host changed while the policy was read", [] {});
+    }
 }
 
 }    // namespace rdmaqos

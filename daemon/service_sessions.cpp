@@ -256,7 +256,7 @@ Result<Session*> Service::State::owned_session(PeerId peer, SessionId id)
 Choice Service::State::choose_for(const Session& session, const Member& member, const Rules& with,
                                   const Choice& of_session) const
 {
-    if (member.has_path || (with.by_device && session.device.empty() && !session.request.level)) {
+    if (has_own_choice(member, with, session.request, !session.device.empty())) {
         return choose(with, member.request, *session.owner);
     }
     return of_session;
@@ -380,19 +380,24 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
         batch.places.push_back(i);
     }
     limits.remove_queue_pairs(session.owner->uid, refused);
-    const Completion answer = completion([this, id = session.id, results, done = std::move(done)] {
-        finish_attach(id, *results);
-        done(std::move(*results));
-    });
+    const auto all =
+        Gathering::begin([this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
+            finish_attach(id, *results);
+            done(std::move(*results));
+        });
     for (auto& [device, batch] : batches) {
+        all->expect(device->key());
         device->add(
             std::move(batch.members), [this](const Member& member) { return membership_now(member); },
-            [results, answer, places = std::move(batch.places)](std::vector<QueuePairResult> answers) {
+            [results, all, key = device->key(),
+             places = std::move(batch.places)](std::vector<QueuePairResult> answers) {
                 for (std::size_t i = 0; i < answers.size(); ++i) {
                     (*results)[places[i]] = std::move(answers[i]);
                 }
+                all->came(key);
             });
     }
+    all->all_expected();
 }
 
 // Lets go of what the device refused.
@@ -488,13 +493,14 @@ void Service::peer_gone(PeerId peer)
     }
 }
 
-void Service::State::remove_session(SessionId id, std::function<void()> done)
+void Service::State::remove_session(SessionId id, LoopCallback<void()> done)
 {
     const auto found = sessions.find(id);
-    const Completion answer = completion(std::move(done));
     if (found == sessions.end()) {
+        done();
         return;
     }
+    const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     const Session session = std::move(found->second);
     sessions.erase(found);
     const auto peer = by_peer.find(static_cast<std::uint64_t>(session.peer));
@@ -507,10 +513,15 @@ void Service::State::remove_session(SessionId id, std::function<void()> done)
     for (const auto& [key, numbers] : session.queue_pairs) {
         const auto device = devices.find(key);
         if (device != devices.end() && !numbers.empty()) {
-            device->second->remove(id, {numbers.begin(), numbers.end()}, [this, answer] { refresh_neighbours(); });
+            all->expect(key);
+            device->second->remove(id, {numbers.begin(), numbers.end()}, [this, all, key = key] {
+                refresh_neighbours();
+                all->came(key);
+            });
         }
     }
     notify([&](ServiceObserver& observer) { observer.session_removed(id); });
+    all->all_expected();
 }
 
 void Service::State::queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers)

@@ -9,31 +9,17 @@
 #include <unordered_map>
 
 #include "daemon/device_switches.h"
+#include "daemon/gathering.h"
 #include "daemon/limits.h"
+#include "daemon/loader.h"
 #include "daemon/managed_device.h"
 #include "daemon/placement.h"
 #include "daemon/service.h"
+#include "daemon/staging.h"
 #include "lib/base/file.h"
 #include "lib/base/file_closer.h"
 
 namespace rdmaqos {
-
-// Everything a request is judged by; replaced as a whole.
-struct Rules {
-    std::shared_ptr<const Policy> policy;    // null: there is none
-    std::shared_ptr<const Fabric> fabric;
-    std::shared_ptr<const Matcher> matcher;    // of the policy
-    bool by_device = false;                    // some rule has a `device:` criterion
-};
-
-// The level of a request under some rules.
-struct Choice {
-    const QosLevel* level = nullptr;    // points into the policy; null: none, `refused` says why
-    bool verified = false;
-    Membership membership;
-    std::optional<Error> refused;
-};
-[[nodiscard]] Choice choose(const Rules& rules, const Request& request, const Identity& owner);
 
 struct Session {
     SessionId id{};
@@ -51,57 +37,25 @@ struct Session {
     [[nodiscard]] std::uint32_t queue_pair_count() const;
 };
 
-// The fabric file as it was read, and what it looked like just before.
-struct FabricFile {
-    FileStamp stamp;
-    ReadResult<Fabric> read;
+// What a Plan has been made of, until the devices are asked.
+struct TriedPlan {
+    std::shared_ptr<Tried> tried;
+    PlanDraft draft;
 };
-[[nodiscard]] FabricFile load_fabric(const std::filesystem::path& root);
-
-// What reading all files gave.
-struct Loaded {
-    ReadResult<Settings> settings;
-    ReadResult<Fabric> fabric;
-    FileStamp fabric_stamp;
-    ReadResult<Policy> policy;
-
-    [[nodiscard]] Diagnostics diagnostics() const;
-    [[nodiscard]] bool ok() const { return settings.value && fabric.value && policy.value; }
-};
-[[nodiscard]] Loaded load_files(const std::filesystem::path& root, const NameService& names);
-
-// A policy tried on the present devices and sessions, not yet in force.
-struct Staged {
-    struct Device {
-        std::string key;
-        PlacementBook book;
-    };
-
-    Rules rules;
-    std::map<SessionId, Choice> sessions;
-    std::vector<Device> devices;
-    std::vector<std::pair<std::string, Finding>> findings;
-
-    [[nodiscard]] bool has_errors() const;
-};
-
-// Something that several parts have to finish: it runs when the last copy is gone, whether a part answered or was
-// dropped because its device went away. Copies are released on the main loop.
-using Completion = std::shared_ptr<void>;
 
 struct Service::State : DeviceListener {
     State(Service& owner, ServiceOptions given, Executor& loop, const Clock& time);
-
-    // `done` runs when all copies are gone, unless the service itself is.
-    [[nodiscard]] Completion completion(std::function<void()> done) const;
 
     // service.cpp
     template <typename Function>
     void notify(Function function);
     [[nodiscard]] Result<ManagedDevice*> device_by_name(const std::string& name) const;
     [[nodiscard]] Result<std::vector<ManagedDevice*>> devices_by_name(const std::string& name) const;
-    [[nodiscard]] Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric) const;
     [[nodiscard]] PathLimits path_limits(const Request& request) const;
+    // For the administrator; Busy while shutting down.
+    [[nodiscard]] Result<std::vector<ManagedDevice*>> devices_to_manage(const std::string& name) const;
+    // Busy while shutting down.
+    [[nodiscard]] Result<void> not_ending() const;
     // InvalidPolicy while there is none, Busy while shutting down.
     [[nodiscard]] Result<void> ready() const;
 
@@ -109,35 +63,47 @@ struct Service::State : DeviceListener {
     using SwitchResults = std::shared_ptr<std::vector<DeviceReconcile>>;
     void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
                         Callback<std::vector<DeviceReconcile>> done);
-    // Drains, so many times if need be, and removes.
-    void let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results, const Completion& answer);
+    // Drains, so many times if need be, and removes; then the part `key` of `all` has come.
+    void let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results,
+                const std::shared_ptr<Gathering>& all);
+    void finish_release(DeviceReconcile result, const SwitchResults& results, const std::shared_ptr<Gathering>& all);
+    // It went away, by itself or because it was let go of. `closed` when its files are closed, too.
+    void remove_device(const std::string& key, LoopCallback<void()> closed);
+    // For the answer to an administrator: a device that is still missing.
+    [[nodiscard]] static DeviceReconcile unanswered(const std::string& key);
     [[nodiscard]] std::string unknown_device(const std::string& name) const;
     void refresh_all();
     // In attach mode per-process a grant depends on how many processes there are.
     void refresh_neighbours();
 
     // service_policy.cpp
-    [[nodiscard]] Staged stage(Rules new_rules, const Settings& new_settings) const;
-    void commit(Staged staged, const Settings& with, std::function<void()> done);
+    // `done` gets the devices that have not answered in time.
+    void commit(Staged staged, const Settings& with, Gathering::Done done);
     // The part of commit() that concerns rules and what follows from them; settings stay.
-    void take_rules(Staged staged, std::function<void()> done);
+    void take_rules(Staged staged, Gathering::Done done);
     void next_reload();
-    void finish_reload(const Loaded& loaded);
-    // Reads the host's files, or the text with the running settings and fabric, off the main loop.
-    void load(std::optional<std::shared_ptr<const SourceFile>> text, std::function<void(Loaded)> done);
+    void finish_reload(const Result<std::shared_ptr<Tried>>& tried);
+    void answer_reload(const ReloadOutcome& outcome);
 
     // service_fabric.cpp
     [[nodiscard]] std::vector<LocalPort> local_ports() const;
     // Looks up the members of groups by this fabric and the present ports. If nobody came or went, that is all; else
     // levels are chosen anew and devices brought to them. `cause` begins a sentence for the journal.
-    void resolve_again(std::shared_ptr<const Fabric> fabric, std::string_view cause, std::function<void()> done);
+    void resolve_again(std::shared_ptr<const Fabric> fabric, std::string_view cause, LoopCallback<void()> done);
     void resolve_soon();
-    void finish_fabric(const FabricFile& file, std::function<void()> done);
+    void finish_fabric(const FabricFile& file, LoopCallback<void()> done);
     // Told when they differ from the last ones.
-    void set_fabric_error(std::string error);
+    void set_fabric_error(std::string error, std::string unquoted);
 
     // service_plan.cpp
-    [[nodiscard]] std::vector<SessionChange> session_changes(const Staged& staged) const;
+    enum class Books : bool { Borrowed, Copied };    // for another thread: copied
+    [[nodiscard]] Scene scene(Books books) const;
+    [[nodiscard]] std::vector<std::uint64_t> scene_mark() const;
+    [[nodiscard]] Reading reading(std::shared_ptr<const SourceFile> text) const;
+    // May this user have a policy read now, the host's (null) or this one?
+    [[nodiscard]] Result<void> may_read(std::uint32_t uid, const SourceFile* text) const;
+    void ask_devices(PlanDraft draft, Callback<PlanReport> done);
+    void plan_from_memory(DevicePlan& plan, const DesiredState& desired) const;
 
     // service_sessions.cpp
     [[nodiscard]] Grant make_grant(const Session& session, const Choice& choice) const;
@@ -171,7 +137,7 @@ struct Service::State : DeviceListener {
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
-    void remove_session(SessionId id, std::function<void()> done);
+    void remove_session(SessionId id, LoopCallback<void()> done);
 
     // service_metrics.cpp
     void finish_metrics(std::uint64_t collection);
@@ -200,18 +166,20 @@ struct Service::State : DeviceListener {
     ServiceOptions options;
     Executor& executor;
     const Clock& clock;
-    std::shared_ptr<int> alive = std::make_shared<int>(0);
     std::vector<ServiceObserver*> observers;
     Settings settings;
     Rules rules;
     std::string reload_error;
+    std::string reload_error_unquoted;    // for those who may not see lines of the host's files
     std::string fabric_error;
+    std::string fabric_error_unquoted;
     FileStamp fabric_stamp;              // of the file that was read last
     std::unique_ptr<Timer> resolving;    // ports changed: groups are looked up when it ends
     UidLimits limits;
     std::map<SessionId, Session> sessions;
     std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer;
     std::uint64_t next_session = 1;
+    std::uint64_t device_changes = 0;    // devices that came and went
     bool shutting_down = false;
     WallTime started_at;
     ServiceCounters tally;
@@ -220,15 +188,15 @@ struct Service::State : DeviceListener {
     // Metrics being put together, for all who have asked since.
     struct MetricsRequest {
         std::uint64_t collection = 0;    // never reused
-        std::vector<std::function<void(Metrics)>> waiting;
+        std::vector<LoopCallback<void(Metrics)>> waiting;
         std::map<std::string, PortCounters> ports;
         std::unique_ptr<Timer> patience;
-        // Alive until the port has answered, in whatever collection: a hung device is not asked twice.
-        std::map<std::string, std::weak_ptr<int>> asked;
+        // Ports that have not answered yet, in whatever collection: a hung device is not asked twice.
+        std::set<std::string> asked;
     } metrics_request;
 
     struct PendingReload {
-        std::vector<std::function<void(ReloadOutcome)>> waiting;
+        std::vector<LoopCallback<void(ReloadOutcome)>> waiting;
     };
     std::deque<PendingReload> reloads;    // the first is being served
     TimePoint reload_started{};
@@ -238,8 +206,10 @@ struct Service::State : DeviceListener {
     SwitchedOff released;
     std::map<std::string, std::unique_ptr<Timer>> releasing;    // by key; the pause before the next attempt
     std::function<void(Guid, std::uint32_t)> wanted_again;
-    Worker reaper{"reaper", 64};
-    Worker loader{"loader", 64};
+    // What waits for another thread goes before the thread, and devices before all of it.
+    EndingWorkers ending;
+    Loader loader;
+    LoopCalls calls;
     std::map<std::string, std::unique_ptr<ManagedDevice>> devices;    // by key
 };
 

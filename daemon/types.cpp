@@ -69,12 +69,15 @@ std::uint32_t leaves_free(const DeviceStatus& status)
     return left_of(status.capabilities.max_leaves, leaves_used(status));
 }
 
-std::string ReloadOutcome::to_string(Colour colour) const
+std::string ReloadOutcome::to_string(Colour colour, Quote quote) const
 {
-    std::string text = render(diagnostics, colour);
+    std::string text = render(diagnostics, colour, quote);
     for (const auto& [device, finding] : findings) {
         text += fmt::format("{}: {}: {}\n", device, finding.is_error ? "error" : "warning",
                             rdmaqos::to_string(finding));
+    }
+    for (const auto& device : unanswered) {
+        text += fmt::format("{}: warning: has not answered yet; it takes the policy when it does\n", device);
     }
     return text;
 }

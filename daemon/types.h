@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/diagnostic.h"
+#include "lib/base/loop_callback.h"
 #include "lib/base/result.h"
 #include "lib/model/busy_rates.h"
 #include "lib/nic/backend.h"
@@ -23,8 +23,9 @@
 
 namespace rdmaqos {
 
+// Belongs to the loop's thread.
 template <typename T>
-using Callback = std::function<void(Result<T>)>;
+using Callback = LoopCallback<void(Result<T>)>;
 
 // One connection at one of the doors. Never reused.
 enum class PeerId : std::uint64_t {};
@@ -43,6 +44,12 @@ struct RegisterRequest {
     std::string device;    // of the request: narrows `device:` rules and the link speed in the grant; may be empty
     std::vector<QueuePairRequest> queue_pairs;
 };
+
+// Lines of the host's files are for those who may read the files: root.
+[[nodiscard]] inline Quote quote_for(std::uint32_t uid)
+{
+    return uid == 0 ? Quote::Lines : Quote::Nothing;
+}
 
 // What a session got. All rates are per class unless their name says otherwise.
 struct Grant {
@@ -154,8 +161,9 @@ struct ReloadOutcome {
     std::string revision;         // of the running policy afterwards
     Diagnostics diagnostics;      // of the files
     std::vector<std::pair<std::string, Finding>> findings;    // per device
-    // One text for a terminal or an error message: diagnostics, then findings.
-    [[nodiscard]] std::string to_string(Colour colour) const;
+    std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
+    // One text for a terminal or an error message: diagnostics, findings, devices that have not answered.
+    [[nodiscard]] std::string to_string(Colour colour, Quote quote = Quote::Lines) const;
 };
 
 struct DevicePlan {
@@ -185,6 +193,12 @@ struct PlanReport {
     std::vector<std::string> levels;    // sentences (policy/changes.h)
     std::vector<SessionChange> sessions;
     std::vector<DevicePlan> devices;
+};
+
+// What a device has, and what would have to be done to it.
+struct PlannedChange {
+    ActualState before;
+    Plan plan;
 };
 
 struct DeviceDrift {

@@ -194,25 +194,27 @@ void Diagnostics::sort_by_location()
     }
 }
 
-std::string render(const Diagnostic& diagnostic, Colour colour)
+std::string render(const Diagnostic& diagnostic, Colour colour, Quote quote)
 {
     const bool on = colour == Colour::On;
     const std::string place = diagnostic.location.to_string();
     std::string text = fmt::format("{}{}{}{}{}{}: {}\n", on ? "\x1b[1m" : "", place, place.empty() ? "" : ": ",
                                    on ? severity_colour(diagnostic.severity) : "", severity_name(diagnostic.severity),
                                    on ? "\x1b[0m" : "", printable(diagnostic.message));
-    text += render_source(diagnostic.location, colour);
+    if (quote == Quote::Lines) {
+        text += render_source(diagnostic.location, colour);
+    }
     if (!diagnostic.hint.empty()) {
         text += fmt::format("      = hint: {}\n", printable(diagnostic.hint));
     }
     return text;
 }
 
-std::string render(const Diagnostics& diagnostics, Colour colour)
+std::string render(const Diagnostics& diagnostics, Colour colour, Quote quote)
 {
     std::string text;
     for (const auto& diagnostic : diagnostics.all()) {
-        text += render(diagnostic, colour);
+        text += render(diagnostic, colour, quote);
     }
     if (diagnostics.dropped() > 0) {
         text += fmt::format("... and {} not shown\n", counted(diagnostics.dropped(), "more message"));

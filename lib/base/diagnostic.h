@@ -76,10 +76,12 @@ private:
 };
 
 enum class Colour : bool { Off, On };
+// Lines of the source, or nothing of it: for readers who may not be able to open the file. Places and sentences stay.
+enum class Quote : bool { Nothing, Lines };
 
 // As in the head of this file, one blank-free block per diagnostic, with a last line "2 errors, 1 warning".
 // Source text and names are made printable.
-[[nodiscard]] std::string render(const Diagnostics& diagnostics, Colour colour);
-[[nodiscard]] std::string render(const Diagnostic& diagnostic, Colour colour);
+[[nodiscard]] std::string render(const Diagnostics& diagnostics, Colour colour, Quote quote = Quote::Lines);
+[[nodiscard]] std::string render(const Diagnostic& diagnostic, Colour colour, Quote quote = Quote::Lines);
 
 }    // namespace rdmaqos

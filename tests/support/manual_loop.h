@@ -34,7 +34,7 @@ public:
 
     // Runs what is posted, waiting for worker threads, until `done()`; false after `patience`.
     template <typename Done>
-    bool run_until(Done done, std::chrono::seconds patience = std::chrono::seconds(10))
+    bool run_until(Done done, Duration patience = std::chrono::seconds(10))
     {
         const auto deadline = std::chrono::steady_clock::now() + patience;
         while (!done()) {

@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,6 +43,52 @@ private:
     std::atomic<bool> hangs_ = false;
 };
 
+// Holds back whoever calls waiter(), on another thread, until open() or the end of the test.
+class Gate {
+public:
+    Gate() = default;
+    ~Gate() { open(); }
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+
+    [[nodiscard]] std::function<void()> waiter() const
+    {
+        return [state = state_] {
+            state->held = true;
+            state->opened.wait();
+        };
+    }
+    void wait_until_it_holds() const
+    {
+        while (!state_->held) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+    // From any thread.
+    void open()
+    {
+        if (!state_->is_open.exchange(true)) {
+            state_->opens.set_value();
+        }
+    }
+
+private:
+    struct State {
+        std::promise<void> opens;
+        std::shared_future<void> opened = opens.get_future().share();
+        std::atomic<bool> held = false;
+        std::atomic<bool> is_open = false;
+    };
+    std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// Every command of a model NIC hangs from now on.
+inline void hang(ModelBackend& nic, const Gate& gate)
+{
+    nic.firmware().faults().set_sleeper([wait = gate.waiter()](std::chrono::milliseconds) { wait(); });
+    nic.firmware().faults().delay({}, std::chrono::milliseconds(1));
+}
+
 class ServiceFixture : public ::testing::Test {
 protected:
     void policy(const std::string& text) { root.write("/etc/rdma-qos/policy.yaml", text); }
@@ -48,7 +97,10 @@ protected:
     Service& start()
     {
         NameService names;
-        names.uid_of = [](const std::string& name) -> std::optional<std::uint32_t> {
+        names.uid_of = [this](const std::string& name) -> std::optional<std::uint32_t> {
+            if (while_reading) {
+                while_reading();
+            }
             return name == "alice" ? std::optional<std::uint32_t>(1000) : std::nullopt;
         };
         names.gid_of = [](const std::string&) { return std::optional<std::uint32_t>(); };
@@ -147,6 +199,8 @@ protected:
     }
 
     TempDir root;
+    // On the thread that reads policies, when one names a user. Set while none is read.
+    std::function<void()> while_reading;
     ManualLoop loop;
     std::uint64_t devices = 0;
     ReloadOutcome started;

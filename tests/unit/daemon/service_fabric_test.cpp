@@ -180,7 +180,7 @@ TEST_F(ServiceFabricTest, AFileThatIsGoneIsAnEmptyFabricAndSaysSo)
     std::filesystem::remove(service->fabric_file());
     reread();
     EXPECT_EQ(level_of(session), "DEFAULT");
-    EXPECT_EQ(service->fabric_error(), "");
+    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
     EXPECT_THAT(journal.lines(),
                 Contains(HasSubstr("the fabric file is gone: nothing is known of the fabric any longer")));
 }
@@ -197,13 +197,13 @@ TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
     reread();
     EXPECT_EQ(level_of(session), "rpc");
     EXPECT_THAT(writes(nic), IsEmpty());
-    EXPECT_THAT(service->fabric_error(), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
+    EXPECT_THAT(service->fabric_error(Quote::Lines), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     EXPECT_EQ(fabrics, 1);
     EXPECT_EQ(times_logged("the fabric file cannot be used; what was known of the fabric stays:"), 1);
 
     fabric(kTarget);
     reread();
-    EXPECT_EQ(service->fabric_error(), "");
+    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
     EXPECT_EQ(fabrics, 2);
     EXPECT_THAT(journal.lines(), Contains(HasSubstr("can be used again")));
 }
@@ -214,14 +214,14 @@ TEST_F(ServiceFabricTest, ABrokenFileAtTheStartIsNoReasonToBeWithoutThePolicy)
     start();
     EXPECT_TRUE(started.accepted);
     EXPECT_TRUE(service->policy());
-    EXPECT_EQ(service->last_reload_error(), "");
-    EXPECT_THAT(service->fabric_error(), HasSubstr("fabric.yaml:2:8: error"));
+    EXPECT_EQ(service->last_reload_error(Quote::Lines), "");
+    EXPECT_THAT(service->fabric_error(Quote::Lines), HasSubstr("fabric.yaml:2:8: error"));
     add_device("mlx5_0");
     const SessionId session = to_target();
     EXPECT_EQ(level_of(session), "DEFAULT");
     fabric(kTarget);
     reread();
-    EXPECT_EQ(service->fabric_error(), "");
+    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
     EXPECT_EQ(level_of(session), "rpc");
 }
 
@@ -251,7 +251,7 @@ TEST_F(ServiceFabricTest, AReloadThatIsAcceptedClearsTheError)
     EXPECT_FALSE(reload().accepted) << "a reload is all or nothing";
     fabric(kTarget);
     EXPECT_TRUE(reload().accepted);
-    EXPECT_EQ(service->fabric_error(), "");
+    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
 }
 
 class ServicePortsTest : public ServiceFabricTest {

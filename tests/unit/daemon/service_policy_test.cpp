@@ -84,11 +84,11 @@ TEST_F(ServicePolicyTest, ABrokenReloadChangesNothing)
     EXPECT_EQ(outcome.revision, before);
     EXPECT_GE(outcome.diagnostics.error_count(), 2U);
     EXPECT_EQ(service->policy()->revision, before);
-    EXPECT_FALSE(service->last_reload_error().empty());
+    EXPECT_FALSE(service->last_reload_error(Quote::Lines).empty());
     EXPECT_TRUE(writes(nic).empty());
     policy(with_shares(60, 31));
     EXPECT_TRUE(reload().accepted);
-    EXPECT_TRUE(service->last_reload_error().empty());
+    EXPECT_TRUE(service->last_reload_error(Quote::Lines).empty());
 }
 
 TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting)
@@ -118,7 +118,7 @@ TEST_F(ServicePolicyTest, ABrokenPolicyAtBootFallsBackToTheLastGoodOne)
     EXPECT_FALSE(started.accepted);
     ASSERT_TRUE(service->policy());
     EXPECT_EQ(service->policy()->revision, good);
-    EXPECT_FALSE(service->last_reload_error().empty());
+    EXPECT_FALSE(service->last_reload_error(Quote::Lines).empty());
     add_device("mlx5_0");
     EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
 }
@@ -178,7 +178,7 @@ TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
     nic.clear_log();
     const std::string next = with_shares(60, 30) + "  - {name: new, schedule: {share: 5, max-rate: 1Gbps}}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
+        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
     ASSERT_EQ(planned->devices.size(), 1U);
@@ -210,7 +210,7 @@ TEST_F(ServicePolicyTest, APlanSaysWhoMoves)
     ASSERT_TRUE(register_as(PeerId{3}, process(3), asking_for("bulk", "mlx5_0", {3})));
     const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
+        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
     EXPECT_TRUE(planned->levels.empty());
@@ -231,10 +231,11 @@ TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)
     start();
     add_device("mlx5_0");
     const std::string before = service->policy()->revision;
-    std::optional<ReloadOutcome> outcome;
-    service->check(std::make_shared<SourceFile>(SourceFile{"next.yaml", "version: 1\nbogus: 1\n"}),
-                   [&](ReloadOutcome got) { outcome = std::move(got); });
-    ASSERT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
+    const auto outcome = answer<ReloadOutcome>([&](auto done) {
+        service->check(std::make_shared<SourceFile>(SourceFile{"next.yaml", "version: 1\nbogus: 1\n"}), 0,
+                       std::move(done));
+    });
+    ASSERT_TRUE(outcome);
     EXPECT_FALSE(outcome->accepted);
     EXPECT_NE(outcome->to_string(Colour::Off).find("next.yaml:2:1"), std::string::npos);
     EXPECT_EQ(service->policy()->revision, before);
