@@ -346,15 +346,14 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
         done(std::move(*results));
         return;
     }
-    send_update(std::move(updates),
-                [this, added = std::move(added), places = std::move(places), results,
-                 done = std::move(done)](const Result<void>& told) {
-                    Results of_added = told ? results_of(added) : refuse(added, told.error());
-                    for (std::size_t i = 0; i < places.size(); ++i) {
-                        (*results)[places[i]] = std::move(of_added[i]);
-                    }
-                    done(std::move(*results));
-                });
+    send_update(std::move(updates), [this, added = std::move(added), places = std::move(places), results,
+                                     done = std::move(done)](const Result<void>& told) {
+        Results of_added = told ? results_of(added) : refuse(added, told.error());
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            (*results)[places[i]] = std::move(of_added[i]);
+        }
+        done(std::move(*results));
+    });
 }
 
 // Lets go of those that were never ours to place.

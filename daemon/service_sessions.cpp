@@ -380,8 +380,8 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
         batch.places.push_back(i);
     }
     limits.remove_queue_pairs(session.owner->uid, refused);
-    const auto all =
-        Gathering::begin([this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
+    const auto all = Gathering::begin(
+        [this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
             finish_attach(id, *results);
             done(std::move(*results));
         });
