@@ -339,8 +339,8 @@ constexpr Handler kRelease = on_devices<&Service::release_device, DeviceReconcil
 
 // ---- properties ----
 
-// A getter knows who asks only by the message that is being served. There is none for a signal, which goes to everybody;
-// and polkit is not asked for a property.
+// A getter knows who asks only by the message that is being served. There is none for a signal, which goes to
+// everybody; and polkit is not asked for a property.
 Quote quote_for(BusEndpoint& endpoint)
 {
     const Peer* peer = endpoint.context.asking();

@@ -123,18 +123,17 @@ void Discovery::look()
         look_again_ = true;
         return;
     }
-    calls_.run(worker_, [] { return mlx5::list_ports(mlx5::sysfs_root()); },
-               [this](Result<std::vector<DeviceInfo>> ports) {
-                   if (!ports) {
-                       take({});
-                       return;
-                   }
-                   calls_.run(
-                       worker_, [ports = consider(std::move(*ports)), options = options()] { return open(ports, options); },
-                       [this](Result<std::vector<Found>> found) {
-                           take(found ? std::move(*found) : std::vector<Found>());
-                       });
-               });
+    calls_.run(
+        worker_, [] { return mlx5::list_ports(mlx5::sysfs_root()); },
+        [this](Result<std::vector<DeviceInfo>> ports) {
+            if (!ports) {
+                take({});
+                return;
+            }
+            calls_.run(
+                worker_, [ports = consider(std::move(*ports)), options = options()] { return open(ports, options); },
+                [this](Result<std::vector<Found>> found) { take(found ? std::move(*found) : std::vector<Found>()); });
+        });
 }
 
 void Discovery::take(std::vector<Found> found)

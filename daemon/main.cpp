@@ -9,6 +9,7 @@
 
 #include "daemon/bus_door.h"
 #include "daemon/discovery.h"
+#include "daemon/end_in_time.h"
 #include "daemon/fabric_watch.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
@@ -56,7 +57,10 @@ std::optional<Options> parse(int argc, char** argv, int& status)
     return options;
 }
 
-int run(const Options& options, const Clock& clock)
+// With the time that draining may take (lifecycle.cpp) below TimeoutStopSec= of rdma-qosd.service.
+constexpr auto kTimeToEnd = std::chrono::seconds(5);
+
+int run(const Options& options, const Clock& clock, EndInTime& end)
 {
     bus::block_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
     bus::EventLoop loop;
@@ -88,7 +92,9 @@ int run(const Options& options, const Clock& clock)
     if (auto opened = doors.open([&lifecycle] { lifecycle.ready(); }); !opened) {
         throw std::runtime_error(to_string(opened.error()));
     }
-    return loop.run();
+    const int status = loop.run();
+    end.begin(status);
+    return status;
 }
 
 }    // namespace
@@ -112,7 +118,8 @@ int main(int argc, char** argv)
     }
     rdmaqos::set_log_sink(rdmaqos::make_log_sink(options->log_level, clock));
     try {
-        status = rdmaqos::run(*options, clock);
+        rdmaqos::EndInTime end(rdmaqos::kTimeToEnd);
+        status = rdmaqos::run(*options, clock, end);
     } catch (const std::exception& error) {
         rdmaqos::log(rdmaqos::LogLevel::Error, "{}", error.what());
         status = 1;

@@ -1,3 +1,4 @@
+// ManagedDevice: its life, its queue pairs, and what the device says by itself.
 #include "daemon/managed_device.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/managed_device_core.h"
 #include "lib/base/log.h"
 
 namespace rdmaqos {
@@ -27,19 +29,6 @@ bool is_refusal(const Error& error)
 }
 
 }    // namespace
-
-// Lives as long as the worker has tasks; touched on the worker thread only, but for its construction.
-struct ManagedDevice::Core {
-    Core(std::unique_ptr<Backend> nic, const Clock& time, ReconcilerOptions options)
-        : clock(time), capabilities(nic->capabilities()), backend(std::move(nic)), reconciler(*backend, time, options)
-    {
-    }
-
-    const Clock& clock;
-    const Capabilities capabilities;
-    std::unique_ptr<Backend> backend;
-    Reconciler reconciler;
-};
 
 ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
                              const Clock& clock, DeviceListener& listener, EndingWorkers& ending)
@@ -98,24 +87,6 @@ void ManagedDevice::stop_timers()
 {
     retry_timer_.reset();
     drift_timer_.reset();
-}
-
-// Runs `work(core)` on the worker thread, then `done(Result<what it returned>)` on the main loop.
-template <typename Work, typename Done>
-void ManagedDevice::on_worker(Work work, Done done)
-{
-    if (!worker_) {
-        return;    // something in the middle of which the device left; there is nobody to tell
-    }
-    if (calls_.waiting() == 0) {
-        quiet_since_ = clock_.now();
-    }
-    calls_.run(
-        *worker_, [core = core_, work = std::move(work)]() mutable { return work(*core); },
-        [this, done = std::move(done)](auto result) mutable {
-            quiet_since_ = clock_.now();
-            done(std::move(result));
-        });
 }
 
 Callback<Report> ManagedDevice::reported(Callback<void> done)
@@ -192,38 +163,6 @@ void ManagedDevice::set_settings(const Settings& settings)
             },
             reported([](const Result<void>&) {}));
     }
-}
-
-void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done)
-{
-    disabled_ = disabled;
-    static_cast<void>(book_.update());
-    DesiredState state = desired();
-    std::vector<QueuePairUpdate> updates;
-    for (const std::uint32_t number : book_.members_in_order()) {
-        updates.push_back({book_.find(number)->ref, state.queue_pairs.at(QueuePairId{number})});
-    }
-    // A daemon that only watches leaves the device alone, but not when it is told to leave it.
-    const bool take_back = disabled && settings_.mode == Mode::Monitor;
-    on_worker(
-        [take_back, tree = std::move(state.tree), updates = std::move(updates)](Core& core) mutable {
-            const auto before = core.reconciler.snapshot()->counters.operations;
-            if (take_back) {
-                static_cast<void>(core.reconciler.drain());
-            }
-            Report report = core.reconciler.update(std::move(tree), std::move(updates), {});
-            report.operations = report.snapshot->counters.operations - before;
-            return report;
-        },
-        [this, done = std::move(done)](const Result<Report>& report) {
-            if (!report) {
-                done(to_result(report.error()));
-                return;
-            }
-            take_report(*report);
-            listener_.device_status_changed(key_);
-            done(to_result(*report));
-        });
 }
 
 void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<void> done)
@@ -346,15 +285,14 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
         done(std::move(*results));
         return;
     }
-    send_update(std::move(updates),
-                [this, added = std::move(added), places = std::move(places), results,
-                 done = std::move(done)](const Result<void>& told) {
-                    Results of_added = told ? results_of(added) : refuse(added, told.error());
-                    for (std::size_t i = 0; i < places.size(); ++i) {
-                        (*results)[places[i]] = std::move(of_added[i]);
-                    }
-                    done(std::move(*results));
-                });
+    send_update(std::move(updates), [this, added = std::move(added), places = std::move(places), results,
+                                     done = std::move(done)](const Result<void>& told) {
+        Results of_added = told ? results_of(added) : refuse(added, told.error());
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            (*results)[places[i]] = std::move(of_added[i]);
+        }
+        done(std::move(*results));
+    });
 }
 
 // Lets go of those that were never ours to place.
@@ -492,89 +430,6 @@ void ManagedDevice::schedule_drift_check()
         }
         schedule_drift_check();
     });
-}
-
-void ManagedDevice::counters(Callback<CounterReading> done)
-{
-    on_worker(
-        [](Core& core) -> Result<CounterReading> {
-            const auto counters = core.backend->port_counters();
-            if (!counters) {
-                return fail(counters.error());
-            }
-            return CounterReading{*counters, core.clock.now()};
-        },
-        std::move(done));
-}
-
-void ManagedDevice::plan(std::shared_ptr<const DesiredState> wanted, Callback<PlannedChange> done)
-{
-    on_worker(
-        [wanted = std::move(wanted)](Core& core) {
-            PlannedChange change{core.reconciler.actual(), {}};
-            change.plan = diff(*wanted, change.before, core.capabilities);
-            return change;
-        },
-        std::move(done));
-}
-
-void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
-{
-    on_worker(
-        [](Core& core) {
-            // What changed behind our back is not known until it is read.
-            Report repaired = core.reconciler.verify(true).report;
-            Report rest = core.reconciler.replace(core.reconciler.desired());
-            rest.operations += repaired.operations;
-            return std::pair(std::move(repaired), std::move(rest));
-        },
-        [this, done = std::move(done)](const Result<std::pair<Report, Report>>& reports) {
-            if (!reports) {
-                done(to_result(reports.error()));
-                return;
-            }
-            take_report(reports->first);
-            take_report(reports->second);
-            done(to_result(reports->second));
-        });
-}
-
-void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
-{
-    on_worker([repair](Core& core) { return core.reconciler.verify(repair); },
-              [this, done = std::move(done)](const Result<DriftReport>& found) {
-                  if (!found) {
-                      done(fail(found.error()));
-                      return;
-                  }
-                  take_report(found->report);
-                  std::uint32_t repaired = 0;
-                  for (const auto& drift : found->drifts) {
-                      repaired += drift.repaired ? 1 : 0;
-                      log(LogLevel::Warning, {{"DEVICE", key_}, {"PATH", drift.path.text()}},
-                          "{}: {} drifted: expected {}, found {}{}", key_, drift.path.text(), drift.expected,
-                          drift.found, drift.repaired ? "; repaired" : "");
-                  }
-                  if (repaired > 0) {
-                      listener_.drift_repaired(key_, repaired);
-                  }
-                  done(DeviceDrift{key_, found->drifts});
-              });
-}
-
-void ManagedDevice::drain(LoopCallback<void(DeviceReconcile)> done)
-{
-    draining_ = true;
-    stop_timers();
-    on_worker([](Core& core) { return core.reconciler.drain(); },
-              [this, done = std::move(done)](const Result<Report>& report) {
-                  if (!report) {
-                      done(to_result(report.error()));
-                      return;
-                  }
-                  snapshot_ = report->snapshot;
-                  done(to_result(*report));
-              });
 }
 
 void ManagedDevice::handle_event(DeviceEvent event)

@@ -28,8 +28,8 @@
 
 namespace rdmaqos {
 
-// A device that has answered nothing for so long is not waited for: the caller is told so, and `status` says it. Below the
-// 25 s after which a client of D-Bus gives up.
+// A device that has answered nothing for so long is not waited for: the caller is told so, and `status` says it. Below
+// the 25 s after which a client of D-Bus gives up.
 constexpr auto kPatienceWithDevices = std::chrono::seconds(15);
 
 // By the policy that runs now; an error if it gives the member no level.
@@ -188,7 +188,7 @@ private:
     bool draining_ = false;
     bool disabled_ = false;    // by the administrator
     bool checking_ = false;    // for drift
-    TimePoint quiet_since_{};  // the last answer, or when the first of those that are due now was asked for
+    TimePoint quiet_since_{};    // the last answer, or when the first of those that are due now was asked for
     std::shared_ptr<Core> core_;
     std::shared_ptr<int> alive_;    // what a posted event checks before it touches this object
     EndingWorkers& ending_;

@@ -267,9 +267,10 @@ std::string ManagedDevice::reason_of(const DeviceStatus& status) const
         return "the device does not answer since a reset; its tree is built again when it comes back";
     }
     if (is_silent()) {
-        return fmt::format("the device has not answered for {} s: whether it has what it was told last is not known; it "
-                           "catches up when it answers",
-                           std::chrono::duration_cast<std::chrono::seconds>(*silent_for()).count());
+        return fmt::format(
+            "the device has not answered for {} s: whether it has what it was told last is not known; it "
+            "catches up when it answers",
+            std::chrono::duration_cast<std::chrono::seconds>(*silent_for()).count());
     }
     if (disabled_) {
         return fmt::format("`rdma-qosctl disable`: no queue pair is in the tree; `rdma-qosctl enable {}` places them "

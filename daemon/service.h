@@ -2,8 +2,8 @@
 //
 //     doors (daemon/bus_*.h) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
 //
-// Thread: the main loop, for every call and every callback. A callback may run before the call returns, and runs once; a
-// service that is destroyed meanwhile destroys it instead.
+// Thread: the main loop, for every call and every callback. A callback may run before the call returns, and runs once;
+// a service that is destroyed meanwhile destroys it instead.
 //
 // A device that answers nothing is waited for, for a while (kPatienceWithDevices); then the answer says so.
 #pragma once
@@ -99,8 +99,8 @@ public:
     void look_at_fabric(LoopCallback<void()> done);
     // Where the fabric file is.
     [[nodiscard]] std::filesystem::path fabric_file() const;
-    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: what is
-    // quoted, how long a text may be and how many may wait depends on it. Busy: too many do.
+    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: what
+    // is quoted, how long a text may be and how many may wait depends on it. Busy: too many do.
     void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
     void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
     // `device` empty: all.

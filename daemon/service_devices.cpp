@@ -312,8 +312,8 @@ void Service::State::let_go(const std::string& key, std::uint32_t attempts, cons
         const auto status = drained->second->status();
         const bool empty = !status.snapshot || status.snapshot->actual.elements.empty();
         if (!empty && attempts > 1 && status.state != DeviceState::Gone) {
-            releasing[key] = executor.after(kDrainPause,
-                                            [this, key, attempts, results, all] { let_go(key, attempts - 1, results, all); });
+            releasing[key] = executor.after(
+                kDrainPause, [this, key, attempts, results, all] { let_go(key, attempts - 1, results, all); });
             return;
         }
         for (const auto& failure : result.failures) {

@@ -82,8 +82,7 @@ void Service::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid,
             if (const auto& staged = (*tried)->staged) {
                 outcome.findings = staged->findings;
                 outcome.revision = loaded.policy.value->revision;
-                outcome.accepted =
-                    !staged->has_errors() || state->settings.on_unsupported == OnUnsupported::Degrade;
+                outcome.accepted = !staged->has_errors() || state->settings.on_unsupported == OnUnsupported::Degrade;
             }
             state->loader.discard(std::move(*tried));
             done(std::move(outcome));
@@ -179,7 +178,8 @@ void Service::State::plan_from_memory(DevicePlan& plan, const DesiredState& desi
         plan.plan = diff(DesiredState{desired.tree, {}}, plan.before, device->second->capabilities());
     }
     plan.findings.push_back({FindingKind::NotSupported, false, ElementPath("/"), "what the device has now",
-                             "its elements when it answered last", unanswered(plan.device).failures.front().error.message});
+                             "its elements when it answered last",
+                             unanswered(plan.device).failures.front().error.message});
 }
 
 }    // namespace rdmaqos

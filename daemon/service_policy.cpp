@@ -174,8 +174,7 @@ void Service::State::finish_reload(const Result<std::shared_ptr<Tried>>& tried)
     outcome.revision = loaded.policy.value->revision;
     fabric_stamp = loaded.fabric_stamp;
     set_fabric_error({}, {});
-    loader.run([root = options.root,
-                sources = loaded.policy.value->sources] { return save_last_good(root, sources); },
+    loader.run([root = options.root, sources = loaded.policy.value->sources] { return save_last_good(root, sources); },
                [](const Result<void>& saved) {
                    if (!saved) {
                        log(LogLevel::Warning, "the policy cannot be kept as the last good one: {}",

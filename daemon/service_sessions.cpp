@@ -39,21 +39,6 @@ QueuePairResult failed(const QueuePairRequest& request, const Error& error)
 
 }    // namespace
 
-Choice choose(const Rules& rules, const Request& request, const Identity& owner)
-{
-    Choice choice;
-    const auto found = rules.matcher->match(request, owner);
-    if (found) {
-        choice.level = found->level;
-        choice.verified = found->verified;
-        choice.membership = membership(*rules.policy, *found->level, rules.matcher->why(*found, request, owner));
-    } else {
-        choice.refused = found.error();
-        choice.membership.rule = found.error().message;
-    }
-    return choice;
-}
-
 std::uint32_t Session::queue_pair_count() const
 {
     std::size_t count = 0;
@@ -380,8 +365,8 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
         batch.places.push_back(i);
     }
     limits.remove_queue_pairs(session.owner->uid, refused);
-    const auto all =
-        Gathering::begin([this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
+    const auto all = Gathering::begin(
+        [this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
             finish_attach(id, *results);
             done(std::move(*results));
         });

@@ -92,6 +92,21 @@ Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fab
     return made;
 }
 
+Choice choose(const Rules& rules, const Request& request, const Identity& owner)
+{
+    Choice choice;
+    const auto found = rules.matcher->match(request, owner);
+    if (found) {
+        choice.level = found->level;
+        choice.verified = found->verified;
+        choice.membership = membership(*rules.policy, *found->level, rules.matcher->why(*found, request, owner));
+    } else {
+        choice.refused = found.error();
+        choice.membership.rule = found.error().message;
+    }
+    return choice;
+}
+
 bool has_own_choice(const Member& member, const Rules& rules, const Request& of_session, bool session_names_device)
 {
     return member.has_path || (rules.by_device && !session_names_device && !of_session.level);

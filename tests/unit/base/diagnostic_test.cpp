@@ -180,6 +180,15 @@ TEST(Diagnostics, SortsByFileOfFirstAppearanceThenPlaceAndKeepsNotesBehind)
     EXPECT_EQ(messages, (std::vector<std::string>{"b2", "b2 again", "b9", "note of b9", "a5:1", "a5:2"}));
 }
 
+TEST(Diagnostics, PlacesAndSentencesStayWhereNothingMayBeQuoted)
+{
+    Diagnostics diagnostics;
+    diagnostics.error({file("p.yaml", "a: 1\nsecret: 2\n"), 2, 1, 6}, "unknown key").hint = "remove it";
+    EXPECT_EQ(render(diagnostics, Colour::Off, Quote::Nothing),
+              "p.yaml:2:1: error: unknown key\n      = hint: remove it\n1 error\n");
+    EXPECT_NE(render(diagnostics, Colour::Off).find("secret: 2"), std::string::npos);
+}
+
 TEST(Diagnostics, MessagesCannotForgeLines)
 {
     const Diagnostic diagnostic{Severity::Error, {}, "a\nerror: b", "c\nd"};

@@ -241,6 +241,88 @@ TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)
     EXPECT_EQ(service->policy()->revision, before);
 }
 
+// The files may be readable by root alone.
+TEST_F(ServicePolicyTest, LinesOfTheHostsFilesAreQuotedToRootAlone)
+{
+    policy(with_shares(60, 30));
+    start();
+    policy("version: 1\nbogus: hidden\n");
+    EXPECT_FALSE(reload().accepted);
+    const auto plan = [this](std::uint32_t uid, std::optional<std::shared_ptr<const SourceFile>> text) {
+        return answer<PlanReport>([&](auto done) { service->plan(std::move(text), uid, std::move(done)); })
+            .error()
+            .message;
+    };
+    for (const auto& text : {service->last_reload_error(Quote::Lines), plan(0, std::nullopt)}) {
+        EXPECT_NE(text.find("bogus: hidden"), std::string::npos) << text;
+    }
+    for (const auto& text : {service->last_reload_error(Quote::Nothing), plan(1000, std::nullopt)}) {
+        EXPECT_EQ(text.find("hidden"), std::string::npos) << text;
+        EXPECT_NE(text.find("policy.yaml:2:1: error: unknown key"), std::string::npos) << text;
+    }
+    // What a user brings is quoted to them.
+    EXPECT_NE(plan(1000, std::make_shared<SourceFile>(SourceFile{"mine.yaml", "version: 1\nbogus: mine\n"}))
+                  .find("bogus: mine"),
+              std::string::npos);
+    // A broken fabric file likewise.
+    root.write("/etc/rdma-qos/fabric.yaml", "version: 1\nports: hidden\n");
+    bool read = false;
+    service->reread_fabric([&read] { read = true; });
+    ASSERT_TRUE(loop.run_until([&read] { return read; }));
+    EXPECT_NE(service->fabric_error(Quote::Lines).find("ports: hidden"), std::string::npos);
+    EXPECT_EQ(service->fabric_error(Quote::Nothing).find("ports: hidden"), std::string::npos);
+    EXPECT_NE(service->fabric_error(Quote::Nothing).find("fabric.yaml:2:"), std::string::npos);
+}
+
+TEST_F(ServicePolicyTest, TextsOfUsersAreShortAndOneAtATime)
+{
+    policy(with_shares(60, 30));
+    start();
+    const auto longer = std::make_shared<SourceFile>(
+        SourceFile{"long.yaml", with_shares(60, 30) + "#" + std::string(1U << 20U, 'x') + "\n"});
+    const auto check = [this](std::uint32_t uid, const std::shared_ptr<const SourceFile>& text) {
+        return answer<ReloadOutcome>([&](auto done) { service->check(text, uid, std::move(done)); });
+    };
+    EXPECT_EQ(check(1000, longer).error().code, ErrorCode::LimitReached);
+    EXPECT_TRUE(check(0, longer));
+
+    const auto text = std::make_shared<SourceFile>(SourceFile{"next.yaml", with_shares(50, 30)});
+    std::size_t answered = 0;
+    for (std::uint32_t uid = 1000; uid < 1003; ++uid) {
+        service->check(text, uid, [&answered](const Result<ReloadOutcome>& outcome) { answered += outcome ? 1 : 0; });
+    }
+    EXPECT_EQ(check(1001, text).error().code, ErrorCode::Busy);
+    ASSERT_TRUE(loop.run_until([&answered] { return answered == 3; }));
+    EXPECT_TRUE(check(1001, text));
+}
+
+// Sessions come while the loader compiles.
+TEST_F(ServicePolicyTest, AReloadCountsWhoCameWhileThePolicyWasRead)
+{
+    const std::string named = "  - {name: own, allow: {user: [alice]}}\n";
+    policy(with_shares(60, 30) + named);
+    start();
+    ModelBackend& nic = add_device("mlx5_0");
+    test::Gate gate;
+    while_reading = gate.waiter();
+    policy(with_shares(50, 30) + named);
+    std::optional<ReloadOutcome> outcome;
+    service->reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
+    gate.wait_until_it_holds();
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {7}));
+    ASSERT_TRUE(reply);
+    add_device("mlx5_1");
+    gate.open();
+    ASSERT_TRUE(loop.run_until([&outcome] { return outcome.has_value(); }));
+    EXPECT_TRUE(outcome->accepted);
+    settle();
+    const auto session = service->session(reply->session);
+    ASSERT_EQ(session->queue_pairs.size(), 1U);
+    EXPECT_TRUE(session->queue_pairs[0].enforced) << session->queue_pairs[0].reason;
+    EXPECT_NE(writes(nic).back().find("share 50"), std::string::npos);
+    while_reading = nullptr;
+}
+
 TEST_F(ServicePolicyTest, MonitorModeWritesNothing)
 {
     policy(with_shares(60, 30));
