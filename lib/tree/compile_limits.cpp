@@ -88,7 +88,10 @@ void report(const LevelLimit& level, const std::vector<Outlook>& all, Bandwidth 
                                 reason_of(one.held)});
         }
     }
-    if (is_held && !link.is_zero() && level.limit.rate > link) {
+    const bool beyond_link = std::any_of(all.begin(), all.end(), [&](const Outlook& one) {
+        return one.held.limit && !link.is_zero() && one.held.limit->rate > link;
+    });
+    if (beyond_link) {
         findings.push_back({FindingKind::CapAboveLink, false, path, asked_of(level.limit), to_string(link),
                             "the port is slower than the limit, which has no effect"});
     }
