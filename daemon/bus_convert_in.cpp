@@ -8,6 +8,7 @@
 
 #include "daemon/bus_convert.h"
 #include "lib/base/text.h"
+#include "lib/tree/queue_pair_limit.h"
 #include "policy/path_text.h"
 
 namespace rdmaqos {
@@ -605,7 +606,8 @@ Result<std::optional<RateLimit>> to_rate_limit(const Dict& dict)
     if (!collected) {
         return fail(std::move(collected).error());
     }
-    const bool more = collected->max_burst || collected->typical_packet;
+    // 0 is the device's default, as if it were left out.
+    const bool more = collected->max_burst.value_or(0) != 0 || collected->typical_packet.value_or(0) != 0;
     if (more && (!collected->rate || collected->rate->is_zero())) {
         return invalid("`max-burst` and `typical-packet` say how a `rate` is kept: give a `rate` with them");
     }
@@ -615,7 +617,11 @@ Result<std::optional<RateLimit>> to_rate_limit(const Dict& dict)
     if (collected->rate->is_zero()) {
         return std::optional<RateLimit>();
     }
-    return std::optional(RateLimit{*collected->rate, collected->max_burst, collected->typical_packet});
+    const RateLimit limit{*collected->rate, collected->max_burst, collected->typical_packet};
+    if (auto in_range = check_range(limit); !in_range) {
+        return fail(std::move(in_range).error());
+    }
+    return std::optional(limit);
 }
 
 }    // namespace rdmaqos

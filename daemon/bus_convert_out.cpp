@@ -48,6 +48,7 @@ void write_grant_keys(DictWriter& dict, const Grant& grant)
     }
     dict.set_text("leaf", grant.leaf);
     dict.set("enforced", grant.enforced);
+    dict.set_text("cause", grant.cause);
     dict.set_text("reason", grant.reason);
 }
 
@@ -73,6 +74,7 @@ void write_one(Writer& writer, const QueuePairResult& result)
     if (!result.owner_verified) {
         dict.set("owner", "unverified");
     }
+    dict.set_text("cause", text(result.cause));
     dict.set_text("reason", result.reason);
 }
 

@@ -107,6 +107,10 @@ public:
     // Empty for a number that is not a member.
     [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
 
+    // Why queue pairs of this level, of which the caller has none here yet, will not get what it says. Without a cause, the
+    // words are what to know.
+    [[nodiscard]] Unenforced expected(const Membership& membership, const Identity& owner) const;
+
     // What the attach mode leaves of a class's promise; `pid`: of whom that is asked.
     [[nodiscard]] AttachVerdict attach_verdict(const ElementPath& class_path, std::optional<pid_t> pid) const;
 
@@ -159,8 +163,10 @@ private:
     void start_again(bool after_reset);
     [[nodiscard]] QueuePairResult refused(const Member& member, const Error& error) const;
     [[nodiscard]] std::string reason_of(const DeviceStatus& status) const;
-    // Empty: the queue pair gets what its level says.
-    [[nodiscard]] std::string why_unenforced(const Member& member, const Outcome& outcome) const;
+    [[nodiscard]] Unenforced why_unenforced(const Member& member, const Outcome& outcome) const;
+    void add_expected_limit(const Membership& membership, Unenforced& result) const;
+    [[nodiscard]] std::string is_disabled() const;
+    [[nodiscard]] std::string no_class_leaf(const ElementPath& class_path) const;
     [[nodiscard]] std::vector<std::string> attach_notes() const;
     void count_members(DeviceMetrics& metrics) const;
     void count_leaves(DeviceMetrics& metrics, const Policy& policy) const;

@@ -16,6 +16,13 @@ std::string joined(const std::string& first, const std::string& second)
     return first + (first.empty() || second.empty() ? "" : "; ") + second;
 }
 
+constexpr const char* kOnlyWatches = "the daemon only watches (`mode: monitor`)";
+
+std::string nothing_asked(const std::string& level)
+{
+    return fmt::format("level {} has no `schedule` and no `per-queue-pair`: queue pairs are left alone", level);
+}
+
 }    // namespace
 
 std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
@@ -35,55 +42,132 @@ std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
     result.responder_leaf = outcome.last.responder.text();
     result.owner_verified = outcome.owner_verified;
     result.rate = outcome.last.rate;
-    result.reason = why_unenforced(member, outcome);
-    result.enforced = result.reason.empty();
-    if (result.enforced && book_.placement(number).requester.name() == "others") {
-        result.reason = fmt::format("no leaf of its own is left: {} share {}",
-                                    book_.principals_in_others(member.membership.class_path), result.leaf);
-    } else if (result.enforced) {
-        result.reason = book_.remark(number);
+    Unenforced why = why_unenforced(member, outcome);
+    result.cause = why.cause;
+    result.reason = std::move(why.words);
+    result.enforced = result.cause.empty();
+    if (!result.enforced) {
+        return result;
     }
-    if (result.enforced && !member.membership.class_path.empty()) {
+    result.reason = book_.remark(number);
+    if (book_.placement(number).requester.name() == "others") {
+        result.reason = joined(fmt::format("no leaf of its own is left: {} share {}",
+                                           book_.principals_in_others(member.membership.class_path), result.leaf),
+                               result.reason);
+    }
+    if (!member.membership.class_path.empty()) {
         result.reason = joined(result.reason, attach_verdict(member.membership.class_path, member.owner->pid).words);
     }
     return result;
 }
 
-std::string ManagedDevice::why_unenforced(const Member& member, const Outcome& outcome) const
+Unenforced ManagedDevice::why_unenforced(const Member& member, const Outcome& outcome) const
 {
+    const std::uint32_t number = member.ref.number;
+    const ElementPath& class_path = member.membership.class_path;
     if (disabled_) {
-        return fmt::format("{} is disabled (`rdma-qosctl disable`){}", key_,
-                           outcome.last.error ? ", but not everything was taken back: " + outcome.last.error->message
-                                              : std::string());
+        return {"disabled", is_disabled() + (outcome.last.error ? ", but not everything was taken back: " +
+                                                                      outcome.last.error->message
+                                                                : std::string())};
     }
-    if (attach_.mode == AttachMode::None && !member.membership.class_path.empty()) {
-        return attach_verdict(member.membership.class_path, member.owner->pid).words;
+    if (attach_.mode == AttachMode::None && !class_path.empty()) {
+        return {"attach-mode", attach_verdict(class_path, member.owner->pid).words};
     }
-    const Placement& desired = book_.placement(member.ref.number);
+    const Placement& desired = book_.placement(number);
     if (outcome.last.error) {
-        return outcome.last.error->message;
+        return {"error", outcome.last.error->message};
     }
     if (!outcome.known) {
-        return "is being attached";
+        return {"pending", "is being attached"};
     }
     if (settings_.mode == Mode::Monitor) {
-        return "the daemon only watches (`mode: monitor`)";
+        return {"monitor", kOnlyWatches};
     }
-    if (member.membership.class_path.empty() && !desired.rate) {
-        return fmt::format("level {} has no `schedule`: queue pairs are left alone", member.membership.level);
+    if (class_path.empty() && !book_.is_limited(number)) {
+        return {kNothingAsked, nothing_asked(member.membership.level)};
     }
-    if (!member.membership.class_path.empty() && desired.requester.empty()) {
-        return fmt::format("{} has no leaf for {}", key_, member.membership.class_path.text());
+    if (!class_path.empty() && desired.requester.empty()) {
+        return {"no-class-leaf", no_class_leaf(class_path)};
     }
     if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
-        return "is being moved";
+        return {"pending", "is being moved"};
     }
-    std::string shortfall = book_.shortfall(member.ref.number);
-    if (member.membership.class_path.empty()) {
-        return shortfall;
+    std::string shortfall = book_.shortfall(number);
+    const std::string_view gap = shortfall.empty() ? std::string_view() : to_string(book_.held_limit(number).gap);
+    if (class_path.empty()) {
+        return {gap, std::move(shortfall)};
     }
-    const AttachVerdict verdict = attach_verdict(member.membership.class_path, member.owner->pid);
-    return shortfall.empty() && verdict.held ? std::string{} : joined(shortfall, verdict.words);
+    const AttachVerdict verdict = attach_verdict(class_path, member.owner->pid);
+    if (shortfall.empty() && verdict.held) {
+        return {};
+    }
+    return {shortfall.empty() ? "attach-mode" : gap, joined(shortfall, verdict.words)};
+}
+
+Unenforced ManagedDevice::expected(const Membership& membership, const Identity& owner) const
+{
+    if (disabled_) {
+        return {"disabled", is_disabled()};
+    }
+    if (settings_.mode == Mode::Monitor) {
+        return {"monitor", kOnlyWatches};
+    }
+    const bool is_limited = membership.per_queue_pair.max_rate.has_value();
+    if (membership.class_path.empty() && !is_limited) {
+        return {kNothingAsked, nothing_asked(membership.level)};
+    }
+    Unenforced result;
+    if (!membership.class_path.empty()) {
+        AttachVerdict verdict = attach_verdict(membership.class_path, owner.pid);
+        if (book_.expected_leaf(membership, owner).empty()) {
+            return {"no-class-leaf", no_class_leaf(membership.class_path)};
+        }
+        result = {verdict.held ? "" : "attach-mode", std::move(verdict.words)};
+    }
+    if (is_limited) {
+        add_expected_limit(membership, result);
+    }
+    return result;
+}
+
+// Of queue pairs that may be of any type: the limit is unenforced if it is for every one of them.
+void ManagedDevice::add_expected_limit(const Membership& membership, Unenforced& result) const
+{
+    const PerQueuePair& level = membership.per_queue_pair;
+    const RateLimit limit{*level.max_rate, level.max_burst, level.typical_packet};
+    std::map<std::string, std::set<QueuePairType>> unheld;
+    std::string_view first_gap;
+    std::size_t types = 0;
+    for (const QueuePairType type : {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::RawPacket}) {
+        if (capabilities_.scheduling && !capabilities_.attachable.contains(type)) {
+            continue;
+        }
+        ++types;
+        const HeldLimit held = book_.expected_limit(membership, type);
+        if (held.gap != LimitGap::None) {
+            unheld[shortfall(limit, held)].insert(type);
+            first_gap = first_gap.empty() ? to_string(held.gap) : first_gap;
+        }
+    }
+    std::size_t count = 0;
+    for (const auto& [words, of] : unheld) {
+        count += of.size();
+        result.words = joined(result.words,
+                              of.size() == types ? words : fmt::format("{} queue pairs: {}", list_of_types(of), words));
+    }
+    if (count > 0 && count == types && result.cause.empty()) {
+        result.cause = first_gap;
+    }
+}
+
+std::string ManagedDevice::is_disabled() const
+{
+    return fmt::format("{} is disabled (`rdma-qosctl disable`)", key_);
+}
+
+std::string ManagedDevice::no_class_leaf(const ElementPath& class_path) const
+{
+    return fmt::format("{} has no leaf for {}", key_, class_path.text());
 }
 
 AttachVerdict ManagedDevice::attach_verdict(const ElementPath& class_path, std::optional<pid_t> pid) const
@@ -183,12 +267,13 @@ void ManagedDevice::count_members(DeviceMetrics& metrics) const
     for (const auto& [number, outcome] : outcomes_) {
         const Member* member = book_.find(number);
         const Membership& membership = member->membership;
-        if (membership.class_path.empty() && !membership.per_queue_pair.max_rate && !member->requested_rate) {
+        if (membership.class_path.empty() && !book_.is_limited(number)) {
             ++metrics.queue_pairs_unscheduled;
-        } else if (why_unenforced(*member, outcome).empty()) {
+        } else if (const auto why = why_unenforced(*member, outcome); why.cause.empty()) {
             ++metrics.queue_pairs_enforced;
         } else {
             ++metrics.queue_pairs_unenforced;
+            ++metrics.unenforced_by_cause[why.cause];
         }
         if (const auto level = metrics.levels.find(membership.level); level != metrics.levels.end()) {
             ++level->second.queue_pairs;

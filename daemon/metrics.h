@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.h"
@@ -83,7 +84,8 @@ struct DeviceMetrics {
     std::uint64_t queue_pairs_outside = 0;
     std::uint64_t queue_pairs_enforced = 0;
     std::uint64_t queue_pairs_unenforced = 0;
-    std::uint64_t queue_pairs_unscheduled = 0;    // their level asks for nothing; neither of the two above
+    std::map<std::string_view, std::uint64_t> unenforced_by_cause;    // of Unenforced
+    std::uint64_t queue_pairs_unscheduled = 0;    // their level asks for nothing; neither enforced nor unenforced
     std::uint64_t elements_used = 0;
     std::uint64_t elements_free = 0;
     std::uint64_t leaves_used = 0;

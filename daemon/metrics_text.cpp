@@ -263,7 +263,7 @@ constexpr std::array kDeviceFamilies{
                   "Queue pairs of sessions that do not; `rdma-qosctl sessions` says why."},
                  number<&DeviceMetrics::queue_pairs_unenforced>},
     DeviceFamily{
-        {"rdmaqos_queue_pairs_unscheduled", Type::Gauge, "Queue pairs of sessions whose level has no `schedule`."},
+        {"rdmaqos_queue_pairs_unscheduled", Type::Gauge, "Queue pairs of sessions whose level asks nothing of the NIC."},
         number<&DeviceMetrics::queue_pairs_unscheduled>},
     DeviceFamily{{"rdmaqos_elements_used", Type::Gauge, "Scheduling elements on the device."},
                  number<&DeviceMetrics::elements_used>},
@@ -298,6 +298,13 @@ void write_devices(Text& text, const Metrics& metrics)
             if (const auto present = value(device)) {
                 text.sample({{"device", device.device}}, *present);
             }
+        }
+    }
+    text.family({"rdmaqos_queue_pairs_unenforced_by_cause", Type::Gauge,
+                 "Queue pairs of sessions that do not get what their level says, by what is missing."});
+    for (const auto& device : metrics.devices) {
+        for (const auto& [cause, count] : device.unenforced_by_cause) {
+            text.sample({{"device", device.device}, {"cause", cause}}, count);
         }
     }
     text.family(

@@ -97,29 +97,50 @@ bool PlacementBook::paced(const Member& member) const
     return capabilities_.pacing.supported_types.contains(member.ref.type);
 }
 
-std::optional<Bandwidth> PlacementBook::cap_of(const Member& member) const
+// A maximum is never lifted: the smaller rate and the smaller burst count. A packet size limits nothing.
+std::optional<RateLimit> PlacementBook::limit_of(const Member& member)
 {
-    std::optional<Bandwidth> cap = member.membership.per_queue_pair.max_rate;
-    if (member.requested_rate && (!cap || member.requested_rate->rate < *cap)) {
-        cap = member.requested_rate->rate;
-    }
-    return cap;
-}
-
-std::optional<RateLimit> PlacementBook::limit_of(const Member& member) const
-{
-    const auto cap = cap_of(member);
-    if (!cap || !paced(member)) {
+    const PerQueuePair& level = member.membership.per_queue_pair;
+    const auto& requested = member.requested_rate;
+    const auto smaller = [](const auto& a, const auto& b) { return a && b ? std::min(a, b) : (a ? a : b); };
+    const auto given = [](const auto& size) { return size.value_or(0) == 0 ? std::nullopt : size; };
+    const auto rate = smaller(level.max_rate, requested ? std::optional(requested->rate) : std::nullopt);
+    if (!rate) {
         return std::nullopt;
     }
-    const PerQueuePair& level = member.membership.per_queue_pair;
-    RateLimit limit{*cap, level.max_burst, level.typical_packet};
-    if (member.requested_rate) {
-        limit.max_burst = member.requested_rate->max_burst ? member.requested_rate->max_burst : limit.max_burst;
-        limit.typical_packet =
-            member.requested_rate->typical_packet ? member.requested_rate->typical_packet : limit.typical_packet;
+    RateLimit limit{*rate, given(level.max_burst), given(level.typical_packet)};
+    if (requested) {
+        limit.max_burst = smaller(limit.max_burst, given(requested->max_burst));
+        limit.typical_packet = given(requested->typical_packet) ? requested->typical_packet : limit.typical_packet;
     }
     return limit;
+}
+
+std::optional<MissingLeaf> PlacementBook::missing_leaf(const Membership& membership) const
+{
+    if (membership.class_path.empty()) {
+        return MissingLeaf{false, no_schedule(membership.level)};
+    }
+    if (membership.fair_by == FairBy::QueuePair || spec_.capped_classes.contains(membership.class_path)) {
+        return std::nullopt;
+    }
+    return MissingLeaf{false, fmt::format("in level {} it has no leaf of its own; give the level `per-queue-pair: "
+                                          "{{max-rate: ...}}` or `fair-by: queue-pair`",
+                                          membership.level)};
+}
+
+HeldLimit PlacementBook::hold(const Member& member) const
+{
+    const auto limit = limit_of(member);
+    return limit ? hold_limit(*limit, member.ref.type, capabilities_, missing_leaf(member.membership)) : HeldLimit{};
+}
+
+HeldLimit PlacementBook::expected_limit(const Membership& membership, QueuePairType type) const
+{
+    Member member;
+    member.membership = membership;
+    member.ref.type = type;
+    return hold(member);
 }
 
 std::optional<Principal> PlacementBook::principal_of(const Member& member) const
@@ -137,8 +158,8 @@ std::optional<Principal> PlacementBook::principal_of(const Member& member) const
     if (own_leaf || leaf_capped(membership.class_path)) {
         const bool shares_paced_leaf = !own_leaf && paced(member);
         principal.segments.push_back(shares_paced_leaf ? std::string(kPacedSegment) : queue_pair_segment(member.ref));
-        if (!paced(member) && capabilities_.rate_caps) {
-            principal.max_rate = cap_of(member);
+        if (const HeldLimit held = hold(member); held.by == LimitHolder::Leaf) {
+            principal.max_rate = held.limit->rate;
         }
     }
     if (principal.segments.empty()) {
@@ -278,8 +299,8 @@ Placement PlacementBook::place(const MemberEntry& entry) const
 {
     Placement placement;
     const Member& member = entry.member;
-    if (entry.pacing.limit && pacing_.granted(*entry.pacing.limit)) {
-        placement.rate = entry.pacing.limit;
+    if (entry.held.by == LimitHolder::Pacing && pacing_.granted(*entry.held.limit)) {
+        placement.rate = entry.held.limit;
     }
     const auto leaves = compiled_.classes.find(member.membership.class_path);
     if (member.membership.class_path.empty() || leaves == compiled_.classes.end()) {
@@ -310,9 +331,10 @@ PlacementBook::Changes PlacementBook::update()
     }
     for (const std::uint32_t number : dirty_) {
         MemberEntry& entry = members_.at(number);
-        const auto limit = limit_of(entry.member);
-        entry.pacing = limit ? fit(*limit, capabilities_.pacing) : PacingFit{};
-        pacing_.want(number, entry.member.order, entry.pacing.limit);
+        entry.asked = limit_of(entry.member);
+        entry.held = hold(entry.member);
+        const bool is_paced = entry.held.by == LimitHolder::Pacing;
+        pacing_.want(number, entry.member.order, is_paced ? entry.held.limit : std::nullopt);
     }
     const auto served = pacing_.settle();
     dirty_.insert(served.begin(), served.end());
@@ -390,51 +412,41 @@ std::size_t PlacementBook::principals_in_others(const ElementPath& class_path) c
     }));
 }
 
+bool PlacementBook::in_own_leaf(const MemberEntry& entry) const
+{
+    return entry.principal && principals_.at(*entry.principal).leaf.name() == queue_pair_segment(entry.member.ref);
+}
+
+bool PlacementBook::waits_for_pacing(const MemberEntry& entry) const
+{
+    return entry.held.by == LimitHolder::Pacing && !pacing_.granted(*entry.held.limit);
+}
+
+HeldLimit PlacementBook::held_limit(std::uint32_t number) const
+{
+    const MemberEntry& entry = members_.at(number);
+    if (waits_for_pacing(entry)) {
+        return {LimitHolder::Nobody, std::nullopt, LimitGap::PacingTable,
+                fmt::format("all {} entries of the device's pacing table have other limits; use fewer different rates, "
+                            "bursts and packet sizes",
+                            pacing_.table_size()),
+                {}};
+    }
+    if (entry.held.by != LimitHolder::Leaf || in_own_leaf(entry)) {
+        return entry.held;
+    }
+    const auto& findings = compiled_.findings;
+    const auto budget = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+        return finding.kind == FindingKind::BudgetExceeded && finding.path == entry.member.membership.class_path;
+    });
+    const std::string why = budget == findings.end() ? std::string("the device's leaves are used up") : budget->why;
+    return hold_limit(*entry.asked, entry.member.ref.type, capabilities_, MissingLeaf{true, no_leaf_left(why)});
+}
+
 std::string PlacementBook::shortfall(std::uint32_t number) const
 {
     const MemberEntry& entry = members_.at(number);
-    const Member& member = entry.member;
-    const auto cap = cap_of(member);
-    if (!cap) {
-        return {};
-    }
-    if (waits_for_pacing(number)) {
-        return fmt::format("the limit of {} per queue pair is not enforced: all {} entries of the device's pacing table "
-                           "have other limits; use fewer different rates, bursts and packet sizes",
-                           to_string(entry.pacing.limit->rate), pacing_.table_size());
-    }
-    if (paced(member)) {
-        return entry.pacing.shortfall;
-    }
-    const bool capped = entry.principal && principals_.at(*entry.principal).principal.max_rate &&
-                        principals_.at(*entry.principal).leaf.name() == queue_pair_segment(member.ref);
-    if (capped) {
-        return {};
-    }
-    if (!capabilities_.rate_caps) {
-        return fmt::format("the limit of {} per queue pair is not enforced: the device can neither pace {} queue pairs "
-                           "nor cap elements",
-                           to_string(*cap), to_string(member.ref.type));
-    }
-    if (member.membership.class_path.empty()) {
-        return fmt::format("the limit of {} per queue pair is not enforced: the device cannot pace {} queue pairs, and "
-                           "level {} has no `schedule` that would give it a leaf",
-                           to_string(*cap), to_string(member.ref.type), member.membership.level);
-    }
-    return fmt::format("the limit of {} per queue pair is not enforced: the device cannot pace {} queue pairs and no "
-                       "leaf is left for this one",
-                       to_string(*cap), to_string(member.ref.type));
-}
-
-bool PlacementBook::waits_for_pacing(std::uint32_t number) const
-{
-    const auto& limit = members_.at(number).pacing.limit;
-    return limit && !pacing_.granted(*limit);
-}
-
-std::string PlacementBook::remark(std::uint32_t number) const
-{
-    return members_.at(number).pacing.note;
+    return entry.asked ? rdmaqos::shortfall(*entry.asked, held_limit(number)) : std::string{};
 }
 
 void PlacementBook::count_process(const Member& member, bool joins)
@@ -501,23 +513,24 @@ Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
 
 Result<void> PlacementBook::can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const
 {
-    const Member& member = members_.at(number).member;
-    if (paced(member)) {
-        if (rate && rate->max_burst && !capabilities_.pacing.burst) {
-            return fail(ErrorCode::Unsupported, "the device takes no burst size with a rate; leave `max-burst` out");
-        }
-        const PacingFit fitted = rate ? fit(*rate, capabilities_.pacing) : PacingFit{};
-        return !rate || fitted.limit ? Result<void>() : fail(ErrorCode::Unsupported, fitted.shortfall);
+    if (!rate) {
+        return {};    // without a limit of its class there is none to restore
     }
-    const bool own_leaf = !member.membership.class_path.empty() && capabilities_.rate_caps &&
-                          (member.membership.fair_by == FairBy::QueuePair || leaf_capped(member.membership.class_path));
-    if (own_leaf) {
-        return {};
+    const MemberEntry& entry = members_.at(number);
+    Member member = entry.member;
+    member.requested_rate = rate;
+    const HeldLimit held = hold(member);
+    const bool burst_is_lost = rate->max_burst.value_or(0) != 0 && held.gap != LimitGap::None;
+    if (held.by == LimitHolder::Nobody || burst_is_lost) {
+        return fail(ErrorCode::Unsupported, rdmaqos::shortfall(*limit_of(member), held));
     }
-    return fail(ErrorCode::Unsupported,
-                fmt::format("the device cannot pace {} queue pairs, and in level {} this one has no leaf of its own that "
-                            "could be capped; give the level `per-queue-pair: {{max-rate: ...}}` or `fair-by: queue-pair`",
-                            to_string(member.ref.type), member.membership.level));
+    if (held.by == LimitHolder::Leaf && !in_own_leaf(entry)) {
+        return fail(ErrorCode::NoSpace,
+                    fmt::format("the limit of {} per queue pair cannot be held: queue pair {} has no leaf of its own, as "
+                                "none is left on the device or in the `leaf-budget` of its level",
+                                to_string(rate->rate), number));
+    }
+    return {};
 }
 
 }    // namespace rdmaqos

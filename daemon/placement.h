@@ -20,8 +20,8 @@
 #include "daemon/attach_words.h"
 #include "daemon/pacing_budget.h"
 #include "daemon/types.h"
-#include "lib/nic/pacing.h"
 #include "lib/tree/compile.h"
+#include "lib/tree/queue_pair_limit.h"
 
 namespace rdmaqos {
 
@@ -90,12 +90,18 @@ public:
     [[nodiscard]] ElementPath expected_leaf(const Membership& membership, const Identity& owner) const;
     // How many principals of a class share its leaf `others`.
     [[nodiscard]] std::size_t principals_in_others(const ElementPath& class_path) const;
-    // Why a member is less than its level promises although it is in its leaf; empty: it is not.
+    // Its level, or SetRate, limits it on its own.
+    [[nodiscard]] bool is_limited(std::uint32_t number) const { return members_.at(number).asked.has_value(); }
+    // How its own limit is held here: by pacing that has an entry of the table, by a leaf that is its own, or not.
+    [[nodiscard]] HeldLimit held_limit(std::uint32_t number) const;
+    // Why that is less than was asked; empty: it is not.
     [[nodiscard]] std::string shortfall(std::uint32_t number) const;
-    // What is different from what was asked, but does not matter; empty: nothing.
-    [[nodiscard]] std::string remark(std::uint32_t number) const;
+    // How a limit of its level would be held for a queue pair of this type that has not come yet.
+    [[nodiscard]] HeldLimit expected_limit(const Membership& membership, QueuePairType type) const;
+    // What is different from what was asked, but harms nothing; empty: nothing.
+    [[nodiscard]] std::string remark(std::uint32_t number) const { return members_.at(number).held.note; }
     // Its limit has no entry of the device's pacing table (yet).
-    [[nodiscard]] bool waits_for_pacing(std::uint32_t number) const;
+    [[nodiscard]] bool waits_for_pacing(std::uint32_t number) const { return waits_for_pacing(members_.at(number)); }
     // What a class promises here; `pid`, who may not have come yet, is counted in.
     [[nodiscard]] ClassPromise promise(const ElementPath& class_path, std::optional<pid_t> pid) const;
     // Distinct owners' processes in a class or below a node; the root: in any class.
@@ -117,15 +123,19 @@ private:
     struct MemberEntry {
         Member member;
         std::optional<std::uint64_t> principal;    // key in principals_
-        PacingFit pacing;    // without a limit where none is asked for, or by a leaf
+        std::optional<RateLimit> asked;    // its own limit, by its level and SetRate
+        HeldLimit held;                    // as long as the table has an entry, or the class a leaf for it
         Placement placement;
     };
 
     [[nodiscard]] bool leaf_capped(const ElementPath& class_path) const;
     [[nodiscard]] bool paced(const Member& member) const;
-    [[nodiscard]] std::optional<Bandwidth> cap_of(const Member& member) const;
-    // The limit that is to be paced; empty: none, or by a leaf.
-    [[nodiscard]] std::optional<RateLimit> limit_of(const Member& member) const;
+    [[nodiscard]] static std::optional<RateLimit> limit_of(const Member& member);
+    // Empty: its queue pairs that cannot be paced get leaves of their own, as far as there are any.
+    [[nodiscard]] std::optional<MissingLeaf> missing_leaf(const Membership& membership) const;
+    [[nodiscard]] HeldLimit hold(const Member& member) const;
+    [[nodiscard]] bool in_own_leaf(const MemberEntry& entry) const;
+    [[nodiscard]] bool waits_for_pacing(const MemberEntry& entry) const;
     [[nodiscard]] std::optional<Principal> principal_of(const Member& member) const;
     [[nodiscard]] Placement place(const MemberEntry& entry) const;
     void join_principal(MemberEntry& entry);

@@ -55,6 +55,7 @@ Grant Service::State::make_grant(const Session& session, const Choice& choice) c
     grant.rule = choice.membership.rule;
     grant.verified = choice.verified;
     if (choice.level == nullptr) {
+        grant.cause = "no-level";
         grant.reason = choice.refused ? choice.refused->message : "no level";
         return grant;
     }
@@ -104,8 +105,10 @@ Service::State::LevelUse Service::State::use_of_level(const Session& session, co
                 use.leaf = result->leaf;
             }
             if (!result->enforced) {
-                ++use.unenforced;
-                use.first_reason = use.first_reason.empty() ? result->reason : use.first_reason;
+                if (use.unenforced++ == 0) {
+                    use.first_cause = result->cause;
+                    use.first_reason = result->reason;
+                }
             } else if (!result->reason.empty()) {
                 use.note = result->reason;
             }
@@ -120,6 +123,7 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     const LevelUse use = use_of_level(session, grant.level);
     const ManagedDevice* nic = use.nic;
     if (nic == nullptr) {
+        grant.cause = "no-device";
         grant.reason = "no RDMA device is present";
         return;
     }
@@ -128,25 +132,18 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     if (!grant.leaf.empty()) {
         grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
     }
-    if (nic->disabled() && use.queue_pairs == 0) {
-        grant.reason = fmt::format("{} is disabled (`rdma-qosctl disable`)", nic->key());
+    if (use.queue_pairs == 0) {
+        Unenforced why = nic->expected(membership, *session.owner);
+        grant.cause = why.cause;
+        grant.reason = std::move(why.words);
     } else if (use.unenforced > 0) {
+        grant.cause = use.first_cause;
         grant.reason = fmt::format("{} of {} not enforced: {}", use.unenforced, counted(use.queue_pairs, "queue pair"),
                                    use.first_reason);
-    } else if (settings.mode == Mode::Monitor) {
-        grant.reason = "the daemon only watches (`mode: monitor`)";
-    } else if (membership.class_path.empty()) {
-        grant.reason = fmt::format("level {} has no `schedule`: queue pairs are left alone", grant.level);
-    } else if (expected.empty()) {
-        grant.reason = fmt::format("{} has no leaf for {}", nic->key(), membership.class_path.text());
-    } else if (use.queue_pairs == 0) {
-        AttachVerdict verdict = nic->attach_verdict(membership.class_path, session.owner->pid);
-        grant.enforced = verdict.held;
-        grant.reason = std::move(verdict.words);
     } else {
-        grant.enforced = true;
         grant.reason = use.note;
     }
+    grant.enforced = grant.cause.empty();
 }
 
 void Service::State::refresh(Session& session)
@@ -154,6 +151,7 @@ void Service::State::refresh(Session& session)
     Grant grant = make_grant(session, session.choice);
     if (session.state == SessionState::Detached) {
         grant.enforced = false;
+        grant.cause = "detached";
         grant.reason = "the device went away or was reset: register again";
     }
     const bool changed = !(grant == session.grant);
@@ -454,7 +452,13 @@ void Service::set_rate(PeerId peer, SessionId session, const std::string& device
         done(fail(room.error()));
         return;
     }
-    managed.change_rate(number, rate, std::move(done));
+    managed.change_rate(number, rate, [state = state_.get(), session, done = std::move(done)](Result<void> changed) {
+        // What a leaf of its own holds shows nowhere else.
+        if (const auto still = state->sessions.find(session); still != state->sessions.end()) {
+            state->refresh(still->second);
+        }
+        done(std::move(changed));
+    });
 }
 
 void Service::release(PeerId peer, SessionId session, Callback<void> done)

@@ -114,7 +114,8 @@ struct Service::State : DeviceListener {
         std::size_t queue_pairs = 0;
         std::size_t unenforced = 0;
         std::string leaf;            // of the first of them
-        std::string first_reason;    // of those that are not enforced
+        std::string first_cause;     // of those that are not enforced
+        std::string first_reason;    // of the same one
         std::string note;            // of one that is
     };
     [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;

@@ -25,7 +25,8 @@ bool operator==(const Grant& a, const Grant& b)
            a.rate == b.rate && a.packet_life == b.packet_life && a.pkey == b.pkey &&
            a.traffic_class == b.traffic_class && a.share == b.share && a.max_rate == b.max_rate &&
            a.max_rate_now == b.max_rate_now && same_limits(a.per_queue_pair, b.per_queue_pair) &&
-           a.message_model == b.message_model && a.leaf == b.leaf && a.enforced == b.enforced && a.reason == b.reason;
+           a.message_model == b.message_model && a.leaf == b.leaf && a.enforced == b.enforced && a.cause == b.cause &&
+           a.reason == b.reason;
 }
 
 std::string_view to_string(DeviceState state)

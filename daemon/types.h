@@ -69,10 +69,20 @@ struct Grant {
     std::optional<MessageModel> message_model;
     std::string leaf;    // path; for a class that is fair by something: of the principal, once it has queue pairs
     bool enforced = false;
+    std::string cause;     // why not, in a word: of Unenforced; empty: it is
     std::string reason;    // why not, or what to know ("shares the leaf `others` with 45 more")
 
     friend bool operator==(const Grant& a, const Grant& b);
 };
+
+// Why a queue pair does not get what its level says, or SetRate. Said once, by its device: results, grants, status and
+// metrics show this one.
+struct Unenforced {
+    std::string_view cause;    // docs/dbus.md, "Causes"; empty: it gets that
+    std::string words;
+};
+// The cause of queue pairs for which nothing is asked of the NIC.
+inline constexpr std::string_view kNothingAsked = "nothing-asked";
 
 struct QueuePairResult {
     std::string device;    // "mlx5_0/1"
@@ -84,6 +94,7 @@ struct QueuePairResult {
     std::optional<RateLimit> rate;
     bool enforced = false;
     bool owner_verified = true;    // false: this kernel does not tell whose it is
+    std::string_view cause;        // why not enforced, of Unenforced
     std::string reason;
     std::optional<Error> error;    // this queue pair was refused; the others were not
 };

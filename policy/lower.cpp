@@ -84,6 +84,10 @@ TreeSpec to_tree_spec(const Policy& policy)
         spec.elements.push_back(std::move(element));
     }
     for (const auto& level : policy.levels) {
+        if (const auto& limit = level.per_queue_pair; limit.max_rate) {
+            spec.limits.push_back({level.name, class_path(policy, level),
+                                   RateLimit{*limit.max_rate, limit.max_burst, limit.typical_packet}});
+        }
         if (!level.schedule) {
             continue;
         }

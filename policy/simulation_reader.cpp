@@ -219,7 +219,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
         context.error(entry, "a device needs a `name`");
     }
     if (const auto field = mapping.find("port")) {
-        device.port = read_integer<std::uint32_t>(context, *field, 1, 254).value_or(1);
+        device.port = read_integer<std::uint32_t>(context, *field, 1, UINT32_MAX).value_or(1);
     }
     read_link(context, mapping, device);
     read_addresses(context, mapping, device);

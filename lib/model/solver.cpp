@@ -91,6 +91,19 @@ Demands everybody_sends(const Tree& tree)
     return demands;
 }
 
+bool guesses_shares(const Tree& tree)
+{
+    std::map<ElementPath, std::pair<bool, bool>> children;    // by parent: has a default, has a known share
+    for (const auto& [path, element] : tree) {
+        if (!element.parent.empty()) {
+            auto& [is_default, is_known] = children[element.parent];
+            (element.attributes.share == 0 ? is_default : is_known) = true;
+        }
+    }
+    return std::any_of(children.begin(), children.end(),
+                       [](const auto& entry) { return entry.second.first && entry.second.second; });
+}
+
 Bandwidth Allocation::rate() const
 {
     return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps + kTolerance));

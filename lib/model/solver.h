@@ -11,7 +11,7 @@
 //         └── /g2  share 3  max 4.096      4.096        3       (3/10; its cap is not reached)
 //
 // Exact up to rounding: one pass up and one pass down, O(n log n) for n elements. Rates are doubles in kbit/s; sums
-// agree with the link to 1e-9 of its speed. Share 0, the device's default, counts as 1.
+// agree with the link to 1e-9 of its speed. Share 0, the device's default, counts as 1, as devices do not tell its value.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,9 @@ using Demands = std::map<ElementPath, std::optional<Bandwidth>>;
 
 // Every leaf of the tree sends as much as it gets.
 [[nodiscard]] Demands everybody_sends(const Tree& tree);
+
+// A share of 0 competes with other shares, so that what is solved depends on its being counted as 1.
+[[nodiscard]] bool guesses_shares(const Tree& tree);
 
 enum class Bottleneck : std::uint8_t {
     Demand,    // gets all it asks for

@@ -1,27 +1,17 @@
 #include "lib/nic/pacing.h"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
 
+#include "lib/tree/queue_pair_limit.h"
+
 namespace rdmaqos {
 namespace {
-
-constexpr std::uint64_t kLowestMbps = 1;
 
 std::optional<Bandwidth> known(const std::optional<Bandwidth>& bound)
 {
     return bound && !bound->is_zero() ? bound : std::nullopt;
-}
-
-std::string list(const std::set<QueuePairType>& types)
-{
-    std::string text;
-    for (const QueuePairType type : types) {
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(type));
-    }
-    return text;
 }
 
 constexpr const char* kLeafInstead =
@@ -34,7 +24,7 @@ std::string missing_capability(const RateLimit& limit, QueuePairType type, const
         return fmt::format("the device states no packet pacing; {}", kLeafInstead);
     }
     if (!pacing.supported_types.contains(type)) {
-        return fmt::format("the device paces queue pairs of type {} only, not {}; {}", list(pacing.supported_types),
+        return fmt::format("the device paces queue pairs of type {} only, not {}; {}", list_of_types(pacing.supported_types),
                            to_string(type), kLeafInstead);
     }
     if (limit.max_burst && !pacing.burst) {
@@ -58,17 +48,14 @@ std::string invalid(const RateLimit& limit, const PacingCapabilities& pacing)
 {
     if (!known(pacing.min_rate) || !known(pacing.max_rate)) {
         return "the device does not state the range of rates it can pace, and this one seems to be outside; try "
-               "another, "
-               "or attach again when the queue pair is in RTS";
+               "another, or attach again when the queue pair is in RTS";
     }
     if (limit.max_burst || limit.typical_packet) {
         return "the rate is within the device's range; leave `max-burst` and `typical-packet` out, or attach again "
-               "when "
-               "the queue pair is in RTS";
+               "when the queue pair is in RTS";
     }
     return "the rate is within the device's range, so the queue pair is in a state without a rate; attach again when "
-           "it "
-           "is in RTS";
+           "it is in RTS";
 }
 
 std::string table_full(const PacingCapabilities& pacing)
@@ -81,41 +68,6 @@ std::string table_full(const PacingCapabilities& pacing)
 }
 
 }    // namespace
-
-PacingFit fit(const RateLimit& asked, const PacingCapabilities& pacing)
-{
-    PacingFit result;
-    const auto lowest = known(pacing.min_rate);
-    const auto highest = known(pacing.max_rate);
-    if (lowest && asked.rate < *lowest) {
-        result.shortfall = fmt::format(
-            "the limit of {} per queue pair is not enforced: the least the device can pace is "
-            "{}; ask for that or more",
-            to_string(asked.rate), to_string(*lowest));
-        return result;
-    }
-    const Bandwidth within = highest ? std::min(asked.rate, *highest) : asked.rate;
-    RateLimit limit{Bandwidth::from_mbps(std::max(kLowestMbps, within.mbps())), asked.max_burst, asked.typical_packet};
-    if (lowest) {
-        limit.rate = std::max(limit.rate, *lowest);    // rounded down it may be below a minimum that is not whole
-    }
-    if (within != asked.rate) {
-        result.note = fmt::format("{} is the most the device can pace; {} was asked", to_string(limit.rate),
-                                  to_string(asked.rate));
-    }
-    if (limit.typical_packet && !pacing.typical_packet) {
-        limit.typical_packet.reset();
-        result.note += fmt::format("{}the device takes no packet size with a rate", result.note.empty() ? "" : "; ");
-    }
-    if (limit.max_burst && !pacing.burst) {
-        result.shortfall = fmt::format(
-            "the rate of {} is held, but not the burst of {}: the device takes no burst size", to_string(limit.rate),
-            bytes_to_string(*limit.max_burst));
-        limit.max_burst.reset();
-    }
-    result.limit = limit;
-    return result;
-}
 
 Error explain_rate_refusal(int sys_errno, const std::optional<RateLimit>& limit, QueuePairType type,
                            const PacingCapabilities& pacing)

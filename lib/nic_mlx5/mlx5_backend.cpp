@@ -22,6 +22,7 @@
 #include "lib/nic_mlx5/ownership.h"
 #include "lib/nic_mlx5/sysfs.h"
 #include "lib/nic_mlx5/uverbs.h"
+#include "lib/tree/queue_pair_limit.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
@@ -388,6 +389,11 @@ Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::op
 {
     if (!queue_pair.file) {
         return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
+    }
+    if (rate) {
+        if (auto fits = check_range(*rate); !fits) {
+            return fits;
+        }
     }
     const auto answer = modify_rate(queue_pair.file->fd(), queue_pair.handle, rate);
     if (answer) {

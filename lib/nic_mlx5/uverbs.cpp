@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
@@ -150,16 +149,14 @@ Answer<QueuePairState> query_state(int fd, std::uint32_t handle)
 Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate)
 {
     constexpr std::uint64_t kModifyQpEx = IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP;
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
     ib_uverbs_ex_modify_qp request{};
     request.base.qp_handle = handle;
     request.base.attr_mask = IBV_QP_RATE_LIMIT;
     mlx5_ib_modify_qp vendor{};
     if (rate) {
-        request.rate_limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(rate->rate.kbps(), kMost));
-        vendor.burst_info.max_burst_sz = static_cast<std::uint32_t>(std::min(rate->max_burst.value_or(0), kMost));
-        vendor.burst_info.typical_pkt_sz = static_cast<std::uint16_t>(
-            std::min<std::uint32_t>(rate->typical_packet.value_or(0), std::numeric_limits<std::uint16_t>::max()));
+        request.rate_limit = static_cast<std::uint32_t>(rate->rate.kbps());
+        vendor.burst_info.max_burst_sz = static_cast<std::uint32_t>(rate->max_burst.value_or(0));
+        vendor.burst_info.typical_pkt_sz = static_cast<std::uint16_t>(rate->typical_packet.value_or(0));
     }
     ib_uverbs_ex_modify_qp_resp answer{};
     Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);

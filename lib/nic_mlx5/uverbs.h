@@ -46,7 +46,7 @@ struct Created {
 
 // What the verbs layer knows of a queue pair that verbs made.
 [[nodiscard]] Answer<QueuePairState> query_state(int fd, std::uint32_t handle);
-// MODIFY_QP_EX with the rate alone; empty: 0, which lifts the limit.
+// MODIFY_QP_EX with the rate alone; empty: 0, which lifts the limit. What check_range() refuses is not to be asked for.
 [[nodiscard]] Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate);
 
 }    // namespace rdmaqos::mlx5

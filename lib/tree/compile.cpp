@@ -31,6 +31,8 @@ Compiled without_scheduling(const CompileInput& input)
                                          "the device has no scheduling elements for queue pairs"});
         }
     }
+    Draft nothing;
+    compiling::report_limits(nothing, input, compiled.findings);
     return compiled;
 }
 
@@ -90,6 +92,7 @@ Compiled compile(const CompileInput& input)
     Compiled compiled;
     Draft draft = compiling::lay_out_policy(input, compiled.findings);
     compiling::fold(draft, input.capabilities.max_depth);
+    compiling::report_limits(draft, input, compiled.findings);
     compiling::add_principals(draft, input, compiled.findings);
     compiling::assign_rates(draft, input, compiled.findings);
     compiling::report_folding(draft, input, compiled.findings);

@@ -46,9 +46,19 @@ struct SpecElement {
     friend bool operator==(const SpecElement&, const SpecElement&) = default;
 };
 
-// Parents before children. Empty: the policy schedules nothing, the tree is empty.
+// A limit that a level puts on each of its queue pairs; nothing of it is in the tree until they come.
+struct LevelLimit {
+    std::string level;
+    ElementPath class_path;    // empty: the level has no class, so its queue pairs have no leaves
+    RateLimit limit;
+
+    friend bool operator==(const LevelLimit&, const LevelLimit&) = default;
+};
+
+// Parents before children. Without elements the policy schedules nothing, and the tree is empty.
 struct TreeSpec {
     std::vector<SpecElement> elements;
+    std::vector<LevelLimit> limits;
 
     friend bool operator==(const TreeSpec&, const TreeSpec&) = default;
 };
@@ -74,6 +84,7 @@ enum class FindingKind : std::uint8_t {
     BudgetExceeded,    // principals share `others`
     NoLeaf,            // a class has no leaf at all: more classes than the device has leaves
     CapAboveLink,      // max-rate above the port's speed: has no effect
+    QueuePairLimit,    // of each queue pair: not held, or not as asked, for some types
     NotSupported,      // shares, caps or a responder leaf are not supported
 };
 
@@ -81,7 +92,7 @@ enum class FindingKind : std::uint8_t {
 struct Finding {
     FindingKind kind;
     bool is_error = false;    // without on-unsupported: degrade, an error refuses the policy for this device
-    ElementPath path;
+    ElementPath path;       // "level c" for a limit of a level that has no class
     std::string asked;      // "min-rate 10 Gbit/s"
     std::string reached;    // "8.333 Gbit/s"
     std::string why;

@@ -156,6 +156,29 @@ public:
         }
     }
 
+    // What keeps a principal from a leaf of its own; null: nothing.
+    [[nodiscard]] const char* limit_reached(const ClassDraft& one, const std::vector<ElementPath>& chain) const
+    {
+        const bool splits_class = draft_.elements[one.element].kind == ElementKind::Leaf;
+        if (splits_class && draft_.level_of(one.element) + 1 > input_.capabilities.max_depth) {
+            return "the device has no level left below the class";
+        }
+        if (one.spec->leaf_budget && one.own_leaves >= *one.spec->leaf_budget) {
+            return "its leaf-budget is used up";
+        }
+        if (draft_.leaves + 1 > leaf_limit_) {
+            return "the device's leaves are used up";
+        }
+        std::uint32_t elements = splits_class ? 2 : 1;
+        for (std::size_t i = 0; i + 1 < chain.size() && i < inner_levels(one); ++i) {
+            elements += draft_.by_path.contains(chain[i].text()) ? 0 : 1;
+        }
+        if (draft_.kept + elements > input_.capabilities.max_elements) {
+            return "the device's elements are used up";
+        }
+        return nullptr;
+    }
+
 private:
     // A process that has leaves of single queue pairs is a node; its other queue pairs share a leaf below it.
     void find_inner_nodes()
@@ -197,29 +220,6 @@ private:
         }
         add_chain(one, chain, principal.max_rate);
         return chain.back();
-    }
-
-    // What keeps a principal from a leaf of its own; null: nothing.
-    [[nodiscard]] const char* limit_reached(const ClassDraft& one, const std::vector<ElementPath>& chain) const
-    {
-        const bool splits_class = draft_.elements[one.element].kind == ElementKind::Leaf;
-        if (splits_class && draft_.level_of(one.element) + 1 > input_.capabilities.max_depth) {
-            return "the device has no level left below the class";
-        }
-        if (one.spec->leaf_budget && one.own_leaves >= *one.spec->leaf_budget) {
-            return "its leaf-budget is used up";
-        }
-        if (draft_.leaves + 1 > leaf_limit_) {
-            return "the device's leaves are used up";
-        }
-        std::uint32_t elements = splits_class ? 2 : 1;
-        for (std::size_t i = 0; i + 1 < chain.size() && i < inner_levels(one); ++i) {
-            elements += draft_.by_path.contains(chain[i].text()) ? 0 : 1;
-        }
-        if (draft_.kept + elements > input_.capabilities.max_elements) {
-            return "the device's elements are used up";
-        }
-        return nullptr;
     }
 
     // How many levels of nodes fit between the class and a principal's leaf.
@@ -373,6 +373,12 @@ std::vector<Index> Draft::kept_children(Index node) const
 Draft lay_out_policy(const CompileInput& input, std::vector<Finding>& findings)
 {
     return Layout(input, findings).run();
+}
+
+const char* why_no_leaf(Draft& draft, const CompileInput& input, const ClassDraft& one)
+{
+    return one.element == kNone ? "the class has no place on the device"
+                                : Principals(draft, input).limit_reached(one, {one.spec->path.child(kOthers)});
 }
 
 void add_principals(Draft& draft, const CompileInput& input, std::vector<Finding>& findings)

@@ -4,6 +4,7 @@
 //     fold             which nodes are left out on a shallow device                      (compile_fold.cpp)
 //     add_principals   a leaf for each principal within the budgets                      (compile_draft.cpp)
 //     assign_rates     shares, caps and what each element is guaranteed                  (compile_rates.cpp)
+//     report_limits    which limits of single queue pairs can be held                    (compile_limits.cpp)
 //
 // Principals come after folding, so that the shape above the classes never depends on who is there.
 #pragma once
@@ -72,6 +73,11 @@ struct Draft {
 void fold(Draft& draft, std::uint32_t max_depth);
 void add_principals(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
 void assign_rates(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
+// What keeps a queue pair of this class from a leaf of its own, if it is the next to come; null: nothing.
+[[nodiscard]] const char* why_no_leaf(Draft& draft, const CompileInput& input, const ClassDraft& one);
+// For each type of queue pair. Before add_principals: it depends on the policy and the device, not on who is there. On
+// a device that schedules nothing the draft is empty.
+void report_limits(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
 // What folding lost; after assign_rates.
 void report_folding(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
 

@@ -90,7 +90,7 @@ public:
         for (const auto& unreachable : plan_.unreachable) {
             text += fmt::format("! {}: {}\n", printable(unreachable.path.text()), unreachable.why);
         }
-        return text + summary();
+        return text + default_share_remark() + summary();
     }
 
 private:
@@ -173,6 +173,22 @@ private:
             return "-";
         }
         return fate.is_changed() ? "~" : " ";
+    }
+
+    // Where the device's own share competes with shares that are known.
+    [[nodiscard]] std::string default_share_remark() const
+    {
+        std::map<ElementId, std::pair<bool, bool>> children;    // by parent: has a default, has a known share
+        for (const auto& [id, fate] : fates_) {
+            if (!fate.destroyed && fate.element().parent) {
+                auto& [is_default, is_known] = children[*fate.element().parent];
+                (fate.after.share == 0 ? is_default : is_known) = true;
+            }
+        }
+        const bool guessed = std::any_of(children.begin(), children.end(), [](const auto& entry) {
+            return entry.second.first && entry.second.second;
+        });
+        return guessed ? "the device does not tell its default share; wherever rates are computed it counts as 1\n" : "";
     }
 
     [[nodiscard]] std::string summary() const

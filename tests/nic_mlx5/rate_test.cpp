@@ -78,6 +78,35 @@ TEST(Mlx5Rates, AChangeTouchesOnlyWhomItConcerns)
     EXPECT_EQ(rate_of(first), 5'000'000U) << "0 restores the class's value";
 }
 
+// What reaches the device is what was asked, or it is refused: nothing is rounded, raised or cut on the way.
+TEST(Mlx5Rates, KbitsArriveAndWhatDoesNotFitIsRefused)
+{
+    Daemon daemon(on_emulator(kLimited));
+    Program program(daemon);
+    const auto raw = program.join(IBV_QPT_RAW_PACKET);
+    ASSERT_TRUE(program.set_rate(raw, rate(500)).has_value());
+    EXPECT_EQ(rate_of(raw), 500U);
+    bus::Dict sizes_of_0 = rate(1500);
+    sizes_of_0.set("max-burst", std::uint64_t{0});
+    sizes_of_0.set("typical-packet", std::uint32_t{0});
+    ASSERT_TRUE(program.set_rate(raw, sizes_of_0).has_value());
+    EXPECT_EQ(rate_of(raw), 1500U);
+    EXPECT_EQ(queue_pair_of(raw).at("max-burst"), 65536) << "the class's own";
+    const auto refusal = [&](const bus::Dict& dict) {
+        const auto set = program.set_rate(raw, dict);
+        return set ? std::string("none") : std::string(dbus_name(set.error().code)) + ": " + set.error().message;
+    };
+    bus::Dict burst = rate(1000);
+    burst.set("max-burst", std::uint64_t{5'000'000'000});
+    bus::Dict packet = rate(1000);
+    packet.set("typical-packet", std::uint32_t{70'000});
+    for (const auto& dict : {rate(5'000'000'000), burst, packet}) {
+        EXPECT_THAT(refusal(dict), HasSubstr("InvalidArgument"));
+        EXPECT_THAT(refusal(dict), HasSubstr("out of range"));
+    }
+    EXPECT_EQ(rate_of(raw), 1500U);
+}
+
 TEST(Mlx5Rates, AttachedAgainAfterAnErrorItIsPacedAgain)
 {
     Daemon daemon(on_emulator(kLimited));

@@ -52,6 +52,9 @@ struct Options {
     std::vector<std::string> words;
 };
 
+// 255 stands for all of them.
+constexpr std::uint32_t kMostPorts = 254;
+
 ServerOptions server_options(const Options& options)
 {
     const auto read = options.devices.empty()
@@ -60,6 +63,13 @@ ServerOptions server_options(const Options& options)
                           : read_simulation(fs::path(options.devices), default_capabilities());
     if (!read.value) {
         throw std::runtime_error(render(read.diagnostics, Colour::Off));
+    }
+    for (const auto& device : *read.value) {
+        if (device.port > kMostPorts) {
+            throw std::runtime_error(fmt::format("{}: port {} cannot be emulated: a port number in the kernel's calls "
+                                                 "has 8 bits, so the most is {}",
+                                                 device.name, device.port, kMostPorts));
+        }
     }
     return {fs::canonical(options.directory), *read.value, options.isolate_queue_groups, !options.release_busy_leaf};
 }

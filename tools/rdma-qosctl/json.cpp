@@ -252,6 +252,8 @@ std::string_view name_of(FindingKind kind)
         return "no-leaf";
     case FindingKind::CapAboveLink:
         return "cap-above-link";
+    case FindingKind::QueuePairLimit:
+        return "queue-pair-limit";
     case FindingKind::NotSupported:
         return "not-supported";
     }

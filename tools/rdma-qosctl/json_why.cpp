@@ -34,16 +34,21 @@ Json leaf_json(const WhyLeaf& leaf)
     if (leaf.narrowness == Narrowness::Outside) {
         return json;
     }
-    Json way = Json::array();
-    for (const auto& step : leaf.steps) {
-        way.push_back(step_json(step));
+    const bool in_tree = !leaf.leaf.empty();    // else it is paced
+    if (in_tree) {
+        json["leaf"] = leaf.leaf;
+        json["others-in-leaf"] = leaf.others_in_leaf;
     }
-    json["leaf"] = leaf.leaf;
-    json["others-in-leaf"] = leaf.others_in_leaf;
     json["link-speed"] = leaf.link_speed.kbps();
     json["alone"] = leaf.alone.kbps();
     json["busy"] = leaf.own.kbps();
-    json["way"] = std::move(way);
+    if (in_tree) {
+        Json way = Json::array();
+        for (const auto& step : leaf.steps) {
+            way.push_back(step_json(step));
+        }
+        json["way"] = std::move(way);
+    }
     return json;
 }
 

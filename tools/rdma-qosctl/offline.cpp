@@ -112,7 +112,7 @@ Result<std::optional<DeviceNames>> names_of(const OfflineWorld& world, const Req
         port = std::string_view(options.device).substr(slash + 1);
     }
     const auto number = port.empty() ? std::optional<std::uint64_t>(1) : parse_number(port);
-    if (!number || *number == 0 || *number > UINT8_MAX) {
+    if (!number || *number == 0 || *number > UINT32_MAX) {
         return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a port number", printable(port)));
     }
     asked.port = static_cast<std::uint32_t>(*number);

@@ -160,11 +160,12 @@ std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key)
 
 std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::string_view packet_key)
 {
-    const auto size = [&](std::string_view key) {
-        const auto bytes = find_number(dict, key);
-        return bytes ? bytes_to_string(*bytes) : std::string("device default");
+    const auto size = [&](std::string_view key, const char* otherwise) {
+        const std::uint64_t bytes = number_of(dict, key);
+        return bytes != 0 ? bytes_to_string(bytes) : std::string(otherwise);
     };
-    return fmt::format("burst: {}, packet: {}", size(burst_key), size(packet_key));
+    return fmt::format("burst: {}, packet: {}", size(burst_key, "device default"),
+                       size(packet_key, "device default (the port's MTU)"));
 }
 
 ManagerView to_manager(const bus::Dict& properties)
@@ -363,6 +364,26 @@ Tree to_tree(const DeviceView& device)
             Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
     }
     return tree;
+}
+
+Senders senders_on(const World& world, const DeviceView& device)
+{
+    Senders senders;
+    const std::string key = device.key();
+    for (const auto& session : world.sessions) {
+        for (const auto& queue_pair : session.queue_pairs) {
+            const std::string leaf = text_of(queue_pair, "leaf");
+            if (!leaf.empty() && text_of(queue_pair, "device") == key) {
+                senders.add(ElementPath(leaf), rate_of(queue_pair, "rate"));
+            }
+        }
+    }
+    for (const auto& element : device.tree) {
+        const ElementPath leaf(element.path);
+        const std::size_t known = senders.count(leaf);
+        senders.add(leaf, std::nullopt, element.queue_pairs - std::min<std::size_t>(element.queue_pairs, known));
+    }
+    return senders;
 }
 
 Result<const DeviceView*> find_device(const World& world, const std::string& name)

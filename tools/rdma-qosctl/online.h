@@ -6,6 +6,7 @@
 
 #include "lib/base/result.h"
 #include "lib/bus/client.h"
+#include "lib/model/senders.h"
 #include "tools/rdma-qosctl/output.h"
 #include "tools/rdma-qosctl/views.h"
 
@@ -51,6 +52,9 @@ template <typename T>
 
 // The scheduling tree it has, draining elements included.
 [[nodiscard]] Tree to_tree(const DeviceView& device);
+// The queue pairs in its leaves with the rates at which they are paced. Those of which only the number is known count as
+// unpaced.
+[[nodiscard]] Senders senders_on(const World& world, const DeviceView& device);
 
 // By "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
 [[nodiscard]] Result<const DeviceView*> find_device(const World& world, const std::string& name);

@@ -1,7 +1,7 @@
 #include "tools/rdma-qosctl/problems.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -94,22 +94,25 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
 
 }    // namespace
 
-std::size_t count_unenforced(const World& world)
+Unheld find_unenforced(const World& world)
 {
-    std::set<std::string> scheduled;
-    for (const auto& level : world.manager.levels) {
-        if (!text_of(level, "class").empty()) {
-            scheduled.insert(to_lower(text_of(level, "name")));
-        }
-    }
-    std::size_t count = 0;
+    Unheld result;
+    std::map<std::string, std::size_t> reasons;
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            const bool is_scheduled = scheduled.contains(to_lower(text_of(queue_pair, "level")));
-            count += is_scheduled && !flag_of(queue_pair, "enforced") ? 1 : 0;
+            if (!flag_of(queue_pair, "enforced") && text_of(queue_pair, "cause") != "nothing-asked") {
+                ++result.queue_pairs;
+                ++reasons[text_of(queue_pair, "reason")];
+            }
         }
     }
-    return count;
+    for (const auto& [reason, count] : reasons) {
+        if (count > result.of_reason) {
+            result.of_reason = count;
+            result.reason = reason;
+        }
+    }
+    return result;
 }
 
 std::vector<Problem> find_problems(const World& world)
@@ -133,9 +136,14 @@ std::vector<Problem> find_problems(const World& world)
                                 "its process has to register again; restart it if it does not"});
         }
     }
-    if (const std::size_t count = count_unenforced(world); count > 0 && world.manager.mode != "monitor") {
-        problems.push_back({false, fmt::format("{} not held to a scheduled level", counted(count, "queue pair")),
-                            "the last column of `rdma-qosctl sessions` says why"});
+    if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {
+        const std::string most = unheld.of_reason == unheld.queue_pairs ? ""
+                                                                        : fmt::format("{} of them: ", unheld.of_reason);
+        problems.push_back({false,
+                            fmt::format("{} not held to what {} level says{}", counted(unheld.queue_pairs, "queue pair"),
+                                        unheld.queue_pairs == 1 ? "its" : "their",
+                                        unheld.reason.empty() ? "" : fmt::format(": {}{}", most, unheld.reason)),
+                            "the last column of `rdma-qosctl sessions` says why, for each"});
     }
     std::stable_partition(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; });
     return problems;

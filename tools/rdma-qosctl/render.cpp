@@ -16,7 +16,7 @@ std::string rate_text(const bus::Dict& dict, std::string_view key)
     return rate ? to_string(*rate) : "";
 }
 
-// "5 Gbit/s; burst: device default, packet: 1024 B" of a queue pair's own limit; empty: it has none.
+// "5 Gbit/s; burst: device default, packet: 1 KiB" of a queue pair's own limit; empty: it has none.
 std::string limit_text(const bus::Dict& dict, const std::string& prefix, std::string_view rate_key)
 {
     const std::string rate = rate_text(dict, prefix + std::string(rate_key));

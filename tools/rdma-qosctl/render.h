@@ -27,7 +27,7 @@ namespace rdmaqos::ctl {
 
 // What each leaf gets when every leaf that holds queue pairs sends as much as it can.
 using BusyRates = std::map<std::string, Bandwidth>;
-[[nodiscard]] BusyRates busy_rates(const DeviceView& device);    // show.cpp
+[[nodiscard]] BusyRates busy_rates(const World& world, const DeviceView& device);    // show.cpp
 
 // "alice", or "1000" if the uid has no name
 [[nodiscard]] std::string owner_text(const OwnerView& owner);

@@ -70,9 +70,9 @@ std::string render_leaf(const WhyLeaf& leaf, Colour colour)
         "\n{}\n",
         styled(fmt::format("{}, {} {} of level {}{}", printable(leaf.device),
                            leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs", shortened(leaf.queue_pairs),
-                           printable(leaf.level), outside ? "" : fmt::format(" in {}", printable(leaf.leaf))),
+                           printable(leaf.level), leaf.leaf.empty() ? "" : fmt::format(" in {}", printable(leaf.leaf))),
                Style::Heading, colour));
-    if (!outside) {
+    if (!outside && !leaf.leaf.empty()) {
         text += render_way(leaf, colour);
         text += fmt::format("  alone {}; when all of these send, {}\n", to_string(leaf.alone), to_string(leaf.own));
     }

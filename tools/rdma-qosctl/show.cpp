@@ -56,14 +56,9 @@ HostView this_host()
 
 }    // namespace
 
-BusyRates busy_rates(const DeviceView& device)
+BusyRates busy_rates(const World& world, const DeviceView& device)
 {
-    Demands demands;
-    for (const auto& element : device.tree) {
-        if (element.kind == ElementKind::Leaf && element.queue_pairs > 0) {
-            demands[ElementPath(element.path)] = std::nullopt;
-        }
-    }
+    const Demands demands = senders_on(world, device).demands();
     BusyRates rates;
     for (const auto& [path, allocation] : solve(to_tree(device), device.link_speed, demands)) {
         if (demands.contains(path)) {
@@ -99,7 +94,7 @@ Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
     std::vector<BusyRates> rates;
     for (const auto* each : *chosen) {
         if (options.busy) {
-            rates.push_back(busy_rates(*each));
+            rates.push_back(busy_rates(*world, *each));
         }
     }
     if (context.json) {

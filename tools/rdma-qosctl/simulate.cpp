@@ -15,7 +15,7 @@ namespace {
 constexpr double kTolerance = 1e-3;    // kbit/s, the solver's
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Everybody sends who is there; a class where nobody is, is represented by its leaf `others`.
+// Everybody sends who is there, as far as his own rate lets him; a class where nobody is, is represented by its leaf `others`.
 Demands everybody_there_sends(const LoadedTree& loaded)
 {
     std::set<ElementPath> populated;    // nodes with a leaf that somebody is in
@@ -23,6 +23,9 @@ Demands everybody_there_sends(const LoadedTree& loaded)
         populated.insert(loaded.tree.at(path).parent);
     }
     Demands demands = everybody_sends(loaded.tree);
+    for (auto& [path, rate] : demands) {
+        rate = loaded.there.most(path);
+    }
     std::erase_if(demands, [&](const auto& entry) {
         const ElementPath& path = entry.first;
         return path.name() == "others" && !loaded.senders.contains(path) &&

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "lib/tree/compile.h"
 #include "policy/loads.h"
@@ -43,6 +44,7 @@ struct LoadedTree {
     Demands demands;
     // Of leaves: those without an entry belong to nobody; with 0, to somebody who sends nothing in this step.
     std::map<ElementPath, std::size_t> senders;
+    Senders there;    // all who are in the leaves, whether they send or not, with the rates at which they are paced
     std::vector<LevelPlace> levels;       // that have a place
     std::vector<OutsideLevel> outside;    // that the step names
     std::vector<std::string> notes;       // what else the reader has to know, sentences
@@ -52,10 +54,10 @@ struct LoadedTree {
 // As a reload with this policy would make it, with one leaf for each sender as far as the device has leaves.
 [[nodiscard]] LoadedTree load_policy_tree(const Policy& policy, const Target& target, std::uint32_t leaf_reserve,
                                           const LoadStep& step);
-// As it is: the leaves of sessions are senders, and more are imagined where the step asks for more. `levels`: keys of
-// docs/dbus.md, "Levels".
+// As it is: the leaves of sessions are senders, and more are imagined where the step asks for more. `there`: who is in
+// them. `levels`: keys of docs/dbus.md, "Levels".
 [[nodiscard]] LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device,
-                                        const LoadStep& step);
+                                        const Senders& there, const LoadStep& step);
 // What loads may name, responders included.
 [[nodiscard]] std::vector<std::string> level_names(const Policy& policy);
 [[nodiscard]] std::vector<std::string> level_names(const World& world);

@@ -174,9 +174,10 @@ Result<SimulationReport> simulate_scene(const Scene& scene, const Loads& loads, 
         return fail(devices.error());
     }
     for (const auto* device : *devices) {
+        const Senders there = senders_on(*scene.world, *device);
         report.ports.push_back(
             simulate_port(device->key(), device->link_speed, loads, options.check, [&](const LoadStep& step) {
-                return load_live_tree(scene.world->manager.levels, *device, step);
+                return load_live_tree(scene.world->manager.levels, *device, there, step);
             }));
     }
     return report;

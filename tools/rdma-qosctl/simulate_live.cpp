@@ -37,8 +37,9 @@ bool is_below(const ElementPath& path, const ElementPath& node)
 
 class LiveLoader {
 public:
-    LiveLoader(const std::vector<bus::Dict>& levels, const DeviceView& device) : device_(device)
+    LiveLoader(const std::vector<bus::Dict>& levels, const DeviceView& device, const Senders& there) : device_(device)
     {
+        loaded_.there = there;
         loaded_.tree = to_tree(device);
         for (const auto& level : levels) {
             add_class(level);
@@ -54,6 +55,7 @@ public:
     LoadedTree run(const LoadStep& step)
     {
         add_device_notes();
+        add_share_note(loaded_);
         for (const auto& load : step.loads) {
             add(load);
         }
@@ -77,7 +79,8 @@ private:
         FairBy fair_by = FairBy::None;
         std::optional<Bandwidth> queue_pair_cap;
         std::vector<Leaf> leaves;
-        std::size_t taken = 0;       // of the leaves with queue pairs: those that have been given a load
+        std::size_t taken = 0;       // leaves with queue pairs that have been given a load; of a class that is one leaf:
+                                     // queue pairs
         std::size_t imagined = 0;    // senders beyond these
     };
 
@@ -164,6 +167,10 @@ private:
     // Every leaf that holds queue pairs and has no load yet, with a part of the rate.
     void add_to_all(Class& one, std::optional<Bandwidth> rate)
     {
+        if (is_single(one)) {
+            add_to_rest(one, rate);
+            return;
+        }
         const auto busy = static_cast<std::size_t>(
             std::count_if(one.leaves.begin(), one.leaves.end(), [](const Leaf& leaf) { return leaf.queue_pairs > 0; }));
         const std::size_t left = busy - std::min(busy, one.taken);
@@ -177,8 +184,40 @@ private:
             if (rate) {
                 part = Bandwidth::from_kbps(rate->kbps() / left + (i < rate->kbps() % left ? 1 : 0));
             }
-            add_demand(loaded_, leaf.path, is_single(one) ? leaf.queue_pairs : 1, part);
+            add_demand(loaded_, leaf.path, 1, of_sessions(one, leaf.path, part));
         }
+    }
+
+    // All queue pairs in the one leaf of a class that have no load yet.
+    void add_to_rest(Class& one, std::optional<Bandwidth> rate)
+    {
+        const auto rates = loaded_.there.rates(one.path);
+        if (one.taken >= rates.size()) {
+            add_to_single(one, 1, rate);
+            return;
+        }
+        Senders rest;
+        for (std::size_t i = one.taken; i < rates.size(); ++i) {
+            rest.add(one.path, rates[i]);
+        }
+        add_demand(loaded_, one.path, rates.size() - one.taken, at_most_paced(one, rest.most(one.path), rate));
+        one.taken = rates.size();
+    }
+
+    std::optional<Bandwidth> at_most_paced(const Class& one, std::optional<Bandwidth> most,
+                                           std::optional<Bandwidth> wish)
+    {
+        if (most) {
+            add_note(loaded_, fmt::format("{}: queue pairs of sessions that are paced ask for no more than their rates",
+                                          one.level));
+        }
+        return at_most(wish, most);
+    }
+
+    // What the queue pairs of sessions in a leaf ask for, of what they would like.
+    std::optional<Bandwidth> of_sessions(const Class& one, const ElementPath& leaf, std::optional<Bandwidth> wish)
+    {
+        return at_most_paced(one, loaded_.there.most(leaf), wish);
     }
 
     // The class is one leaf, whoever sends.
@@ -189,22 +228,57 @@ private:
 
     void add_senders(Class& one, std::size_t senders, std::optional<Bandwidth> rate)
     {
-        rate = limited_by_pacing(loaded_, one.level, one.fair_by, device_.capabilities, one.queue_pair_cap, rate);
-        for (std::size_t i = 0; i < senders; ++i) {
-            add_demand(loaded_, next_leaf(one), 1, rate);
+        if (is_single(one)) {
+            add_to_single(one, senders, rate);
+            return;
+        }
+        while (senders > 0 && has_untaken_leaf(one)) {
+            const ElementPath& leaf = one.leaves[one.taken++].path;
+            add_demand(loaded_, leaf, 1, of_sessions(one, leaf, rate));
+            --senders;
+        }
+        if (senders == 0) {
+            return;
+        }
+        const HeldLimit held = hold_imagined_of(one);
+        for (; senders > 0; --senders) {
+            const ElementPath leaf = next_leaf(one, held);
+            add_demand(loaded_, leaf, 1, at_most(rate, paced_at(held)));
+            loaded_.there.add(leaf, paced_at(held));
         }
     }
 
-    // A leaf of a session that has no load yet, else a new one, else what those without a leaf share.
-    ElementPath next_leaf(Class& one)
+    // Queue pairs of sessions first, each with the rate it has.
+    void add_to_single(Class& one, std::size_t senders, std::optional<Bandwidth> rate)
     {
-        if (is_single(one)) {
-            return one.path;
+        const auto rates = loaded_.there.rates(one.path);
+        for (; senders > 0 && one.taken < rates.size(); --senders) {
+            add_demand(loaded_, one.path, 1, at_most(rate, rates[one.taken++]));
         }
-        if (one.taken < one.leaves.size() && one.leaves[one.taken].queue_pairs > 0 &&
-            one.leaves[one.taken].path.name() != kOthers) {
-            return one.leaves[one.taken++].path;
+        if (senders > 0) {
+            const auto paced = paced_at(hold_imagined_of(one));
+            for (std::size_t i = 0; i < senders; ++i) {
+                add_demand(loaded_, one.path, 1, at_most(rate, paced));
+            }
+            loaded_.there.add(one.path, paced, senders);
         }
+    }
+
+    HeldLimit hold_imagined_of(const Class& one)
+    {
+        const auto limit = one.queue_pair_cap ? std::optional(RateLimit{*one.queue_pair_cap, {}, {}}) : std::nullopt;
+        return hold_sender(loaded_, one.level, one.fair_by, device_.capabilities, limit);
+    }
+
+    [[nodiscard]] static bool has_untaken_leaf(const Class& one)
+    {
+        return one.taken < one.leaves.size() && one.leaves[one.taken].queue_pairs > 0 &&
+               one.leaves[one.taken].path.name() != kOthers;
+    }
+
+    // A new leaf, else what those without a leaf share.
+    ElementPath next_leaf(Class& one, const HeldLimit& held)
+    {
         ElementPath others = shared_leaf(one);
         if (free_leaves_ == 0) {
             add_note(loaded_, fmt::format("{}: the device has no leaf left; more senders share {}", one.level,
@@ -214,9 +288,7 @@ private:
         --free_leaves_;
         ElementPath path = one.path.child(fmt::format("{}-{}", noun_of(one.fair_by), ++one.imagined));
         Element leaf = loaded_.tree.at(others);
-        leaf.attributes.max_rate = has_many_queue_pairs(one.fair_by) || !caps_by_leaves(device_.capabilities)
-                                       ? std::nullopt
-                                       : one.queue_pair_cap;
+        leaf.attributes.max_rate = held.by == LimitHolder::Leaf ? std::optional(held.limit->rate) : std::nullopt;
         loaded_.tree[path] = leaf;
         add_note(loaded_, fmt::format("{}: senders beyond the sessions there are have leaves like {}-1", one.level,
                                       noun_of(one.fair_by)));
@@ -238,9 +310,10 @@ private:
 
 }    // namespace
 
-LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device, const LoadStep& step)
+LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device, const Senders& there,
+                          const LoadStep& step)
 {
-    return LiveLoader(levels, device).run(step);
+    return LiveLoader(levels, device, there).run(step);
 }
 
 std::vector<std::string> level_names(const World& world)

@@ -39,6 +39,7 @@ public:
         for (const auto& finding : compiled.findings) {
             add_note(loaded_, to_string(finding));
         }
+        add_share_note(loaded_);
         place(compiled);
         list_levels(compiled);
         return std::move(loaded_);
@@ -50,6 +51,8 @@ private:
         ElementPath path;
         FairBy fair_by;
         std::size_t senders;    // that have been given a name
+        bool is_split = false;  // only to cap queue pairs that cannot be paced
+        std::optional<std::size_t> paced_leaf = {};    // what the others share: index of the principals
     };
     // So many senders in a leaf that is known once the tree is compiled.
     struct Pending {
@@ -58,7 +61,8 @@ private:
         bool is_responder = false;
         std::optional<std::size_t> principal;    // index into the compiler's input; empty: the class's shared leaf
         std::size_t senders = 1;
-        std::optional<Bandwidth> rate;
+        std::optional<Bandwidth> rate;     // of all of them
+        std::optional<Bandwidth> paced;    // each
     };
 
     // As the daemon does: a class without leaves per sender needs them where its queue pairs are capped by leaves.
@@ -70,6 +74,7 @@ private:
                 continue;
             }
             one.fair_by = FairBy::QueuePair;
+            one.is_split = true;
             for (auto& element : input_.spec.elements) {
                 element.fair_by = element.is_class && element.path == one.path ? FairBy::QueuePair : element.fair_by;
             }
@@ -92,7 +97,7 @@ private:
                                                .substr(0, load.level.size() - kResponder.size());
             if (const Class* responding = find_class(level)) {
                 pending_.push_back({responding->level->name + std::string(kResponder), responding->path, true,
-                                    std::nullopt, load.senders.value_or(1), all_together(load)});
+                                    std::nullopt, load.senders.value_or(1), all_together(load), std::nullopt});
             }
         } else {
             const QosLevel* level = policy_.find_level(load.level);
@@ -110,19 +115,33 @@ private:
     void add_requests(Class& one, const Load& load)
     {
         const std::size_t senders = load.senders.value_or(1);
-        const auto& cap = one.level->per_queue_pair.max_rate;
+        const PerQueuePair& own = one.level->per_queue_pair;
+        const auto limit = own.max_rate ? std::optional(RateLimit{*own.max_rate, own.max_burst, own.typical_packet})
+                                        : std::nullopt;
+        const HeldLimit held = hold_sender(loaded_, one.level->name, one.fair_by, target_.capabilities, limit);
+        const auto paced = paced_at(held);
         Load each = load;
-        each.rate = limited_by_pacing(loaded_, one.level->name, one.fair_by, target_.capabilities, cap, load.rate);
-        const bool capped = !has_many_queue_pairs(one.fair_by) && caps_by_leaves(target_.capabilities);
-        if (one.fair_by == FairBy::None) {
-            pending_.push_back({one.level->name, one.path, false, std::nullopt, senders, all_together(each)});
+        each.rate = at_most(load.rate, paced);
+        if (one.fair_by == FairBy::None || (one.is_split && paced)) {
+            pending_.push_back({one.level->name, one.path, false, leaf_of_paced(one), senders, all_together(each), paced});
             return;
         }
+        const auto cap = held.by == LimitHolder::Leaf ? std::optional(held.limit->rate) : std::nullopt;
         for (std::size_t i = 0; i < senders; ++i) {
-            pending_.push_back({one.level->name, one.path, false, input_.principals.size(), 1, each.rate});
+            pending_.push_back({one.level->name, one.path, false, input_.principals.size(), 1, each.rate, paced});
             const std::string segment = fmt::format("{}-{}", noun_of(one.fair_by), ++one.senders);
-            input_.principals.push_back({one.path, {segment}, capped ? cap : std::nullopt});
+            input_.principals.push_back({one.path, {segment}, cap});
         }
+    }
+
+    // Empty: the class's one leaf.
+    std::optional<std::size_t> leaf_of_paced(Class& one)
+    {
+        if (one.is_split && !one.paced_leaf) {
+            one.paced_leaf = input_.principals.size();
+            input_.principals.push_back({one.path, {"paced"}, std::nullopt});
+        }
+        return one.paced_leaf;
     }
 
     void place(const Compiled& compiled)
@@ -134,6 +153,7 @@ private:
                                                              : leaves.shared_leaf;
             if (!leaf.empty()) {
                 add_demand(loaded_, leaf, pending.senders, pending.rate);
+                loaded_.there.add(leaf, pending.paced, pending.senders);
             } else {
                 add_outside(loaded_, pending.level,
                             compiled.tree.empty()        ? kNoElements

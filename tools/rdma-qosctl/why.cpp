@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
+#include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "tools/rdma-qosctl/online.h"
 
@@ -54,25 +55,20 @@ std::string owner_of_cap(const World& world, const std::string& path)
 // The tree of a device as the solver takes it, and who is active in it.
 class ActiveTree {
 public:
-    explicit ActiveTree(const DeviceView& device) : tree_(to_tree(device)), link_speed_(device.link_speed)
+    ActiveTree(const World& world, const DeviceView& device)
+        : tree_(to_tree(device)), link_speed_(device.link_speed), senders_(senders_on(world, device)),
+          busy_(rates(senders_.demands()))
     {
-        for (const auto& element : device.tree) {
-            queue_pairs_[ElementPath(element.path)] = element.queue_pairs;
-        }
-        for (const auto& [path, count] : queue_pairs_) {
-            if (count > 0) {
-                active_[path] = std::nullopt;
-                for (ElementPath above = path; !above.empty() && tree_.contains(above); above = tree_.at(above).parent) {
-                    busy_paths_.insert(above);
-                }
+        for (const auto& [path, most] : senders_.demands()) {
+            for (ElementPath above = path; !above.empty() && tree_.contains(above); above = tree_.at(above).parent) {
+                busy_paths_.insert(above);
             }
         }
-        busy_ = rates(active_);
     }
 
     [[nodiscard]] Bandwidth link_speed() const { return link_speed_; }
     [[nodiscard]] bool contains(const ElementPath& path) const { return tree_.contains(path); }
-    [[nodiscard]] std::uint32_t queue_pairs(const ElementPath& leaf) const { return queue_pairs_.at(leaf); }
+    [[nodiscard]] const Senders& senders() const { return senders_; }
     [[nodiscard]] Allocation alone(const ElementPath& leaf) const { return rates({{leaf, std::nullopt}}).at(leaf); }
     [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return busy_.at(leaf); }
 
@@ -117,8 +113,7 @@ private:
 
     Tree tree_;
     Bandwidth link_speed_;
-    std::map<ElementPath, std::uint32_t> queue_pairs_;
-    Demands active_;
+    Senders senders_;
     Allocations busy_;
     std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
 };
@@ -152,23 +147,48 @@ const WhyStep* most_crowded(const WhyLeaf& leaf)
     return worst;
 }
 
-void judge_outside(const World& world, const SessionView& session, const std::string& reason, WhyLeaf& leaf)
+std::string paced_in_words(const WhyLeaf& leaf)
 {
-    leaf.narrowness = Narrowness::Outside;
-    leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
-                               reason.empty() ? "not in the tree" : fmt::format("not in the tree: {}", reason));
+    return fmt::format("paced: its {} may send {}{} ({})", counted(leaf.queue_pairs.size(), "queue pair"),
+                       to_string(*leaf.paced), leaf.queue_pairs.size() == 1 ? "" : " together", leaf.pacing);
+}
+
+// Each by its own rate, with nothing that holds them together.
+void judge_paced_outside(WhyLeaf& leaf)
+{
+    leaf.own = leaf.alone = leaf.busy = std::min(*leaf.paced, leaf.link_speed);
+    leaf.narrowness = is_less(*leaf.paced, leaf.link_speed) ? Narrowness::Paced : Narrowness::Nothing;
+    leaf.verdict = fmt::format("{}; not in the tree, so {} with the whole tree, without share or guarantee",
+                               paced_in_words(leaf),
+                               leaf.queue_pairs.size() == 1 ? "it competes" : "they compete");
+    leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
+}
+
+void judge_outside(const World& world, const SessionView& session, const std::string& cause, WhyLeaf& leaf)
+{
     const DeviceView* device = device_of(world, leaf.device);
     const bus::Dict* level = find_level(world, leaf.level);
+    if (leaf.paced && device != nullptr) {
+        judge_paced_outside(leaf);
+        return;
+    }
+    leaf.narrowness = Narrowness::Outside;
+    leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
+                               leaf.remark.empty() ? "not in the tree"
+                                                   : fmt::format("not in the tree: {}", leaf.remark));
+    leaf.remark.clear();
     if (session.state == "detached") {
         leaf.advice = "the process has to register again; restart it if it does not";
     } else if (world.manager.mode == "monitor") {
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
     } else if (device != nullptr && device->state == "disabled") {
         leaf.advice = fmt::format("`rdma-qosctl enable {}` places it again", leaf.device);
-    } else if (level != nullptr && text_of(*level, "class").empty()) {
+    } else if (cause == "nothing-asked" || (cause.empty() && level != nullptr && text_of(*level, "class").empty())) {
         leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
                                   "(`rdma-qosctl levels`)",
                                   leaf.level);
+    } else if (level != nullptr && level->contains("per-queue-pair-max-rate") && text_of(*level, "class").empty()) {
+        leaf.advice = fmt::format("`rdma-qosctl devices {}` shows under `pacing` what the device can hold", leaf.device);
     } else if (device != nullptr && device->attach_mode == "none") {
         leaf.advice = "this device cannot attach queue pairs; use another one, or update its firmware";
     } else {
@@ -214,12 +234,10 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
 
 void judge(const World& world, WhyLeaf& leaf)
 {
-    if (leaf.paced && is_less(*leaf.paced, leaf.own)) {
+    if (leaf.paced && !is_less(leaf.own, *leaf.paced) && is_less(*leaf.paced, leaf.alone)) {
         leaf.narrowness = Narrowness::Paced;
-        leaf.verdict = fmt::format("paced: its {} may send {} together ({})",
-                                   counted(leaf.queue_pairs.size(), "queue pair"), to_string(*leaf.paced), leaf.pacing);
+        leaf.verdict = paced_in_words(leaf);
         leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
-        leaf.own = *leaf.paced;
         return;
     }
     if (is_less(leaf.own, leaf.alone)) {
@@ -239,11 +257,12 @@ void judge(const World& world, WhyLeaf& leaf)
     leaf.advice = "what it does not reach is lost elsewhere: the program, PCIe, the network or the other end";
 }
 
-// Queue pairs of a session with the same device, leaf and level.
+// Queue pairs of a session with the same device, leaf, level and fate.
 struct Group {
     std::string device;
     std::string leaf;
     std::string level;
+    std::string cause;    // why they are not enforced; empty: they are
 
     friend auto operator<=>(const Group&, const Group&) = default;
 };
@@ -258,35 +277,34 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     leaf.level = group.level;
     bool all_paced = true;
     std::uint64_t paced_kbps = 0;
+    std::vector<std::optional<Bandwidth>> rates;
     for (const auto* queue_pair : queue_pairs) {
         leaf.queue_pairs.push_back(number_of(*queue_pair, "number"));
-        const auto rate = rate_of(*queue_pair, "rate");
+        const auto rate = rates.emplace_back(rate_of(*queue_pair, "rate"));
         all_paced = all_paced && rate.has_value();
         paced_kbps += rate ? rate->kbps() : 0;
         const std::string pacing = pacing_text(*queue_pair);
         leaf.pacing = leaf.pacing.empty() || leaf.pacing == pacing ? pacing : "burst and packet: various";
+        leaf.remark = leaf.remark.empty() ? text_of(*queue_pair, "reason") : leaf.remark;
+    }
+    if (all_paced) {
+        leaf.paced = Bandwidth::from_kbps(paced_kbps);
     }
     const ElementPath path(group.leaf);
     if (tree != nullptr) {
         leaf.link_speed = tree->link_speed();
     }
     if (group.leaf.empty() || tree == nullptr || !tree->contains(path)) {
-        judge_outside(world, session, text_of(*queue_pairs.front(), "reason"), leaf);
+        judge_outside(world, session, group.cause, leaf);
         return leaf;
     }
-    const std::uint64_t in_leaf = std::max<std::uint64_t>(tree->queue_pairs(path), leaf.queue_pairs.size());
+    const std::uint64_t in_leaf = std::max<std::uint64_t>(tree->senders().count(path), leaf.queue_pairs.size());
     leaf.others_in_leaf = in_leaf - leaf.queue_pairs.size();
     leaf.steps = tree->way_to(path);
     mark_narrowest_cap(leaf);
     leaf.alone = tree->alone(path).rate();
     leaf.busy = tree->busy(path).rate();
-    leaf.own = Bandwidth::from_kbps(leaf.busy.kbps() * leaf.queue_pairs.size() / in_leaf);
-    if (all_paced) {
-        leaf.paced = Bandwidth::from_kbps(paced_kbps);
-    }
-    if (const auto* device = device_of(world, leaf.device); device != nullptr && device->attach_mode != "shared") {
-        leaf.remark = text_of(*queue_pairs.front(), "reason");
-    }
+    leaf.own = tree->senders().part(path, leaf.busy, rates);
     judge(world, leaf);
     return leaf;
 }
@@ -359,13 +377,15 @@ WhySession explain_session(const World& world, const SessionView& session)
     result.session = session;
     std::map<Group, std::vector<const bus::Dict*>> groups;
     for (const auto& queue_pair : session.queue_pairs) {
-        groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level")}].push_back(
+        groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level"),
+                text_of(queue_pair, "cause")}]
+            .push_back(
             &queue_pair);
     }
     std::map<std::string, ActiveTree> trees;    // by the key of the device
     for (const auto& [group, queue_pairs] : groups) {
         if (const DeviceView* device = device_of(world, group.device); device != nullptr) {
-            trees.try_emplace(group.device, *device);
+            trees.try_emplace(group.device, world, *device);
         }
         const auto tree = trees.find(group.device);
         result.leaves.push_back(

@@ -3,8 +3,11 @@
 // For each leaf the process has queue pairs in, three answers of the solver:
 //
 //     alone      it alone sends: what the caps on its way leave of the port
-//     busy       every leaf that holds queue pairs sends all it can: what its share of that is
+//     busy       every leaf that holds queue pairs sends all it can, each queue pair up to the rate it is paced at: what its
+//                share of that is
 //     own        its part of `busy`, if others have queue pairs in the same leaf (they compete queue pair by queue pair)
+//
+// Queue pairs in no leaf can still be paced: then `own` is what their rates add up to.
 //
 // Pure functions over what the daemon says of itself.
 #pragma once
@@ -65,7 +68,7 @@ struct WhyLeaf {
     std::string pacing;                // "burst: ..., packet: ..." of them; "burst and packet: various"
     Narrowness narrowness = Narrowness::Nothing;
     std::string verdict;    // a sentence
-    std::string remark;     // what the daemon says of queue pairs in a tree that is not shared; may be empty
+    std::string remark;     // what the daemon says of these queue pairs: what is not held, what to know; may be empty
     std::string advice;     // what to do
 };
 

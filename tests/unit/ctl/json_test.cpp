@@ -56,7 +56,7 @@ TEST(Json, Sessions)
 TEST(Json, Trees)
 {
     const World world = sample_world();
-    expect_golden("ctl/trees.json", to_text(trees_json({&world.devices[0]}, {busy_rates(world.devices[0])})));
+    expect_golden("ctl/trees.json", to_text(trees_json({&world.devices[0]}, {busy_rates(world, world.devices[0])})));
     EXPECT_EQ(trees_json(pointers(world), {}).at("trees").size(), 2U);
 }
 

@@ -52,7 +52,7 @@ constexpr Case kCases[] = {
     {"full", [](World& world) { world.devices[0].leaves_free = 0; }, false, "leaves are in use"},
     {"detached", [](World& world) { world.sessions[0].state = "detached"; }, false, "session 3 (pid 4711"},
     {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].set("enforced", false); }, false,
-     "1 queue pair not held to a scheduled level"},
+     "1 queue pair not held to what its level says"},
 };
 
 TEST(Problems, EachIsToldOnceWithAdvice)
@@ -83,9 +83,23 @@ TEST(Problems, ErrorsComeFirst)
 TEST(Problems, QueuePairsOfUnscheduledLevelsAreNoProblem)
 {
     World world = sample_world();
-    world.sessions[0].queue_pairs = {dict({{"number", 1U}, {"level", "DEFAULT"}, {"enforced", false}})};
-    EXPECT_EQ(count_unenforced(world), 0U);
+    world.sessions[0].queue_pairs = {dict({{"number", 1U}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", "nothing-asked"}})};
+    EXPECT_EQ(find_unenforced(world).queue_pairs, 0U);
     EXPECT_TRUE(find_problems(world).empty());
+}
+
+// A limit needs no place in the tree; one that is not held is told, with the reason of most.
+TEST(Problems, LimitsThatAreNotHeldAreToldWithoutASchedule)
+{
+    World world = sample_world();
+    const auto unheld = [](std::uint32_t number, const char* cause, const char* reason) {
+        return dict({{"number", number}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", cause}, {"reason", reason}});
+    };
+    world.sessions[0].queue_pairs = {unheld(1, "pacing-type", "no pacing of rc"), unheld(2, "pacing-table", "table full"),
+                                     unheld(3, "pacing-type", "no pacing of rc")};
+    const auto problems = find_problems(world);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_EQ(problems[0].what, "3 queue pairs not held to what their level says: 2 of them: no pacing of rc");
 }
 
 }    // namespace

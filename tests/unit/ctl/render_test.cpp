@@ -73,7 +73,7 @@ TEST(Render, Tree)
 TEST(Render, TreeWithDrainingAndWhatLeavesGet)
 {
     const DeviceView device = troubled_world().devices[0];
-    const BusyRates busy = busy_rates(device);
+    const BusyRates busy = busy_rates({}, device);
     expect_golden("ctl/tree-busy.txt", render_device_tree(device, &busy, 0, Colour::Off));
 }
 
@@ -92,7 +92,7 @@ TEST(Render, EmptyTree)
 // The link is divided 70:30, the capped class takes its 40 Gbit/s and leaves the rest.
 TEST(Render, BusyRatesAreTheSolvers)
 {
-    const BusyRates rates = busy_rates(sample_device("mlx5_0"));
+    const BusyRates rates = busy_rates({}, sample_device("mlx5_0"));
     ASSERT_EQ(rates.size(), 2U);
     EXPECT_EQ(rates.at("/tenants/rpc/pid:4711"), Bandwidth::from_gbps(40));
     EXPECT_EQ(rates.at("/bulk"), Bandwidth::from_gbps(60));
@@ -262,7 +262,7 @@ TEST(Render, APacedQueuePairShowsWhereItsBurstComesFrom)
         return render_grant("3", dict, Colour::Off);
     };
     EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-max-burst", std::uint64_t{65536}}}),
-                testing::HasSubstr("per queue pair:  2 Gbit/s; burst: 64 KiB, packet: device default\n"));
+                testing::HasSubstr("per queue pair:  2 Gbit/s; burst: 64 KiB, packet: device default (the port's MTU)\n"));
     EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-typical-packet", 1024U}}),
                 testing::HasSubstr("per queue pair:  2 Gbit/s; burst: device default, packet: 1 KiB\n"));
     EXPECT_THAT(grant({}), testing::Not(testing::HasSubstr("device default")));

@@ -3,6 +3,8 @@
 
 #include "tests/unit/ctl/sample.h"
 #include "tests/unit/ctl/simulate_sample.h"
+#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/render.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -27,7 +29,7 @@ DeviceView device_with_sessions()
 
 LoadedTree live(const DeviceView& device, const std::vector<std::string>& loads)
 {
-    return load_live_tree(kLevels, device, loads_of(loads));
+    return load_live_tree(kLevels, device, senders_on({}, device), loads_of(loads));
 }
 
 SimulatedStep simulated_live(const DeviceView& device, const std::vector<std::string>& loads)
@@ -112,6 +114,42 @@ TEST(SimulateLive, ResponsesAndQueuePairLeaves)
     const SimulatedStep step = simulated_live(device, {"bulk*3=inf"});
     EXPECT_DOUBLE_EQ(level_of(step, "bulk").rates.gets, 7.5 * kGigabit);
     EXPECT_EQ(element_of(step, "/bulk/queue-pair-2").limit.kind, Limit::Kind::Cap);
+}
+
+// Four queue pairs paced at 1 Gbit/s have 4 together, however much they would like and whoever counts.
+TEST(SimulateLive, PacedQueuePairsOfSessionsAskForNoMore)
+{
+    DeviceView device = sample_device("mlx5_0");
+    device.tree = {{"/", "", ElementKind::Node, std::nullopt, std::nullopt, 0, false},
+                   {"/a", "/", ElementKind::Leaf, 50, std::nullopt, 4, false},
+                   {"/b", "/", ElementKind::Leaf, 50, std::nullopt, 1, false}};
+    World world;
+    world.devices = {device};
+    SessionView session;
+    for (std::uint32_t number = 1; number <= 4; ++number) {
+        session.queue_pairs.push_back(dict({{"device", "mlx5_0/1"},
+                                            {"number", number},
+                                            {"leaf", "/a"},
+                                            {"rate", std::uint64_t{1'000'000}}}));
+    }
+    world.sessions = {session};
+    const std::vector<bus::Dict> levels{
+        dict({{"name", "a"}, {"class", "/a"}, {"fair-by", "none"}, {"per-queue-pair-max-rate", std::uint64_t{1'000'000}}}),
+        dict({{"name", "b"}, {"class", "/b"}, {"fair-by", "none"}})};
+    const auto gets = [&](const std::vector<std::string>& loads) {
+        const auto loaded = load_live_tree(levels, device, senders_on(world, device), loads_of(loads));
+        return simulate_step(loaded, device.link_speed);
+    };
+    const SimulatedStep step = gets({"a=inf,b=inf"});
+    EXPECT_DOUBLE_EQ(level_of(step, "a").rates.gets, 4 * kGigabit);
+    EXPECT_DOUBLE_EQ(level_of(step, "a").rates.guaranteed, 4 * kGigabit);
+    EXPECT_DOUBLE_EQ(level_of(step, "b").rates.gets, 96 * kGigabit);
+    EXPECT_EQ(level_of(step, "a").senders, 4U);
+    EXPECT_DOUBLE_EQ(level_of(gets({"a*2=inf"}), "a").rates.gets, 2 * kGigabit) << "two of them";
+    EXPECT_DOUBLE_EQ(level_of(gets({"a*1=500Mbps,a=inf"}), "a").rates.gets, 3.5 * kGigabit) << "and the other three";
+    const BusyRates busy = busy_rates(world, device);
+    EXPECT_EQ(busy.at("/a"), Bandwidth::from_gbps(4));
+    EXPECT_EQ(busy.at("/b"), Bandwidth::from_gbps(96));
 }
 
 TEST(SimulateLive, WhatIsOutside)

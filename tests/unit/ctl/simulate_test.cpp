@@ -139,6 +139,18 @@ TEST(SimulatePolicy, LimitsOfQueuePairsAsLeavesOrByPacing)
                             HasSubstr("many: its limit of 2 Gbit/s for each queue pair is not simulated")));
 }
 
+TEST(SimulatePolicy, WhatADefaultShareIsWorthIsAGuess)
+{
+    const auto notes = [](const std::string& share_of_b) {
+        return loaded_policy("qos-levels:\n  - {name: DEFAULT}\n  - {name: a, schedule: {share: device-default}}\n"
+                             "  - {name: b, schedule: {share: " + share_of_b + "}}\n",
+                             {"a=inf"})
+            .notes;
+    };
+    EXPECT_THAT(notes("5"), ElementsAre(HasSubstr("`share: device-default` counts as 1")));
+    EXPECT_TRUE(notes("device-default").empty()) << "all are equal, whatever it is";
+}
+
 // The device has one level less than the policy: the class's node is left out, its leaves are not.
 TEST(SimulatePolicy, AFoldedClassIsTheSumOfItsLeaves)
 {

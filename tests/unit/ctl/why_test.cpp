@@ -55,13 +55,11 @@ void expect_texts(const std::string& name, const WhyReport& report)
     expect_golden("ctl/why-" + name + ".json", to_text(why_json(report)));
 }
 
-TEST(Why, WhereTheTreeIsNotSharedTheDaemonsWordsAreShown)
+TEST(Why, TheDaemonsWordsAreShown)
 {
     World world = test::sample_world();
     auto split = queue_pair(17, "rpc", "/tenants/rpc/pid:4711");
     split.set("reason", "class cap 40 Gbit/s split 10 ways");
-    EXPECT_THAT(render_why(report_of(world, "rpc", "/tenants/rpc/pid:4711", {split}), Colour::Off),
-                testing::Not(HasSubstr("10 ways")));
     world.devices[0].attach_mode = "per-process";
     const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", {split});
     EXPECT_THAT(render_why(report, Colour::Off), HasSubstr("\n  class cap 40 Gbit/s split 10 ways\n"));
@@ -148,6 +146,49 @@ TEST(Why, PacedByItsQueuePairs)
     EXPECT_THAT(leaf.advice, HasSubstr("`per-queue-pair: max-rate` of level bulk"));
 }
 
+// Its neighbours' rates count too: what they cannot send is left.
+TEST(Why, PacedNeighboursLeaveTheRest)
+{
+    World world = test::sample_world();
+    find(world, "/tenants/rpc")->max_rate.reset();
+    find(world, "/tenants")->max_rate.reset();
+    const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    EXPECT_EQ(report.sessions[0].leaves[0].own, Bandwidth::from_gbps(70)) << "7 of 10, as the other may send all it can";
+    world.sessions.push_back(test::sample_session_bulk());
+    world.sessions[1].queue_pairs[0].set("rate", std::uint64_t{2'500'000});
+    const auto beside = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    EXPECT_EQ(beside.sessions[0].leaves[0].own, Bandwidth::from_kbps(97'500'000));
+}
+
+// In one leaf a paced queue pair gets its rate, and the other the rest.
+TEST(Why, PacedAndUnpacedInOneLeaf)
+{
+    World world = test::sample_world();
+    find(world, "/bulk")->queue_pairs = 0;
+    find(world, "/tenants/rpc/pid:4711")->queue_pairs = 2;
+    auto of_two = both();
+    of_two[0].set("rate", std::uint64_t{1'000'000});
+    World one = world;
+    one.sessions[0].queue_pairs = of_two;
+    one.sessions.push_back(one.sessions[0]);
+    one.sessions[0].queue_pairs.pop_back();
+    one.sessions[1].queue_pairs.erase(one.sessions[1].queue_pairs.begin());
+    EXPECT_EQ(explain_session(one, one.sessions[0]).leaves[0].own, Bandwidth::from_gbps(1));
+    EXPECT_EQ(explain_session(one, one.sessions[1]).leaves[0].own, Bandwidth::from_gbps(39));
+}
+
+TEST(Why, PacedWithoutAPlaceInTheTree)
+{
+    bus::Dict paced = queue_pair(18, "bulk", "");
+    paced.set("rate", std::uint64_t{2'500'000});
+    const auto report = report_of(test::sample_world(), "bulk", "", {paced});
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Paced);
+    EXPECT_EQ(leaf.own, Bandwidth::from_mbps(2500));
+    EXPECT_THAT(leaf.verdict, HasSubstr("not in the tree, so it competes with the whole tree"));
+    expect_texts("paced-outside", report);
+}
+
 TEST(Why, NothingHoldsIt)
 {
     World world = test::sample_world();
@@ -181,7 +222,7 @@ TEST_P(WhyOutside, SaysWhatToDo)
 INSTANTIATE_TEST_SUITE_P(
     Reasons, WhyOutside,
     testing::Values(OutsideCase{"refused", [](World&, bus::Dict&) {}, "`rdma-qosctl reconcile mlx5_0/1` tries again"},
-                    OutsideCase{"no_schedule", [](World&, bus::Dict& qp) { qp.set("level", "DEFAULT"); },
+                    OutsideCase{"no_schedule", [](World&, bus::Dict& qp) { qp.set("level", "DEFAULT"); qp.set("cause", "nothing-asked"); },
                                 "level DEFAULT has no `schedule`"},
                     OutsideCase{"monitor", [](World& world, bus::Dict&) { world.manager.mode = "monitor"; },
                                 "`mode: enforce`"},

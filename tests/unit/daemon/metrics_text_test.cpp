@@ -53,6 +53,7 @@ DeviceMetrics busy_device()
     device.queue_pairs_outside = 2;
     device.queue_pairs_enforced = 299;
     device.queue_pairs_unenforced = 2;
+    device.unenforced_by_cause = {{"no-leaf", 1}, {"pacing-type", 1}};
     device.queue_pairs_unscheduled = 1;
     device.elements_used = 260;
     device.elements_free = 7932;
@@ -156,7 +157,8 @@ TEST(MetricsText, LabelsAreEscaped)
 // Nothing that grows with what users do may become a label.
 TEST(MetricsText, LabelsAreOfABoundedSet)
 {
-    const std::set<std::string> allowed{"device", "level", "error", "operation", "result", "le", "version", "revision"};
+    const std::set<std::string> allowed{"device", "level", "error", "operation", "result", "le", "version", "revision",
+                                        "cause"};
     std::set<std::string> used;
     const std::string text = to_prometheus(everything());
     const std::regex label("[{,]([a-z_]+)=\"");

@@ -69,8 +69,8 @@ TEST_F(ServicePacing, SetRateTouchesThatQueuePairOnly)
     const auto id = session("bulk", {10, 11, 12});
     nic->clear_log();
     ASSERT_TRUE(set_rate(id, 11, RateLimit{Bandwidth::from_kbps(1'999'999), {}, {}}));
-    EXPECT_THAT(writes(*nic), ElementsAre("set-rate queue pair 11: 1.999 Gbit/s"));
-    EXPECT_EQ(result(id, 11).rate->rate, Bandwidth::from_mbps(1999));
+    EXPECT_THAT(writes(*nic), ElementsAre("set-rate queue pair 11: 1999.999 Mbit/s")) << "to the kbit/s";
+    EXPECT_EQ(result(id, 11).rate->rate, Bandwidth::from_kbps(1'999'999));
     EXPECT_TRUE(result(id, 11).enforced);
     nic->clear_log();
     ASSERT_TRUE(set_rate(id, 11, std::nullopt));
@@ -92,6 +92,49 @@ TEST_F(ServicePacing, APolicyChangeTouchesQueuePairsOfItsLevelOnly)
     nic->clear_log();
     ASSERT_TRUE(reload().accepted);
     EXPECT_THAT(writes(*nic), IsEmpty());
+}
+
+TEST_F(ServicePacing, SetRateNeverLiftsWhatItIsGiven)
+{
+    begin(pacing_all(127));
+    const auto id = session("bulk", {10});
+    ASSERT_TRUE(set_rate(id, 10, RateLimit{Bandwidth::from_kbps(500), 0, 0}));
+    EXPECT_EQ(result(id, 10).rate, (RateLimit{Bandwidth::from_kbps(500), {}, {}})) << "sizes of 0 are the device's own";
+    const auto slow = session("slow", {20}, 2);
+    ASSERT_TRUE(set_rate(slow, 20, RateLimit{Bandwidth::from_gbps(9), 1 << 20, 256}, 2));
+    EXPECT_EQ(result(slow, 20).rate, (RateLimit{Bandwidth::from_gbps(1), 65536, 256})) << "nor rate nor burst of a class";
+    ASSERT_TRUE(set_rate(slow, 20, RateLimit{Bandwidth::from_mbps(9), 4096, 0}, 2));
+    EXPECT_EQ(result(slow, 20).rate, (RateLimit{Bandwidth::from_mbps(9), 4096, 1024}));
+}
+
+TEST_F(ServicePacing, WhereALeafHoldsTheRateItIsWholeMbits)
+{
+    begin(default_capabilities());    // rc is not paced
+    const auto id = session("bulk", {10});
+    ASSERT_TRUE(set_rate(id, 10, RateLimit{Bandwidth::from_kbps(1500), {}, 9000}));
+    EXPECT_EQ(nic->firmware().elements().back().max_rate_mbps, 1U);
+    EXPECT_TRUE(result(id, 10).enforced);
+    for (const char* part : {"1 Mbit/s is held, 1.5 Mbit/s was asked", "`typical-packet` has no effect"}) {
+        EXPECT_THAT(result(id, 10).reason, HasSubstr(part));
+        EXPECT_THAT(service->session(id)->grant.reason, HasSubstr(part)) << "the grant says the same";
+    }
+    const auto too_low = set_rate(id, 10, RateLimit{Bandwidth::from_kbps(500), {}, {}});
+    EXPECT_EQ(too_low.error().code, ErrorCode::Unsupported);
+    EXPECT_THAT(too_low.error().message, HasSubstr("the least that a leaf can be capped at is 1 Mbit/s"));
+    const auto bursty = set_rate(id, 10, RateLimit{Bandwidth::from_mbps(2), 4096, {}});
+    EXPECT_EQ(bursty.error().code, ErrorCode::Unsupported);
+    EXPECT_THAT(bursty.error().message, HasSubstr("leave `max-burst` out"));
+    EXPECT_EQ(nic->firmware().elements().back().max_rate_mbps, 1U) << "it stays as it was";
+}
+
+TEST_F(ServicePacing, WhatHasNoLimitHasNoneToRestore)
+{
+    begin(default_capabilities());
+    const auto id = session("DEFAULT", {10});
+    EXPECT_TRUE(set_rate(id, 10, std::nullopt));
+    const auto refused = set_rate(id, 10, mbps(5));
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+    EXPECT_THAT(refused.error().message, HasSubstr("the device paces raw-packet queue pairs only"));
 }
 
 TEST_F(ServicePacing, BeyondTheTableLimitsWaitForAFreeEntry)

@@ -263,6 +263,20 @@ TEST(RateLimits, ZeroRestoresTheClass)
     EXPECT_FALSE(to_rate_limit(dict_of({{"rat", std::uint64_t{5}}})));
 }
 
+TEST(Rates, WhatADeviceCannotBeToldIsRefusedWithTheRange)
+{
+    const auto refusal = [](std::uint64_t rate, std::uint64_t burst, std::uint32_t packet) {
+        const auto limit = to_rate_limit(dict_of({{"rate", rate}, {"max-burst", burst}, {"typical-packet", packet}}));
+        EXPECT_TRUE(limit || limit.error().code == ErrorCode::InvalidArgument);
+        return limit ? std::string() : limit.error().message;
+    };
+    EXPECT_EQ(refusal(4'294'967'295, 4'294'967'295, 65'535), "");
+    EXPECT_NE(refusal(5'000'000'000, 0, 0).find("at most 4294967295 kbit/s"), std::string::npos);
+    EXPECT_NE(refusal(1000, 5'000'000'000, 0).find("`max-burst` 5000000000 is out of range"), std::string::npos);
+    EXPECT_NE(refusal(1000, 0, 70'000).find("`typical-packet` 70000 is out of range"), std::string::npos);
+    EXPECT_EQ(refusal(0, 0, 0), "") << "sizes of 0 are no sizes";
+}
+
 TEST(Answers, AGrantHasOnlyTheKeysThatApply)
 {
     const test::LoneBus lone;

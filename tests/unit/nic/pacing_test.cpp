@@ -27,57 +27,6 @@ PacingCapabilities ranged(std::uint64_t min_kbps, std::uint64_t max_kbps)
     return pacing;
 }
 
-struct FitCase {
-    const char* name;
-    std::uint64_t asked_kbps;
-    std::uint64_t min_kbps;
-    std::uint64_t max_kbps;
-    std::uint64_t gets_kbps;    // 0: nothing
-    const char* shortfall;
-    const char* note;
-};
-
-TEST(PacingFit, WholeMbitsWithinWhatIsKnownOfTheRange)
-{
-    const FitCase cases[] = {
-        {"exact", 5000, 1000, 10'000, 5000, "", ""},
-        {"rounded down", 5999, 1000, 10'000, 5000, "", ""},
-        {"at least one", 64, 0, 0, 1000, "", ""},
-        {"an unknown range allows all", 900'000'000, 0, 0, 900'000'000, "", ""},
-        {"only the least is known", 900'000'000, 1000, 0, 900'000'000, "", ""},
-        {"at the most", 10'000, 1000, 10'000, 10'000, "", ""},
-        {"above the most", 20'000, 1000, 10'500, 10'000, "",
-         "10 Mbit/s is the most the device can pace; 20 Mbit/s was"},
-        {"at the least, which is not whole", 1500, 1500, 10'000, 1500, "", ""},
-        {"below the least", 4999, 5000, 10'000, 0, "the least the device can pace is 5 Mbit/s; ask for that", ""},
-    };
-    for (const auto& [name, asked, least, most, gets, shortfall, note] : cases) {
-        const PacingFit result = fit({Bandwidth::from_kbps(asked), {}, {}}, ranged(least, most));
-        EXPECT_EQ(result.limit.has_value(), gets != 0) << name;
-        EXPECT_EQ(result.limit.value_or(RateLimit{}).rate.kbps(), gets) << name;
-        EXPECT_EQ(result.shortfall.empty(), *shortfall == '\0') << name << result.shortfall;
-        EXPECT_THAT(result.shortfall, HasSubstr(shortfall)) << name;
-        EXPECT_EQ(result.note.empty(), *note == '\0') << name << result.note;
-        EXPECT_THAT(result.note, HasSubstr(note)) << name;
-    }
-}
-
-TEST(PacingFit, WhatTheDeviceDoesNotTakeIsLeftOutAndSaid)
-{
-    const RateLimit asked{Bandwidth::from_mbps(5), 65536, 1024};
-    EXPECT_EQ(fit(asked, full()), (PacingFit{asked, "", ""}));
-    PacingCapabilities pacing = full();
-    pacing.burst = false;
-    EXPECT_EQ(fit(asked, pacing).limit, (RateLimit{asked.rate, {}, 1024}));
-    EXPECT_THAT(fit(asked, pacing).shortfall, HasSubstr("not the burst of 64 KiB: the device takes no burst size"));
-    EXPECT_EQ(fit({asked.rate, {}, 1024}, pacing).shortfall, "") << "the device's own burst is all that was asked";
-    pacing = full();
-    pacing.typical_packet = false;
-    EXPECT_EQ(fit(asked, pacing).limit, (RateLimit{asked.rate, 65536, {}}));
-    EXPECT_EQ(fit(asked, pacing).shortfall, "") << "a packet size limits nothing";
-    EXPECT_THAT(fit(asked, pacing).note, HasSubstr("takes no packet size"));
-}
-
 struct RefusalCase {
     const char* name;
     int sys_errno;

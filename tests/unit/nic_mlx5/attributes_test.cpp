@@ -12,6 +12,7 @@
 
 #include <endian.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/golden.h"
@@ -235,6 +236,15 @@ TEST(Attributes, KeepBitsWithoutAName)
     Attr attr{};
     attr.device_cap_flags_ex = IBV_DEVICE_XRC | IBV_DEVICE_PCI_WRITE_END_PADDING | (1ULL << 60);
     EXPECT_EQ(value_of(attr, "device_cap_flags_ex"), "XRC, PCI_WRITE_END_PADDING, 0x1000000000000000");
+    const auto padding = [&attr] {
+        const auto all = describe(attr);
+        const auto found = std::ranges::find(all, "device_cap_flags_ex", &DeviceAttribute::name);
+        return found == all.end() ? std::string("absent") : found->meaning;
+    };
+    EXPECT_THAT(padding(), testing::HasSubstr("up to twice the PCIe bandwidth for small messages"));
+    EXPECT_THAT(padding(), testing::HasSubstr("to switch it off"));
+    attr.device_cap_flags_ex = IBV_DEVICE_XRC;
+    EXPECT_EQ(padding(), "");
 }
 
 TEST(Attributes, PageSizesAreRanges)

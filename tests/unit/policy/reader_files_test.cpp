@@ -195,6 +195,7 @@ TEST(ReadSimulation, WhatIsAbsentIsTheProfileAndAStableGuid)
     EXPECT_EQ(sends.transmit_traffic, Bandwidth::from_gbps(40));
     EXPECT_TRUE(sends.receive_traffic.is_zero());
     EXPECT_TRUE(read("devices:").empty());
+    EXPECT_EQ(read("devices: [{name: a, port: 4294967295}]")[0].port, 4'294'967'295U) << "as in verbs";
 }
 
 TEST(ReadSimulation, AMissingFileIsAnError)

@@ -100,6 +100,24 @@ TEST(RenderTree, WhatCannotBeMet)
     expect_golden("tree/poor-device.txt", with_findings(in));
 }
 
+// What a device's default share is nobody knows: where it decides, that is said.
+TEST(RenderPlan, ADefaultShareAmongOthersIsToldToBeAGuess)
+{
+    const auto drawn = [](std::optional<std::uint32_t> of_b) {
+        RateSpec b;
+        b.share = of_b;
+        RateSpec a;
+        a.share = std::nullopt;
+        const CompileInput in = input({level("/a", a), level("/b", b)});
+        const ActualState empty;
+        return render_plan(empty, diff({compile(in).tree, {}}, empty, in.capabilities));
+    };
+    EXPECT_NE(drawn(5).find("the device does not tell its default share; wherever rates are computed it counts as 1\n"),
+              std::string::npos)
+        << drawn(5);
+    EXPECT_EQ(drawn(std::nullopt).find("does not tell"), std::string::npos) << "all are equal, whatever it is";
+}
+
 TEST(RenderTree, NamesAreMadePrintable)
 {
     Tree tree;
