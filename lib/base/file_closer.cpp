@@ -1,5 +1,7 @@
 #include "lib/base/file_closer.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -18,6 +20,7 @@ namespace {
 constexpr std::size_t kThreadsPerUser = 2;
 // Users beyond these share what becomes free; root has its own two besides.
 constexpr std::size_t kThreads = 62;
+constexpr auto kStay = std::chrono::seconds(1);
 
 // Signals are for the main loop; a new thread inherits the mask of the one that makes it.
 void block_all_signals()
@@ -32,17 +35,20 @@ void block_all_signals()
 struct FileCloser::State : std::enable_shared_from_this<State> {
     struct User {
         std::deque<UniqueFd> waiting;
-        std::size_t threads = 0;    // each closes one
+        std::size_t threads = 0;
+        std::size_t closing = 0;    // of these threads
     };
 
     mutable std::mutex mutex;
-    std::map<std::uint32_t, User> users;    // with something to close
+    std::condition_variable added;
+    std::map<std::uint32_t, User> users;    // with something to close, or that had something a moment ago
     std::size_t threads = 0;                // but root's
 
     // With `mutex` held. True: this user's next descriptor may be closed now.
     [[nodiscard]] bool may_start(std::uint32_t uid, const User& user) const
     {
-        return !user.waiting.empty() && user.threads < kThreadsPerUser && (uid == 0 || threads < kThreads);
+        return user.waiting.size() > user.threads - user.closing && user.threads < kThreadsPerUser &&
+               (uid == 0 || threads < kThreads);
     }
 
     // With `mutex` held.
@@ -65,12 +71,16 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
     {
         std::unique_lock lock(mutex);
         auto user = users.find(uid);    // stays while it has threads
-        while (!user->second.waiting.empty()) {
+        const auto has_work = [&] { return !user->second.waiting.empty(); };
+        // Stays a moment: descriptors come in a row. Not while threads are scarce.
+        while (has_work() || (threads < kThreads / 2 && added.wait_for(lock, kStay, has_work))) {
             UniqueFd fd = std::move(user->second.waiting.front());
             user->second.waiting.pop_front();
+            ++user->second.closing;
             lock.unlock();
             fd.reset();
             lock.lock();
+            --user->second.closing;
         }
         --user->second.threads;
         threads -= uid == 0 ? 0 : 1;
@@ -99,13 +109,14 @@ void FileCloser::close(std::uint32_t uid, UniqueFd fd)
     if (state_->may_start(uid, user)) {
         state_->start(uid, user);
     }
+    state_->added.notify_all();
 }
 
 std::size_t FileCloser::pending(std::uint32_t uid) const
 {
     const std::lock_guard lock(state_->mutex);
     const auto user = state_->users.find(uid);
-    return user == state_->users.end() ? 0 : user->second.waiting.size() + user->second.threads;
+    return user == state_->users.end() ? 0 : user->second.waiting.size() + user->second.closing;
 }
 
 }    // namespace rdmaqos

@@ -373,7 +373,7 @@ bool ClientConnection::accept_head()
         return true;
     }
     if (head.size() > limits.skipped) {
-        drop(why);
+        drop("a message is far too large");
         return false;
     }
     skip_ = head.size() - partial_.size();
@@ -534,7 +534,7 @@ void ClientConnection::queue(std::string_view bytes)
     const ClientLimits& limits = around_.limits;
     if (unread_ > limits.unread ||
         (user_.uid != 0 && (user.unread > limits.unread_of_user || around_.shares.unread() > limits.unread_of_all))) {
-        drop(fmt::format("it does not read what it asked for: {} bytes wait", unread_));
+        drop("it does not read what it asked for");
     }
 }
 

@@ -213,8 +213,8 @@ Result<void> Server::has_room(std::uint32_t uid)
     // Nobody takes more than is left for the others.
     if (uid != 0 && own >= most - all) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("uid {} has {} connections, and {} are left for all others; raise LimitNOFILE= of "
-                                "rdma-qosd.service", uid, own, most - all));
+                    fmt::format("uid {} has as many connections as are left for all others; raise LimitNOFILE= of "
+                                "rdma-qosd.service", uid));
     }
     if (own >= limits_.connections_per_uid) {
         return fail(ErrorCode::LimitReached, fmt::format("uid {} has {} connections, the most `connections-per-uid` "

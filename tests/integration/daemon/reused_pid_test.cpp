@@ -1,0 +1,171 @@
+// The number of a process that ended is given to another: who has the connection of the first is not taken for the second.
+#include <csignal>
+#include <cstring>
+
+#include <gtest/gtest.h>
+#include <linux/sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/bus/framing.h"
+#include "tests/support/daemon_fixture.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::string_literals;
+
+void put(std::string& bytes, std::uint32_t value)
+{
+    bytes.resize((bytes.size() + 3) / 4 * 4);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void field(std::string& fields, char code, char type, const std::string& value)
+{
+    fields.resize((fields.size() + 7) / 8 * 8);
+    fields += {code, '\1', type, '\0'};
+    put(fields, static_cast<std::uint32_t>(value.size()));
+    fields += value + '\0';
+}
+
+// A call with an empty a{sv}, or without arguments.
+std::string call(std::uint32_t serial, const std::string& destination, const std::string& path, const std::string& interface,
+                 const std::string& member, bool with_dict)
+{
+    std::string fields;
+    field(fields, 1, 'o', path);
+    field(fields, 2, 's', interface);
+    field(fields, 3, 's', member);
+    field(fields, 6, 's', destination);
+    if (with_dict) {
+        fields.resize((fields.size() + 7) / 8 * 8);
+        fields += "\10\1g\0\5a{sv}\0"s;
+    }
+    std::string bytes = "l\1\0\1"s;
+    put(bytes, with_dict ? 8 : 0);    // the body: a length of 0 and padding
+    put(bytes, serial);
+    put(bytes, static_cast<std::uint32_t>(fields.size()));
+    bytes += fields;
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    return with_dict ? bytes + std::string(8, '\0') : bytes;
+}
+
+// Until the answer to a call has come: all that came.
+std::string receive_until(int socket, const std::string& text)
+{
+    std::string all;
+    std::string buffer(65536, '\0');
+    while (all.find(text) == std::string::npos) {
+        const ssize_t got = recv(socket, buffer.data(), buffer.size(), 0);
+        if (got <= 0) {
+            break;
+        }
+        all.append(buffer, 0, static_cast<std::size_t>(got));
+    }
+    return all;
+}
+
+// A socket to the bus on which a process has said Hello that is dead now; its number in `pid`.
+UniqueFd connection_of_a_dead_process(const std::string& address, pid_t& pid)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        throw std::runtime_error("socketpair");
+    }
+    const UniqueFd ours(ends[0]);
+    UniqueFd theirs(ends[1]);
+    pid = fork();
+    if (pid == 0) {
+        sockaddr_un bus{};
+        bus.sun_family = AF_UNIX;
+        const std::string path = address.substr(address.find("path=") + 5);
+        std::strncpy(bus.sun_path, path.substr(0, path.find(',')).c_str(), sizeof(bus.sun_path) - 1);
+        const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+        const timeval patience{20, 0};
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        if (connect(socket, reinterpret_cast<const sockaddr*>(&bus), sizeof(bus)) != 0) {
+            _exit(1);
+        }
+        const std::string auth = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s +
+                                 call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello", false);
+        if (send(socket, auth.data(), auth.size(), MSG_NOSIGNAL) < 0 || receive_until(socket, "NameAcquired").empty()) {
+            _exit(1);
+        }
+        char byte = 0;
+        iovec part{&byte, 1};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof(control);
+        auto* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(header), &socket, sizeof(socket));
+        _exit(sendmsg(theirs.get(), &message, 0) == 1 ? 0 : 1);
+    }
+    theirs.reset();
+    char byte = 0;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const bool received = recvmsg(ours.get(), &message, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message) != nullptr;
+    waitpid(pid, nullptr, 0);
+    if (!received) {
+        throw std::runtime_error("no connection to the bus");
+    }
+    int socket = -1;
+    std::memcpy(&socket, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(socket));
+    return UniqueFd(socket);
+}
+
+// A process that waits to be killed, with a number of our choice; 0: the kernel does not let us choose.
+pid_t process_with_number(pid_t wanted)
+{
+    clone_args arguments{};
+    arguments.exit_signal = SIGCHLD;
+    arguments.set_tid = reinterpret_cast<std::uint64_t>(&wanted);
+    arguments.set_tid_size = 1;
+    const auto pid = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof(arguments)));
+    if (pid == 0) {
+        while (true) {
+            pause();
+        }
+    }
+    return pid < 0 ? 0 : pid;
+}
+
+TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBus)
+{
+    Daemon daemon;
+    pid_t dead = 0;
+    const UniqueFd socket = connection_of_a_dead_process(daemon.bus_address(), dead);
+    // Start times are told in hundredths of a second.
+    usleep(50'000);
+    const pid_t other = process_with_number(dead);
+    if (other == 0) {
+        GTEST_SKIP() << "the number of a new process cannot be chosen here: " << std::strerror(errno);
+    }
+    ASSERT_EQ(other, dead);
+    const std::string request = call(2, bus::names::kService, bus::names::kRoot, bus::names::kManager, "Register", true);
+    ASSERT_EQ(send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    const std::string answer = receive_until(socket.get(), "has ended");
+    EXPECT_NE(answer.find("org.rdmaqos1.Error"), std::string::npos);
+    EXPECT_NE(answer.find("has ended"), std::string::npos);
+    EXPECT_EQ(daemon.sessions(), 0U);
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
