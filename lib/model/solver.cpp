@@ -93,7 +93,7 @@ Demands everybody_sends(const Tree& tree)
 
 Bandwidth Allocation::rate() const
 {
-    return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps + kTolerance));
+    return Bandwidth::from_computed(kbps);
 }
 
 Allocations solve(const Tree& tree, Bandwidth link_speed, const Demands& demands)

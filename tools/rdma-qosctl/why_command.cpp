@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -44,7 +45,11 @@ std::optional<Bandwidth> rate_between(std::uint64_t bytes_before, std::uint64_t 
         return std::nullopt;
     }
     // 8 bits a byte, 1000 bits and 1000 microseconds in kbit/s and milliseconds.
-    const double kbps = static_cast<double>(bytes_after - bytes_before) * 8000.0 / static_cast<double>(microseconds);
+    __extension__ using Wide = unsigned __int128;
+    const Wide kbps = Wide{bytes_after - bytes_before} * 8000 / microseconds;
+    if (kbps > std::numeric_limits<std::uint64_t>::max()) {
+        return std::nullopt;    // not a rate but a counter that has jumped
+    }
     return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps));
 }
 
