@@ -156,7 +156,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
         }
     } else if (options.interval_ms > 0) {
         report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
-        report->advice = advice_by_use(report->sessions, report->ports);
+        judge_by_use(*world, report->ports, report->sessions);
     }
     print(context.json ? to_text(why_json(*report)) : render_why(*report, context.colour));
     return ExitStatus::Ok;
