@@ -30,6 +30,7 @@ endif()
 target_compile_options(rdmaqos_options INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)
 if(RDMAQOS_SANITIZE)
+    # `undefined` leaves out doubles that are divided by 0 or do not fit an integer: the presets name those checks.
     # What `undefined` checks at every access to an object costs gcc a third of its time; the fuzzers' tree checks it too,
     # with clang. The sanitizers' own checks make gcc see uninitialised and overlapping values where there are none.
     target_compile_options(rdmaqos_options INTERFACE -fsanitize=${RDMAQOS_SANITIZE} -fno-sanitize-recover=all

@@ -420,6 +420,9 @@ void write(DictWriter& dict, const Policy& policy, const QosLevel& level, const 
 
 std::string to_sentence(const ElementFailure& failure)
 {
+    if (failure.path.empty()) {
+        return to_string(failure.error);    // of the device as a whole
+    }
     return fmt::format("{} {}: {} (tried {} {})", failure.operation, failure.path.text(), to_string(failure.error),
                        failure.attempts, failure.attempts == 1 ? "time" : "times");
 }

@@ -1,11 +1,13 @@
 #include "daemon/device_switches.h"
 
 #include <charconv>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "daemon/state_file.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
@@ -42,19 +44,26 @@ std::string text_of(const Json& entry, const char* key)
     return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
-std::optional<std::pair<DeviceId, DeviceNames>> from_json(const Json& entry)
+// Or what is wrong with it.
+tl::expected<std::pair<DeviceId, DeviceNames>, std::string> from_json(const Json& entry)
 {
     if (!entry.is_object()) {
-        return std::nullopt;
+        return tl::unexpected(std::string("is not an object"));
     }
     const auto guid = parse_guid(text_of(entry, "node-guid"));
-    const auto port = entry.find("port");
-    if (!guid || port == entry.end() || !port->is_number_unsigned()) {
-        return std::nullopt;
+    if (!guid) {
+        return tl::unexpected(std::string("`node-guid` must be a text like \"0x0010000000000001\""));
     }
-    const auto number = port->get<std::uint32_t>();
-    return std::pair(DeviceId{*guid, number}, DeviceNames{text_of(entry, "device"), number, text_of(entry, "netdev"),
-                                                          text_of(entry, "pci-address")});
+    constexpr auto kHighest = std::numeric_limits<std::uint32_t>::max();
+    const auto port = entry.find("port");
+    const auto number = port != entry.end() && port->is_number_unsigned() ? port->get<std::uint64_t>() : 0;
+    if (number == 0 || number > kHighest) {
+        return tl::unexpected(fmt::format("`port` must be a number from 1 to {}{}", kHighest,
+                                          port != entry.end() ? ", not " + shortened(port->dump(), 40) : ""));
+    }
+    const auto id = DeviceId{*guid, static_cast<std::uint32_t>(number)};
+    return std::pair(id, DeviceNames{text_of(entry, "device"), id.port, text_of(entry, "netdev"),
+                                     text_of(entry, "pci-address")});
 }
 
 }    // namespace
@@ -96,10 +105,10 @@ Result<SwitchedOff> load_disabled(const std::filesystem::path& root)
         return fail(devices.error());
     }
     SwitchedOff disabled;
-    for (const auto& entry : *devices) {
-        auto device = from_json(entry);
+    for (std::size_t i = 0; i < devices->size(); ++i) {
+        auto device = from_json((*devices)[i]);
         if (!device) {
-            return fail(damaged_state(root, kFile));
+            return fail(damaged_state(root, kFile, i, device.error()));
         }
         disabled.insert(std::move(*device));
     }

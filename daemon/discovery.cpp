@@ -61,6 +61,11 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
             service_.port_changed(id.first, id.second);    // not every change has an event
         }
     }
+    for (const auto& [guid, port] : std::exchange(wanted_again_, {})) {
+        if (!there.contains({guid, port})) {
+            service_.device_refused(guid, port, "it is not on this host; it is taken when it comes");
+        }
+    }
     seen_ = std::move(there);
     const auto keys = service_.devices();
     const std::set<std::string> present(keys.begin(), keys.end());
@@ -110,7 +115,10 @@ void Discovery::watch()
 void Discovery::start()
 {
     watch();
-    service_.on_wanted_again([this](Guid, std::uint32_t) { look(); });
+    service_.on_wanted_again([this](Guid node_guid, std::uint32_t port) {
+        wanted_again_.emplace(node_guid, port);
+        look();
+    });
     take(open(consider(mlx5::list_ports(mlx5::sysfs_root())), options()));
     if (service_.devices().empty()) {
         log(LogLevel::Notice, "there is no mlx5 device on this host; one that comes is taken");
@@ -144,7 +152,10 @@ void Discovery::take(std::vector<Found> found)
         if (each.backend) {
             told_.erase(key);
             service_.add_device(std::move(each.backend));
-        } else if (told_[key] != each.error) {
+            continue;
+        }
+        service_.device_refused(each.port.node_guid, each.port.port, each.error);
+        if (told_[key] != each.error) {
             log(LogLevel::Warning, {{"DEVICE", key}}, "{} is left alone: {}", key, each.error);
             told_[key] = each.error;
         }

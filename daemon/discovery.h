@@ -54,6 +54,7 @@ private:
     const std::filesystem::path state_;
     std::map<std::string, std::string> told_;    // errors by port, to say each once
     std::map<std::pair<Guid, std::uint32_t>, DeviceInfo> seen_;    // ports there were the last time
+    std::set<std::pair<Guid, std::uint32_t>> wanted_again_;    // since the last look
     bool looking_ = false;
     bool look_again_ = false;    // something happened while looking
     std::optional<mlx5::DeviceWatcher> watcher_;

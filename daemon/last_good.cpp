@@ -29,10 +29,11 @@ Result<Sources> load_last_good(const std::filesystem::path& root)
         return fail(files.error());
     }
     Sources sources;
-    for (const auto& file : *files) {
+    for (std::size_t i = 0; i < files->size(); ++i) {
+        const auto& file = (*files)[i];
         if (!file.is_object() || !file.contains("name") || !file.contains("text") || !file["name"].is_string() ||
             !file["text"].is_string()) {
-            return fail(damaged_state(root, kFile));
+            return fail(damaged_state(root, kFile, i, "is not a name and a text"));
         }
         sources.push_back(
             std::make_shared<SourceFile>(SourceFile{file["name"].get<std::string>(), file["text"].get<std::string>()}));

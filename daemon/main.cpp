@@ -57,6 +57,25 @@ std::optional<Options> parse(int argc, char** argv, int& status)
     return options;
 }
 
+// Throws if the file is broken.
+void add_simulated(Service& service, const std::filesystem::path& file, const Clock& clock)
+{
+    auto devices = simulated_devices(file, clock);
+    if (!devices) {
+        throw std::runtime_error(to_string(devices.error()));
+    }
+    for (auto& device : *devices) {
+        service.add_device(std::move(device));
+    }
+    service.on_wanted_again([&service, &clock, file](Guid node_guid, std::uint32_t port) {
+        if (auto device = simulated_device(file, clock, node_guid, port)) {
+            service.add_device(std::move(*device));
+        } else {
+            service.device_refused(node_guid, port, to_string(device.error()));
+        }
+    });
+}
+
 // With the time that draining may take (lifecycle.cpp) below TimeoutStopSec= of rdma-qosd.service.
 constexpr auto kTimeToEnd = std::chrono::seconds(5);
 
@@ -73,13 +92,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
 
     report(service.start());
     if (!options.simulate.empty()) {
-        auto devices = simulated_devices(options.simulate, clock);
-        if (!devices) {
-            throw std::runtime_error(to_string(devices.error()));
-        }
-        for (auto& device : *devices) {
-            service.add_device(std::move(device));
-        }
+        add_simulated(service, options.simulate, clock);
     }
     Discovery discovery(service, loop, below_root(options.root, "/var/lib/rdma-qos"));
     if (options.simulate.empty() && (on_host || options.host_devices)) {

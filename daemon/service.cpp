@@ -8,16 +8,14 @@
 
 #include "daemon/service_state.h"
 #include "lib/base/log.h"
+#include "policy/path_limits.h"
 
 namespace rdmaqos {
 namespace {
 
-bool has_endpoint(const DeviceInfo& info, const Endpoint& endpoint)
+PathPort path_port(const DeviceInfo& info)
 {
-    if (const auto* guid = std::get_if<Guid>(&endpoint)) {
-        return *guid == info.port_guid;
-    }
-    return std::find(info.gids.begin(), info.gids.end(), std::get<Gid>(endpoint)) != info.gids.end();
+    return {info.name, info.port, info.port_guid, info.gids, info.pkeys, info.link_speed, info.mtu};
 }
 
 }    // namespace
@@ -212,34 +210,12 @@ void Service::counters(const std::string& device, Callback<CounterReading> done)
 
 PathLimits Service::State::path_limits(const Request& request) const
 {
-    PathLimits path;
-    const DeviceInfo* source = nullptr;
+    std::vector<PathPort> ports;
+    ports.reserve(devices.size());
     for (const auto& [key, device] : devices) {
-        const bool named = request.device && request.device->device == device->info().name &&
-                           request.device->port == device->info().port;
-        const bool is_source = !request.device && request.source && has_endpoint(device->info(), *request.source);
-        if (named || is_source || source == nullptr) {
-            source = &device->info();
-        }
-        if (named || is_source) {
-            break;
-        }
+        ports.push_back(path_port(device->info()));
     }
-    constexpr Bandwidth kUnknownLink = Bandwidth::from_gbps(100);
-    path.rate = ib_rate_at_most(source != nullptr ? source->link_speed : kUnknownLink).value_or(IbRate{kLowestIbRate});
-    if (source == nullptr) {
-        return path;
-    }
-    path.mtu = ib_mtu_from_bytes(source->mtu).value_or(IbMtu::Mtu4096);
-    path.source_pkeys = source->pkeys;
-    path.loopback = request.destination && has_endpoint(*source, *request.destination);
-    const auto* guid = request.destination ? std::get_if<Guid>(&*request.destination) : nullptr;
-    const FabricPort* destination = guid != nullptr ? rules.fabric->find_port(*guid) : nullptr;
-    if (destination != nullptr && !path.source_pkeys.empty() && !destination->pkeys.empty()) {
-        path.destination_pkeys = destination->pkeys;
-        path.pkeys_known = true;
-    }
-    return path;
+    return rdmaqos::path_limits(request, ports, [this](Guid guid) { return rules.fabric->find_port(guid); });
 }
 
 Result<PathResult> Service::query_path(const Request& request, const Identity& identity) const

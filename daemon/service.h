@@ -70,7 +70,8 @@ public:
     // sessions stay, new queue pairs are taken but not placed. Lasts, by node GUID and port, until enable(): over a
     // restart and a replug too. Answered when the devices have answered.
     void disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
-    // Also takes back release_device(). `device` empty: all, those that are not present included.
+    // Also takes back release_device(); answered when such a device is here again, or with the reason why it is not.
+    // `device` empty: all, those that are not present included.
     void enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     // Takes everything off a device and lets go of it, so that its driver can be worked on. Answered when its files are
     // closed. It stays away until enable(), until it has vanished and come back, or until the daemon ends.
@@ -83,8 +84,10 @@ public:
     [[nodiscard]] bool wanted(Guid node_guid, std::uint32_t port) const;
     // A device that was found, but is not with us, is not there any longer.
     void device_vanished(Guid node_guid, std::uint32_t port);
-    // `look` is called when a device that was not wanted is.
+    // `look` is called when a device that was not wanted is. It ends in add_device() or device_refused().
     void on_wanted_again(std::function<void(Guid node_guid, std::uint32_t port)> look);
+    // For whoever looks for devices: this one cannot be taken. `why` is a sentence.
+    void device_refused(Guid node_guid, std::uint32_t port, const std::string& why);
 
     // Reads all files again, off the main loop; accepted only if there is no error in them and every present device
     // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are

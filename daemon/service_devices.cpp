@@ -65,6 +65,7 @@ void Service::add_device(std::unique_ptr<Backend> backend)
     state.resolve_again(state.rules.fabric, fmt::format("{} came", key), [] {});
     state.refresh_all();
     state.notify([&](ServiceObserver& observer) { observer.device_added(key); });
+    state.has_come(added);
 }
 
 void Service::remove_device(const std::string& key)
@@ -192,53 +193,6 @@ void Service::disable(const std::string& device, Callback<std::vector<DeviceReco
     state.switch_devices(*found, true, std::make_shared<std::vector<DeviceReconcile>>(), std::move(done));
 }
 
-void Service::enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
-{
-    State& state = *state_;
-    if (const auto here = state.not_ending(); !here) {
-        done(fail(here.error()));
-        return;
-    }
-    const auto present = state.devices_by_name(device);
-    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
-    std::vector<ManagedDevice*> off;
-    for (ManagedDevice* each : present ? *present : std::vector<ManagedDevice*>{}) {
-        state.disabled.erase(id_of(each->info()));
-        if (each->disabled()) {
-            off.push_back(each);
-        } else {
-            results->push_back({each->key(), 0, {}});
-        }
-    }
-    std::vector<DeviceId> again;
-    for (SwitchedOff* list : {&state.released, &state.disabled}) {
-        std::erase_if(*list, [&](const auto& entry) {
-            const bool meant = device.empty() || has_name(entry.second, device);
-            if (meant && list == &state.released) {
-                again.push_back(entry.first);
-            }
-            if (meant &&
-                std::ranges::find(*results, key_of(entry.second), &DeviceReconcile::device) == results->end()) {
-                results->push_back({key_of(entry.second), 0, {}});
-            }
-            return meant;
-        });
-    }
-    if (off.empty() && results->empty() && !device.empty()) {
-        done(fail(ErrorCode::UnknownDevice, state.unknown_device(device)));
-        return;
-    }
-    state.switch_devices(off, false, results, std::move(done));
-    if (!again.empty()) {
-        state.notify([](ServiceObserver& observer) { observer.released_changed(); });
-    }
-    for (const auto& id : again) {
-        if (state.wanted_again) {
-            state.wanted_again(id.node_guid, id.port);
-        }
-    }
-}
-
 // All names, those of devices that are switched off and not there included.
 std::string Service::State::unknown_device(const std::string& name) const
 {
@@ -344,11 +298,6 @@ void Service::device_vanished(Guid node_guid, std::uint32_t port)
     if (state_->released.erase({node_guid, port}) > 0) {
         state_->notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
-}
-
-void Service::on_wanted_again(std::function<void(Guid, std::uint32_t)> look)
-{
-    state_->wanted_again = std::move(look);
 }
 
 std::vector<std::string> Service::released_devices() const

@@ -78,7 +78,9 @@ ReloadOutcome Service::start()
     if (!policy) {
         const auto sources = load_last_good(state.options.root);
         if (!sources) {
-            log(LogLevel::Error, "{}", to_string(sources.error()));
+            log(LogLevel::Error,
+                "there is no last good policy either: {}; the next policy that can be used is kept instead of this file",
+                to_string(sources.error()));
         } else if (!sources->empty()) {
             policy = read_policy(*sources, state.options.names, loaded.fabric.value ? *loaded.fabric.value : Fabric{})
                          .value;
@@ -92,7 +94,10 @@ ReloadOutcome Service::start()
     if (auto disabled = load_disabled(state.options.root)) {
         state.disabled = std::move(*disabled);
     } else {
-        log(LogLevel::Error, "no device is disabled: {}", to_string(disabled.error()));
+        log(LogLevel::Error,
+            "no device is disabled: {}; disable those that are to be left alone again (`rdma-qosctl disable`), which "
+            "replaces the file",
+            to_string(disabled.error()));
     }
     state.rules = make_rules(policy, loaded.fabric.value, state.local_ports());
     outcome.revision = policy ? policy->revision : std::string{};

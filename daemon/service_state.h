@@ -76,6 +76,12 @@ struct Service::State : DeviceListener {
     // In attach mode per-process a grant depends on how many processes there are.
     void refresh_neighbours();
 
+    // service_enable.cpp
+    // A device that enable() has asked back: `done` with what became of it, or why it does not come.
+    void await(const DeviceId& id, const DeviceNames& names, std::function<void(DeviceReconcile)> done);
+    void refuse_awaited(const DeviceId& id, std::string why);
+    void has_come(ManagedDevice& device);
+
     // service_policy.cpp
     // `done` gets the devices that have not answered in time.
     void commit(Staged staged, const Settings& with, Gathering::Done done);
@@ -207,6 +213,12 @@ struct Service::State : DeviceListener {
     SwitchedOff released;
     std::map<std::string, std::unique_ptr<Timer>> releasing;    // by key; the pause before the next attempt
     std::function<void(Guid, std::uint32_t)> wanted_again;
+    struct Awaited {
+        DeviceNames names;
+        std::unique_ptr<Timer> limit;
+        std::vector<std::function<void(DeviceReconcile)>> done;
+    };
+    std::map<DeviceId, Awaited> awaited;    // enabled after a release, not here yet
     // What waits for another thread goes before the thread, and devices before all of it.
     EndingWorkers ending;
     Loader loader;

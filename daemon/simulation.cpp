@@ -1,5 +1,7 @@
 #include "daemon/simulation.h"
 
+#include <fmt/format.h>
+
 #include "lib/base/log.h"
 #include "lib/model/profile.h"
 #include "lib/nic_model/model_backend.h"
@@ -48,6 +50,23 @@ Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::files
         devices.push_back(std::move(backend));
     }
     return devices;
+}
+
+Result<std::unique_ptr<Backend>> simulated_device(const std::filesystem::path& file, const Clock& clock, Guid node_guid,
+                                                  std::uint32_t port)
+{
+    auto devices = simulated_devices(file, clock);
+    if (!devices) {
+        log(LogLevel::Error, "{}", to_string(devices.error()));
+        return fail(devices.error().code, fmt::format("{} cannot be read any longer", file.string()));
+    }
+    for (auto& device : *devices) {
+        const DeviceInfo info = device->info();
+        if (info.node_guid == node_guid && info.port == port) {
+            return std::move(device);
+        }
+    }
+    return fail(ErrorCode::UnknownDevice, fmt::format("{} does not list it any longer", file.string()));
 }
 
 }    // namespace rdmaqos

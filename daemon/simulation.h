@@ -14,4 +14,8 @@ namespace rdmaqos {
 [[nodiscard]] Result<std::vector<std::unique_ptr<Backend>>> simulated_devices(const std::filesystem::path& file,
                                                                               const Clock& clock);
 
+// One of them, as it was at first: for a device that comes back. UnknownDevice: the file does not have it any longer.
+[[nodiscard]] Result<std::unique_ptr<Backend>> simulated_device(const std::filesystem::path& file, const Clock& clock,
+                                                                Guid node_guid, std::uint32_t port);
+
 }    // namespace rdmaqos

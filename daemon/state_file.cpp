@@ -1,5 +1,7 @@
 #include "daemon/state_file.h"
 
+#include <cerrno>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -30,10 +32,10 @@ Result<void> save_state(const std::filesystem::path& root, const StateFile& file
 Result<Json> load_state(const std::filesystem::path& root, const StateFile& file)
 {
     const auto path = below_root(root, file.path);
-    if (!std::filesystem::exists(path)) {
+    const auto text = read_regular_file(path, file.max_size);
+    if (!text && text.error().sys_errno == ENOENT) {
         return Json::array();
     }
-    const auto text = read_regular_file(path, file.max_size);
     if (!text) {
         return fail(text.error().with_context(path.string()));
     }
@@ -46,9 +48,10 @@ Result<Json> load_state(const std::filesystem::path& root, const StateFile& file
     return std::move(document[file.list]);
 }
 
-Error damaged_state(const std::filesystem::path& root, const StateFile& file)
+Error damaged_state(const std::filesystem::path& root, const StateFile& file, std::size_t entry, std::string_view why)
 {
-    return {ErrorCode::Io, 0, fmt::format("{}: is damaged", below_root(root, file.path).string())};
+    return {ErrorCode::Io, 0,
+            fmt::format("{}: entry {} of `{}`: {}", below_root(root, file.path).string(), entry + 1, file.list, why)};
 }
 
 }    // namespace rdmaqos

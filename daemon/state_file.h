@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -22,10 +23,11 @@ struct StateFile {
 [[nodiscard]] Result<void> save_state(const std::filesystem::path& root, const StateFile& file,
                                       const nlohmann::json& list);
 
-// An empty list if there is no such file. Io: it cannot be read, or is not what this version writes.
+// An empty list if there is no such file. Io: it cannot be read (with the errno), or is not what this version writes.
 [[nodiscard]] Result<nlohmann::json> load_state(const std::filesystem::path& root, const StateFile& file);
 
-// What a caller says of a list whose entry makes no sense.
-[[nodiscard]] Error damaged_state(const std::filesystem::path& root, const StateFile& file);
+// What a caller says of a list whose entry (counted from 0) makes no sense: `why` as "`port` is missing".
+[[nodiscard]] Error damaged_state(const std::filesystem::path& root, const StateFile& file, std::size_t entry,
+                                  std::string_view why);
 
 }    // namespace rdmaqos

@@ -13,19 +13,24 @@ bool is_ipv4_mapped(const Gid& gid)
 
 }    // namespace
 
+std::optional<Guid> port_guid_of(const Endpoint& endpoint)
+{
+    if (const auto* guid = std::get_if<Guid>(&endpoint)) {
+        return *guid;
+    }
+    const Gid& gid = std::get<Gid>(endpoint);
+    return is_ipv4_mapped(gid) ? std::nullopt : std::optional(gid.interface_id());
+}
+
 PathEnd path_end(const std::optional<Endpoint>& endpoint, const ResolvedGroups& groups)
 {
     PathEnd end;
     if (!endpoint) {
         return end;
     }
-    if (const auto* guid = std::get_if<Guid>(&*endpoint)) {
+    end.gid = std::get_if<Gid>(&*endpoint);
+    if (const auto guid = port_guid_of(*endpoint)) {
         end.guid = guid->value;
-    } else {
-        end.gid = &std::get<Gid>(*endpoint);
-        if (!is_ipv4_mapped(*end.gid)) {
-            end.guid = end.gid->interface_id().value;
-        }
     }
     if (end.guid) {
         const auto& types = groups.node_types;

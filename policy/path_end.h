@@ -10,9 +10,12 @@ namespace rdmaqos {
 
 struct PathEnd {
     const Gid* gid = nullptr;             // points into the end point given
-    std::optional<std::uint64_t> guid;    // of a GID: its lower half, unless that is an IPv4 address
+    std::optional<std::uint64_t> guid;    // as of port_guid_of()
     std::optional<NodeType> type;         // if the port is known
 };
+
+// Of a GID: its lower half, unless that is an IPv4 address.
+[[nodiscard]] std::optional<Guid> port_guid_of(const Endpoint& endpoint);
 
 [[nodiscard]] PathEnd path_end(const std::optional<Endpoint>& endpoint, const ResolvedGroups& groups);
 

@@ -65,7 +65,7 @@ PathReasons explain_answer(const QosLevel& level, const Request& request, const 
     reasons.rate = with_request(limited(limits.rate, level.rate_limit, path.rate != limits.rate, "rate-limit", words),
                                 request.rate.has_value(), path.rate, answer.rate, "rate");
 
-    const std::string_view of_life = limits.loopback     ? "the path does not leave this port"
+    const std::string_view of_life = limits.loopback     ? "the path begins and ends at one port"
                                      : level.packet_life ? "packet-life of the level"
                                                          : "the subnet's timeout; the level has no packet-life";
     reasons.packet_life = with_request(std::string(of_life), request.packet_life.has_value(), path.packet_life,

@@ -148,6 +148,26 @@ std::string printable(std::string_view text)
     return result;
 }
 
+std::string_view beginning_of(std::string_view text, std::size_t longest)
+{
+    if (text.size() <= longest) {
+        return text;
+    }
+    // A character begins at most three bytes before the cut, if it reaches over it.
+    for (std::size_t start = longest; start-- > 0 && longest - start < 4;) {
+        const std::size_t length = utf8_sequence(text.substr(start));
+        if (length > 1) {
+            return text.substr(0, start + length <= longest ? longest : start);
+        }
+    }
+    return text.substr(0, longest);
+}
+
+std::string shortened(std::string_view text, std::size_t longest)
+{
+    return fmt::format("{}{}", beginning_of(text, longest), text.size() > longest ? "..." : "");
+}
+
 std::string counted(std::size_t count, std::string_view noun)
 {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

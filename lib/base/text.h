@@ -26,6 +26,12 @@ namespace rdmaqos {
 // Control characters and broken UTF-8 as \xNN: safe for a terminal, a journal line and a D-Bus string.
 [[nodiscard]] std::string printable(std::string_view text);
 
+// The longest beginning of at most so many bytes that does not end inside a character. Bytes that are no UTF-8 count as
+// characters.
+[[nodiscard]] std::string_view beginning_of(std::string_view text, std::size_t longest);
+// All of the text, or its beginning_of() and "..." where it is longer.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t longest);
+
 // "1 error", "3 errors"
 [[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
 

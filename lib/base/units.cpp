@@ -79,7 +79,7 @@ Parsed<std::uint64_t> scale(const Quantity& quantity, std::uint64_t multiplier, 
         return {std::nullopt, UnitError::TooFine};
     }
     const Wide value = numerator / denominator;
-    // Headroom keeps sums of many rates from wrapping.
+    // Headroom keeps what is computed of it from wrapping.
     if (value > std::numeric_limits<std::uint64_t>::max() / 1024) {
         return {std::nullopt, UnitError::Overflow};
     }

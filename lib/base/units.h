@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,18 @@ public:
     static constexpr Bandwidth from_kbps(std::uint64_t kbps) { return Bandwidth(kbps); }
     static constexpr Bandwidth from_mbps(std::uint64_t mbps) { return Bandwidth(mbps * 1000); }
     static constexpr Bandwidth from_gbps(std::uint64_t gbps) { return Bandwidth(gbps * 1'000'000); }
+    // Of a computation with doubles, rounded down but for its errors: what is below zero or no number is zero, what is
+    // too large is the largest there is.
+    static constexpr Bandwidth from_computed(double kbps)
+    {
+        constexpr double kTolerance = 1e-3;
+        constexpr double kBeyond = 18446744073709551616.0;    // 2^64, which kLargest is just below
+        if (!(kbps > 0)) {
+            return {};
+        }
+        return kbps + kTolerance < kBeyond ? Bandwidth(static_cast<std::uint64_t>(kbps + kTolerance))
+                                           : Bandwidth(kLargest);
+    }
 
     [[nodiscard]] constexpr std::uint64_t kbps() const { return kbps_; }
     // Rounded down to whole Mbit/s, the resolution of a scheduling element.
@@ -27,7 +40,15 @@ public:
 
     friend constexpr auto operator<=>(Bandwidth, Bandwidth) = default;
 
+    // The largest there is where the sum is beyond it: thousands of rates of a policy are added up.
+    friend constexpr Bandwidth operator+(Bandwidth a, Bandwidth b)
+    {
+        return a.kbps_ > kLargest - b.kbps_ ? Bandwidth(kLargest) : Bandwidth(a.kbps_ + b.kbps_);
+    }
+
 private:
+    static constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+
     constexpr explicit Bandwidth(std::uint64_t kbps) : kbps_(kbps) {}
 
     std::uint64_t kbps_ = 0;

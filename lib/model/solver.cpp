@@ -106,7 +106,7 @@ bool guesses_shares(const Tree& tree)
 
 Bandwidth Allocation::rate() const
 {
-    return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps + kTolerance));
+    return Bandwidth::from_computed(kbps);
 }
 
 Allocations solve(const Tree& tree, Bandwidth link_speed, const Demands& demands)

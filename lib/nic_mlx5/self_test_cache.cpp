@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
@@ -48,22 +50,10 @@ T number_of(const Json& json)
     return static_cast<T>(json.get<std::int64_t>());
 }
 
-}    // namespace
-
-std::string self_test_key(const DeviceInfo& port)
+// Nothing if it is not what save_self_test() writes.
+std::optional<AttachReport> parse(const std::string& text, const std::string& key)
 {
-    utsname kernel{};
-    uname(&kernel);
-    return fmt::format("{} {} {}", port.board_id.empty() ? "unknown" : port.board_id, port.firmware, kernel.release);
-}
-
-std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, const std::string& key)
-{
-    if (folder.empty()) {
-        return std::nullopt;
-    }
-    const auto text = read_regular_file(path_of(folder, key), kMostBytes);
-    const Json json = Json::parse(text ? *text : std::string(), nullptr, false);
+    const Json json = Json::parse(text, nullptr, false);
     try {
         if (json.is_discarded() || json.at("version") != kVersion || json.at("key") != key) {
             return std::nullopt;
@@ -82,6 +72,36 @@ std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, 
     } catch (const Json::exception&) {
         return std::nullopt;    // the test runs again
     }
+}
+
+}    // namespace
+
+std::string self_test_key(const DeviceInfo& port)
+{
+    utsname kernel{};
+    uname(&kernel);
+    return fmt::format("{} {} {}", port.board_id.empty() ? "unknown" : port.board_id, port.firmware, kernel.release);
+}
+
+std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, const std::string& key)
+{
+    if (folder.empty()) {
+        return std::nullopt;
+    }
+    const auto path = path_of(folder, key);
+    const auto text = read_regular_file(path, kMostBytes);
+    if (!text && text.error().sys_errno != ENOENT) {
+        log(LogLevel::Warning, "{}: {}; the self-test runs again, and its answer replaces the file", path.string(),
+            to_string(text.error()));
+    }
+    if (!text) {
+        return std::nullopt;
+    }
+    auto report = parse(*text, key);
+    if (!report) {
+        log(LogLevel::Notice, "{}: is not an answer of this version's self-test, which runs again", path.string());
+    }
+    return report;
 }
 
 Result<void> save_self_test(const std::filesystem::path& folder, const std::string& key, const AttachReport& report)
@@ -104,6 +124,9 @@ Result<void> save_self_test(const std::filesystem::path& folder, const std::stri
     }
     std::error_code error;
     std::filesystem::create_directories(folder, error);
+    if (error) {
+        return fail(error_from_errno(ErrorCode::Io, error.value(), fmt::format("{}: cannot be created", folder.string())));
+    }
     return write_file_atomically(path_of(folder, key), json.dump(2) + "\n");
 }
 

@@ -12,15 +12,15 @@ namespace {
 // Sum of what the children can send at most; empty: there is no limit.
 std::optional<Bandwidth> sum_of_caps(const Draft& draft, Index node)
 {
-    std::uint64_t kbps = 0;
+    Bandwidth sum;
     for (const Index child : draft.elements[node].children) {
         const auto& cap = draft.elements[child].rate.max_rate;
         if (!cap) {
             return std::nullopt;
         }
-        kbps += cap->kbps();
+        sum = sum + *cap;
     }
-    return Bandwidth::from_kbps(kbps);
+    return sum;
 }
 
 bool has_one_child(const DraftElement& element)
@@ -62,17 +62,17 @@ Index cheapest_above(const Draft& draft, Index leaf)
 void report_lost_cap(const Draft& draft, const DraftElement& element, const std::vector<Index>& below,
                      std::vector<Finding>& findings)
 {
-    std::uint64_t together = 0;
+    Bandwidth together;
     for (const Index child : below) {
         // Every one of them has a cap: it inherited this one.
-        together += draft.elements[child].max_rate.value_or(*element.rate.max_rate).kbps();
+        together = together + draft.elements[child].max_rate.value_or(*element.rate.max_rate);
     }
-    if (together > element.rate.max_rate->kbps()) {
+    if (together > *element.rate.max_rate) {
         findings.push_back(
             {FindingKind::CapLost, true, element.path,
              fmt::format("max-rate {} for all below it", to_string(*element.rate.max_rate)),
              fmt::format("at most {} for each of {} by itself, {} together", to_string(*element.rate.max_rate),
-                         counted(below.size(), "element"), to_string(Bandwidth::from_kbps(together))),
+                         counted(below.size(), "element"), to_string(together)),
              "the node that would hold the cap is left out on this device"});
     }
 }

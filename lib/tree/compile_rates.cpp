@@ -37,6 +37,12 @@ Bandwidth whole_mbps(Bandwidth rate)
     return Bandwidth::from_mbps(std::max<std::uint64_t>(rate.mbps(), 1));
 }
 
+// A part of nothing is nothing: what is divided by can be 0 where a small cap is split among many.
+double ratio(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
 std::uint32_t share_or_one(const RateSpec& rate)
 {
     return std::max(rate.share.value_or(1), 1U);
@@ -90,7 +96,7 @@ private:
     void find_demands()
     {
         demands_.resize(draft_.elements.size());
-        std::vector<std::uint64_t> sum_below(draft_.elements.size(), 0);
+        std::vector<Bandwidth> sum_below(draft_.elements.size());
         std::vector<bool> unlimited_below(draft_.elements.size(), false);
         for (Index index = draft_.elements.size(); index-- > 1;) {
             const auto& element = draft_.elements[index];
@@ -99,12 +105,11 @@ private:
             }
             auto demand = element.max_rate;
             if (!element.children.empty() && !unlimited_below[index]) {
-                const auto below = Bandwidth::from_kbps(sum_below[index]);
-                demand = demand ? std::min(*demand, below) : below;
+                demand = std::min(demand.value_or(sum_below[index]), sum_below[index]);
             }
             demands_[index] = demand;
             const Index parent = draft_.kept_parent(index);
-            sum_below[parent] += demand.value_or(Bandwidth()).kbps();
+            sum_below[parent] = sum_below[parent] + demand.value_or(Bandwidth());
             unlimited_below[parent] = unlimited_below[parent] || !demand;
         }
     }
@@ -156,15 +161,15 @@ private:
             }
         }
         const bool all_to_mins = mins > 0 && (shares <= 0 || mins >= part.kbps);
-        const double to_mins = all_to_mins ? 1.0 : mins / part.kbps;
+        const double to_mins = all_to_mins ? 1.0 : ratio(mins, part.kbps);
         for (const Index index : children) {
             const auto& rate = draft_.elements[index].rate;
             const bool fixed = part.is_group && !rate.min_rate && !rate.share;
             double fraction = 0;
             if (rate.min_rate) {
-                fraction = to_mins * static_cast<double>(rate.min_rate->kbps()) / mins;
-            } else if (shares > 0 && !fixed) {
-                fraction = (1.0 - to_mins) * share_or_one(rate) / shares;
+                fraction = to_mins * ratio(static_cast<double>(rate.min_rate->kbps()), mins);
+            } else if (!fixed) {
+                fraction = (1.0 - to_mins) * ratio(share_or_one(rate), shares);
             }
             hand_down(index, part, fraction, fixed, siblings);
         }

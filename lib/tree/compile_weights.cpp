@@ -232,7 +232,9 @@ Weights choose_weights(std::span<const WeightTarget> targets, std::uint64_t capa
     std::vector<Group> groups;
     std::vector<std::size_t> group_of(targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i) {
-        const auto& target = targets[i];
+        auto target = targets[i];
+        // A fraction is part of a key: it has to be a number, which this comparison is false for where it is not.
+        target.fraction = target.fraction > 0 ? std::min(target.fraction, 1.0) : 0;
         const auto [entry, is_new] = group_of_key.try_emplace(
             std::tuple(target.fraction, target.min_kbps, target.fixed), groups.size());
         if (is_new) {

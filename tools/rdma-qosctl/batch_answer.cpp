@@ -12,6 +12,7 @@
 #include "lib/base/text.h"
 #include "lib/base/units.h"
 #include "policy/identity.h"
+#include "policy/path_limits.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -200,33 +201,35 @@ Result<std::string> BatchAnswers::answer(std::string_view line) const
     const auto columns = columns_of(line);
     const auto no_query = [&] {
         return fail(ErrorCode::InvalidArgument,
-                    fmt::format("`{}` is not a query of {} or {} columns", printable(line.substr(0, 200)),
+                    fmt::format("`{}` is not a query of {} or {} columns", printable(beginning_of(line, 200)),
                                 kLevelColumns, kPathColumns));
     };
     if (columns.size() != kLevelColumns && columns.size() != kPathColumns) {
         return no_query();
     }
     Request request;
-    PathLimits limits;
-    limits.pkeys_known = true;
     const auto source = parse_number(columns[0]);
     const auto destination = parse_number(columns[1]);
-    const bool is_path = columns.size() == kPathColumns;
-    if (!source || !destination || !read_component(columns[2], request.qos_class) ||
-        !read_component(columns[3], request.service_id) || !read_component(columns[4], request.pkey) ||
-        (is_path && !read_path(columns, request, limits))) {
+    if (!source || !destination) {
         return no_query();
-    }
-    const auto source_port = ports_.find(*source);
-    const auto destination_port = ports_.find(*destination);
-    if (source_port == ports_.end() || destination_port == ports_.end()) {
-        return std::string(source_port == ports_.end() ? "ERROR unknown-source" : "ERROR unknown-destination");
     }
     request.source = Guid{*source};
     request.destination = Guid{*destination};
-    limits.source_pkeys = source_port->second->pkeys;
-    limits.destination_pkeys = destination_port->second->pkeys;
-    limits.loopback = *source == *destination;
+    const auto find = [this](Guid guid) {
+        const auto found = ports_.find(guid.value);
+        return found != ports_.end() ? found->second : nullptr;
+    };
+    // No port of the topology is one of this host; a port without P_Keys shares none.
+    PathLimits limits = path_limits(request, {}, find);
+    limits.pkeys_known = true;
+    const bool is_path = columns.size() == kPathColumns;
+    if (!read_component(columns[2], request.qos_class) || !read_component(columns[3], request.service_id) ||
+        !read_component(columns[4], request.pkey) || (is_path && !read_path(columns, request, limits))) {
+        return no_query();
+    }
+    if (find(Guid{*source}) == nullptr || find(Guid{*destination}) == nullptr) {
+        return std::string(find(Guid{*source}) == nullptr ? "ERROR unknown-source" : "ERROR unknown-destination");
+    }
     return is_path ? path_answer(request, limits) : level_answer(request, limits);
 }
 

@@ -15,6 +15,7 @@
 #include "lib/tree/render.h"
 #include "policy/lower.h"
 #include "policy/multi_path.h"
+#include "policy/path_limits.h"
 #include "tools/rdma-qosctl/output.h"
 #include "tools/rdma-qosctl/topology.h"
 
@@ -53,48 +54,22 @@ Error invalid_policy(const Diagnostics& diagnostics, std::string_view what)
     return Error{ErrorCode::InvalidPolicy, 0, fmt::format("{} is refused\n{}", what, render(diagnostics, Colour::Off))};
 }
 
-bool has_end(const Target& target, const Endpoint& end)
+PathPort path_port(const Target& target)
 {
-    if (!target.local) {
-        return false;
-    }
-    if (const auto* guid = std::get_if<Guid>(&end)) {
-        return target.local->port_guid == *guid;
-    }
-    const auto& gids = target.local->gids;
-    return std::find(gids.begin(), gids.end(), std::get<Gid>(end)) != gids.end();
+    return {target.names.device, target.names.port,  target.local->port_guid, target.local->gids,
+            target.local->pkeys, target.link_speed, target.mtu};
 }
 
-// The port a request leaves by: the one it names, the one its source belongs to, else the first.
-const Target& target_of(const OfflineWorld& world, const Request& request)
-{
-    for (const auto& target : world.targets) {
-        if (request.device ? target.names.device == request.device->device && target.names.port == request.device->port
-                           : request.source && has_end(target, *request.source)) {
-            return target;
-        }
-    }
-    return world.targets.front();
-}
-
+// The default profile is no port of anybody's: of it nothing is known.
 PathLimits limits_of(const OfflineWorld& world, const Request& request)
 {
-    const Target& target = target_of(world, request);
-    PathLimits limits;
-    limits.rate = ib_rate_at_most(target.link_speed).value_or(IbRate{kLowestIbRate});
-    limits.mtu = ib_mtu_from_bytes(target.mtu).value_or(IbMtu::Mtu4096);
-    if (!target.local) {
-        return limits;
+    std::vector<PathPort> ports;
+    for (const auto& target : world.targets) {
+        if (target.local) {
+            ports.push_back(path_port(target));
+        }
     }
-    limits.source_pkeys = target.local->pkeys;
-    limits.loopback = request.destination && has_end(target, *request.destination);
-    const auto* guid = request.destination ? std::get_if<Guid>(&*request.destination) : nullptr;
-    const FabricPort* destination = guid == nullptr ? nullptr : world.fabric.find_port(*guid);
-    if (destination != nullptr && !destination->pkeys.empty() && !limits.source_pkeys.empty()) {
-        limits.destination_pkeys = destination->pkeys;
-        limits.pkeys_known = true;
-    }
-    return limits;
+    return path_limits(request, ports, [&world](Guid guid) { return world.fabric.find_port(guid); });
 }
 
 // The device a request names: one of the targets, or, as the default profile has no name, whatever is said.

@@ -40,7 +40,7 @@ std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)
 
 std::string render_way(const WhyLeaf& leaf, Colour colour)
 {
-    Table table({{"WAY"}, {"SHARE"}, {"CAP"}, {"ALSO SENDING"}});
+    Table table({{"WAY"}, {"SHARE"}, {"CAP"}, {"MAY ALSO SEND"}});
     std::size_t depth = 0;
     for (const auto& step : leaf.steps) {
         const std::string indent = depth == 0 ? "" : std::string(2 * (depth - 1), ' ') + "└ ";

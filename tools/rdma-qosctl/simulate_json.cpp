@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t whole(double kbps)
 {
-    return static_cast<std::uint64_t>(kbps + 1e-3);
+    return Bandwidth::from_computed(kbps).kbps();
 }
 
 Json limit_json(const Limit& limit)

@@ -85,9 +85,8 @@ std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool ov
 
 std::string rate_in_words(double kbps)
 {
-    constexpr std::uint64_t kGigabit = 1'000'000;
-    const auto whole = static_cast<std::uint64_t>(kbps + 1e-3);
-    return to_string(whole < kGigabit ? Bandwidth::from_kbps(whole) : Bandwidth::from_mbps(whole / 1000));
+    const auto rate = Bandwidth::from_computed(kbps);
+    return to_string(rate < Bandwidth::from_gbps(1) ? rate : Bandwidth::from_mbps(rate.mbps()));
 }
 
 std::string asked_in_words(double kbps)

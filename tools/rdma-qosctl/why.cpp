@@ -257,6 +257,31 @@ void judge(const World& world, WhyLeaf& leaf)
     leaf.advice = "what it does not reach is lost elsewhere: the program, PCIe, the network or the other end";
 }
 
+// Whether the port sends enough for any element on the way to be full: each holds at least what the leaf gets alone.
+bool fills_the_way(const PortUse& port, const WhyLeaf& leaf)
+{
+    constexpr std::uint64_t kFullPercent = 80;
+    return port.transmits.kbps() >= leaf.alone.kbps() / 100 * kFullPercent;
+}
+
+// Others have queue pairs, but hardly anybody sends.
+void judge_idle(const World& world, const PortUse& port, WhyLeaf& leaf)
+{
+    const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
+                                  [](const WhyStep& step) { return step.is_narrowest_cap; });
+    const bool capped = cap != leaf.steps.end();
+    leaf.narrowness = capped ? Narrowness::Capped : Narrowness::Nothing;
+    leaf.verdict = fmt::format("not crowded now: {} transmits {} ({:.0f} %), so others take nothing from it, and it may "
+                               "send {}; when all of these send, {}",
+                               port.device, to_string(port.transmits), 100 * port.utilisation(), to_string(leaf.alone),
+                               to_string(leaf.own));
+    leaf.advice = fmt::format("what it does not reach is lost elsewhere: the program, PCIe, the network or the other "
+                              "end{}",
+                              capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone),
+                                                   owner_of_cap(world, cap->path))
+                                     : "");
+}
+
 // Queue pairs of a session with the same device, leaf, level and fate.
 struct Group {
     std::string device;
@@ -352,23 +377,17 @@ double PortUse::utilisation() const
     return link_speed.is_zero() ? 0 : static_cast<double>(transmits.kbps()) / static_cast<double>(link_speed.kbps());
 }
 
-std::vector<std::string> advice_by_use(const std::vector<WhySession>& sessions, const std::vector<PortUse>& ports)
+void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::vector<WhySession>& sessions)
 {
-    constexpr double kFull = 0.8;
-    std::vector<std::string> advice;
-    for (const auto& port : ports) {
-        const bool crowded = std::any_of(sessions.begin(), sessions.end(), [&](const WhySession& session) {
-            return std::any_of(session.leaves.begin(), session.leaves.end(), [&](const WhyLeaf& leaf) {
-                return leaf.device == port.device && leaf.narrowness == Narrowness::Crowded;
-            });
-        });
-        if (crowded && port.utilisation() < kFull) {
-            advice.push_back(fmt::format("{} is not full now ({:.0f} %), so others do not take from it at the moment: "
-                                         "look at caps, the program, PCIe, the network and the other end",
-                                         port.device, 100 * port.utilisation()));
+    for (auto& session : sessions) {
+        for (auto& leaf : session.leaves) {
+            const auto port = std::find_if(ports.begin(), ports.end(),
+                                           [&](const PortUse& one) { return one.device == leaf.device; });
+            if (leaf.narrowness == Narrowness::Crowded && port != ports.end() && !fills_the_way(*port, leaf)) {
+                judge_idle(world, *port, leaf);
+            }
         }
     }
-    return advice;
 }
 
 WhySession explain_session(const World& world, const SessionView& session)

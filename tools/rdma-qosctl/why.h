@@ -27,7 +27,7 @@ enum class Narrowness : std::uint8_t {
     Nothing,    // it gets the port
     Paced,      // the rate of each queue pair
     Capped,     // a max-rate on its way; nobody else takes from it
-    Crowded,    // others that send
+    Crowded,    // others that send, or that may: all who have queue pairs are taken to
     Outside,    // not in the tree: no class is enforced
 };
 [[nodiscard]] std::string_view to_string(Narrowness narrowness);    // "nothing", "paced", ...
@@ -88,11 +88,10 @@ struct WhyReport {
     std::vector<std::string> advice;
 };
 
-// Says so if a port in use is far from full: then it is not the tree that holds the process now.
-[[nodiscard]] std::vector<std::string> advice_by_use(const std::vector<WhySession>& sessions,
-                                                     const std::vector<PortUse>& ports);
-
 [[nodiscard]] WhySession explain_session(const World& world, const SessionView& session);
+
+// Takes back `Crowded` where the port transmits too little now for anybody to take from it.
+void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::vector<WhySession>& sessions);
 
 // The sessions that "4711" (pid or queue pair), "qp:17", "mlx5_0:17" or "job-7.scope" (unit, may be a glob) stands for.
 [[nodiscard]] std::vector<const SessionView*> sessions_of(const World& world, const std::string& target);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -44,7 +45,11 @@ std::optional<Bandwidth> rate_between(std::uint64_t bytes_before, std::uint64_t 
         return std::nullopt;
     }
     // 8 bits a byte, 1000 bits and 1000 microseconds in kbit/s and milliseconds.
-    const double kbps = static_cast<double>(bytes_after - bytes_before) * 8000.0 / static_cast<double>(microseconds);
+    __extension__ using Wide = unsigned __int128;
+    const Wide kbps = Wide{bytes_after - bytes_before} * 8000 / microseconds;
+    if (kbps > std::numeric_limits<std::uint64_t>::max()) {
+        return std::nullopt;    // not a rate but a counter that has jumped
+    }
     return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps));
 }
 
@@ -151,7 +156,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
         }
     } else if (options.interval_ms > 0) {
         report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
-        report->advice = advice_by_use(report->sessions, report->ports);
+        judge_by_use(*world, report->ports, report->sessions);
     }
     print(context.json ? to_text(why_json(*report)) : render_why(*report, context.colour));
     return ExitStatus::Ok;

@@ -13,9 +13,15 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
+constexpr const char* kBusyAndIdle = R"(version: 1
+devices:
+  - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, pci: "0000:3b:00.0", link-speed: 100Gbps, traffic: 95Gbps}
+  - {name: mlx5_1, node-guid: 0x20, port-guid: 0x21, pci: "0000:5e:00.0", link-speed: 100Gbps}
+)";
+
 TEST(CtlWhy, CappedAndCrowded)
 {
-    const Daemon daemon({kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON});
+    const Daemon daemon({kTwoLevelPolicy, kBusyAndIdle, "", false, RDMAQOS_DAEMON});
     auto client = daemon.direct();
     bus::Dict request;
     request.set("level", "rpc");
@@ -35,8 +41,21 @@ TEST(CtlWhy, CappedAndCrowded)
     EXPECT_THAT(crowded.output, HasSubstr("crowded: /bulk has share 40 of 100"));
     EXPECT_THAT(crowded.output, HasSubstr("rpc (share 60)"));
 
+    // On the other port as many have queue pairs, but nobody sends.
+    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_1", 19)});
+    ASSERT_TRUE(register_session(client, request));
+    request.set("level", "rpc");
+    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_1", 20)});
+    ASSERT_TRUE(register_session(other, request));
+    const Outcome idle = run_ctl(daemon.root(), "why mlx5_1:19");
+    EXPECT_EQ(idle.status, 0) << idle.error;
+    EXPECT_THAT(idle.output, HasSubstr("not crowded now: mlx5_1/1 transmits 0 kbit/s (0 %)"));
+    EXPECT_THAT(idle.output, testing::Not(HasSubstr("\n  crowded")));
+    const Outcome unmeasured = run_ctl(daemon.root(), "why mlx5_1:19 --interval 0");
+    EXPECT_THAT(unmeasured.output, HasSubstr("crowded: /bulk has share 40 of 100")) << unmeasured.error;
+
     const Json json = Json::parse(run_ctl(daemon.root(), fmt::format("why {} --json", getpid())).output);
-    ASSERT_EQ(json.at("sessions").size(), 2U);
+    ASSERT_EQ(json.at("sessions").size(), 4U);
 }
 
 TEST(CtlWhy, NobodyRegistered)

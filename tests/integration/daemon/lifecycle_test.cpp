@@ -1,16 +1,19 @@
 // Start, reload by signal, end; without devices, policy or bus.
 #include <csignal>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/daemon_fixture.h"
+#include "tests/support/golden.h"
 
 namespace rdmaqos::test {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 namespace names = bus::names;
 
 DaemonOptions direct_only()
@@ -78,6 +81,46 @@ TEST(Lifecycle, RunsWithoutAValidPolicyAndSaysSo)
     EXPECT_EQ(session.error().code, ErrorCode::InvalidPolicy);
     EXPECT_EQ(property_of(daemon, "PolicyRevision"), "");
     EXPECT_NE(property_of(daemon, "LastReloadError").find("99"), std::string::npos);
+}
+
+// Whatever became of what it keeps: it starts, and says which file, what is wrong and what to do.
+TEST(Lifecycle, StartsWithStateFilesThatCannotBeRead)
+{
+    const TempDir dir;
+    dir.write("devices.yaml", kTwoDevices);
+    dir.write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
+    const auto folder = dir.path() / "var/lib/rdma-qos";
+    std::filesystem::create_directories(folder);
+    for (const char* name : {"disabled-devices.json", "last-good-policy.json"}) {
+        std::filesystem::create_symlink(name, folder / name);
+    }
+    const auto log_of = [&](const std::string& name) {
+        const Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate",
+                           (dir.path() / "devices.yaml").string()},
+                          {}, dir.path() / name);
+        std::string text;
+        EXPECT_TRUE(eventually([&] {
+            text = read_text(dir.path() / name);
+            return text.find("ready: ") != std::string::npos;
+        })) << text;
+        return text;
+    };
+    const std::string first = log_of("first.log");
+    EXPECT_THAT(first, HasSubstr("there is no last good policy either: " + (folder / "last-good-policy.json").string() +
+                                 ": cannot be opened (Too many levels of symbolic links); the next policy"));
+    EXPECT_THAT(first, HasSubstr("no device is disabled: " + (folder / "disabled-devices.json").string() +
+                                 ": cannot be opened (Too many levels of symbolic links); disable those"));
+
+    std::filesystem::remove(folder / "disabled-devices.json");
+    dir.write("var/lib/rdma-qos/disabled-devices.json",
+              "{\"schema\": 1, \"devices\": [{\"node-guid\": \"0x10\", \"port\": 99999999999999}]}");
+    EXPECT_THAT(log_of("second.log"),
+                HasSubstr("disabled-devices.json: entry 1 of `devices`: `port` must be a number from 1 to 4294967295, "
+                          "not 99999999999999; disable those"));
+
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_symlink("rdma-qos", folder);
+    EXPECT_THAT(log_of("third.log"), HasSubstr("no device is disabled"));
 }
 
 TEST(Lifecycle, RefusesABrokenSimulationFile)

@@ -169,5 +169,30 @@ TEST(Counted, Plural)
     EXPECT_EQ(counted(2, "error"), "2 errors");
 }
 
+TEST(Shortened, EndsWithAWholeCharacter)
+{
+    EXPECT_EQ(beginning_of("abc", 3), "abc");
+    EXPECT_EQ(beginning_of("abcd", 3), "abc");
+    EXPECT_EQ(beginning_of("abcd", 0), "");
+    EXPECT_EQ(beginning_of("", 0), "");
+    // 2, 3 and 4 bytes, cut at each.
+    const std::string text = "\u00fc\u20ac\U0001f600x";
+    const std::vector<std::size_t> lengths{0, 0, 2, 2, 2, 5, 5, 5, 5, 9, 10, 10};
+    for (std::size_t longest = 0; longest < lengths.size(); ++longest) {
+        EXPECT_EQ(beginning_of(text, longest), text.substr(0, lengths[longest])) << longest;
+        EXPECT_TRUE(is_valid_utf8(shortened(text, longest)));
+    }
+    EXPECT_EQ(shortened(text, 10), text);
+    EXPECT_EQ(shortened(text, 9), "\u00fc\u20ac\U0001f600...");
+    EXPECT_EQ(shortened(text, 8), "\u00fc\u20ac...");
+}
+
+TEST(Shortened, TakesBytesThatAreNoUtf8AsTheyAre)
+{
+    EXPECT_EQ(beginning_of("\xfc\xfc\xfc\xfc", 2), "\xfc\xfc");
+    EXPECT_EQ(beginning_of("a\xe2\x82", 2), "a\xe2") << "a character that never ends";
+    EXPECT_EQ(beginning_of("\x80\x80\x80\x80\x80", 3), "\x80\x80\x80");
+}
+
 }    // namespace
 }    // namespace rdmaqos

@@ -1,5 +1,7 @@
 #include "lib/base/units.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -193,6 +195,26 @@ TEST(Number, DecimalOrHexadecimalOnly)
     for (const auto& [text, expected] : cases) {
         EXPECT_EQ(parse_number(text), expected) << text;
     }
+}
+
+TEST(BandwidthSum, EndsAtTheLargest)
+{
+    constexpr auto kLargest = Bandwidth::from_kbps(std::numeric_limits<std::uint64_t>::max());
+    EXPECT_EQ(Bandwidth::from_mbps(2) + Bandwidth::from_kbps(5), Bandwidth::from_kbps(2005));
+    EXPECT_EQ(kLargest + Bandwidth::from_kbps(1), kLargest);
+}
+
+TEST(ComputedBandwidth, IsAlwaysANumber)
+{
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    constexpr auto kLargest = Bandwidth::from_kbps(std::numeric_limits<std::uint64_t>::max());
+    EXPECT_EQ(Bandwidth::from_computed(41.9), Bandwidth::from_kbps(41));
+    EXPECT_EQ(Bandwidth::from_computed(41.9999), Bandwidth::from_kbps(42));
+    EXPECT_EQ(Bandwidth::from_computed(-1e-9), Bandwidth());
+    EXPECT_EQ(Bandwidth::from_computed(-kInfinite), Bandwidth());
+    EXPECT_EQ(Bandwidth::from_computed(std::numeric_limits<double>::quiet_NaN()), Bandwidth());
+    EXPECT_EQ(Bandwidth::from_computed(kInfinite), kLargest);
+    EXPECT_EQ(Bandwidth::from_computed(2e19), kLargest);
 }
 
 }    // namespace

@@ -102,12 +102,44 @@ TEST(Why, CrowdedByItsOwnClass)
     EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
     EXPECT_EQ(leaf.own, Bandwidth::from_gbps(5)) << "an eighth of 40 Gbit/s";
     EXPECT_THAT(leaf.advice, HasSubstr("the class itself is full"));
-    report.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(12), Bandwidth::from_gbps(1)}};
-    report.advice = advice_by_use(report.sessions, report.ports);
-    ASSERT_EQ(report.advice.size(), 1U);
+    // Alone it gets 40 Gbit/s: nobody can be full with less than that.
+    report.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(39), Bandwidth::from_gbps(1)}};
+    judge_by_use(world, report.ports, report.sessions);
+    EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
     expect_texts("crowded", report);
-    report.ports[0].transmits = Bandwidth::from_gbps(95);
-    EXPECT_TRUE(advice_by_use(report.sessions, report.ports).empty());
+}
+
+TEST(Why, NobodyIsCrowdedWhileThePortSendsTooLittle)
+{
+    const World world = test::sample_world();
+    auto bulk = report_of(world, "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});
+    bulk.ports = {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth(), Bandwidth::from_gbps(1)}};
+    judge_by_use(world, bulk.ports, bulk.sessions);
+    const WhyLeaf& leaf = bulk.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Nothing);
+    EXPECT_THAT(leaf.verdict, HasSubstr("not crowded now: mlx5_0/1 transmits 0 kbit/s (0 %)"));
+    EXPECT_THAT(leaf.advice, HasSubstr("lost elsewhere"));
+    expect_texts("not-crowded", bulk);
+    // Of another port nothing is known.
+    auto unknown = report_of(world, "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});
+    judge_by_use(world, {{"mlx5_1/1", Bandwidth::from_gbps(100), Bandwidth(), Bandwidth()}}, unknown.sessions);
+    EXPECT_EQ(unknown.sessions[0].leaves[0].narrowness, Narrowness::Crowded);
+}
+
+TEST(Why, WithoutACrowdACapIsWhatHolds)
+{
+    World world = test::sample_world();
+    for (int pid = 1; pid <= 7; ++pid) {
+        world.devices[0].tree.push_back(
+            {"/tenants/rpc/pid:" + std::to_string(pid), "/tenants/rpc", ElementKind::Leaf, 1, std::nullopt, 3, false});
+    }
+    auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    judge_by_use(world, {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(12), Bandwidth()}},
+                 report.sessions);
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.narrowness, Narrowness::Capped);
+    EXPECT_THAT(leaf.verdict, HasSubstr("it may send 40 Gbit/s; when all of these send, 5 Gbit/s"));
+    EXPECT_THAT(leaf.advice, HasSubstr("raise `max-rate` of level rpc"));
 }
 
 TEST(Why, CrowdedByAnotherClass)

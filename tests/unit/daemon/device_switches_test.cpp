@@ -1,5 +1,8 @@
 #include "daemon/device_switches.h"
 
+#include <cerrno>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_dir.h"
@@ -38,6 +41,48 @@ TEST(DeviceSwitches, ADamagedFileIsAnError)
         ASSERT_FALSE(loaded) << text;
         EXPECT_NE(loaded.error().message.find("disabled-devices.json"), std::string::npos);
     }
+}
+
+TEST(DeviceSwitches, APortThatCannotBeIsRefusedByName)
+{
+    for (const char* port : {"99999999999999", "4294967296", "0", "-1", "1.5", "1e3", "\"1\"", "null"}) {
+        const test::TempDir root;
+        root.write("/var/lib/rdma-qos/disabled-devices.json",
+                   std::string("{\"schema\": 1, \"devices\": [{\"node-guid\": \"0x10\", \"port\": 1}, "
+                               "{\"node-guid\": \"0x10\", \"port\": ") + port + "}]}");
+        const auto loaded = load_disabled(root.path());
+        ASSERT_FALSE(loaded) << port;
+        EXPECT_NE(loaded.error().message.find("entry 2 of `devices`: `port` must be a number from 1 to 4294967295, not"),
+                  std::string::npos)
+            << loaded.error().message;
+    }
+    const test::TempDir root;
+    root.write("/var/lib/rdma-qos/disabled-devices.json",
+               "{\"schema\": 1, \"devices\": [{\"node-guid\": \"0x10\", \"port\": 4294967295}]}");
+    ASSERT_TRUE(load_disabled(root.path()));
+    EXPECT_EQ(load_disabled(root.path())->begin()->first.port, 4294967295U);
+}
+
+TEST(DeviceSwitches, AFileThatCannotBeReadIsAnErrorWithItsNumber)
+{
+    const test::TempDir root;
+    const auto folder = root.path() / "var/lib/rdma-qos";
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_symlink("disabled-devices.json", folder / "disabled-devices.json");
+    const auto loaded = load_disabled(root.path());
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().sys_errno, ELOOP);
+    EXPECT_NE(loaded.error().message.find("disabled-devices.json"), std::string::npos);
+    ASSERT_TRUE(save_disabled(root.path(), {})) << "the link is replaced";
+    EXPECT_EQ(load_disabled(root.path()), SwitchedOff{});
+
+    std::filesystem::remove(folder / "disabled-devices.json");
+    std::filesystem::create_directory(folder / "disabled-devices.json");
+    EXPECT_FALSE(load_disabled(root.path()));
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_symlink("rdma-qos", folder);
+    EXPECT_EQ(load_disabled(root.path()).error().sys_errno, ELOOP);
+    EXPECT_EQ(save_disabled(root.path(), {}).error().sys_errno, ELOOP);
 }
 
 TEST(DeviceSwitches, ADeviceIsMeantByAnyOfItsNames)

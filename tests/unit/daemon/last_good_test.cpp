@@ -1,5 +1,6 @@
 #include "daemon/last_good.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -43,6 +44,19 @@ TEST(LastGood, ADamagedFileIsAnError)
         std::ofstream(root.path() / "var/lib/rdma-qos/last-good-policy.json") << text;
         EXPECT_FALSE(load_last_good(root.path())) << text;
     }
+}
+
+TEST(LastGood, ALinkToItselfIsAnErrorAndReplaced)
+{
+    const test::TempDir root;
+    const auto folder = root.path() / "var/lib/rdma-qos";
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_symlink("last-good-policy.json", folder / "last-good-policy.json");
+    const auto loaded = load_last_good(root.path());
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().sys_errno, ELOOP);
+    ASSERT_TRUE(save_last_good(root.path(), {}));
+    EXPECT_TRUE(load_last_good(root.path()));
 }
 
 }    // namespace

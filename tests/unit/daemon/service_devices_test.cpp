@@ -249,16 +249,102 @@ TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
     EXPECT_THAT(disable("mlx5_5").error().message, HasSubstr("mlx5_5/1 (released)"));
 
     EXPECT_TRUE(looked.empty());
-    ASSERT_TRUE(enable("mlx5_5"));
-    EXPECT_EQ(looked, std::vector<std::uint64_t>{0x55});
+    std::vector<Result<Results>> enabled;
+    std::optional<DeviceState> state_when_answered;
+    for (int calls = 0; calls < 2; ++calls) {
+        service->enable("mlx5_5", [&](Result<Results> result) {
+            enabled.push_back(std::move(result));
+            state_when_answered = service->device("mlx5_5/1").value_or(DeviceStatus{}).state;
+        });
+    }
+    EXPECT_EQ(looked, std::vector<std::uint64_t>{0x55}) << "once for both calls";
     EXPECT_TRUE(service->released_devices().empty());
+    settle();
+    EXPECT_TRUE(enabled.empty()) << "it is not here yet";
     plug();
-    EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready);
+    ASSERT_TRUE(loop.run_until([&] { return enabled.size() == 2; }));
+    for (const auto& result : enabled) {
+        ASSERT_TRUE(result) << to_string(result.error());
+        ASSERT_EQ(result->size(), 1U);
+        EXPECT_EQ(result->at(0).device, "mlx5_5/1");
+        EXPECT_TRUE(result->at(0).failures.empty());
+    }
+    EXPECT_EQ(state_when_answered, DeviceState::Ready);
+    EXPECT_FALSE(keeper->elements().empty());
 
     ASSERT_TRUE(release("mlx5_5"));
     service->device_vanished(info.node_guid, 1);
     plug();
     EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready) << "it was away and has come back";
+}
+
+// Which end a call of enable() for a released device comes to.
+class ServiceEnable : public ServiceDevices {
+protected:
+    void SetUp() override
+    {
+        ServiceDevices::SetUp();
+        ASSERT_TRUE(release("mlx5_0"));
+        service->on_wanted_again([this](Guid node_guid, std::uint32_t port) {
+            if (refuses) {
+                service->device_refused(node_guid, port, "no uverbs device");
+            }
+        });
+    }
+    std::string why_not(const Result<Results>& result)
+    {
+        EXPECT_TRUE(result);
+        EXPECT_EQ(result->size(), 1U);
+        return result->at(0).failures.empty() ? "it came" : result->at(0).failures[0].error.message;
+    }
+
+    bool refuses = false;
+};
+
+TEST_F(ServiceEnable, SaysWhyTheDeviceIsNotTaken)
+{
+    refuses = true;
+    const auto result = enable("mlx5_0");
+    EXPECT_EQ(why_not(result), "no uverbs device");
+    EXPECT_EQ(result->at(0).device, "mlx5_0/1");
+    devices = 0;
+    add_device("mlx5_0");
+    EXPECT_EQ(status().state, DeviceState::Ready) << "it is taken when it comes";
+}
+
+TEST_F(ServiceEnable, WaitsForSomeTimeOnly)
+{
+    std::optional<Result<Results>> got;
+    service->enable("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    EXPECT_FALSE(loop.run_until([&] { return got.has_value(); }, std::chrono::seconds(1)));
+    loop.advance(std::chrono::seconds(19));
+    EXPECT_FALSE(got);
+    loop.advance(std::chrono::seconds(1));
+    ASSERT_TRUE(got);
+    EXPECT_THAT(why_not(*got), HasSubstr("has not come within 20 s"));
+}
+
+TEST_F(ServiceEnable, OfAllWaitsForThoseThatComeAndNotForThoseThatAreAway)
+{
+    add_device("mlx5_1");
+    add_device("mlx5_2");
+    ASSERT_TRUE(disable("mlx5_1"));
+    ASSERT_TRUE(disable("mlx5_2"));
+    service->remove_device("mlx5_2/1");
+    std::optional<Result<Results>> got;
+    service->enable("", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    settle();
+    EXPECT_FALSE(got);
+    devices = 0;
+    add_device("mlx5_0");
+    ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
+    ASSERT_TRUE(*got);
+    std::vector<std::string> keys;
+    for (const auto& each : **got) {
+        keys.push_back(each.device);
+        EXPECT_TRUE(each.failures.empty()) << each.device;
+    }
+    EXPECT_THAT(keys, testing::UnorderedElementsAre("mlx5_0/1", "mlx5_1/1", "mlx5_2/1"));
 }
 
 TEST_F(ServiceDevices, ReleaseWaitsForAQueuePairThatIsBusyAndNothingIsPlacedMeanwhile)

@@ -251,6 +251,23 @@ TEST(SelfTestCache, ALinkOrAFifoIsNotWaitedFor)
     EXPECT_EQ(load_self_test(dir.path(), kKey), std::nullopt);
 }
 
+TEST(SelfTestCache, ALinkToItselfIsReplaced)
+{
+    const test::TempDir dir;
+    ASSERT_TRUE(save_self_test(dir.path(), kKey, report()).has_value());
+    const fs::path file = only_file(dir.path());
+    fs::remove(file);
+    fs::create_symlink(file.filename(), file);
+    EXPECT_EQ(load_self_test(dir.path(), kKey), std::nullopt);
+    ASSERT_TRUE(save_self_test(dir.path(), kKey, report()).has_value());
+    EXPECT_EQ(load_self_test(dir.path(), kKey), report());
+
+    const fs::path folder = dir.path() / "loop";
+    fs::create_symlink("loop", folder);
+    EXPECT_EQ(load_self_test(folder, kKey), std::nullopt);
+    EXPECT_EQ(save_self_test(folder, kKey, report()).error().sys_errno, ELOOP);
+}
+
 // A file in the way of the folder: nobody can write there, root included.
 TEST(SelfTestCache, AFolderThatCannotBeWritten)
 {

@@ -131,8 +131,8 @@ std::vector<fs::path> reader_sources()
         "changes",    "client",     "import_fabric", "yaml_text",       "opensm_import", "opensm_import_values",
         "text_lines", "criteria",   "explain",       "explain_render",  "fabric",        "glob_index",
         "identity",   "lower",      "matcher",       "match_index",     "multi_path",    "name_service",
-        "path",       "path_end",   "path_explain",  "path_text",       "policy",        "resolve",
-        "rule_sets",  "service_id", "show_config",   "show_config_yaml"};
+        "path",       "path_end",   "path_explain",  "path_limits",     "path_text",     "policy",
+        "resolve",    "rule_sets",  "service_id",    "show_config",     "show_config_yaml"};
     std::vector<fs::path> sources;
     std::set<std::string> seen;
     for (const auto& entry : fs::directory_iterator(source_dir() + "/policy")) {

@@ -95,6 +95,58 @@ TEST(Compile, AnErrorOfSharesAboveFivePercentIsReported)
     EXPECT_EQ(finding.reached, "0.99 %");
 }
 
+// Each of so many nodes gets less than the 1 kbit/s that rates are counted in: nothing, as a number.
+CompileInput crowded_below_a_small_cap(std::uint32_t max_share)
+{
+    constexpr int kNodes = 2000;
+    std::vector<SpecElement> elements{node("/n", share(1, Bandwidth::from_mbps(1)))};
+    for (int i = 0; i < kNodes; ++i) {
+        const std::string path = "/n/" + std::to_string(i);
+        elements.push_back(node(path));
+        elements.push_back(level(path + "/a", share(500)));
+        elements.push_back(level(path + "/b", share(100)));
+    }
+    auto in = input(std::move(elements));
+    in.capabilities.max_share = max_share;
+    in.capabilities.max_leaves = in.capabilities.max_elements = 10'000;
+    return in;
+}
+
+TEST(Compile, SharesOfNearlyNothingAreStillShares)
+{
+    const auto compiled = compile(crowded_below_a_small_cap(100));
+    EXPECT_TRUE(compiled.guaranteed.at(ElementPath("/n/7")).is_zero());
+    for (const char* parent : {"/n/0", "/n/7", "/n/1999"}) {
+        EXPECT_EQ(share_of(compiled, std::string(parent) + "/a"), 5U) << parent;
+        EXPECT_EQ(share_of(compiled, std::string(parent) + "/b"), 1U) << parent;
+    }
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, SharesOfNearlyNothingThatCannotBeReachedAreReported)
+{
+    const auto compiled = compile(crowded_below_a_small_cap(3));
+    EXPECT_EQ(share_of(compiled, "/n/7/a"), 3U);
+    EXPECT_EQ(share_of(compiled, "/n/7/b"), 1U);
+    const auto& finding = only(compiled, FindingKind::ShareError);
+    EXPECT_EQ(finding.path.text(), "/n/0/b");
+    EXPECT_EQ(finding.asked, "16.67 % of /n/0");
+    EXPECT_EQ(finding.reached, "25.00 %");
+}
+
+TEST(Compile, WhatAFoldedNodeDividesOfNothingHasNumbersToo)
+{
+    // The guarantee takes the whole link, and the node beside it is left out.
+    auto in = input({level("/all", min_rate(gbps(100))), node("/n"), node("/n/m"), level("/n/m/a", share(500)),
+                     level("/n/m/b", share(100))});
+    in.capabilities.max_depth = 2;
+    const auto compiled = compile(in);
+    EXPECT_EQ(share_of(compiled, "/all"), 100U);
+    EXPECT_EQ(share_of(compiled, "/n/m/a"), 1U);
+    EXPECT_EQ(share_of(compiled, "/n/m/b"), 1U);
+    EXPECT_EQ(only(compiled, FindingKind::MinRateMissed).path.text(), "/all");
+}
+
 TEST(Compile, DeviceDefaultIsZeroAndNotScaled)
 {
     RateSpec device_default;

@@ -1,5 +1,6 @@
 #include "lib/tree/compile_weights.h"
 
+#include <limits>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,17 @@ TEST(ChooseWeights, ReportsTheWorstErrorAndWhoHasIt)
     EXPECT_EQ(chosen.weights, (Numbers{4, 1}));
     EXPECT_EQ(chosen.worst, 1U);
     EXPECT_NEAR(chosen.worst_error, 1.0, 1e-9);    // 20 % instead of 10 %
+}
+
+TEST(ChooseWeights, WhatIsNoNumberIsNotWanted)
+{
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<WeightTarget> targets{{kNan, 0, false}, {0.75, 0, false}, {kNan, 0, false}, {0.25, 0, false}};
+    const auto chosen = choose_weights(targets, 100, 100);
+    EXPECT_EQ(chosen.weights[0], chosen.weights[2]);
+    EXPECT_EQ(chosen.weights[0], 1U);
+    EXPECT_EQ(chosen.weights[1], 3 * chosen.weights[3]);
+    EXPECT_GE(chosen.worst_error, 0);
 }
 
 TEST(ChooseWeights, GuaranteeHoldsWhereTheNearestFractionWouldNot)

@@ -54,7 +54,8 @@ inline RateSpec any_rate(const SpecLimits& limits)
         rate.min_rate = Bandwidth::from_mbps(number<std::uint64_t>(1, 60'000));
     }
     if (limits.caps && one_in(4)) {
-        rate.max_rate = Bandwidth::from_mbps(number<std::uint64_t>(1, 120'000));
+        // Also so small that what is below it is guaranteed less than 1 kbit/s.
+        rate.max_rate = Bandwidth::from_mbps(number<std::uint64_t>(1, one_in(4) ? 3 : 120'000));
     }
     return rate;
 }

@@ -1,0 +1,118 @@
+#include "policy/path_limits.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/match/policy_dsl.h"
+
+namespace rdmaqos {
+namespace {
+
+using namespace test;
+
+// This host has two ports; 0x77 and 0x78 are elsewhere and known, 0x99 is not known.
+struct Host {
+    std::vector<Gid> gids{gid("fe80::11"), gid("fd00::1"), gid("10.1.0.1")};
+    std::vector<Gid> other_gids{gid("fd00::2")};
+    std::vector<std::uint16_t> pkeys{0xFFFF, 0x9234};
+    std::vector<std::uint16_t> other_pkeys{0x7FFF};
+    std::vector<PathPort> ports{
+        {"mlx5_0", 1, Guid{0x11}, gids, pkeys, Bandwidth::from_gbps(100), 4096},
+        {"mlx5_1", 1, Guid{0x21}, other_gids, other_pkeys, Bandwidth::from_gbps(25), 1024},
+    };
+    Fabric fabric;
+
+    Host()
+    {
+        fabric.ports = {ca_port(0x77, "far"), ca_port(0x78, "further"), ca_port(0x79, "untold")};
+        fabric.ports[0].pkeys = {0xFFFF};
+        fabric.ports[1].pkeys = {0x8001, 0xFFFF};
+        fabric.ports[2].pkeys = {};
+    }
+};
+
+struct Case {
+    const char* name;
+    const char* source;    // "": none
+    const char* destination;
+    const char* device;
+    const char* expected;
+};
+
+class PathLimitsTable : public testing::TestWithParam<Case> {};
+
+std::string text(const PathLimits& limits)
+{
+    return fmt::format("{:x} to {:x}{}{}, rate {}, mtu {}", fmt::join(limits.source_pkeys, " "),
+                       fmt::join(limits.destination_pkeys, " "), limits.pkeys_known ? "" : " (not known)",
+                       limits.loopback ? ", loopback" : "", number(limits.rate), bytes(limits.mtu));
+}
+
+std::optional<Endpoint> end(const char* text)
+{
+    return *text == '\0' ? std::nullopt : parse_endpoint(text);
+}
+
+TEST_P(PathLimitsTable, Path)
+{
+    const Host host;
+    Request request;
+    request.source = end(GetParam().source);
+    request.destination = end(GetParam().destination);
+    if (*GetParam().device != '\0') {
+        request.device = DeviceNames{GetParam().device, 1, "", ""};
+    }
+    EXPECT_EQ(text(path_limits(request, host.ports, [&](Guid guid) { return host.fabric.find_port(guid); })),
+              GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, PathLimitsTable,
+    testing::Values(
+        Case{"Nothing", "", "", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
+        Case{"Device", "", "", "mlx5_1", "7fff to  (not known), rate 15, mtu 1024"},
+        Case{"ToAKnownPort", "", "0x77", "", "ffff 9234 to ffff, rate 16, mtu 4096"},
+        Case{"ToAnUnknownPort", "0x11", "0x99", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
+        Case{"ToAPortWithoutPKeys", "0x11", "0x79", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
+        Case{"ByTheOtherPort", "0x21", "0x77", "", "7fff to ffff, rate 15, mtu 1024"},
+        Case{"BetweenTheTwo", "0x11", "0x21", "", "ffff 9234 to 7fff, rate 15, mtu 1024"},
+        Case{"ToItself", "0x11", "0x11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        Case{"ToItselfByDevice", "", "fd00::2", "mlx5_1", "7fff to 7fff, loopback, rate 15, mtu 1024"},
+        Case{"ToTheOtherByDevice", "", "fd00::1", "mlx5_1", "7fff to ffff 9234, rate 15, mtu 1024"},
+        Case{"ToItselfByTwoOfItsGids", "fd00::1", "10.1.0.1", "",
+             "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        Case{"ToItselfByGidAndGuid", "0x11", "fe80::11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        Case{"FromAfar", "0x77", "0x11", "", "ffff to ffff 9234, rate 16, mtu 4096"},
+        Case{"FromAfarToTheOther", "0x77", "0x21", "", "ffff to 7fff, rate 15, mtu 1024"},
+        Case{"FromAfarByGid", "fe80::78", "fd00::1", "", "8001 ffff to ffff 9234, rate 16, mtu 4096"},
+        Case{"FromAnUnknownPort", "0x99", "0x11", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
+        Case{"FromAnUnknownAddress", "10.1.0.9", "10.1.0.1", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
+        Case{"FarAway", "0x77", "0x78", "", "ffff to 8001 ffff, rate 16, mtu 4096"},
+        Case{"FarAwayWithADevice", "0x77", "0x78", "mlx5_1", "ffff to 8001 ffff, rate 16, mtu 4096"},
+        Case{"FarAwayToItself", "0x77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
+        Case{"FarAwayToItselfByGid", "fe80::77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
+        Case{"UnknownToItself", "10.1.0.9", "10.1.0.9", "", " to  (not known), loopback, rate 16, mtu 4096"},
+        Case{"TwoUnknown", "10.1.0.9", "10.1.0.8", "", " to  (not known), rate 16, mtu 4096"}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST(PathLimits, OfNoPortAtAllAreTheUsual)
+{
+    EXPECT_EQ(text(path_limits({}, {}, [](Guid) { return nullptr; })), " to  (not known), rate 16, mtu 4096");
+}
+
+// A device that does not say its GUID has 0: that is nobody's.
+TEST(PathLimits, NoGuidIsNoPort)
+{
+    std::vector<PathPort> ports{{"mlx5_0", 1, Guid{}, {}, {}, Bandwidth::from_gbps(100), 4096}};
+    Request request;
+    request.source = Guid{0x77};
+    request.destination = Guid{};
+    EXPECT_FALSE(path_limits(request, ports, [](Guid) { return nullptr; }).loopback);
+    request.source = gid("fe80::");
+    request.destination = gid("fd00::1");
+    EXPECT_FALSE(path_limits(request, ports, [](Guid) { return nullptr; }).loopback);
+}
+
+}    // namespace
+}    // namespace rdmaqos
