@@ -79,8 +79,8 @@ void Service::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid,
             const Loaded& loaded = (*tried)->loaded;
             ReloadOutcome outcome;
             outcome.diagnostics = loaded.diagnostics();
-            if (const auto& staged = (*tried)->staged) {
-                outcome.findings = staged->findings;
+            if (auto& staged = (*tried)->staged) {
+                outcome.findings = std::move(staged->findings);
                 outcome.revision = loaded.policy.value->revision;
                 outcome.accepted = !staged->has_errors() || state->settings.on_unsupported == OnUnsupported::Degrade;
             }

@@ -1,4 +1,5 @@
 // Who may manage. Needs root to become somebody else.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -78,6 +79,16 @@ protected:
     // The error's name and message of a call by somebody who is not root; "ok" if it went well.
     std::string as_nobody(bool by_bus, const std::string& method, const std::vector<bus::Value>& arguments)
     {
+        return said_by_nobody(by_bus, [&](bus::Client& client) {
+            const auto reply = client.call(names::kRoot, names::kManager, method, arguments);
+            return reply ? "ok" : std::string(dbus_name(reply.error().code)) + " " + reply.error().message;
+        });
+    }
+
+    // What a process of somebody who is not root says.
+    template <typename Say>
+    std::string said_by_nobody(bool by_bus, Say say)
+    {
         int ends[2];
         if (pipe(ends) < 0) {
             throw std::runtime_error("pipe");
@@ -90,10 +101,7 @@ protected:
                     _exit(1);
                 }
                 auto client = daemon->by(by_bus);
-                const auto reply = client.call(names::kRoot, names::kManager, method, arguments);
-                const std::string text = reply
-                                             ? "ok"
-                                             : std::string(dbus_name(reply.error().code)) + " " + reply.error().message;
+                const std::string text = say(client);
                 [[maybe_unused]] const auto written = write(writer.get(), text.data(), text.size());
             });
             child.wait(20s);
@@ -107,6 +115,39 @@ protected:
 
     std::unique_ptr<Daemon> daemon;
 };
+
+// The host's files may be readable by root alone, and what a process runs is shown by the kernel to who may trace it.
+TEST_F(Authorize, LinesOfFilesAndExecutablesAreShownToRootAlone)
+{
+    auto root = daemon->direct();
+    const auto session = register_session(root, {});
+    ASSERT_TRUE(session);
+    daemon->dir().write("etc/rdma-qos/policy.yaml", "version: 1\nbogus: hidden\n");
+    ASSERT_FALSE(root.call(names::kRoot, names::kManager, "Reload", {}));
+    for (const bool by_bus : {false, true}) {
+        const auto ask = [&](bus::Client& client) {
+            const auto plan = client.call(names::kRoot, names::kManager, "Plan", {bus::Value(bus::Dict())});
+            const auto manager = client.properties(names::kRoot, names::kManager);
+            const auto of_session = client.properties(session->path, names::kSession);
+            if (plan || !manager || !of_session) {
+                return std::string("no answer");
+            }
+            const auto* owner = of_session->find("Owner")->as<bus::Dict>();
+            return fmt::format("{}\n{}\nexecutable: {}", plan.error().message, text_of(*manager, "LastReloadError"),
+                               text_of(*owner, "executable"));
+        };
+        auto mine = daemon->by(by_bus);
+        const std::string to_root = ask(mine);
+        const auto first = to_root.find("bogus: hidden");
+        ASSERT_NE(first, std::string::npos) << to_root;
+        EXPECT_NE(to_root.find("bogus: hidden", first + 1), std::string::npos) << "Plan and LastReloadError: " << to_root;
+        EXPECT_NE(to_root.find("executable: /"), std::string::npos) << to_root;
+        const std::string to_nobody = said_by_nobody(by_bus, ask);
+        EXPECT_EQ(to_nobody.find("hidden"), std::string::npos) << to_nobody;
+        EXPECT_NE(to_nobody.find("policy.yaml:2:1: error: unknown key"), std::string::npos) << to_nobody;
+        EXPECT_TRUE(to_nobody.ends_with("executable: ")) << to_nobody;
+    }
+}
 
 TEST_F(Authorize, RootManagesByEitherDoor)
 {
