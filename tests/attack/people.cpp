@@ -262,7 +262,7 @@ Mob::Mob(const std::vector<Squad>& squads, const std::filesystem::path& socket, 
             const uid_t user = squad.user + (squad.each_its_own_user ? number : 0);
             processes_.push_back(std::make_unique<test::Child>([&] {
                 raise_descriptor_limit();
-                setpriority(PRIO_PROCESS, 0, 19);
+                setpriority(PRIO_PROCESS, 0, squad.nice);
                 auto descriptors = squad.bring ? squad.bring() : std::vector<int>();
                 become(user);
                 Attacker attacker(socket, bus, std::move(descriptors), *start_);

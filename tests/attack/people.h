@@ -135,10 +135,11 @@ struct Squad {
     uid_t user = users::kAttacker;
     // Descriptors that take more rights to get, as by a program that hands them to users.
     std::function<std::vector<int>()> bring = nullptr;
+    int nice = 19;
 };
 
-// The processes of all squads. They have the lowest priority: what keeps a victim waiting shall be the daemon, not a
-// processor that attackers keep busy.
+// The processes of all squads. Those that are busy have the lowest priority: what keeps a victim waiting shall be the daemon,
+// not a processor that attackers keep busy.
 class Mob {
 public:
     Mob(const std::vector<Squad>& squads, const std::filesystem::path& socket, const std::filesystem::path& bus);
