@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kBefore = 700ms;
 constexpr auto kAfter = 300ms;
-constexpr auto kSetUp = 20s;
 // A machine that makes a byte between two idle processes wait this long is busy with something else.
 constexpr double kSlowMachine = 10;    // ms, at p99
 constexpr double kSlowMachineMax = 50;
@@ -125,9 +124,9 @@ Record fight_once(Attack attack)
 
     const auto attacked = Clock::now();
     auto mob = std::make_unique<Mob>(attack.squads, target.socket(), target.bus_socket());
-    const auto patience = Clock::now() + kSetUp;
+    const auto patience = Clock::now() + attack.set_up;
     while (!record.complete && Clock::now() < patience && target.is_alive()) {
-        watch(target, record, Clock::now() + 10ms);
+        watch(target, record, Clock::now() + 50ms);
         record.complete = mob->is_complete(0ms);
     }
     watch(target, record, Clock::now() + duration_of(attack));

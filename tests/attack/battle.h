@@ -32,6 +32,8 @@ struct Attack {
     std::vector<Squad> squads;
     // How long it goes on when all attackers are ready.
     milliseconds duration{4000};
+    // How long they may take until then.
+    std::chrono::seconds set_up{20};
     // The attackers stay, with all that they keep hanging, until the daemon has ended.
     bool hangs = false;
     // Without them nothing hangs: ended before anybody who may wait for them.

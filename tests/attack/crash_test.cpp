@@ -75,7 +75,7 @@ TEST(Crash, PlanAndCheckPipelinedByTheSystemBus)
         GTEST_SKIP() << "only root may own the name on the bus";
     }
     fight({.name = "200 rounds of Plan and Check, system bus",
-           .squads = {{.deed = [](Attacker& me) { plan_and_check(me, true); }, .processes = 2}},
+           .squads = {{.deed = [](Attacker& me) { plan_and_check(me, true); }, .processes = 2, .user = users::kNobody}},
            .duration = 7s,
            .target = {.system_bus = true, .settings = ""}});
 }

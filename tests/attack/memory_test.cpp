@@ -93,21 +93,31 @@ TEST(Unread, Metrics)
     fight({.name = "answers never read: Metrics, 50 connections", .squads = {deaf(call(methods::kMetrics), 50)}});
 }
 
-TEST(Unread, ManagedObjects)
+// Answers of megabytes: of two thousand sessions, one of them with many queue pairs.
+TEST(Unread, Lists)
 {
+    constexpr int kSessions = 2000;
+    constexpr std::uint32_t kQueuePairs = 16'384;
+    constexpr std::uint32_t kEach = 1024;
     const auto list = [](Attacker& me) {
         Wire wire(me.socket);
         const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk"), 10s) : std::nullopt;
-        for (std::uint32_t first = 1; session && first < 4096; first += 1024) {
-            static_cast<void>(
-                wire.ask(methods::of_session(session->text(), "Attach"), queue_pairs(first, 1024), 10s));
+        const std::string path = session ? session->text() : "/";
+        for (std::uint32_t first = 1; wire.is_open() && first < kQueuePairs; first += kEach) {
+            static_cast<void>(wire.ask(methods::of_session(path, "Attach"), queue_pairs(first, kEach), 10s));
         }
+        for (int count = 0; wire.is_open() && count < kSessions; ++count) {
+            static_cast<void>(wire.ask(methods::kRegister, request_for("rpc"), 10s));
+        }
+        const Method properties{path, methods::kGetAll.interface, methods::kGetAll.member};
         crowd(me, {.connections = 20,
                    .first = after_handshake(),
-                   .again = call(methods::kManagedObjects),
+                   .again = call(methods::kManagedObjects) + call(properties, interface_name("org.rdmaqos1.Session")),
                    .reads = false});
     };
-    fight({.name = "answers never read: GetManagedObjects, 20 connections", .squads = {{.deed = list}}});
+    fight({.name = "answers never read: lists of 2,000 sessions, 20 connections",
+           .squads = {{.deed = list}},
+           .duration = 8s});
 }
 
 TEST(Unread, Signals)

@@ -25,6 +25,7 @@ constexpr uid_t kRoot = 0;
 constexpr uid_t kAttacker = 60001;    // up to 60004
 constexpr uid_t kBystander = 60010;
 constexpr uid_t kVictim = 60020;
+constexpr uid_t kNobody = 65534;    // dbus-daemon wants a user with a name
 }    // namespace users
 
 [[nodiscard]] bool has_many_users();

@@ -199,7 +199,7 @@ std::string head(const Method& method, const Body& body, std::uint32_t promised)
 
 std::string Reply::text() const
 {
-    return body.size() < 5 ? std::string() : std::string(body.substr(4, number_at(body, 0)));
+    return body.size() < 5 ? std::string() : body.substr(4, number_at(body, 0));
 }
 
 std::optional<Reply> first_message(std::string_view bytes)
