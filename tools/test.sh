@@ -4,10 +4,12 @@
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
 #   tools/test.sh --full        these and every group below
 #   tools/test.sh GROUP...      only these groups
+#   tools/test.sh --ci          what continuous integration runs: the default groups, then attack
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
+#   attack        what hostile local users do, on an optimised build                    9 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      13 min
@@ -21,7 +23,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(tsan fuzz-long soak bench html lint clean-root)
+extra_groups=(attack tsan fuzz-long soak bench html lint clean-root)
 
 passed=0
 failed=0
@@ -153,6 +155,16 @@ run_command()
     fi
 }
 
+# run_attacks: one program, whose table is printed too.
+run_attacks()
+{
+    local table=$results/attacks.txt
+    RDMAQOS_ATTACK_TABLE=$table run_label release attack
+    if [[ -e $table ]]; then
+        cat "$table"
+    fi
+}
+
 check_scripts()
 {
     local script
@@ -184,6 +196,10 @@ run_group()
             run_label asan "$1"
             ;;
         scripts) run_command scripts check_scripts ;;
+        attack)
+            build_once release attacks
+            run_attacks
+            ;;
         tsan)
             build_once tsan
             local label
@@ -222,6 +238,7 @@ while (($# > 0)); do
             wanted=("${default_groups[@]}" "${extra_groups[@]}")
             set_of_packages=--full
             ;;
+        --ci) wanted+=("${default_groups[@]}" attack) ;;
         --list)
             printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
             exit 0

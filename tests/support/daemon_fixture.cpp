@@ -5,13 +5,9 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace rdmaqos::test {
 namespace {
@@ -24,17 +20,6 @@ std::string read_file(const std::filesystem::path& path)
     std::ostringstream text;
     text << in.rdbuf();
     return text.str();
-}
-
-// What a child needs of a vector: pointers with a null behind them.
-std::vector<char*> pointers(const std::vector<std::string>& texts)
-{
-    std::vector<char*> result;
-    for (const auto& text : texts) {
-        result.push_back(const_cast<char*>(text.c_str()));    // NOLINT(*-const-cast): execve's signature
-    }
-    result.push_back(nullptr);
-    return result;
 }
 
 }    // namespace
@@ -62,143 +47,6 @@ devices:
   - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, netdev: ens1, pci: "0000:3b:00.0", link-speed: 100Gbps, gids: ["fd00:20::1"]}
   - {name: mlx5_1, node-guid: 0x20, port-guid: 0x21, netdev: ens2, pci: "0000:5e:00.0", link-speed: 100Gbps, gids: ["fd00:21::1"]}
 )";
-
-// ---- processes ----
-
-Child::Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-             const std::filesystem::path& output)
-{
-    std::vector<std::string> whole = environment;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        whole.emplace_back(*entry);
-    }
-    auto arguments = pointers(command);
-    auto variables = pointers(whole);
-    const pid_t parent = getpid();
-    pid_ = fork();
-    if (pid_ < 0) {
-        throw std::runtime_error("fork");
-    }
-    if (pid_ == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {
-            _exit(127);
-        }
-        const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-        dup2(out, STDOUT_FILENO);
-        dup2(out, STDERR_FILENO);
-        execve(arguments.front(), arguments.data(), variables.data());
-        _exit(127);
-    }
-}
-
-Child::Child(const std::function<void()>& function)
-{
-    const pid_t parent = getpid();
-    pid_ = fork();
-    if (pid_ < 0) {
-        throw std::runtime_error("fork");
-    }
-    if (pid_ == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() == parent) {
-            function();
-        }
-        _exit(0);
-    }
-}
-
-Child::~Child()
-{
-    if (!status_) {
-        kill(pid_, SIGKILL);
-        waitpid(pid_, nullptr, 0);
-    }
-}
-
-void Child::signal(int number) const
-{
-    if (!status_) {
-        kill(pid_, number);
-    }
-}
-
-std::optional<int> Child::wait(std::chrono::milliseconds patience)
-{
-    const bool ended = eventually(
-        [this] {
-            int status = 0;
-            if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) {
-                status_ = status;
-            }
-            return status_.has_value();
-        },
-        patience);
-    return ended ? status_ : std::nullopt;
-}
-
-bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds patience)
-{
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!condition()) {
-        if (std::chrono::steady_clock::now() > deadline) {
-            return false;
-        }
-        std::this_thread::sleep_for(10ms);
-    }
-    return true;
-}
-
-// ---- the bus ----
-
-PrivateBus::PrivateBus(const std::filesystem::path& folder)
-{
-    const auto socket = folder / "system-bus";
-    const auto config = folder / "bus.conf";
-    std::filesystem::create_directories(folder / "bus.d");
-    std::filesystem::copy_file(std::filesystem::path(RDMAQOS_SOURCE_DIR) / "config/org.rdmaqos1.conf",
-                               folder / "bus.d/org.rdmaqos1.conf",
-                               std::filesystem::copy_options::overwrite_existing);
-    std::ofstream(config) << R"(<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>system</type>
-  <listen>unix:path=)" << socket.string() << R"(</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/>
-    <deny own="*"/>
-    <deny send_type="method_call"/>
-    <allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/>
-    <allow receive_type="method_call"/>
-    <allow receive_type="method_return"/>
-    <allow receive_type="error"/>
-    <allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus"/>
-    <allow send_destination="org.freedesktop.PolicyKit1"/>
-  </policy>
-  <policy user="root">
-    <allow own="org.freedesktop.PolicyKit1"/>
-  </policy>
-  <includedir>)" << (folder / "bus.d").string() << R"(</includedir>
-</busconfig>
-)";
-    address_ = "unix:path=" + socket.string();
-    process_ = std::make_unique<Child>(
-        std::vector<std::string>{"/usr/bin/dbus-daemon", "--config-file=" + config.string(), "--nofork", "--nopidfile",
-                                 "--nosyslog"},
-        std::vector<std::string>{}, folder / "bus.log");
-    if (!eventually([&] { return std::filesystem::exists(socket); })) {
-        throw std::runtime_error("dbus-daemon does not start: " + read_file(folder / "bus.log"));
-    }
-}
-
-void PrivateBus::stop()
-{
-    process_.reset();
-}
 
 // ---- the daemon ----
 

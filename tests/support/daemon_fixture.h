@@ -2,9 +2,7 @@
 // shipped bus policy. Everything it starts ends with it.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,47 +14,10 @@
 #include "lib/bus/client.h"
 #include "lib/bus/names.h"
 #include "tests/support/emulated_nics.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::test {
-
-// A child process, killed and reaped when it goes out of scope.
-class Child {
-public:
-    // `output`: where stdout and stderr go.
-    Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-          const std::filesystem::path& output);
-    // Runs `function` in a forked copy of this process, which then ends without running anything else.
-    explicit Child(const std::function<void()>& function);
-    ~Child();
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-
-    [[nodiscard]] pid_t pid() const { return pid_; }
-    void signal(int number) const;
-    // The wait status, once it has ended; nothing if it runs on.
-    std::optional<int> wait(std::chrono::milliseconds patience);
-
-private:
-    pid_t pid_ = -1;
-    std::optional<int> status_;
-};
-
-// Asks again until it is true; false after `patience`.
-[[nodiscard]] bool eventually(const std::function<bool()>& condition,
-                              std::chrono::milliseconds patience = std::chrono::seconds(20));
-
-// dbus-daemon as a system bus that only our policy file opens.
-class PrivateBus {
-public:
-    explicit PrivateBus(const std::filesystem::path& folder);
-    [[nodiscard]] const std::string& address() const { return address_; }
-    void stop();
-
-private:
-    std::string address_;
-    std::unique_ptr<Child> process_;
-};
 
 struct DaemonOptions {
     std::string policy;      // text of /etc/rdma-qos/policy.yaml

@@ -1,0 +1,291 @@
+#include "tests/attack/people.h"
+
+#include <algorithm>
+#include <csignal>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/attack/target.h"
+
+namespace rdmaqos::attack {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Longer than any goal, shorter than the patience of a run.
+constexpr milliseconds kCallPatience = 6s;
+
+std::int64_t in_ns(Clock::time_point time)
+{
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+void raise_descriptor_limit()
+{
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// An authenticated connection, made again when it was lost.
+struct Line {
+    std::filesystem::path socket;
+    Wire wire;
+
+    bool is_up()
+    {
+        if (!wire.is_open()) {
+            wire = Wire(socket);
+        } else {
+            return true;
+        }
+        return wire.authenticate(kCallPatience);
+    }
+    // An answer, and not an error.
+    std::optional<Reply> ask(const Method& method, const Body& body = {})
+    {
+        auto reply = wire.ask(method, body, kCallPatience);
+        if (!reply) {
+            wire.close();
+        } else if (reply->is_error()) {
+            reply.reset();
+        }
+        return reply;
+    }
+};
+
+Body request_for_a_level()
+{
+    Bytes body;
+    dict(body, [](Bytes& out) { out.entry("level", "s", [](Bytes& value) { value.text("rpc"); }); });
+    return {"a{sv}", body.str()};
+}
+
+}    // namespace
+
+bool has_many_users()
+{
+    return geteuid() == 0;
+}
+
+void become(uid_t user)
+{
+    if (has_many_users() && user != users::kRoot &&
+        (setgroups(0, nullptr) < 0 || setresgid(user, user, user) < 0 || setresuid(user, user, user) < 0)) {
+        _exit(126);
+    }
+    // A change of user forgets it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+void* map_shared(std::size_t size)
+{
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw std::runtime_error("mmap");
+    }
+    return memory;
+}
+
+void unmap_shared(void* memory, std::size_t size) noexcept
+{
+    munmap(memory, size);
+}
+
+// ---- victims ----
+
+Victim::Victim(uid_t user, milliseconds pace, const std::function<bool()>& once)
+    : process_(std::make_unique<test::Child>([&] {
+          become(user);
+          live(*ledger_, pace, once);
+      }))
+{
+}
+
+Victim::~Victim() = default;
+
+void Victim::live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once)
+{
+    auto due = Clock::now();
+    bool late = false;
+    while (true) {
+        std::this_thread::sleep_until(due);
+        const auto begin = late ? due : Clock::now();
+        ledger.pending = in_ns(begin);
+        const bool ok = once();
+        const auto end = Clock::now();
+        const std::size_t index = ledger.count;
+        if (index < std::size(ledger.samples)) {
+            ledger.samples[index] = {in_ns(begin), in_ns(end) - in_ns(begin), !ok};
+            ledger.count = index + 1;
+        }
+        ledger.pending = 0;
+        due += pace;
+        late = end > due;
+    }
+}
+
+Latency Victim::between(Clock::time_point from, Clock::time_point until) const
+{
+    const auto is_within = [&](std::int64_t begin) { return begin >= in_ns(from) && begin < in_ns(until); };
+    Latency result;
+    std::vector<std::int64_t> took;
+    const std::int64_t pending = ledger_->pending;
+    const std::size_t count = ledger_->count;
+    for (std::size_t index = 0; index < count; ++index) {
+        const Sample& sample = ledger_->samples[index];
+        if (is_within(sample.begin)) {
+            took.push_back(sample.took);
+            result.failures += sample.failed ? 1U : 0U;
+        }
+    }
+    if (pending != 0 && is_within(pending)) {
+        took.push_back(in_ns(Clock::now()) - pending);
+    }
+    if (took.empty()) {
+        return result;
+    }
+    std::ranges::sort(took);
+    const auto at = [&](std::size_t percent) {
+        return static_cast<double>(took[std::min(took.size() - 1, took.size() * percent / 100)]) / 1e6;
+    };
+    result.calls = took.size();
+    result.p50 = at(50);
+    result.p99 = at(99);
+    result.max = at(100);
+    return result;
+}
+
+bool Victim::has_answers_until(Clock::time_point then) const
+{
+    const std::int64_t pending = ledger_->pending;
+    return pending == 0 || pending >= in_ns(then);
+}
+
+std::function<bool()> pinging(const std::filesystem::path& socket)
+{
+    return [line = std::make_shared<Line>(socket, Wire())] {
+        return line->is_up() && line->ask(methods::kPing).has_value();
+    };
+}
+
+std::function<bool()> registering(const std::filesystem::path& socket)
+{
+    return [line = std::make_shared<Line>(socket, Wire()), request = request_for_a_level()] {
+        if (!line->is_up()) {
+            return false;
+        }
+        const auto session = line->ask(methods::kRegister, request);
+        return session && line->ask(methods::of_session(session->text(), "Release")).has_value();
+    };
+}
+
+std::function<bool()> visiting(const std::filesystem::path& socket)
+{
+    return [socket] {
+        Line line{socket, Wire()};
+        return line.is_up() && line.ask(methods::kPing).has_value();
+    };
+}
+
+std::function<bool()> asking_for_status(const std::filesystem::path& root)
+{
+    return [program = ctl_program(), root = root.string()] {
+        std::string words[] = {program, "--root", root, "status"};
+        char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+        posix_spawn_file_actions_t quietly{};
+        posix_spawn_file_actions_init(&quietly);
+        posix_spawn_file_actions_addopen(&quietly, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_addopen(&quietly, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        pid_t pid = -1;
+        const int started = posix_spawn(&pid, program.c_str(), &quietly, nullptr, arguments, environ);
+        posix_spawn_file_actions_destroy(&quietly);
+        if (started != 0) {
+            return false;
+        }
+        int status = -1;
+        const auto until = Clock::now() + kCallPatience;
+        while (waitpid(pid, &status, WNOHANG) == 0) {
+            if (Clock::now() > until) {
+                kill(pid, SIGKILL);
+                waitpid(pid, &status, 0);
+                return false;
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+        return status == 0;
+    };
+}
+
+std::function<bool()> echoing()
+{
+    struct Pair {
+        int near = -1;
+        std::unique_ptr<test::Child> far;
+    };
+    return [pair = std::make_shared<Pair>()] {
+        if (pair->near < 0) {
+            int ends[2];
+            if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+                return false;
+            }
+            pair->near = ends[0];
+            pair->far = std::make_unique<test::Child>([&] {
+                for (char byte = 0; read(ends[1], &byte, 1) == 1 && write(ends[1], &byte, 1) == 1;) {
+                }
+            });
+        }
+        char byte = 0;
+        return write(pair->near, &byte, 1) == 1 && read(pair->near, &byte, 1) == 1;
+    };
+}
+
+// ---- attackers ----
+
+Mob::Mob(const std::vector<Squad>& squads, const std::filesystem::path& socket, const std::filesystem::path& bus)
+{
+    for (const Squad& squad : squads) {
+        for (unsigned number = 0; number < squad.processes; ++number) {
+            const uid_t user = squad.user + (squad.each_its_own_user ? number : 0);
+            processes_.push_back(std::make_unique<test::Child>([&] {
+                raise_descriptor_limit();
+                setpriority(PRIO_PROCESS, 0, squad.nice);
+                auto descriptors = squad.bring ? squad.bring() : std::vector<int>();
+                become(user);
+                Attacker attacker(socket, bus, std::move(descriptors), *start_);
+                squad.deed(attacker);
+                while (true) {
+                    pause();
+                }
+            }));
+        }
+    }
+}
+
+Mob::~Mob()
+{
+    // All at once: with one of them gone the others would go on.
+    for (const auto& process : processes_) {
+        process->signal(SIGKILL);
+    }
+}
+
+bool Mob::is_complete(milliseconds patience) const
+{
+    return test::eventually([this] { return start_->ready >= processes_.size(); }, patience);
+}
+
+}    // namespace rdmaqos::attack

@@ -1,0 +1,159 @@
+// Who takes part, each a process of its own: victims, whose every call is timed, and attackers, who are stopped when the
+// attack is over.
+//
+// As root each has a user of its own. Otherwise all are ourselves; then a victim competes with its own attacker, and how long
+// it waits shows nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "tests/attack/wire.h"
+#include "tests/support/process.h"
+
+namespace rdmaqos::attack {
+
+namespace users {
+constexpr uid_t kRoot = 0;
+constexpr uid_t kAttacker = 60001;    // up to 60004
+constexpr uid_t kBystander = 60010;
+constexpr uid_t kVictim = 60020;
+constexpr uid_t kNobody = 65534;    // dbus-daemon wants a user with a name
+}    // namespace users
+
+[[nodiscard]] bool has_many_users();
+// This process is that user from here on, without any rights (but for root), and ends with its parent.
+void become(uid_t user);
+
+// ---- shared memory between processes, of zeros ----
+
+void* map_shared(std::size_t size);
+void unmap_shared(void* memory, std::size_t size) noexcept;
+
+template <typename T>
+class Shared {
+public:
+    Shared() : value_(static_cast<T*>(map_shared(sizeof(T)))) {}
+    ~Shared() { unmap_shared(value_, sizeof(T)); }
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+    T* operator->() const { return value_; }
+    T& operator*() const { return *value_; }
+
+private:
+    T* value_;
+};
+
+// ---- victims ----
+
+// Of calls that began in a span of time, in milliseconds.
+struct Latency {
+    std::size_t calls = 0;
+    std::size_t failures = 0;    // refused, or the connection was lost
+    double p50 = 0;
+    double p99 = 0;
+    double max = 0;
+};
+
+// Does the same thing again and again, at a pace.
+//
+// What a call takes counts from when it was due, if the one before it ended only after that: a daemon that answers nobody
+// for a second costs a caller of every 5 ms two hundred late calls, not one.
+class Victim {
+public:
+    // `once`: one call, made in the victim's process; false: it failed.
+    Victim(uid_t user, milliseconds pace, const std::function<bool()>& once);
+    ~Victim();
+
+    // A call that is still going on counts with the time it has taken so far.
+    [[nodiscard]] Latency between(Clock::time_point from, Clock::time_point until) const;
+    // Whether it has an answer to all that it asked before `then`.
+    [[nodiscard]] bool has_answers_until(Clock::time_point then) const;
+
+private:
+    struct Sample {
+        std::int64_t begin;    // ns of Clock
+        std::int64_t took;
+        bool failed;
+    };
+    struct Ledger {
+        std::atomic<std::int64_t> pending;    // since when; 0: nothing
+        std::atomic<std::size_t> count;
+        Sample samples[1U << 17U];
+    };
+    [[noreturn]] static void live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once);
+
+    Shared<Ledger> ledger_;
+    std::unique_ptr<test::Child> process_;
+};
+
+// Ping, or Register and Release (timed as one), on a connection that stays.
+[[nodiscard]] std::function<bool()> pinging(const std::filesystem::path& socket);
+[[nodiscard]] std::function<bool()> registering(const std::filesystem::path& socket);
+// Comes, says who it is, has one Ping answered, goes.
+[[nodiscard]] std::function<bool()> visiting(const std::filesystem::path& socket);
+// `rdma-qosctl status`.
+[[nodiscard]] std::function<bool()> asking_for_status(const std::filesystem::path& root);
+// A byte to another process and back: what the machine itself costs, with no daemon in between.
+[[nodiscard]] std::function<bool()> echoing();
+
+// ---- attackers ----
+
+// What an attacker knows.
+class Attacker {
+public:
+    struct Start {
+        std::atomic<unsigned> ready;
+    };
+    Attacker(std::filesystem::path direct, std::filesystem::path system_bus, std::vector<int> descriptors, Start& start)
+        : socket(std::move(direct)), bus(std::move(system_bus)), brought(std::move(descriptors)), start_(start)
+    {
+    }
+    const std::filesystem::path socket;
+    const std::filesystem::path bus;    // of the system bus
+    const std::vector<int> brought;     // see Squad
+    // Says that what it needed is in place, and that the attack is on.
+    void ready() const { ++start_.ready; }
+
+private:
+    Start& start_;
+};
+
+// Runs until it is killed; one that returns waits for that.
+using Deed = std::function<void(Attacker&)>;
+
+struct Squad {
+    Deed deed;
+    unsigned processes = 1;
+    bool each_its_own_user = false;    // kAttacker, kAttacker + 1, …
+    uid_t user = users::kAttacker;
+    // Descriptors that take more rights to get, as by a program that hands them to users.
+    std::function<std::vector<int>()> bring = nullptr;
+    int nice = 19;
+};
+
+// The processes of all squads. Those that are busy have the lowest priority: what keeps a victim waiting shall be the daemon,
+// not a processor that attackers keep busy.
+class Mob {
+public:
+    Mob(const std::vector<Squad>& squads, const std::filesystem::path& socket, const std::filesystem::path& bus);
+    ~Mob();
+    Mob(const Mob&) = delete;
+    Mob& operator=(const Mob&) = delete;
+
+    // Waits until everybody is ready.
+    [[nodiscard]] bool is_complete(milliseconds patience) const;
+
+private:
+    Shared<Attacker::Start> start_;
+    std::vector<std::unique_ptr<test::Child>> processes_;
+};
+
+}    // namespace rdmaqos::attack
