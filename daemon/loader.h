@@ -40,7 +40,15 @@ public:
     void run_for(std::uint32_t uid, Prepare prepare, Done done)
     {
         enqueue(uid, [this, uid, prepare = std::move(prepare), done = std::move(done)]() mutable {
-            calls_.run(worker_, prepare(), [this, uid, done = std::move(done)](auto outcome) mutable {
+            auto work = [this, uid, &prepare] {
+                try {
+                    return prepare();
+                } catch (...) {
+                    finished(uid);    // or nobody had a turn again
+                    throw;
+                }
+            }();
+            calls_.run(worker_, std::move(work), [this, uid, done = std::move(done)](auto outcome) mutable {
                 finished(uid);
                 done(std::move(outcome));
             });

@@ -26,10 +26,11 @@ void Service::State::commit(Staged staged, const Settings& with, Gathering::Done
 
 void Service::State::take_rules(Staged staged, Gathering::Done done)
 {
-    rules = std::move(staged.rules);
+    auto old = std::make_shared<const Rules>(std::exchange(rules, std::move(staged.rules)));
     for (auto& [id, choice] : staged.sessions) {
         sessions.at(id).choice = std::move(choice);
     }
+    loader.discard(std::move(old));    // no choice points into it any longer
     const auto all = Gathering::begin([this, done = std::move(done)](Gathering::Missing missing) {
         refresh_all();
         for (const auto& key : missing) {
@@ -121,7 +122,12 @@ void Service::State::next_reload()
 {
     reload_started = clock.now();
     loader.run([reading = reading(nullptr)] { return read_and_stage(reading); },
-               [this](const Result<std::shared_ptr<Tried>>& tried) { finish_reload(tried); });
+               [this](Result<std::shared_ptr<Tried>> tried) {
+                   finish_reload(tried);
+                   if (tried) {
+                       loader.discard(std::move(*tried));
+                   }
+               });
 }
 
 void Service::State::answer_reload(const ReloadOutcome& outcome)

@@ -140,7 +140,8 @@ TEST_F(Authorize, LinesOfFilesAndExecutablesAreShownToRootAlone)
         const std::string to_root = ask(mine);
         const auto first = to_root.find("bogus: hidden");
         ASSERT_NE(first, std::string::npos) << to_root;
-        EXPECT_NE(to_root.find("bogus: hidden", first + 1), std::string::npos) << "Plan and LastReloadError: " << to_root;
+        EXPECT_NE(to_root.find("bogus: hidden", first + 1), std::string::npos)
+            << "Plan and LastReloadError: " << to_root;
         EXPECT_NE(to_root.find("executable: /"), std::string::npos) << to_root;
         const std::string to_nobody = said_by_nobody(by_bus, ask);
         EXPECT_EQ(to_nobody.find("hidden"), std::string::npos) << to_nobody;
