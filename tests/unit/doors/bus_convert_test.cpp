@@ -78,7 +78,7 @@ TEST(RegisterArguments, ATypeOfServiceIsTheClassThatRdmaCmSends)
     EXPECT_EQ(arguments->request.request.qos_class, 0x68);
     const auto none = to_path_requests(dict_of({{"tos", std::uint8_t{0}}}), names());
     ASSERT_TRUE(none) << to_string(none.error());
-    EXPECT_EQ(none->front().qos_class, 0) << "rdma_cm sends 0, which is not the same as nothing";
+    EXPECT_EQ((*none)[0].qos_class, 0) << "rdma_cm sends 0, which is not the same as nothing";
 }
 
 TEST(RegisterArguments, EveryPortSpaceFormsItsServiceIds)
@@ -89,7 +89,7 @@ TEST(RegisterArguments, EveryPortSpaceFormsItsServiceIds)
         const auto requests = to_path_requests(
             dict_of({{"port-space", space}, {"destination-port", std::uint16_t{4420}}}), names());
         ASSERT_TRUE(requests) << to_string(requests.error());
-        EXPECT_EQ(requests->front().service_id, id) << space;
+        EXPECT_EQ((*requests)[0].service_id, id) << space;
     }
 }
 
@@ -220,14 +220,14 @@ TEST(PathRequests, EveryPairOfEndsIsOne)
         names());
     ASSERT_TRUE(requests) << to_string(requests.error());
     ASSERT_EQ(requests->size(), 6U);
-    EXPECT_EQ(requests->front().source, Endpoint(Guid{1}));
-    EXPECT_EQ(requests->front().destination, Endpoint(Guid{3}));
-    EXPECT_EQ(requests->back().source, Endpoint(Guid{2}));
-    EXPECT_EQ(requests->back().destination, Endpoint(Guid{5}));
-    EXPECT_EQ(requests->front().mtu, (Selected<IbMtu>{Selector::GreaterThan, IbMtu::Mtu1024}));
-    EXPECT_EQ(requests->front().rate, (Selected<IbRate>{Selector::Exactly, *ib_rate_from_number(7)}));
-    EXPECT_EQ(requests->front().packet_life, (Selected<std::uint8_t>{Selector::LessThan, 16}));
-    EXPECT_EQ(requests->front().sl, 3);
+    EXPECT_EQ((*requests)[0].source, Endpoint(Guid{1}));
+    EXPECT_EQ((*requests)[0].destination, Endpoint(Guid{3}));
+    EXPECT_EQ((*requests)[requests->size() - 1].source, Endpoint(Guid{2}));
+    EXPECT_EQ((*requests)[requests->size() - 1].destination, Endpoint(Guid{5}));
+    EXPECT_EQ((*requests)[0].mtu, (Selected<IbMtu>{Selector::GreaterThan, IbMtu::Mtu1024}));
+    EXPECT_EQ((*requests)[0].rate, (Selected<IbRate>{Selector::Exactly, *ib_rate_from_number(7)}));
+    EXPECT_EQ((*requests)[0].packet_life, (Selected<std::uint8_t>{Selector::LessThan, 16}));
+    EXPECT_EQ((*requests)[0].sl, 3);
 
     for (const auto& [key, text] : std::vector<std::pair<const char*, const char*>>{{"mtu", "1500"},
                                                                                     {"mtu", ""},
