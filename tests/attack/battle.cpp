@@ -354,7 +354,7 @@ void fight(const std::function<Attack()>& make)
     for (int count = 0; count < kTries; ++count) {
         record = fight_once(make());
         judge(record);
-        if (record.verdict.empty() || !machine_was_slow(record)) {
+        if (record.verdict.empty() || !record.survived || !machine_was_slow(record)) {
             break;
         }
         std::cout << fmt::format("the machine itself was slow ({:.0f} ms at p99, {:.0f} at most)\n",

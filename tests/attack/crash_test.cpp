@@ -39,10 +39,8 @@ void write_and_read(Wire& wire, std::string_view bytes, std::span<const int> des
 // Rounds of Plan({}) and Check(h) without waiting for answers, on a new connection each time.
 [[noreturn]] void plan_and_check(Attacker& me, bool system_bus)
 {
-    constexpr int kRounds = 200;
+    constexpr std::uint32_t kRounds = 200;
     const char* destination = system_bus ? names::kService : "";
-    const std::string plan = call(methods::kPlan, empty_dict(), kSomeSerial, destination);
-    const std::string check = call(methods::kCheck, policy_descriptor(), kSomeSerial, destination);
     const std::array policy{memory_file(kPolicy)};
     me.ready();
     while (true) {
@@ -50,9 +48,10 @@ void write_and_read(Wire& wire, std::string_view bytes, std::span<const int> des
         if (!wire.authenticate() || (system_bus && !wire.hello())) {
             usleep(50'000);
         }
-        for (int round = 0; round < kRounds && wire.is_open(); ++round) {
-            write_and_read(wire, plan);
-            write_and_read(wire, check, policy);
+        // The bus refuses a serial that waits for its answer.
+        for (std::uint32_t serial = 10; serial < 10 + 2 * kRounds && wire.is_open(); serial += 2) {
+            write_and_read(wire, call(methods::kPlan, empty_dict(), serial, destination));
+            write_and_read(wire, call(methods::kCheck, policy_descriptor(), serial + 1, destination), policy);
         }
         // The last answers.
         for (int count = 0; count < 100 && wire.is_open(); ++count) {

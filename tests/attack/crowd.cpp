@@ -1,13 +1,14 @@
 #include "tests/attack/crowd.h"
 
 #include <array>
-#include <cstdlib>
 #include <deque>
 #include <string_view>
 #include <thread>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+
+#include "tests/attack/requests.h"
 
 namespace rdmaqos::attack {
 namespace {
@@ -177,6 +178,22 @@ private:
 void crowd(Attacker& attacker, const Habit& habit)
 {
     Crowd(attacker, habit).live();
+}
+
+void register_many(Attacker& attacker)
+{
+    std::string calls;
+    for (int count = 0; count < 1400; ++count) {
+        calls += call(methods::kRegister, request_for("rpc"));
+    }
+    attacker.ready();
+    while (true) {
+        Wire wire(attacker.socket);
+        if (wire.authenticate()) {
+            wire.send(calls);
+        }
+        std::this_thread::sleep_for(500ms);
+    }
 }
 
 std::string after_handshake(const std::string& messages)

@@ -24,6 +24,10 @@ struct Habit {
 // Opens all connections, says that it is ready, and goes on until it is killed.
 [[noreturn]] void crowd(Attacker& attacker, const Habit& habit);
 
+// Registers 1,400 sessions without waiting for answers, ends them all by leaving, and begins again: two signals of each to
+// everybody who listens.
+[[noreturn]] void register_many(Attacker& attacker);
+
 // kHandshake and what comes after it.
 [[nodiscard]] std::string after_handshake(const std::string& messages = {});
 

@@ -122,20 +122,8 @@ TEST(Unread, Lists)
 
 TEST(Unread, Signals)
 {
-    const auto register_many = [](Attacker& me) {
-        me.ready();
-        while (true) {
-            Wire wire(me.socket);
-            for (bool up = wire.authenticate(); up && wire.is_open();) {
-                const auto session = wire.ask(methods::kRegister, request_for("rpc"), 10s);
-                if (session && !session->is_error()) {
-                    static_cast<void>(wire.ask(methods::of_session(session->text(), "Release"), {}, 10s));
-                }
-            }
-        }
-    };
-    fight({.name = "signals never read, 200 subscribers",
-           .squads = {crowd_of({.connections = 200,
+    fight({.name = "signals never read, 1,000 subscribers",
+           .squads = {crowd_of({.connections = 1000,
                                 .first = after_handshake(call(methods::kSubscribe)),
                                 .reads = false}),
                       {.deed = register_many}}});

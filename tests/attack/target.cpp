@@ -39,7 +39,7 @@ devices:
 std::string given_or(const char* variable, const char* built)
 {
     const char* given = std::getenv(variable);    // NOLINT(concurrency-mt-unsafe): nobody sets variables
-    return given != nullptr ? given : built;
+    return given != nullptr && *given != '\0' ? given : built;
 }
 
 std::string text_of(const std::filesystem::path& file)

@@ -1,6 +1,5 @@
 // One user whose calls are much work: others are served all the same, and the memory it took is given back.
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -83,21 +82,6 @@ TEST(Work, ListsOfManyQueuePairs)
 
 TEST(Work, ManySubscribersAndSessions)
 {
-    const auto register_many = [](Attacker& me) {
-        std::string calls;
-        for (int count = 0; count < 1400; ++count) {
-            calls += call(methods::kRegister, request_for("rpc"));
-        }
-        me.ready();
-        // And all these sessions end again.
-        while (true) {
-            Wire wire(me.socket);
-            if (wire.authenticate()) {
-                wire.send(calls);
-            }
-            std::this_thread::sleep_for(500ms);
-        }
-    };
     fight({.name = "2,000 subscribers, 1,400 Registers",
            .squads = {crowd_of({.connections = 2000, .first = after_handshake(call(methods::kSubscribe))}),
                       {.deed = register_many}}});
@@ -165,7 +149,7 @@ TEST(Work, CheckOfAnEnormousPolicy)
                     break;
                 }
                 wire.send(message, {&file, 1});
-                std::this_thread::sleep_for(50ms);
+                usleep(50'000);
                 wire.discard();
             }
         }
