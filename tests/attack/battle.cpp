@@ -239,14 +239,9 @@ std::vector<std::string> cells(const Record& record)
             record.verdict.empty() ? "held" : fmt::format("{}", fmt::join(record.verdict, "; "))};
 }
 
-const std::vector<std::string> kHeadings{"attack",
-                                         "Ping p50 / p99 / max ms",
-                                         "Register p50 / p99 / max ms",
-                                         "connect max ms",
-                                         "status max ms",
-                                         "MiB before / peak / after",
-                                         "descriptors before / peak / after",
-                                         "verdict"};
+const std::vector<std::string> kHeadings{
+    "attack",        "Ping p50 / p99 / max ms",   "Register p50 / p99 / max ms",       "connect max ms",
+    "status max ms", "MiB before / peak / after", "descriptors before / peak / after", "verdict"};
 
 class Table : public testing::Environment {
 public:

@@ -1,7 +1,6 @@
-// Calls whose answers are made on more than one thread: a message of sd-bus that is touched off the loop ends the daemon.
+// Calls whose answers are made on more than one thread: a message of sd-bus that is touched off the loop ends the
+// daemon.
 #include <array>
-#include <cstddef>
-#include <iostream>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -74,7 +73,7 @@ TEST(Crash, PlanAndCheckPipelinedByTheSystemBus)
         GTEST_SKIP() << "only root may own the name on the bus";
     }
     fight({.name = "200 rounds of Plan and Check, system bus",
-           .squads = {{.deed = [](Attacker& me) { plan_and_check(me, true); }, .processes = 2, .user = users::kNobody}},
+           .squads = {{.deed = [](Attacker& me) { plan_and_check(me, true); }, .processes = 8, .user = users::kNobody}},
            .duration = 7s,
            .target = {.system_bus = true, .settings = ""}});
 }

@@ -4,6 +4,8 @@
 #include <deque>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -15,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRest = 100ms;               // before somebody who was dropped comes again
+constexpr auto kRest = 100ms;                // before somebody who was dropped comes again
 constexpr std::size_t kComingAtOnce = 64;    // between two looks at the others
 constexpr std::size_t kAtOnce = 256 * 1024;
 
@@ -178,6 +180,11 @@ private:
 void crowd(Attacker& attacker, const Habit& habit)
 {
     Crowd(attacker, habit).live();
+}
+
+Squad crowd_of(Habit habit, unsigned processes)
+{
+    return {.deed = [habit = std::move(habit)](Attacker& attacker) { crowd(attacker, habit); }, .processes = processes};
 }
 
 void register_many(Attacker& attacker)

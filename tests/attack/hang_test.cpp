@@ -1,14 +1,11 @@
-// Descriptors that wait when they are closed or read, passed to the daemon in every way there is. Whatever hangs, it is not the
-// daemon: others are served, and SIGTERM ends it with all of it still hanging.
+// Descriptors that wait when they are closed or read, passed to the daemon in every way there is. Whatever hangs, it is
+// not the daemon: others are served, and SIGTERM ends it with all of it still hanging.
 #include <array>
-#include <cstdio>
-#include <iostream>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "lib/bus/names.h"
 #include "tests/attack/battle.h"
 #include "tests/attack/hanging.h"
 #include "tests/attack/requests.h"
@@ -101,8 +98,8 @@ void pass_descriptors(Attacker& me, Passing passing)
     }
 }
 
-// Another user, whose queue pairs bring descriptors as every RDMA program's do: none of them may be kept waiting, nor pile up
-// in the daemon.
+// Another user, whose queue pairs bring descriptors as every RDMA program's do: none of them may be kept waiting, nor
+// pile up in the daemon.
 void attach_and_release(Attacker& me)
 {
     me.ready();
@@ -136,9 +133,12 @@ void fight_deaf_file_system(const std::string& name, Unanswered unanswered, Way 
         GTEST_SKIP() << "no FUSE file system here: " << reason;
     }
     fight([&] {
-        const auto files =
-            std::make_shared<DeafFileSystem>(mount_point.path(), unanswered, "version: 1\nqos-levels: [{name: DEFAULT}]\n");
-        const Squad attackers{.deed = [way](Attacker& me) { pass_descriptors(me, {way, true}); },
+        const auto files = std::make_shared<DeafFileSystem>(mount_point.path(), unanswered,
+                                                            "version: 1\nqos-levels: [{name: DEFAULT}]\n");
+        const Squad attackers{.deed =
+                                  [way](Attacker& me) {
+                                      pass_descriptors(me, {way, true});
+                                  },
                               .bring = [files] { return files->open(kDescriptors); },
                               .nice = 0};
         return Attack{.name = name,
@@ -177,12 +177,14 @@ TEST(Hang, FuseFlushInTheHandshake)
 
 void fight_lingering(const std::string& name, Way way)
 {
-    const Squad attackers{.deed = [way](Attacker& me) { pass_descriptors(me, {way, false}); },
+    const Squad attackers{.deed =
+                              [way](Attacker& me) {
+                                  pass_descriptors(me, {way, false});
+                              },
                           .bring = [] { return lingering_sockets(kDescriptors); },
                           .nice = 0};
-    fight({.name = name,
-           .squads = {attackers, {.deed = attach_and_release, .user = users::kBystander}},
-           .hangs = true});
+    fight(
+        {.name = name, .squads = {attackers, {.deed = attach_and_release, .user = users::kBystander}}, .hangs = true});
 }
 
 TEST(Hang, LingerAsUverbs)

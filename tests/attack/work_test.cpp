@@ -14,11 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Squad crowd_of(Habit habit)
-{
-    return {.deed = [habit = std::move(habit)](Attacker& me) { crowd(me, habit); }};
-}
-
 std::string repeated(std::string_view text, std::size_t count)
 {
     std::string result;
@@ -67,7 +62,8 @@ TEST(Work, ListsOfManyQueuePairs)
     const auto list_them = [](Attacker& me) {
         Wire wire(me.socket);
         std::string session;
-        for (std::uint32_t first = 0; first < kAll && (wire.is_open() && (first > 0 || wire.authenticate())); first += kEach) {
+        for (std::uint32_t first = 0; first < kAll && (wire.is_open() && (first > 0 || wire.authenticate()));
+             first += kEach) {
             if (first % kOfASession == 0) {
                 const auto registered = wire.ask(methods::kRegister, request_for("bulk"), 10s);
                 session = registered ? registered->text() : "/";
