@@ -61,6 +61,10 @@ void pass(Wire& wire, Way way, std::span<const int> descriptors)
     } else {
         wire.send(call(method, body), descriptors.first(body.descriptors));
     }
+    if (way == Way::AsUverbs) {
+        // What was attached is kept open until then.
+        wire.send(call({method.path, method.interface, "Release"}));
+    }
 }
 
 struct Passing {

@@ -230,7 +230,7 @@ std::vector<int> DeafFileSystem::open(std::size_t count) const
 
 std::vector<int> lingering_sockets(std::size_t count)
 {
-    constexpr int kSeconds = 12;
+    constexpr int kSeconds = 60;    // longer than an attack with all that is looked at afterwards
     std::vector<int> result;
     while (result.size() < count) {
         // The near end is passed on, the far end stays open for as long as this process lives.

@@ -32,7 +32,8 @@ private:
     std::string reason_;
 };
 
-// TCP sockets over the loopback with data that nobody takes: a close waits for 12 s. As long as this process lives.
+// TCP sockets over the loopback with data that nobody takes: the last close waits for a minute. As long as this process
+// lives.
 [[nodiscard]] std::vector<int> lingering_sockets(std::size_t count);
 
 }    // namespace rdmaqos::attack
