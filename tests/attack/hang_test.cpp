@@ -18,13 +18,14 @@ using namespace std::chrono_literals;
 constexpr std::size_t kDescriptors = 4;    // as many as the daemon once had threads to close them
 
 enum class Way {
-    AsPolicy,       // Check's h
-    AsUverbs,       // of queue pairs
-    Unnamed,        // with a message, but no key names it
-    HalfMessage,    // the rest of the message never comes
-    Abandoned,      // the sender is gone before the answer
-    Handshake,      // before the sender has said who it is
-    BehindNoise,    // unread, behind bytes that end the connection
+    AsPolicy,         // Check's h
+    AsUverbs,         // of queue pairs
+    Unnamed,          // with a message, but no key names it
+    HalfMessage,      // the rest of the message never comes
+    HalfAbandoned,    // and the sender is gone
+    Abandoned,        // the sender is gone before the answer
+    Handshake,        // before the sender has said who it is
+    BehindNoise,      // unread, behind bytes that end the connection
 };
 
 // The daemon has to do until we have closed our own copies: then its own are the last.
@@ -52,7 +53,7 @@ void pass(Wire& wire, Way way, std::span<const int> descriptors)
         body = queue_pairs(1, count, true);
     }
     wire.send(delay());
-    if (way == Way::HalfMessage) {
+    if (way == Way::HalfMessage || way == Way::HalfAbandoned) {
         wire.send(head(methods::kRegister, {"a{sv}", "", count}, 4096), descriptors);
     } else if (way == Way::BehindNoise) {
         // More than is read before it is found to be none.
@@ -90,7 +91,7 @@ void pass_descriptors(Attacker& me, Passing passing)
         for (std::size_t index = 0; index < count && !passing.keeps_copies; ++index) {
             close(descriptors[index]);
         }
-        if (passing.way == Way::Abandoned) {
+        if (passing.way == Way::Abandoned || passing.way == Way::HalfAbandoned) {
             wire.close();
         }
         if (!one_each) {
@@ -204,6 +205,11 @@ TEST(Hang, LingerUnnamed)
 TEST(Hang, LingerInHalfAMessage)
 {
     fight_lingering("four sockets that linger: half a message", Way::HalfMessage);
+}
+
+TEST(Hang, LingerInHalfAMessageAbandoned)
+{
+    fight_lingering("four sockets that linger: half a message, sender gone", Way::HalfAbandoned);
 }
 
 TEST(Hang, LingerAbandoned)
