@@ -1,6 +1,6 @@
-// One attack from beginning to end: a daemon of its own, victims before, during and after it, what the daemon holds, and the
-// goals as assertions of the running test. Every battle is a line of a table, printed when all are over, and written as
-// Markdown to the file that RDMAQOS_ATTACK_MARKDOWN names.
+// One attack from beginning to end: a daemon of its own, victims before, during and after it, what the daemon holds,
+// and the goals as assertions of the running test. Every battle is a line of a table, printed when all are over, and
+// written as Markdown to the file that RDMAQOS_ATTACK_MARKDOWN names.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,16 @@ namespace rdmaqos::attack {
 
 // The same for every attack.
 namespace goals {
-constexpr double kP99 = 20;                            // ms, of a victim's Ping and Register
-constexpr double kMax = 100;                           // ms
-constexpr double kVisit = 1000;                        // ms, of somebody who connects
-constexpr double kStatus = 5000;                       // ms, of root's `rdma-qosctl status`
-constexpr std::size_t kMemoryDuring = 256U << 10U;     // KiB more than before
+constexpr double kP99 = 20;                           // ms, of a victim's Ping and Register
+constexpr double kMax = 100;                          // ms
+constexpr double kVisit = 1000;                       // ms, of somebody who connects
+constexpr double kStatus = 5000;                      // ms, of root's `rdma-qosctl status`
+constexpr std::size_t kMemoryDuring = 256U << 10U;    // KiB more than before
 constexpr std::size_t kMemoryAfter = 32U << 10U;
-constexpr std::size_t kDescriptorsAfter = 16;          // more than before
-constexpr std::size_t kThreads = 64;                   // more than before, at any time
+constexpr std::size_t kDescriptorsAfter = 16;    // more than before
+constexpr std::size_t kThreads = 64;             // more than before, at any time
 constexpr std::chrono::seconds kStop{10};
-constexpr std::chrono::seconds kRecovery{10};          // until memory and descriptors are back
+constexpr std::chrono::seconds kRecovery{10};    // until memory and descriptors are back
 }    // namespace goals
 
 struct Attack {
@@ -41,8 +41,8 @@ struct Attack {
     TargetOptions target{};
 };
 
-// Asserts every goal. A battle whose victims waited while the machine itself was slow (a byte between two idle processes
-// was late, with no daemon involved) says nothing and is fought again, twice at most.
+// Asserts every goal. A battle whose victims waited while the machine itself was slow (a byte between two idle
+// processes was late, with no daemon involved) says nothing and is fought again, twice at most.
 void fight(const std::function<Attack()>& make);
 inline void fight(const Attack& attack)
 {

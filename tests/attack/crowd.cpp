@@ -1,20 +1,23 @@
 #include "tests/attack/crowd.h"
 
 #include <array>
-#include <cstdlib>
 #include <deque>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+
+#include "tests/attack/requests.h"
 
 namespace rdmaqos::attack {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRest = 100ms;               // before somebody who was dropped comes again
+constexpr auto kRest = 100ms;                // before somebody who was dropped comes again
 constexpr std::size_t kComingAtOnce = 64;    // between two looks at the others
 constexpr std::size_t kAtOnce = 256 * 1024;
 
@@ -177,6 +180,27 @@ private:
 void crowd(Attacker& attacker, const Habit& habit)
 {
     Crowd(attacker, habit).live();
+}
+
+Squad crowd_of(Habit habit, unsigned processes)
+{
+    return {.deed = [habit = std::move(habit)](Attacker& attacker) { crowd(attacker, habit); }, .processes = processes};
+}
+
+void register_many(Attacker& attacker)
+{
+    std::string calls;
+    for (int count = 0; count < 1400; ++count) {
+        calls += call(methods::kRegister, request_for("rpc"));
+    }
+    attacker.ready();
+    while (true) {
+        Wire wire(attacker.socket);
+        if (wire.authenticate()) {
+            wire.send(calls);
+        }
+        std::this_thread::sleep_for(500ms);
+    }
 }
 
 std::string after_handshake(const std::string& messages)

@@ -12,11 +12,6 @@
 namespace rdmaqos::attack {
 namespace {
 
-Squad crowd_of(Habit habit, unsigned processes = 1)
-{
-    return {.deed = [habit = std::move(habit)](Attacker& me) { crowd(me, habit); }, .processes = processes};
-}
-
 std::string many(const std::string& text)
 {
     std::string result;
@@ -39,8 +34,7 @@ TEST(Flood, FourUsersTakeAllConnections)
 TEST(Flood, Pings)
 {
     fight({.name = "Pings, 50 connections",
-           .squads = {crowd_of(
-               {.connections = 50, .first = after_handshake(), .again = many(call(methods::kPing))})}});
+           .squads = {crowd_of({.connections = 50, .first = after_handshake(), .again = many(call(methods::kPing))})}});
 }
 
 TEST(Flood, PropertiesAndIntrospection)

@@ -1,14 +1,11 @@
-// Descriptors that wait when they are closed or read, passed to the daemon in every way there is. Whatever hangs, it is not the
-// daemon: others are served, and SIGTERM ends it with all of it still hanging.
+// Descriptors that wait when they are closed or read, passed to the daemon in every way there is. Whatever hangs, it is
+// not the daemon: others are served, and SIGTERM ends it with all of it still hanging.
 #include <array>
-#include <cstdio>
-#include <iostream>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "lib/bus/names.h"
 #include "tests/attack/battle.h"
 #include "tests/attack/hanging.h"
 #include "tests/attack/requests.h"
@@ -21,13 +18,14 @@ using namespace std::chrono_literals;
 constexpr std::size_t kDescriptors = 4;    // as many as the daemon once had threads to close them
 
 enum class Way {
-    AsPolicy,       // Check's h
-    AsUverbs,       // of queue pairs
-    Unnamed,        // with a message, but no key names it
-    HalfMessage,    // the rest of the message never comes
-    Abandoned,      // the sender is gone before the answer
-    Handshake,      // before the sender has said who it is
-    BehindNoise,    // unread, behind bytes that end the connection
+    AsPolicy,         // Check's h
+    AsUverbs,         // of queue pairs
+    Unnamed,          // with a message, but no key names it
+    HalfMessage,      // the rest of the message never comes
+    HalfAbandoned,    // and the sender is gone
+    Abandoned,        // the sender is gone before the answer
+    Handshake,        // before the sender has said who it is
+    BehindNoise,      // unread, behind bytes that end the connection
 };
 
 // The daemon has to do until we have closed our own copies: then its own are the last.
@@ -55,7 +53,7 @@ void pass(Wire& wire, Way way, std::span<const int> descriptors)
         body = queue_pairs(1, count, true);
     }
     wire.send(delay());
-    if (way == Way::HalfMessage) {
+    if (way == Way::HalfMessage || way == Way::HalfAbandoned) {
         wire.send(head(methods::kRegister, {"a{sv}", "", count}, 4096), descriptors);
     } else if (way == Way::BehindNoise) {
         // More than is read before it is found to be none.
@@ -63,6 +61,10 @@ void pass(Wire& wire, Way way, std::span<const int> descriptors)
         wire.send(std::string(16, 'x'), descriptors);
     } else {
         wire.send(call(method, body), descriptors.first(body.descriptors));
+    }
+    if (way == Way::AsUverbs) {
+        // What was attached is kept open until then.
+        wire.send(call({method.path, method.interface, "Release"}));
     }
 }
 
@@ -89,7 +91,7 @@ void pass_descriptors(Attacker& me, Passing passing)
         for (std::size_t index = 0; index < count && !passing.keeps_copies; ++index) {
             close(descriptors[index]);
         }
-        if (passing.way == Way::Abandoned) {
+        if (passing.way == Way::Abandoned || passing.way == Way::HalfAbandoned) {
             wire.close();
         }
         if (!one_each) {
@@ -101,8 +103,8 @@ void pass_descriptors(Attacker& me, Passing passing)
     }
 }
 
-// Another user, whose queue pairs bring descriptors as every RDMA program's do: none of them may be kept waiting, nor pile up
-// in the daemon.
+// Another user, whose queue pairs bring descriptors as every RDMA program's do: none of them may be kept waiting, nor
+// pile up in the daemon.
 void attach_and_release(Attacker& me)
 {
     me.ready();
@@ -136,9 +138,12 @@ void fight_deaf_file_system(const std::string& name, Unanswered unanswered, Way 
         GTEST_SKIP() << "no FUSE file system here: " << reason;
     }
     fight([&] {
-        const auto files =
-            std::make_shared<DeafFileSystem>(mount_point.path(), unanswered, "version: 1\nqos-levels: [{name: DEFAULT}]\n");
-        const Squad attackers{.deed = [way](Attacker& me) { pass_descriptors(me, {way, true}); },
+        const auto files = std::make_shared<DeafFileSystem>(mount_point.path(), unanswered,
+                                                            "version: 1\nqos-levels: [{name: DEFAULT}]\n");
+        const Squad attackers{.deed =
+                                  [way](Attacker& me) {
+                                      pass_descriptors(me, {way, true});
+                                  },
                               .bring = [files] { return files->open(kDescriptors); },
                               .nice = 0};
         return Attack{.name = name,
@@ -177,12 +182,14 @@ TEST(Hang, FuseFlushInTheHandshake)
 
 void fight_lingering(const std::string& name, Way way)
 {
-    const Squad attackers{.deed = [way](Attacker& me) { pass_descriptors(me, {way, false}); },
+    const Squad attackers{.deed =
+                              [way](Attacker& me) {
+                                  pass_descriptors(me, {way, false});
+                              },
                           .bring = [] { return lingering_sockets(kDescriptors); },
                           .nice = 0};
-    fight({.name = name,
-           .squads = {attackers, {.deed = attach_and_release, .user = users::kBystander}},
-           .hangs = true});
+    fight(
+        {.name = name, .squads = {attackers, {.deed = attach_and_release, .user = users::kBystander}}, .hangs = true});
 }
 
 TEST(Hang, LingerAsUverbs)
@@ -198,6 +205,11 @@ TEST(Hang, LingerUnnamed)
 TEST(Hang, LingerInHalfAMessage)
 {
     fight_lingering("four sockets that linger: half a message", Way::HalfMessage);
+}
+
+TEST(Hang, LingerInHalfAMessageAbandoned)
+{
+    fight_lingering("four sockets that linger: half a message, sender gone", Way::HalfAbandoned);
 }
 
 TEST(Hang, LingerAbandoned)

@@ -148,15 +148,15 @@ bool write_to(const char* file, const std::string& text)
     return static_cast<bool>(std::ofstream(file) << text << std::flush);
 }
 
-// In a user namespace of its own where we are nobody, as an attacker would.
-std::string mount_it(int device, const std::filesystem::path& mount_point)
+// In a user namespace of its own where we are an ordinary user, as an attacker would. The reason when it cannot be.
+std::string mount_it(UniqueFd& device, const std::filesystem::path& mount_point)
 {
-    std::string options = fmt::format("fd={},rootmode=40000,user_id=0,group_id=0", device);
+    std::string others;
     if (has_many_users()) {
         if (unshare(CLONE_NEWNS) < 0) {
             return fmt::format("no mount namespace: {}", std::strerror(errno));
         }
-        options += ",allow_other";
+        others = ",allow_other";
     } else {
         const uid_t user = geteuid();
         const gid_t group = getegid();
@@ -166,6 +166,12 @@ std::string mount_it(int device, const std::filesystem::path& mount_point)
             return fmt::format("no user namespace: {}", std::strerror(errno));
         }
     }
+    // Opened here: it belongs to the namespace it is opened in.
+    device = UniqueFd(open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    if (!device) {
+        return fmt::format("/dev/fuse: {}", std::strerror(errno));
+    }
+    const std::string options = fmt::format("fd={},rootmode=40000,user_id=0,group_id=0{}", device.get(), others);
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0 ||
         mount("deaf", mount_point.c_str(), "fuse", MS_NOSUID | MS_NODEV, options.c_str()) < 0) {
         return fmt::format("it cannot be mounted: {}", std::strerror(errno));
@@ -194,19 +200,14 @@ void fill(int socket)
 
 DeafFileSystem::DeafFileSystem(const std::filesystem::path& mount_point, Unanswered unanswered, const std::string& text)
 {
-    // Not kept here: the file system lives as long as its device is open somewhere.
-    const UniqueFd device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
-    if (!device) {
-        reason_ = fmt::format("/dev/fuse: {}", std::strerror(errno));
-        return;
-    }
     struct Answer {
         std::atomic<bool> given;
         char problem[200];
     };
     Shared<Answer> answer;
     server_ = std::make_shared<test::Child>([&] {
-        mount_it(device.get(), mount_point).copy(answer->problem, sizeof(answer->problem) - 1);
+        UniqueFd device;
+        mount_it(device, mount_point).copy(answer->problem, sizeof(answer->problem) - 1);
         answer->given = true;
         if (answer->problem[0] == '\0') {
             FuseServer(device.get(), unanswered, text).serve();
@@ -229,7 +230,7 @@ std::vector<int> DeafFileSystem::open(std::size_t count) const
 
 std::vector<int> lingering_sockets(std::size_t count)
 {
-    constexpr int kSeconds = 12;
+    constexpr int kSeconds = 60;    // longer than an attack with all that is looked at afterwards
     std::vector<int> result;
     while (result.size() < count) {
         // The near end is passed on, the far end stays open for as long as this process lives.

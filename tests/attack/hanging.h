@@ -1,5 +1,5 @@
-// Descriptors whose last close waits: for a file system that does not answer, and for a network peer that does not read.
-// Any user can make both.
+// Descriptors whose last close waits: for a file system that does not answer, and for a network peer that does not
+// read. Any user can make both.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@ namespace rdmaqos::attack {
 
 enum class Unanswered { Flush, Read };
 
-// A FUSE file system of one file, `text`, that answers all but one kind of request. It is mounted where only its own server
-// sees it; others reach the file through that process.
+// A FUSE file system of one file, `text`, that answers all but one kind of request. It is mounted where only its own
+// server sees it; others reach the file through that process.
 class DeafFileSystem {
 public:
     // `mount_point`: an empty directory.
@@ -32,7 +32,8 @@ private:
     std::string reason_;
 };
 
-// TCP sockets over the loopback with data that nobody takes: a close waits for 12 s. As long as this process lives.
+// TCP sockets over the loopback with data that nobody takes: the last close waits for a minute. As long as this process
+// lives.
 [[nodiscard]] std::vector<int> lingering_sockets(std::size_t count);
 
 }    // namespace rdmaqos::attack

@@ -98,8 +98,9 @@ Mutator::Mutator(std::uint64_t seed) : random_(seed)
     add(kOwnSession, names::kSession, "SetRate", rate());
     add(kOwnSession, names::kSession, "Release");
     add(kDevice, names::kDevice, "Counters");
-    for (const auto& [path, interface] : {std::pair{names::kRoot, names::kManager}, std::pair{kOwnSession, names::kSession},
-                                          std::pair{kDevice, names::kDevice}}) {
+    for (const auto& [path, interface] :
+         {std::pair{names::kRoot, names::kManager}, std::pair{kOwnSession, names::kSession},
+          std::pair{kDevice, names::kDevice}}) {
         add(path, kProperties, "GetAll", text(interface));
         add(path, kProperties, "Get", two_texts(interface, "Statistics"));
         add(path, kProperties, "Set", {"ssv", Bytes().text(interface).text("Version").signature("s").text("1").str()});
@@ -188,7 +189,8 @@ void Mutator::change_inside(Call& call)
     }
     case 8: {
         const Method& other = any().method;
-        (below(2) == 0 ? call.method.path : call.method.member) = below(2) == 0 ? other.path : "/org/rdmaqos1/session/7";
+        (below(2) == 0 ? call.method.path : call.method.member) = below(2) == 0 ? other.path
+                                                                                : "/org/rdmaqos1/session/7";
         if (call.method.member.starts_with('/')) {
             call.method.member = other.member;
         }
@@ -201,7 +203,8 @@ void Mutator::change_inside(Call& call)
         return;
     default:
         // Fields nobody knows are passed over.
-        call.more.push_back({static_cast<std::uint8_t>(10 + below(240)), "s", Bytes().text(std::string(below(64), 'x')).str()});
+        call.more.push_back(
+            {static_cast<std::uint8_t>(10 + below(240)), "s", Bytes().text(std::string(below(64), 'x')).str()});
         return;
     }
 }
@@ -246,7 +249,12 @@ std::string Mutator::serialised(const Call& call, const std::string& session)
     };
     const Method& method = call.method;
     Bytes out;
-    out.u8('l').u8(call.type).u8(call.flags).u8(1).u32(static_cast<std::uint32_t>(call.body.bytes.size())).u32(call.serial);
+    out.u8('l')
+        .u8(call.type)
+        .u8(call.flags)
+        .u8(1)
+        .u32(static_cast<std::uint32_t>(call.body.bytes.size()))
+        .u32(call.serial);
     out.array(8, [&](Bytes& fields) {
         field(fields, 1, "o", method.path == kOwnSession ? session : method.path);
         field(fields, 2, "s", method.interface);

@@ -1,5 +1,5 @@
-// Real calls of the daemon's API, changed at random: bytes, lengths, signatures, header fields, pieces of others. The same
-// seed gives the same changes.
+// Real calls of the daemon's API, changed at random: bytes, lengths, signatures, header fields, pieces of others. The
+// same seed gives the same changes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class Mutator {
 public:
     explicit Mutator(std::uint64_t seed);
 
-    // `count` calls that are wrong inside only: each can be read, and is answered on its own. `session`: the path of one that the
-    // sender has. Their serials count from 1.
+    // `count` calls that are wrong inside only: each can be read, and is answered on its own. `session`: the path of
+    // one that the sender has. Their serials count from 1.
     [[nodiscard]] std::vector<Piece> wrong_inside(std::size_t count, const std::string& session);
     // One that is wrong as a message, and may well end its connection.
     [[nodiscard]] std::string wrong_outside(const std::string& session);

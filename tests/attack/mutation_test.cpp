@@ -1,6 +1,5 @@
-// Messages that nearly are what the daemon expects, by the hundred thousand: RDMAQOS_MUTATIONS says how many (200,000), and
-// RDMAQOS_MUTATION_SEED which. None may end the daemon, stay in its memory, or keep others waiting.
-#include <array>
+// Messages that nearly are what the daemon expects, by the hundred thousand: RDMAQOS_MUTATIONS says how many (200,000),
+// and RDMAQOS_MUTATION_SEED which. None may end the daemon, stay in its memory, or keep others waiting.
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
@@ -53,7 +52,8 @@ public:
             const std::vector<int> files(piece.descriptors, file_);
             for (std::string_view rest = piece.bytes; !rest.empty() && wire_.is_open();) {
                 const bool first = rest.size() == piece.bytes.size();
-                const std::size_t sent = wire_.send_some(rest, first ? std::span<const int>(files) : std::span<const int>());
+                const std::size_t sent = wire_.send_some(rest,
+                                                         first ? std::span<const int>(files) : std::span<const int>());
                 rest.remove_prefix(sent);
                 if (sent == 0) {
                     usleep(100);
@@ -156,8 +156,8 @@ TEST(Mutation, MessagesThatNearlyAreOnes)
                       .target = {.settings = "version: 1\nlimits: {requests-per-second-per-uid: 10000000}\n"}};
     });
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    std::cout << fmt::format("seed {}: {} messages read, {} sent, {} connections dropped before their time, {:.1f} s\n", seed,
-                             counts->answered.load(), counts->sent.load(), counts->dropped.load(), seconds);
+    std::cout << fmt::format("seed {}: {} messages read, {} sent, {} connections dropped before their time, {:.1f} s\n",
+                             seed, counts->answered.load(), counts->sent.load(), counts->dropped.load(), seconds);
     EXPECT_TRUE(counts->done) << "RDMAQOS_MUTATION_SEED=" << seed << " does it again";
 }
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/attack/requests.h"
 #include "tests/attack/target.h"
 
 namespace rdmaqos::attack {
@@ -47,11 +48,10 @@ struct Line {
 
     bool is_up()
     {
-        if (!wire.is_open()) {
-            wire = Wire(socket);
-        } else {
+        if (wire.is_open()) {
             return true;
         }
+        wire = Wire(socket, kCallPatience);
         return wire.authenticate(kCallPatience);
     }
     // An answer, and not an error.
@@ -66,13 +66,6 @@ struct Line {
         return reply;
     }
 };
-
-Body request_for_a_level()
-{
-    Bytes body;
-    dict(body, [](Bytes& out) { out.entry("level", "s", [](Bytes& value) { value.text("rpc"); }); });
-    return {"a{sv}", body.str()};
-}
 
 }    // namespace
 
@@ -184,7 +177,7 @@ std::function<bool()> pinging(const std::filesystem::path& socket)
 
 std::function<bool()> registering(const std::filesystem::path& socket)
 {
-    return [line = std::make_shared<Line>(socket, Wire()), request = request_for_a_level()] {
+    return [line = std::make_shared<Line>(socket, Wire()), request = request_for("rpc")] {
         if (!line->is_up()) {
             return false;
         }

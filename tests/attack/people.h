@@ -1,8 +1,8 @@
-// Who takes part, each a process of its own: victims, whose every call is timed, and attackers, who are stopped when the
-// attack is over.
+// Who takes part, each a process of its own: victims, whose every call is timed, and attackers, who are stopped when
+// the attack is over.
 //
-// As root each has a user of its own. Otherwise all are ourselves; then a victim competes with its own attacker, and how long
-// it waits shows nothing.
+// As root each has a user of its own. Otherwise all are ourselves; then a victim competes with its own attacker, and
+// how long it waits shows nothing.
 #pragma once
 
 #include <atomic>
@@ -64,8 +64,8 @@ struct Latency {
 
 // Does the same thing again and again, at a pace.
 //
-// What a call takes counts from when it was due, if the one before it ended only after that: a daemon that answers nobody
-// for a second costs a caller of every 5 ms two hundred late calls, not one.
+// What a call takes counts from when it was due, if the one before it ended only after that: a daemon that answers
+// nobody for a second costs a caller of every 5 ms two hundred late calls, not one.
 class Victim {
 public:
     // `once`: one call, made in the victim's process; false: it failed.
@@ -139,8 +139,8 @@ struct Squad {
     int nice = 19;
 };
 
-// The processes of all squads. Those that are busy have the lowest priority: what keeps a victim waiting shall be the daemon,
-// not a processor that attackers keep busy.
+// The processes of all squads. Those that are busy have the lowest priority: what keeps a victim waiting shall be the
+// daemon, not a processor that attackers keep busy.
 class Mob {
 public:
     Mob(const std::vector<Squad>& squads, const std::filesystem::path& socket, const std::filesystem::path& bus);

@@ -39,7 +39,7 @@ devices:
 std::string given_or(const char* variable, const char* built)
 {
     const char* given = std::getenv(variable);    // NOLINT(concurrency-mt-unsafe): nobody sets variables
-    return given != nullptr ? given : built;
+    return given != nullptr && *given != '\0' ? given : built;
 }
 
 std::string text_of(const std::filesystem::path& file)
@@ -96,7 +96,8 @@ Target::Target(const TargetOptions& options)
     }
     const auto log = root() / "daemon.log";
     process_ = std::make_unique<test::Child>(command, environment, log);
-    const bool ready = test::eventually([&] { return !is_alive() || text_of(log).find("ready: ") != std::string::npos; });
+    const bool ready = test::eventually(
+        [&] { return !is_alive() || text_of(log).find("ready: ") != std::string::npos; });
     if (!ready || !is_alive()) {
         throw std::runtime_error(fmt::format("{} does not become ready: {}", command.front(), text_of(log)));
     }
@@ -136,7 +137,7 @@ std::string Target::last_words()
 {
     const std::string log = text_of(root() / "daemon.log");
     const auto status = process_->wait(0ms);
-    std::string end = !status                 ? "it runs"
+    std::string end = !status                ? "it runs"
                       : WIFSIGNALED(*status) ? fmt::format("it died of signal {}", WTERMSIG(*status))
                                              : fmt::format("it ended with status {}", WEXITSTATUS(*status));
     return fmt::format("{}; its log ends with:\n{}", end, log.substr(log.size() - std::min(log.size(), kLastWords)));

@@ -1,5 +1,5 @@
-// The daemon under attack: a real rdma-qosd with simulated devices below a root of its own, optimised, logging as it does in
-// use. RDMAQOSD=PATH attacks another build of it.
+// The daemon under attack: a real rdma-qosd with simulated devices below a root of its own, optimised, logging as it
+// does in use. RDMAQOSD=PATH attacks another build of it.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,8 @@ class Target {
 public:
     // Throws when the daemon does not become ready.
     explicit Target(const TargetOptions& options = {});
-    // Kills what still runs. A daemon that waits in the kernel for an attacker can be killed only when that one is gone.
+    // Kills what still runs. A daemon that waits in the kernel for an attacker can be killed only when that one is
+    // gone.
     ~Target();
     Target(const Target&) = delete;
     Target& operator=(const Target&) = delete;

@@ -86,9 +86,9 @@ extern const Method kSubscribe;
 
 // What is read of an answer.
 struct Reply {
-    std::uint8_t type = 0;            // 2: return, 3: error
-    std::uint32_t serial = 0;         // of the call that it answers
-    std::size_t size = 0;             // of the whole message
+    std::uint8_t type = 0;       // 2: return, 3: error
+    std::uint32_t serial = 0;    // of the call that it answers
+    std::size_t size = 0;        // of the whole message
     std::string body;
     [[nodiscard]] bool is_error() const { return type == 3; }
     // The text that the body begins with: a session's path, an error's sentence.

@@ -1,6 +1,5 @@
 // One user whose calls are much work: others are served all the same, and the memory it took is given back.
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,11 +13,6 @@ namespace rdmaqos::attack {
 namespace {
 
 using namespace std::chrono_literals;
-
-Squad crowd_of(Habit habit)
-{
-    return {.deed = [habit = std::move(habit)](Attacker& me) { crowd(me, habit); }};
-}
 
 std::string repeated(std::string_view text, std::size_t count)
 {
@@ -68,7 +62,8 @@ TEST(Work, ListsOfManyQueuePairs)
     const auto list_them = [](Attacker& me) {
         Wire wire(me.socket);
         std::string session;
-        for (std::uint32_t first = 0; first < kAll && (wire.is_open() && (first > 0 || wire.authenticate())); first += kEach) {
+        for (std::uint32_t first = 0; first < kAll && (wire.is_open() && (first > 0 || wire.authenticate()));
+             first += kEach) {
             if (first % kOfASession == 0) {
                 const auto registered = wire.ask(methods::kRegister, request_for("bulk"), 10s);
                 session = registered ? registered->text() : "/";
@@ -83,21 +78,6 @@ TEST(Work, ListsOfManyQueuePairs)
 
 TEST(Work, ManySubscribersAndSessions)
 {
-    const auto register_many = [](Attacker& me) {
-        std::string calls;
-        for (int count = 0; count < 1400; ++count) {
-            calls += call(methods::kRegister, request_for("rpc"));
-        }
-        me.ready();
-        // And all these sessions end again.
-        while (true) {
-            Wire wire(me.socket);
-            if (wire.authenticate()) {
-                wire.send(calls);
-            }
-            std::this_thread::sleep_for(500ms);
-        }
-    };
     fight({.name = "2,000 subscribers, 1,400 Registers",
            .squads = {crowd_of({.connections = 2000, .first = after_handshake(call(methods::kSubscribe))}),
                       {.deed = register_many}}});
@@ -165,7 +145,7 @@ TEST(Work, CheckOfAnEnormousPolicy)
                     break;
                 }
                 wire.send(message, {&file, 1});
-                std::this_thread::sleep_for(50ms);
+                usleep(50'000);
                 wire.discard();
             }
         }
