@@ -107,8 +107,8 @@ public:
     // Empty for a number that is not a member.
     [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
 
-    // Why queue pairs of this level, of which the caller has none here yet, will not get what it says. Without a cause, the
-    // words are what to know.
+    // Why queue pairs of this level, of which the caller has none here yet, will not get what it says. Without a cause,
+    // the words are what to know.
     [[nodiscard]] Unenforced expected(const Membership& membership, const Identity& owner) const;
 
     // What the attach mode leaves of a class's promise; `pid`: of whom that is asked.

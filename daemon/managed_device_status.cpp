@@ -66,9 +66,9 @@ Unenforced ManagedDevice::why_unenforced(const Member& member, const Outcome& ou
     const std::uint32_t number = member.ref.number;
     const ElementPath& class_path = member.membership.class_path;
     if (disabled_) {
-        return {"disabled", is_disabled() + (outcome.last.error ? ", but not everything was taken back: " +
-                                                                      outcome.last.error->message
-                                                                : std::string())};
+        return {"disabled", is_disabled() + (outcome.last.error
+                                                 ? ", but not everything was taken back: " + outcome.last.error->message
+                                                 : std::string())};
     }
     if (attach_.mode == AttachMode::None && !class_path.empty()) {
         return {"attach-mode", attach_verdict(class_path, member.owner->pid).words};
@@ -138,7 +138,8 @@ void ManagedDevice::add_expected_limit(const Membership& membership, Unenforced&
     std::map<std::string, std::set<QueuePairType>> unheld;
     std::string_view first_gap;
     std::size_t types = 0;
-    for (const QueuePairType type : {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::RawPacket}) {
+    for (const QueuePairType type :
+         {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::RawPacket}) {
         if (capabilities_.scheduling && !capabilities_.attachable.contains(type)) {
             continue;
         }

@@ -262,9 +262,9 @@ constexpr std::array kDeviceFamilies{
     DeviceFamily{{"rdmaqos_queue_pairs_unenforced", Type::Gauge,
                   "Queue pairs of sessions that do not; `rdma-qosctl sessions` says why."},
                  number<&DeviceMetrics::queue_pairs_unenforced>},
-    DeviceFamily{
-        {"rdmaqos_queue_pairs_unscheduled", Type::Gauge, "Queue pairs of sessions whose level asks nothing of the NIC."},
-        number<&DeviceMetrics::queue_pairs_unscheduled>},
+    DeviceFamily{{"rdmaqos_queue_pairs_unscheduled", Type::Gauge,
+                  "Queue pairs of sessions whose level asks nothing of the NIC."},
+                 number<&DeviceMetrics::queue_pairs_unscheduled>},
     DeviceFamily{{"rdmaqos_elements_used", Type::Gauge, "Scheduling elements on the device."},
                  number<&DeviceMetrics::elements_used>},
     DeviceFamily{{"rdmaqos_elements_free", Type::Gauge, "Scheduling elements left of what the device advertises."},

@@ -426,7 +426,9 @@ HeldLimit PlacementBook::held_limit(std::uint32_t number) const
 {
     const MemberEntry& entry = members_.at(number);
     if (waits_for_pacing(entry)) {
-        return {LimitHolder::Nobody, std::nullopt, LimitGap::PacingTable,
+        return {LimitHolder::Nobody,
+                std::nullopt,
+                LimitGap::PacingTable,
                 fmt::format("all {} entries of the device's pacing table have other limits; use fewer different rates, "
                             "bursts and packet sizes",
                             pacing_.table_size()),
@@ -525,10 +527,11 @@ Result<void> PlacementBook::can_set_rate(std::uint32_t number, const std::option
         return fail(ErrorCode::Unsupported, rdmaqos::shortfall(*limit_of(member), held));
     }
     if (held.by == LimitHolder::Leaf && !in_own_leaf(entry)) {
-        return fail(ErrorCode::NoSpace,
-                    fmt::format("the limit of {} per queue pair cannot be held: queue pair {} has no leaf of its own, as "
-                                "none is left on the device or in the `leaf-budget` of its level",
-                                to_string(rate->rate), number));
+        return fail(
+            ErrorCode::NoSpace,
+            fmt::format("the limit of {} per queue pair cannot be held: queue pair {} has no leaf of its own, as "
+                        "none is left on the device or in the `leaf-budget` of its level",
+                        to_string(rate->rate), number));
     }
     return {};
 }

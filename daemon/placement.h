@@ -123,8 +123,8 @@ private:
     struct MemberEntry {
         Member member;
         std::optional<std::uint64_t> principal;    // key in principals_
-        std::optional<RateLimit> asked;    // its own limit, by its level and SetRate
-        HeldLimit held;                    // as long as the table has an entry, or the class a leaf for it
+        std::optional<RateLimit> asked;            // its own limit, by its level and SetRate
+        HeldLimit held;                            // as long as the table has an entry, or the class a leaf for it
         Placement placement;
     };
 

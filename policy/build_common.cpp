@@ -81,6 +81,12 @@ RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fi
     if (const auto field = mapping.find("max-rate")) {
         fields.max_rate = field->value;
         spec.max_rate = read_rate(context, *field, Unlimited::Allowed);
+        if (spec.max_rate && *spec.max_rate != Bandwidth::from_mbps(spec.max_rate->mbps())) {
+            context.warning(*field->value,
+                            fmt::format("`max-rate` {} is rounded down to {}", to_string(*spec.max_rate),
+                                        to_string(Bandwidth::from_mbps(spec.max_rate->mbps()))),
+                            "an element of the tree is capped in whole Mbit/s");
+        }
     }
     if (spec.min_rate && spec.max_rate && *spec.min_rate > *spec.max_rate) {
         context.error(*fields.min_rate, fmt::format("`min-rate` {} is above `max-rate` {}", to_string(*spec.min_rate),

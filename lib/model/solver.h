@@ -11,7 +11,8 @@
 //         └── /g2  share 3  max 4.096      4.096        3       (3/10; its cap is not reached)
 //
 // Exact up to rounding: one pass up and one pass down, O(n log n) for n elements. Rates are doubles in kbit/s; sums
-// agree with the link to 1e-9 of its speed. Share 0, the device's default, counts as 1, as devices do not tell its value.
+// agree with the link to 1e-9 of its speed. Share 0, the device's default, counts as 1, as devices do not tell its
+// value.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ std::string missing_capability(const RateLimit& limit, QueuePairType type, const
         return fmt::format("the device states no packet pacing; {}", kLeafInstead);
     }
     if (!pacing.supported_types.contains(type)) {
-        return fmt::format("the device paces queue pairs of type {} only, not {}; {}", list_of_types(pacing.supported_types),
-                           to_string(type), kLeafInstead);
+        return fmt::format("the device paces queue pairs of type {} only, not {}; {}",
+                           list_of_types(pacing.supported_types), to_string(type), kLeafInstead);
     }
     if (limit.max_burst && !pacing.burst) {
         return "the device takes no burst size; leave `max-burst` out";

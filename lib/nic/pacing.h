@@ -1,5 +1,5 @@
-// What to tell people when a device refuses a limit of a queue pair (packet pacing). Which limits it can hold is decided in
-// lib/tree/queue_pair_limit.h.
+// What to tell people when a device refuses a limit of a queue pair (packet pacing). Which limits it can hold is
+// decided in lib/tree/queue_pair_limit.h.
 //
 // Pure: nothing here talks to a device.
 #pragma once

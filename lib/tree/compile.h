@@ -92,7 +92,7 @@ enum class FindingKind : std::uint8_t {
 struct Finding {
     FindingKind kind;
     bool is_error = false;    // without on-unsupported: degrade, an error refuses the policy for this device
-    ElementPath path;       // "level c" for a limit of a level that has no class
+    ElementPath path;         // "level c" for a limit of a level that has no class
     std::string asked;      // "min-rate 10 Gbit/s"
     std::string reached;    // "8.333 Gbit/s"
     std::string why;

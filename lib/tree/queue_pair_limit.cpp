@@ -27,8 +27,8 @@ HeldLimit nobody(LimitGap gap, std::string why)
 HeldLimit hold_by_pacing(const RateLimit& asked, const PacingCapabilities& pacing)
 {
     if (const auto lowest = known(pacing.min_rate); lowest && asked.rate < *lowest) {
-        return nobody(LimitGap::PacingMinimum, fmt::format("the least the device can pace is {}; ask for that or more",
-                                                           to_string(*lowest)));
+        return nobody(LimitGap::PacingMinimum,
+                      fmt::format("the least the device can pace is {}; ask for that or more", to_string(*lowest)));
     }
     HeldLimit held{LimitHolder::Pacing, asked, LimitGap::None, {}, {}};
     const Bandwidth highest = std::min(known(pacing.max_rate).value_or(kMostPacedRate), kMostPacedRate);
@@ -62,7 +62,9 @@ HeldLimit hold_by_leaf(const RateLimit& asked, const Capabilities& capabilities,
     const std::string unpaced = cannot_pace(capabilities.pacing);
     if (no_leaf) {
         const bool none = capabilities.pacing.supported_types.empty();
-        return nobody(no_leaf->used_up ? LimitGap::NoLeaf : none ? LimitGap::NoPacing : LimitGap::PacingType,
+        return nobody(no_leaf->used_up ? LimitGap::NoLeaf
+                      : none           ? LimitGap::NoPacing
+                                       : LimitGap::PacingType,
                       fmt::format("{}, and {}", unpaced, no_leaf->why));
     }
     if (!capabilities.rate_caps) {

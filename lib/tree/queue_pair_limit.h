@@ -1,11 +1,12 @@
-// How a device holds the limit of a single queue pair (`per-queue-pair` of a level, or SetRate), and what to say where it
-// cannot. The one place that decides it: placing queue pairs, judging a policy and simulating all ask here.
+// How a device holds the limit of a single queue pair (`per-queue-pair` of a level, or SetRate), and what to say where
+// it cannot. The one place that decides it: placing queue pairs, judging a policy and simulating all ask here.
 //
 //     the device paces its type    pacing: kbit/s, burst and packet size within what the device states
 //     else, a leaf of its own      the leaf's cap: whole Mbit/s, rounded down; neither burst nor packet size
 //     else                         nobody
 //
-// A burst or packet size of 0 is the device's default, as if it were left out. The default packet size is the port's MTU.
+// A burst or packet size of 0 is the device's default, as if it were left out. The default packet size is the port's
+// MTU.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ namespace rdmaqos {
 
 // What a rate limit can carry on its way to a device, whatever the device takes.
 inline constexpr Bandwidth kMostPacedRate = Bandwidth::from_kbps(UINT32_MAX);
-inline constexpr std::uint64_t kMostBurst = UINT32_MAX;              // bytes
-inline constexpr std::uint32_t kMostTypicalPacket = UINT16_MAX;      // bytes
+inline constexpr std::uint64_t kMostBurst = UINT32_MAX;            // bytes
+inline constexpr std::uint32_t kMostTypicalPacket = UINT16_MAX;    // bytes
 // The least cap of a leaf: 0 would be none.
 inline constexpr Bandwidth kLeastLeafRate = Bandwidth::from_mbps(1);
 

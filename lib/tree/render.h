@@ -26,9 +26,8 @@ namespace rdmaqos {
                                       std::size_t principals_shown = 0);
 
 // The same tree with what a plan does to it: "+" created, "-" destroyed, "~" changed ("share 60 -> 40"), " " unchanged,
-// and queue pairs that move. Says so where the device's default share, which it does not tell, stands beside other shares.
-// Ends with a summary line "3 operations: 1 created, 1 changed, 1 destroyed; 4 queue pairs
-// move".
+// and queue pairs that move. Says so where the device's default share, which it does not tell, stands beside other
+// shares. Ends with a summary line "3 operations: 1 created, 1 changed, 1 destroyed; 4 queue pairs move".
 [[nodiscard]] std::string render_plan(const ActualState& before, const Plan& plan);
 
 // One line per operation, in order: "modify /tenants/rpc: share 60 -> 40".

@@ -185,10 +185,10 @@ private:
                 (fate.after.share == 0 ? is_default : is_known) = true;
             }
         }
-        const bool guessed = std::any_of(children.begin(), children.end(), [](const auto& entry) {
-            return entry.second.first && entry.second.second;
-        });
-        return guessed ? "the device does not tell its default share; wherever rates are computed it counts as 1\n" : "";
+        const bool guessed = std::any_of(children.begin(), children.end(),
+                                         [](const auto& entry) { return entry.second.first && entry.second.second; });
+        return guessed ? "the device does not tell its default share; wherever rates are computed it counts as 1\n"
+                       : "";
     }
 
     [[nodiscard]] std::string summary() const

@@ -52,8 +52,8 @@ template <typename T>
 
 // The scheduling tree it has, draining elements included.
 [[nodiscard]] Tree to_tree(const DeviceView& device);
-// The queue pairs in its leaves with the rates at which they are paced. Those of which only the number is known count as
-// unpaced.
+// The queue pairs in its leaves with the rates at which they are paced. Those of which only the number is known count
+// as unpaced.
 [[nodiscard]] Senders senders_on(const World& world, const DeviceView& device);
 
 // By "name", "name/port", netdev or PCI address. UnknownDevice names those there are.

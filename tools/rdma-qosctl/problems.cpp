@@ -139,11 +139,12 @@ std::vector<Problem> find_problems(const World& world)
     if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {
         const std::string most = unheld.of_reason == unheld.queue_pairs ? ""
                                                                         : fmt::format("{} of them: ", unheld.of_reason);
-        problems.push_back({false,
-                            fmt::format("{} not held to what {} level says{}", counted(unheld.queue_pairs, "queue pair"),
-                                        unheld.queue_pairs == 1 ? "its" : "their",
-                                        unheld.reason.empty() ? "" : fmt::format(": {}{}", most, unheld.reason)),
-                            "the last column of `rdma-qosctl sessions` says why, for each"});
+        problems.push_back(
+            {false,
+             fmt::format("{} not held to what {} level says{}", counted(unheld.queue_pairs, "queue pair"),
+                         unheld.queue_pairs == 1 ? "its" : "their",
+                         unheld.reason.empty() ? "" : fmt::format(": {}{}", most, unheld.reason)),
+             "the last column of `rdma-qosctl sessions` says why, for each"});
     }
     std::stable_partition(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; });
     return problems;

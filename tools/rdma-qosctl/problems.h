@@ -14,7 +14,7 @@ namespace rdmaqos::ctl {
 // Queue pairs that do not get what their level, or SetRate, says. Those of levels that ask for nothing do not count.
 struct Unheld {
     std::size_t queue_pairs = 0;
-    std::string reason;            // of most of them
+    std::string reason;    // of most of them
     std::size_t of_reason = 0;
 };
 [[nodiscard]] Unheld find_unenforced(const World& world);

@@ -15,7 +15,8 @@ namespace {
 constexpr double kTolerance = 1e-3;    // kbit/s, the solver's
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Everybody sends who is there, as far as his own rate lets him; a class where nobody is, is represented by its leaf `others`.
+// Everybody sends who is there, as far as his own rate lets him; a class where nobody is, is represented by its leaf
+// `others`.
 Demands everybody_there_sends(const LoadedTree& loaded)
 {
     std::set<ElementPath> populated;    // nodes with a leaf that somebody is in

@@ -79,8 +79,8 @@ private:
         FairBy fair_by = FairBy::None;
         std::optional<Bandwidth> queue_pair_cap;
         std::vector<Leaf> leaves;
-        std::size_t taken = 0;       // leaves with queue pairs that have been given a load; of a class that is one leaf:
-                                     // queue pairs
+        std::size_t taken = 0;    // leaves with queue pairs that have been given a load; of a class that is one leaf:
+                                  // queue pairs
         std::size_t imagined = 0;    // senders beyond these
     };
 

@@ -27,10 +27,11 @@ inline constexpr std::string_view kNoResponder =
 // Queue pairs are capped by leaves of their own, unless the device paces every type it schedules.
 [[nodiscard]] bool caps_by_leaves(const Capabilities& capabilities);
 
-// How the device holds the limit of each queue pair of a level; the type of a queue pair that is only imagined is not known,
-// so it is taken to be reliably connected if the device schedules those.
+// How the device holds the limit of each queue pair of a level; the type of a queue pair that is only imagined is not
+// known, so it is taken to be reliably connected if the device schedules those.
 [[nodiscard]] HeldLimit hold_imagined(const Capabilities& capabilities, const RateLimit& limit);
-// The same for each sender of a class, in the words of a note. A sender that has any number of queue pairs has no limit.
+// The same for each sender of a class, in the words of a note. A sender that has any number of queue pairs has no
+// limit.
 [[nodiscard]] HeldLimit hold_sender(LoadedTree& loaded, std::string_view level, FairBy fair_by,
                                     const Capabilities& capabilities, const std::optional<RateLimit>& limit);
 // The rate at which it is paced, if it is.

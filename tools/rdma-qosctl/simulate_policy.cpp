@@ -51,7 +51,7 @@ private:
         ElementPath path;
         FairBy fair_by;
         std::size_t senders;    // that have been given a name
-        bool is_split = false;  // only to cap queue pairs that cannot be paced
+        bool is_split = false;                         // only to cap queue pairs that cannot be paced
         std::optional<std::size_t> paced_leaf = {};    // what the others share: index of the principals
     };
     // So many senders in a leaf that is known once the tree is compiled.
@@ -123,7 +123,8 @@ private:
         Load each = load;
         each.rate = at_most(load.rate, paced);
         if (one.fair_by == FairBy::None || (one.is_split && paced)) {
-            pending_.push_back({one.level->name, one.path, false, leaf_of_paced(one), senders, all_together(each), paced});
+            pending_.push_back(
+                {one.level->name, one.path, false, leaf_of_paced(one), senders, all_together(each), paced});
             return;
         }
         const auto cap = held.by == LimitHolder::Leaf ? std::optional(held.limit->rate) : std::nullopt;

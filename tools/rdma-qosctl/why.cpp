@@ -159,8 +159,7 @@ void judge_paced_outside(WhyLeaf& leaf)
     leaf.own = leaf.alone = leaf.busy = std::min(*leaf.paced, leaf.link_speed);
     leaf.narrowness = is_less(*leaf.paced, leaf.link_speed) ? Narrowness::Paced : Narrowness::Nothing;
     leaf.verdict = fmt::format("{}; not in the tree, so {} with the whole tree, without share or guarantee",
-                               paced_in_words(leaf),
-                               leaf.queue_pairs.size() == 1 ? "it competes" : "they compete");
+                               paced_in_words(leaf), leaf.queue_pairs.size() == 1 ? "it competes" : "they compete");
     leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
 }
 
@@ -188,7 +187,8 @@ void judge_outside(const World& world, const SessionView& session, const std::st
                                   "(`rdma-qosctl levels`)",
                                   leaf.level);
     } else if (level != nullptr && level->contains("per-queue-pair-max-rate") && text_of(*level, "class").empty()) {
-        leaf.advice = fmt::format("`rdma-qosctl devices {}` shows under `pacing` what the device can hold", leaf.device);
+        leaf.advice = fmt::format("`rdma-qosctl devices {}` shows under `pacing` what the device can hold",
+                                  leaf.device);
     } else if (device != nullptr && device->attach_mode == "none") {
         leaf.advice = "this device cannot attach queue pairs; use another one, or update its firmware";
     } else {
@@ -398,8 +398,7 @@ WhySession explain_session(const World& world, const SessionView& session)
     for (const auto& queue_pair : session.queue_pairs) {
         groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level"),
                 text_of(queue_pair, "cause")}]
-            .push_back(
-            &queue_pair);
+            .push_back(&queue_pair);
     }
     std::map<std::string, ActiveTree> trees;    // by the key of the device
     for (const auto& [group, queue_pairs] : groups) {

@@ -3,9 +3,11 @@
 // For each leaf the process has queue pairs in, three answers of the solver:
 //
 //     alone      it alone sends: what the caps on its way leave of the port
-//     busy       every leaf that holds queue pairs sends all it can, each queue pair up to the rate it is paced at: what its
+//     busy       every leaf that holds queue pairs sends all it can, each queue pair up to the rate it is paced at:
+//     what its
 //                share of that is
-//     own        its part of `busy`, if others have queue pairs in the same leaf (they compete queue pair by queue pair)
+//     own        its part of `busy`, if others have queue pairs in the same leaf (they compete queue pair by queue
+//     pair)
 //
 // Queue pairs in no leaf can still be paced: then `own` is what their rates add up to.
 //

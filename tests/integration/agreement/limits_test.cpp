@@ -1,5 +1,5 @@
-// Limits of queue pairs: one truth, many who tell it. Each case is a limit that is asked for, a type of queue pair and a
-// device; what the NIC then has is read from its firmware, and everything that is told must say that: results, grant,
+// Limits of queue pairs: one truth, many who tell it. Each case is a limit that is asked for, a type of queue pair and
+// a device; what the NIC then has is read from its firmware, and everything that is told must say that: results, grant,
 // `sessions`, `tree --busy`, `why`, `simulate`, `status`, `check` and the metrics.
 #include <gmock/gmock.h>
 
@@ -21,7 +21,11 @@ constexpr std::uint64_t kLink = 100 * kGigabit;
 
 // ---- devices ----
 
-Capabilities connectx() { return default_capabilities(); }    // paces raw packets alone
+// Paces raw packets alone.
+Capabilities connectx()
+{
+    return default_capabilities();
+}
 
 Capabilities paces_all()
 {
@@ -83,9 +87,9 @@ struct Case {
     Capabilities (*device)();
     QueuePairType type;
     Holder holder;
-    std::uint64_t kbps;    // of each queue pair, on the NIC
-    const char* cause;     // why not enforced; "": it is
-    const char* reason;    // of the result, and of whatever else tells it
+    std::uint64_t kbps;     // of each queue pair, on the NIC
+    const char* cause;      // why not enforced; "": it is
+    const char* reason;     // of the result, and of whatever else tells it
     const char* finding;    // of `check` and `status`; "": none
     std::optional<RateLimit> set_rate = {};
     const char* refusal = "";    // of set_rate
@@ -98,7 +102,8 @@ const Case kCases[] = {
     {"nothing", "", connectx, kRc, Holder::Nobody, 0, "nothing-asked", "queue pairs are left alone", ""},
     {"paced", "schedule: {share: 10}, per-queue-pair: {max-rate: 1Gbps}", paces_all, kRc, Holder::Pacing, kGigabit, "",
      "", ""},
-    {"paced_without_a_class", "per-queue-pair: {max-rate: 1Gbps}", paces_all, kRc, Holder::Pacing, kGigabit, "", "", ""},
+    {"paced_without_a_class", "per-queue-pair: {max-rate: 1Gbps}", paces_all, kRc, Holder::Pacing, kGigabit, "", "",
+     ""},
     {"paced_raw", "schedule: {share: 10}, per-queue-pair: {max-rate: 1Gbps}", connectx, kRaw, Holder::Pacing, kGigabit,
      "", "", ""},
     {"paced_to_the_kbit", "schedule: {share: 10}, per-queue-pair: {max-rate: 1500kbps}", paces_all, kRc, Holder::Pacing,
@@ -107,8 +112,8 @@ const Case kCases[] = {
      "25 Gbit/s is the most the device can pace; 5000 Gbit/s was asked", "reached 25 Gbit/s for rc, uc"},
     {"paced_at_what_can_be_said", "per-queue-pair: {max-rate: 5000Gbps}", paces_all, kRc, Holder::Pacing, 4'294'967'295,
      "", "4294967.295 Mbit/s is the most the device can pace", "reached 100 Gbit/s: the port is slower"},
-    {"below_the_least", "schedule: {share: 10}, per-queue-pair: {max-rate: 5Mbps}", paces_a_range, kRc, Holder::Nobody, 0,
-     "pacing-minimum", "the least the device can pace is 10 Mbit/s", "reached no limit for rc, uc"},
+    {"below_the_least", "schedule: {share: 10}, per-queue-pair: {max-rate: 5Mbps}", paces_a_range, kRc, Holder::Nobody,
+     0, "pacing-minimum", "the least the device can pace is 10 Mbit/s", "reached no limit for rc, uc"},
     {"below_the_least_without_a_class", "per-queue-pair: {max-rate: 5Mbps}", paces_a_range, kRc, Holder::Nobody, 0,
      "pacing-minimum", "the least the device can pace is 10 Mbit/s", "reached no limit for rc, uc"},
     {"type_not_paced", "per-queue-pair: {max-rate: 1Gbps}", connectx, kRc, Holder::Nobody, 0, "pacing-type",
@@ -117,14 +122,15 @@ const Case kCases[] = {
      "the device has no packet pacing, and level c has no `schedule`", "reached no limit for rc, uc, ud, raw-packet"},
     {"table_full", "per-queue-pair: {max-rate: 1Gbps}", one_rate, kRc, Holder::Nobody, 0, "pacing-table",
      "all 1 entries of the device's pacing table have other limits", ""},
-    {"burst_not_paced", "per-queue-pair: {max-rate: 1Gbps, max-burst: 64KiB}", paces_without_bursts, kRc, Holder::Pacing,
-     kGigabit, "pacing-burst", "the rate of 1 Gbit/s is held, but not the burst of 64 KiB", "without a burst size for rc"},
+    {"burst_not_paced", "per-queue-pair: {max-rate: 1Gbps, max-burst: 64KiB}", paces_without_bursts, kRc,
+     Holder::Pacing, kGigabit, "pacing-burst", "the rate of 1 Gbit/s is held, but not the burst of 64 KiB",
+     "without a burst size for rc"},
     {"packet_not_paced", "per-queue-pair: {max-rate: 1Gbps, typical-packet: 1024}", paces_without_bursts, kRc,
      Holder::Pacing, kGigabit, "", "`typical-packet` has no effect", "`typical-packet` has no effect"},
     {"leaf", "schedule: {share: 10}, per-queue-pair: {max-rate: 1Gbps}", connectx, kRc, Holder::Leaf, kGigabit, "", "",
      ""},
-    {"leaf_of_a_process", "schedule: {fair-by: process}, per-queue-pair: {max-rate: 1Gbps}", connectx, kRc, Holder::Leaf,
-     kGigabit, "", "", ""},
+    {"leaf_of_a_process", "schedule: {fair-by: process}, per-queue-pair: {max-rate: 1Gbps}", connectx, kRc,
+     Holder::Leaf, kGigabit, "", "", ""},
     {"leaf_in_whole_mbits", "schedule: {share: 10}, per-queue-pair: {max-rate: 1500kbps}", connectx, kRc, Holder::Leaf,
      1000, "", "1 Mbit/s is held, 1.5 Mbit/s was asked", "reached 1 Mbit/s for rc, uc, ud, devx"},
     {"leaf_above_the_link", "schedule: {share: 10}, per-queue-pair: {max-rate: 5000Gbps}", connectx, kRc, Holder::Leaf,
@@ -146,8 +152,8 @@ const Case kCases[] = {
      kGigabit, "", "", "", RateLimit{Bandwidth::from_kbps(500), {}, {}}, "the least that a leaf can be capped at"},
     {"set_sizes_of_0", "schedule: {share: 10}", paces_all, kRc, Holder::Pacing, kGigabit, "", "", "",
      RateLimit{Bandwidth::from_gbps(1), 0, 0}},
-    {"set_on_what_nothing_holds", "", connectx, kRc, Holder::Nobody, 0, "nothing-asked", "queue pairs are left alone", "",
-     RateLimit{Bandwidth::from_gbps(1), {}, {}}, "the device paces raw-packet queue pairs only"},
+    {"set_on_what_nothing_holds", "", connectx, kRc, Holder::Nobody, 0, "nothing-asked", "queue pairs are left alone",
+     "", RateLimit{Bandwidth::from_gbps(1), {}, {}}, "the device paces raw-packet queue pairs only"},
 };
 
 void PrintTo(const Case& one, std::ostream* out)
@@ -231,7 +237,10 @@ protected:
         return *std::find_if(world.sessions.begin(), world.sessions.end(),
                              [](const ctl::SessionView& one) { return one.owner.pid == 1; });
     }
-    [[nodiscard]] bool in_tree() const { return std::string_view(GetParam().level).find("schedule") != std::string::npos; }
+    [[nodiscard]] bool in_tree() const
+    {
+        return std::string_view(GetParam().level).find("schedule") != std::string::npos;
+    }
     [[nodiscard]] bool enforced() const { return *GetParam().cause == '\0'; }
     // What both queue pairs get together when they send all they can: alone on the port.
     [[nodiscard]] static std::uint64_t both()
@@ -314,7 +323,8 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
 
     // `check` on such a device, and the findings of the running policy.
     std::vector<std::string> of_check;
-    for (const auto& finding : ctl::compile_for(*service->policy(), ctl::to_target(device), service->settings()).findings) {
+    for (const auto& finding :
+         ctl::compile_for(*service->policy(), ctl::to_target(device), service->settings()).findings) {
         if (!to_string(finding).starts_with("level other")) {
             of_check.push_back(to_string(finding));
         }

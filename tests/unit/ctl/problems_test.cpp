@@ -83,7 +83,8 @@ TEST(Problems, ErrorsComeFirst)
 TEST(Problems, QueuePairsOfUnscheduledLevelsAreNoProblem)
 {
     World world = sample_world();
-    world.sessions[0].queue_pairs = {dict({{"number", 1U}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", "nothing-asked"}})};
+    world.sessions[0].queue_pairs = {
+        dict({{"number", 1U}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", "nothing-asked"}})};
     EXPECT_EQ(find_unenforced(world).queue_pairs, 0U);
     EXPECT_TRUE(find_problems(world).empty());
 }
@@ -93,9 +94,11 @@ TEST(Problems, LimitsThatAreNotHeldAreToldWithoutASchedule)
 {
     World world = sample_world();
     const auto unheld = [](std::uint32_t number, const char* cause, const char* reason) {
-        return dict({{"number", number}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", cause}, {"reason", reason}});
+        return dict(
+            {{"number", number}, {"level", "DEFAULT"}, {"enforced", false}, {"cause", cause}, {"reason", reason}});
     };
-    world.sessions[0].queue_pairs = {unheld(1, "pacing-type", "no pacing of rc"), unheld(2, "pacing-table", "table full"),
+    world.sessions[0].queue_pairs = {unheld(1, "pacing-type", "no pacing of rc"),
+                                     unheld(2, "pacing-table", "table full"),
                                      unheld(3, "pacing-type", "no pacing of rc")};
     const auto problems = find_problems(world);
     ASSERT_EQ(problems.size(), 1U);

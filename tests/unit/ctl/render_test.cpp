@@ -261,8 +261,9 @@ TEST(Render, APacedQueuePairShowsWhereItsBurstComesFrom)
         }
         return render_grant("3", dict, Colour::Off);
     };
-    EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-max-burst", std::uint64_t{65536}}}),
-                testing::HasSubstr("per queue pair:  2 Gbit/s; burst: 64 KiB, packet: device default (the port's MTU)\n"));
+    EXPECT_THAT(
+        grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-max-burst", std::uint64_t{65536}}}),
+        testing::HasSubstr("per queue pair:  2 Gbit/s; burst: 64 KiB, packet: device default (the port's MTU)\n"));
     EXPECT_THAT(grant({{"per-queue-pair-max-rate", rate}, {"per-queue-pair-typical-packet", 1024U}}),
                 testing::HasSubstr("per queue pair:  2 Gbit/s; burst: device default, packet: 1 KiB\n"));
     EXPECT_THAT(grant({}), testing::Not(testing::HasSubstr("device default")));

@@ -127,15 +127,15 @@ TEST(SimulateLive, PacedQueuePairsOfSessionsAskForNoMore)
     world.devices = {device};
     SessionView session;
     for (std::uint32_t number = 1; number <= 4; ++number) {
-        session.queue_pairs.push_back(dict({{"device", "mlx5_0/1"},
-                                            {"number", number},
-                                            {"leaf", "/a"},
-                                            {"rate", std::uint64_t{1'000'000}}}));
+        session.queue_pairs.push_back(
+            dict({{"device", "mlx5_0/1"}, {"number", number}, {"leaf", "/a"}, {"rate", std::uint64_t{1'000'000}}}));
     }
     world.sessions = {session};
-    const std::vector<bus::Dict> levels{
-        dict({{"name", "a"}, {"class", "/a"}, {"fair-by", "none"}, {"per-queue-pair-max-rate", std::uint64_t{1'000'000}}}),
-        dict({{"name", "b"}, {"class", "/b"}, {"fair-by", "none"}})};
+    const std::vector<bus::Dict> levels{dict({{"name", "a"},
+                                              {"class", "/a"},
+                                              {"fair-by", "none"},
+                                              {"per-queue-pair-max-rate", std::uint64_t{1'000'000}}}),
+                                        dict({{"name", "b"}, {"class", "/b"}, {"fair-by", "none"}})};
     const auto gets = [&](const std::vector<std::string>& loads) {
         const auto loaded = load_live_tree(levels, device, senders_on(world, device), loads_of(loads));
         return simulate_step(loaded, device.link_speed);

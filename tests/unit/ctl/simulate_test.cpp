@@ -143,7 +143,8 @@ TEST(SimulatePolicy, WhatADefaultShareIsWorthIsAGuess)
 {
     const auto notes = [](const std::string& share_of_b) {
         return loaded_policy("qos-levels:\n  - {name: DEFAULT}\n  - {name: a, schedule: {share: device-default}}\n"
-                             "  - {name: b, schedule: {share: " + share_of_b + "}}\n",
+                             "  - {name: b, schedule: {share: " +
+                                 share_of_b + "}}\n",
                              {"a=inf"})
             .notes;
     };

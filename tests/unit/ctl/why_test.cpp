@@ -185,7 +185,8 @@ TEST(Why, PacedNeighboursLeaveTheRest)
     find(world, "/tenants/rpc")->max_rate.reset();
     find(world, "/tenants")->max_rate.reset();
     const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
-    EXPECT_EQ(report.sessions[0].leaves[0].own, Bandwidth::from_gbps(70)) << "7 of 10, as the other may send all it can";
+    EXPECT_EQ(report.sessions[0].leaves[0].own, Bandwidth::from_gbps(70))
+        << "7 of 10, as the other may send all it can";
     world.sessions.push_back(test::sample_session_bulk());
     world.sessions[1].queue_pairs[0].set("rate", std::uint64_t{2'500'000});
     const auto beside = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
@@ -254,7 +255,11 @@ TEST_P(WhyOutside, SaysWhatToDo)
 INSTANTIATE_TEST_SUITE_P(
     Reasons, WhyOutside,
     testing::Values(OutsideCase{"refused", [](World&, bus::Dict&) {}, "`rdma-qosctl reconcile mlx5_0/1` tries again"},
-                    OutsideCase{"no_schedule", [](World&, bus::Dict& qp) { qp.set("level", "DEFAULT"); qp.set("cause", "nothing-asked"); },
+                    OutsideCase{"no_schedule",
+                                [](World&, bus::Dict& qp) {
+                                    qp.set("level", "DEFAULT");
+                                    qp.set("cause", "nothing-asked");
+                                },
                                 "level DEFAULT has no `schedule`"},
                     OutsideCase{"monitor", [](World& world, bus::Dict&) { world.manager.mode = "monitor"; },
                                 "`mode: enforce`"},

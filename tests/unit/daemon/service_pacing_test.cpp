@@ -102,7 +102,8 @@ TEST_F(ServicePacing, SetRateNeverLiftsWhatItIsGiven)
     EXPECT_EQ(result(id, 10).rate, (RateLimit{Bandwidth::from_kbps(500), {}, {}})) << "sizes of 0 are the device's own";
     const auto slow = session("slow", {20}, 2);
     ASSERT_TRUE(set_rate(slow, 20, RateLimit{Bandwidth::from_gbps(9), 1 << 20, 256}, 2));
-    EXPECT_EQ(result(slow, 20).rate, (RateLimit{Bandwidth::from_gbps(1), 65536, 256})) << "nor rate nor burst of a class";
+    EXPECT_EQ(result(slow, 20).rate, (RateLimit{Bandwidth::from_gbps(1), 65536, 256}))
+        << "nor rate nor burst of a class";
     ASSERT_TRUE(set_rate(slow, 20, RateLimit{Bandwidth::from_mbps(9), 4096, 0}, 2));
     EXPECT_EQ(result(slow, 20).rate, (RateLimit{Bandwidth::from_mbps(9), 4096, 1024}));
 }

@@ -27,8 +27,7 @@ TEST(Senders, WhatThoseOfALeafCanSendTogether)
     senders.add(kLeaf, std::nullopt, 2);
     EXPECT_EQ(senders.most(kLeaf), std::nullopt);
     EXPECT_EQ(senders.count(kLeaf), 6U);
-    EXPECT_THAT(senders.rates(kLeaf),
-                ElementsAre(gbps(1), gbps(1), gbps(1), gbps(5), std::nullopt, std::nullopt));
+    EXPECT_THAT(senders.rates(kLeaf), ElementsAre(gbps(1), gbps(1), gbps(1), gbps(5), std::nullopt, std::nullopt));
     senders.add(ElementPath("/b"), std::nullopt, 0);
     EXPECT_EQ(senders.count(ElementPath("/b")), 0U);
     EXPECT_EQ(senders.demands().size(), 1U) << "no sender is no demand";

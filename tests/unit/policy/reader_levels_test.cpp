@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
                   [](const QosLevel& l) { return l.schedule && !l.schedule->rate.share; }},
         ValueCase{"schedule: {max-rate: unlimited}",
                   [](const QosLevel& l) { return l.schedule && !l.schedule->rate.max_rate; }},
-        ValueCase{"schedule: {max-rate: 1500kbps}",
-                  [](const QosLevel& l) { return l.schedule->rate.max_rate == Bandwidth::from_kbps(1500); }},
+        ValueCase{"per-queue-pair: {max-rate: 1500kbps}",
+                  [](const QosLevel& l) { return l.per_queue_pair.max_rate == Bandwidth::from_kbps(1500); }},
         ValueCase{"schedule: {max-rate: \"400 Mbps\"}",
                   [](const QosLevel& l) { return l.schedule->rate.max_rate == Bandwidth::from_mbps(400); }},
         ValueCase{"schedule: {fair-by: Queue-Pair}",
@@ -127,6 +127,13 @@ INSTANTIATE_TEST_SUITE_P(
         ValueCase{"allow: {group: 100}",
                   [](const QosLevel& l) { return l.allow->gids == std::vector<std::uint32_t>{100}; }}),
     [](const auto& test) { return std::to_string(test.index); });
+
+TEST(ReadLevels, ACapThatAnElementRoundsIsTold)
+{
+    const Policy policy = expect_warning("qos-levels: [{name: DEFAULT}, {name: a, schedule: {max-rate: 1500kbps}}]",
+                                         "`max-rate` 1.5 Mbit/s is rounded down to 1 Mbit/s");
+    EXPECT_EQ(policy.levels.at(1).schedule->rate.max_rate, Bandwidth::from_kbps(1500));
+}
 
 TEST(ReadLevels, AnUnknownUserNeverMatchesButIsKept)
 {

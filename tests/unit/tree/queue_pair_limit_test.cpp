@@ -157,8 +157,8 @@ TEST(QueuePairLimit, NobodyHoldsIt)
         const HeldLimit held = hold_limit(kbps(2000), kRc, capabilities, no_leaf);
         EXPECT_EQ(held.by, LimitHolder::Nobody) << words;
         EXPECT_EQ(held.gap, gap) << words;
-        EXPECT_EQ(shortfall(kbps(2000), held), std::string("the limit of 2 Mbit/s per queue pair is not enforced: ") +
-                                                   words);
+        EXPECT_EQ(shortfall(kbps(2000), held),
+                  std::string("the limit of 2 Mbit/s per queue pair is not enforced: ") + words);
     }
 }
 
@@ -172,8 +172,9 @@ TEST(QueuePairLimit, WhatCannotBeSaidToADeviceIsRefusedWithTheRange)
         {{kMostPacedRate, kMostBurst, kMostTypicalPacket}, ""},
         {kbps(4'294'967'296), "a rate of 4294967296 kbit/s is out of range: at most 4294967295 kbit/s"},
         {{Bandwidth::from_mbps(1), 5'000'000'000, {}}, "`max-burst` 5000000000 is out of range: 1 to 4294967295 bytes"},
-        {{Bandwidth::from_mbps(1), {}, 70'000}, "`typical-packet` 70000 is out of range: 1 to 65535 bytes, 0 for the "
-                                                "device's default (the port's MTU)"},
+        {{Bandwidth::from_mbps(1), {}, 70'000},
+         "`typical-packet` 70000 is out of range: 1 to 65535 bytes, 0 for the "
+         "device's default (the port's MTU)"},
     };
     for (const auto& [limit, refusal] : cases) {
         const auto result = check_range(limit);
