@@ -60,7 +60,7 @@ std::vector<SessionChange> Service::State::session_changes(const Staged& staged)
     for (const auto& [id, session] : sessions) {
         const std::string& before = session.choice.membership.level;
         const std::string& after = staged.sessions.at(id).membership.level;
-        if (session.queue_pairs.empty() && before != after) {
+        if (session.queue_pair_count() == 0 && before != after) {
             changes.push_back({id, session.owner, {}, before, after, {}, {}, 0});
         }
     }
