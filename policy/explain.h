@@ -72,9 +72,11 @@ struct Explanation {
 //       "fallbacks": [{"source": "partition|default", "name": "partition Part1", "level": "rpc",
 //                      "taken": false, "refused": "..."}],
 //       "match": {"level": "rpc", "source": "requested|rule|partition|default", "rule": 3, "verified": false,
-//                 "why": "..."},
+//                 "allow": "everybody", "why": "..."},
 //       "error": {"name": "org.rdmaqos1.Error.LevelNotAllowed", "message": "..."},
-//       "answer": {"mtu": 4, "rate": 3, "packet-life": 16, "pkey": "0x1234", "sl": 3},
+//       "answer": {"mtu": 4, "rate": 3, "packet-life": 16, "pkey": "0x1234", "sl": 3,
+//                  "reasons": {"mtu": "of the path; ...", "rate": "...", "packet-life": "...", "pkey": "...",
+//                              "sl": "..."}},
 //       "answer-error": {"name": "org.rdmaqos1.Error.NoMatchingPath", "message": "..."}
 //     }
 [[nodiscard]] std::string explanation_to_json(const Policy& policy, const Explanation& explanation);

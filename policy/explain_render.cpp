@@ -118,16 +118,10 @@ std::string words_of(const Request& request)
 }
 
 // A list of hundreds of ranges is for the policy file, not for a table.
-std::string shortened(const std::string& text, std::size_t width)
+std::string to_fit(const std::string& text, std::size_t width)
 {
-    if (text.size() <= width) {
-        return text;
-    }
-    std::size_t end = width - 3;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) {
-        --end;    // not inside a character
-    }
-    return text.substr(0, end) + "...";
+    constexpr std::size_t kDots = 3;
+    return text.size() <= width ? text : shortened(text, width - kDots);
 }
 
 std::string criteria_table(const std::vector<CriterionResult>& criteria)
@@ -144,8 +138,8 @@ std::string criteria_table(const std::vector<CriterionResult>& criteria)
     std::string text;
     for (const auto& criterion : criteria) {
         text += fmt::format("      {:<3}  {:<{}}  asks {:<{}}  has {:<{}}  {}\n", criterion.holds ? "yes" : "no",
-                            criterion.key, key_width, shortened(criterion.asked, kWidest), asked_width,
-                            shortened(criterion.has, kWidest), has_width, criterion.verified ? "verified" : "claimed");
+                            criterion.key, key_width, to_fit(criterion.asked, kWidest), asked_width,
+                            to_fit(criterion.has, kWidest), has_width, criterion.verified ? "verified" : "claimed");
     }
     return text;
 }

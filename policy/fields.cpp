@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/ib.h"
 
 namespace rdmaqos::reader {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::string_view kUnlimited = "unlimited";
 std::string shown(std::string_view text)
 {
     constexpr std::size_t kLongestShown = 60;
-    return text.size() <= kLongestShown ? std::string(text) : fmt::format("{}...", text.substr(0, kLongestShown));
+    return shortened(text, kLongestShown);
 }
 
 bool is_known(std::span<const std::string_view> known, std::string_view key)
@@ -446,17 +447,13 @@ IntervalSet read_pkeys(Context& context, const Field& field)
         if (!interval) {
             continue;
         }
-        Interval masked{interval->first & kPKeyMask, interval->last & kPKeyMask};
-        const bool crosses = interval->first / (kPKeyMask + 1U) != interval->last / (kPKeyMask + 1U);
-        if (masked.last < masked.first) {
-            std::swap(masked.first, masked.last);
-        }
+        const auto [masked, masking] = mask_pkeys(*interval);
         const auto meaning = fmt::format("only the lower 15 bits count, as in OpenSM: it is read as {}",
                                          to_string(IntervalSet({masked}), NumberBase::Hex));
-        if (crosses) {
+        if (masking == PKeyMasking::InsideOut) {
             context.warning(*item.value, fmt::format("the P_Key range `{}` reaches over the membership bit",
                                                      item.value->text), meaning);
-        } else if (interval->last > 0xFFFF) {
+        } else if (masking == PKeyMasking::TooWide) {
             context.warning(*item.value, fmt::format("the P_Key `{}` has more than 16 bits", item.value->text), meaning);
         }
         intervals.push_back(masked);

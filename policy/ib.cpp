@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "lib/base/net.h"
 
 namespace rdmaqos {
 namespace {
@@ -119,6 +122,21 @@ std::string packet_life_in_words(std::uint8_t life)
     const auto unit = std::find_if(kUnits.begin(), std::prev(kUnits.end()),
                                    [&](const Unit& candidate) { return microseconds >= candidate.microseconds; });
     return fmt::format("{} = {:.3g} {}", life, microseconds / unit->microseconds, unit->name);
+}
+
+MaskedPKeys mask_pkeys(const Interval& range)
+{
+    constexpr std::uint64_t kHighestPKey = 0xFFFF;
+    Interval masked{range.first & kPKeyMask, range.last & kPKeyMask};
+    const bool crosses = range.first / (kPKeyMask + 1U) != range.last / (kPKeyMask + 1U);
+    const bool inside_out = crosses && masked != Interval{0, kPKeyMask};
+    if (masked.last < masked.first) {
+        std::swap(masked.first, masked.last);
+    }
+    if (inside_out) {
+        return {masked, PKeyMasking::InsideOut};
+    }
+    return {masked, range.last > kHighestPKey ? PKeyMasking::TooWide : PKeyMasking::Kept};
 }
 
 }    // namespace rdmaqos

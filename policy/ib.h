@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "lib/base/interval_set.h"
 #include "lib/base/units.h"
 
 namespace rdmaqos {
@@ -42,5 +43,15 @@ constexpr std::uint8_t kHighestIbRate = 24;
 // A packet life of n means 4.096 us * 2^n, n = 0..63.
 constexpr std::uint8_t kHighestPacketLife = 63;
 [[nodiscard]] std::string packet_life_in_words(std::uint8_t life);
+
+// A range of P_Keys in a policy, as OpenSM takes it: both bounds lose the membership bit and all above it, then they are
+// swapped if they are reversed. A P_Key of more than 16 bits becomes another one, and a range across a multiple of
+// 0x8000 turns inside out: 0x7ff0-0x8010 is 0x10-0x7ff0. The one that keeps its meaning is 0-0xffff, every partition.
+enum class PKeyMasking : std::uint8_t { Kept, TooWide, InsideOut };
+struct MaskedPKeys {
+    Interval interval;
+    PKeyMasking masking = PKeyMasking::Kept;
+};
+[[nodiscard]] MaskedPKeys mask_pkeys(const Interval& range);
 
 }    // namespace rdmaqos

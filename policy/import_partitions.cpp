@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "policy/ib.h"
 #include "policy/opensm_order.h"
 #include "policy/text_lines.h"
@@ -256,7 +257,7 @@ private:
     {
         if (const auto known = by_pkey_.find(pkey); known != by_pkey_.end()) {
             const auto& first = table_.partitions[known->second].name;
-            if (!name.empty() && first != name.substr(0, kLongestName)) {
+            if (!name.empty() && first != beginning_of(name, kLongestName)) {
                 warn(at, fmt::format("partition {:#06x} is `{}` already", pkey, shortened(first)),
                      "the first name counts, and what is said of ports is added");
             }
@@ -266,7 +267,7 @@ private:
             warn(at, fmt::format("the name has more than {} bytes", kLongestName), "OpenSM keeps the first of them");
         }
         ConfiguredPartition partition;
-        partition.name = name.empty() ? fmt::format("{:04x}", pkey) : std::string(name.substr(0, kLongestName));
+        partition.name = name.empty() ? fmt::format("{:04x}", pkey) : std::string(beginning_of(name, kLongestName));
         partition.pkey = pkey;
         partition.location = at;
         return add(std::move(partition));

@@ -18,8 +18,7 @@ constexpr std::size_t kLongestNameQuoted = 64;
 
 std::string quoted(std::string_view name)
 {
-    const bool cut = name.size() > kLongestNameQuoted;
-    return fmt::format("\"{}{}\"", printable(name.substr(0, kLongestNameQuoted)), cut ? "..." : "");
+    return fmt::format("\"{}\"", printable(shortened(name, kLongestNameQuoted)));
 }
 
 Error unknown_level(const Policy& policy, std::string_view name)

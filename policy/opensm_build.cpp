@@ -12,6 +12,7 @@
 
 #include "lib/base/text.h"
 #include "policy/build.h"
+#include "policy/ib.h"
 #include "policy/simple_levels.h"
 
 namespace rdmaqos::opensm {
@@ -104,11 +105,17 @@ std::string Builder::name_of(const Text& text, std::string_view what)
 IntervalSet Builder::read_pkeys(const std::vector<Range>& ranges)
 {
     for (const Range& range : ranges) {
-        if (const PKeyRange pkeys = as_pkeys(range); pkeys.is_inside_out) {
+        const auto [masked, masking] = mask_pkeys(range.interval());
+        const auto meaning = to_string(IntervalSet({masked}), NumberBase::Hex);
+        if (masking == PKeyMasking::InsideOut) {
             warn(range.at,
                  fmt::format("this range crosses a multiple of 0x8000: without the membership bit it is {}, as in "
                              "OpenSM",
-                             to_string(IntervalSet({pkeys.interval}), NumberBase::Hex)),
+                             meaning),
+                 "write P_Keys from 0x0000 to 0x7fff");
+        } else if (masking == PKeyMasking::TooWide) {
+            warn(range.at, fmt::format("a P_Key has 16 bits: without those above the membership bit this is {}, as in "
+                                       "OpenSM", meaning),
                  "write P_Keys from 0x0000 to 0x7fff");
         }
     }

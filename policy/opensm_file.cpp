@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/base/net.h"
+#include "policy/ib.h"
 
 namespace rdmaqos::opensm {
 namespace {
@@ -32,19 +32,9 @@ IntervalSet intervals_of(const std::vector<Range>& ranges)
     return collect(ranges, [](const Range& range) { return range.interval(); });
 }
 
-PKeyRange as_pkeys(const Range& range)
-{
-    const Interval whole = range.interval();
-    const std::uint64_t first = whole.first & kPKeyMask;
-    const std::uint64_t last = whole.last & kPKeyMask;
-    const Interval interval{std::min(first, last), std::max(first, last)};
-    const bool crosses = (whole.first >> 15U) != (whole.last >> 15U);
-    return {interval, crosses && interval != Interval{0, kPKeyMask}};
-}
-
 IntervalSet pkeys_of(const std::vector<Range>& ranges)
 {
-    return collect(ranges, [](const Range& range) { return as_pkeys(range).interval; });
+    return collect(ranges, [](const Range& range) { return mask_pkeys(range.interval()).interval; });
 }
 
 }    // namespace rdmaqos::opensm

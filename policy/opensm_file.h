@@ -63,13 +63,7 @@ struct Range {
 
 [[nodiscard]] IntervalSet intervals_of(const std::vector<Range>& ranges);
 
-// A range of P_Keys as OpenSM takes it: both bounds lose the membership bit and all above it, then they are swapped if
-// they are reversed. A range across a multiple of 0x8000 turns inside out by this: 0x7ff0-0x8010 is 0x10-0x7ff0.
-struct PKeyRange {
-    Interval interval;
-    bool is_inside_out = false;
-};
-[[nodiscard]] PKeyRange as_pkeys(const Range& range);
+// As of mask_pkeys().
 [[nodiscard]] IntervalSet pkeys_of(const std::vector<Range>& ranges);
 
 // A tag that may stand once and stands again.

@@ -133,7 +133,7 @@ private:
         std::string shown = is_printable_utf8(text->value) ? text->value : printable(text->value);
         if (shown.size() > kLongestUse) {
             scalars_.remark("cut short: a `use` has at most {} bytes", kLongestUse);
-            shown = is_valid_utf8(shown.substr(0, kLongestUse)) ? shown.substr(0, kLongestUse) : std::string("...");
+            shown = beginning_of(shown, kLongestUse);
         }
         key("use", yaml_scalar(shown));
     }

@@ -6,6 +6,7 @@
 #include "lib/base/net.h"
 #include "lib/base/text.h"
 #include "policy/fields.h"
+#include "policy/ib.h"
 #include "policy/text_lines.h"
 
 namespace rdmaqos::opensm {
@@ -93,16 +94,19 @@ std::string ScalarWriter::range(const Range& range)
 
 std::string ScalarWriter::pkeys(const Range& range)
 {
-    const PKeyRange pkeys = as_pkeys(range);
-    if (pkeys.is_inside_out) {
+    const auto [interval, masking] = mask_pkeys(range.interval());
+    if (masking == PKeyMasking::InsideOut) {
         remark("{}-{} crosses a multiple of 0x8000: without the membership bit it is turned inside out",
                reader::shortened(range.first.spelled), range.last ? reader::shortened(range.last->spelled) : "");
+    } else if (masking == PKeyMasking::TooWide) {
+        remark("{}{}{} has more than the 16 bits of a P_Key, of which OpenSM takes the lower 15",
+               reader::shortened(range.first.spelled), range.last ? "-" : "",
+               range.last ? reader::shortened(range.last->spelled) : "");
     }
     const std::uint64_t highest = range.last ? std::uint64_t{kPKeyMask} : 0xFFFF;
     if (range.first.value <= highest && (!range.last || range.last->value <= highest)) {
         return this->range(range);
     }
-    const Interval& interval = pkeys.interval;
     return interval.first == interval.last ? fmt::format("{:#06x}", interval.first)
                                            : fmt::format("{:#06x}-{:#06x}", interval.first, interval.last);
 }

@@ -1,4 +1,4 @@
-// The sections of all policy files, merged: what policy_builder.h turns into a Policy.
+// The sections of all policy files, merged: what build.h turns into a Policy.
 //
 // Named objects merge by name and key: a later file's key replaces an earlier one's, `key: null` takes it back, and
 // `remove: true` takes back the object. The mappings `schedule`, `responder` and `per-queue-pair` merge key by key;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
+
 namespace rdmaqos::reader {
 namespace {
 
@@ -100,7 +102,7 @@ std::string_view without_blanks(std::string_view text)
 std::string shortened(std::string_view text)
 {
     constexpr std::size_t kLongestShown = 60;
-    return text.size() <= kLongestShown ? std::string(text) : fmt::format("{}...", text.substr(0, kLongestShown));
+    return rdmaqos::shortened(text, kLongestShown);
 }
 
 }    // namespace rdmaqos::reader

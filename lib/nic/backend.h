@@ -178,9 +178,9 @@ public:
     [[nodiscard]] virtual std::vector<DeviceAttribute> attributes() const = 0;
 
     // Errors: Unsupported (names the missing capability), NoSpace (names the limit and its use), InvalidArgument (what
-    // the device refuses always), DeviceGone, DeviceFailed (anything else; carries errno). An element that is not on the
-    // device any longer: DeviceFailed with ENOENT, or InvalidArgument where the device does not tell them apart.
-    // An element the device does not know (any more: lost behind our back) is InvalidArgument with errno ENOENT.
+    // the device refuses always), DeviceGone, DeviceFailed (anything else; carries errno). An element the device does
+    // not know (any more: lost behind our back) is InvalidArgument, with errno ENOENT where the device tells that from
+    // what it refuses always.
     [[nodiscard]] virtual Result<ElementHandle> create_element(const ElementRequest& request) = 0;
     [[nodiscard]] virtual Result<void> modify_element(ElementHandle element, const ElementChange& change) = 0;
     [[nodiscard]] virtual Result<ElementState> query_element(ElementHandle element) = 0;

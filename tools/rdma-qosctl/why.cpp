@@ -271,10 +271,9 @@ void judge_idle(const World& world, const PortUse& port, WhyLeaf& leaf)
                                   [](const WhyStep& step) { return step.is_narrowest_cap; });
     const bool capped = cap != leaf.steps.end();
     leaf.narrowness = capped ? Narrowness::Capped : Narrowness::Nothing;
-    leaf.verdict = fmt::format("not crowded now: {} transmits {} ({:.0f} %), so others take nothing from it, and it may "
-                               "send {}; when all of these send, {}",
-                               port.device, to_string(port.transmits), 100 * port.utilisation(), to_string(leaf.alone),
-                               to_string(leaf.own));
+    leaf.verdict = fmt::format("not crowded now: {} transmits {} ({:.0f} %), so others take nothing from it and it may "
+                               "send {}",
+                               port.device, to_string(port.transmits), 100 * port.utilisation(), to_string(leaf.alone));
     leaf.advice = fmt::format("what it does not reach is lost elsewhere: the program, PCIe, the network or the other "
                               "end{}",
                               capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone),

@@ -195,6 +195,28 @@ TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
     EXPECT_EQ(writes(nic).size(), 1U);
 }
 
+TEST_F(ServicePolicyTest, APlanSaysThatASessionMovesThatHasDetachedItsQueuePairs)
+{
+    policy(with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: rpc}\n");
+    start();
+    add_device("mlx5_0");
+    RegisterRequest request = asking_for("", "mlx5_0", {1});
+    request.request.level.reset();
+    request.request.service_id = 80;
+    const auto reply = register_as(PeerId{1}, process(1), request);
+    ASSERT_TRUE(reply);
+    ASSERT_TRUE(answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 1, std::move(done)); }));
+    const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
+    const auto planned = answer<PlanReport>([&](auto done) {
+        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
+    });
+    ASSERT_TRUE(planned) << planned.error().message;
+    ASSERT_EQ(planned->sessions.size(), 1U);
+    EXPECT_EQ(planned->sessions[0].level_before, "rpc");
+    EXPECT_EQ(planned->sessions[0].level_after, "bulk");
+    EXPECT_EQ(planned->sessions[0].queue_pairs, 0U);
+}
+
 TEST_F(ServicePolicyTest, APlanSaysWhoMoves)
 {
     policy(with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: rpc}\n");

@@ -193,5 +193,25 @@ TEST(OpensmImport, DefaultsThatDoNotCount)
     EXPECT_EQ(policy_of(alone).rules.size(), 0U);
 }
 
+TEST(OpensmImport, ALongUseIsCutBetweenCharacters)
+{
+    constexpr std::size_t kLongest = 4096;
+    const std::string text = std::string(kLongest - 1, 'x') + "\u00fc and more";
+    const auto read = import_text(with_level("a", "use: \"" + text + "\"\nsl: 1\n"));
+    ASSERT_TRUE(read.value);
+    EXPECT_THAT(*read.value, HasSubstr("cut short"));
+    EXPECT_EQ(policy_of(*read.value).levels.at(1).use, std::string(kLongest - 1, 'x'));
+}
+
+TEST(OpensmImport, APKeyOfMoreThanSixteenBitsIsMaskedAndSaid)
+{
+    const std::string rule = "qos-match-rules\nqos-match-rule\nqos-level-name: DEFAULT\npkey: 0x18001\n"
+                             "end-qos-match-rule\nend-qos-match-rules\n";
+    const auto read = import_text(with_default(rule));
+    ASSERT_TRUE(read.value);
+    EXPECT_THAT(*read.value, HasSubstr("# 0x18001 has more than the 16 bits of a P_Key, of which OpenSM takes the lower 15"));
+    EXPECT_THAT(*read.value, HasSubstr("0x0001"));
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

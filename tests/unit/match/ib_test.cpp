@@ -68,5 +68,35 @@ TEST(InWords, Texts)
     EXPECT_EQ(packet_life_in_words(31), "31 = 2.44 h");
 }
 
+struct Masked {
+    Interval range;
+    Interval expected;
+    PKeyMasking masking;
+};
+
+TEST(MaskedPKeys, AreWhatOpensmReadsAndSaidWhereTheyMeanSomethingElse)
+{
+    using enum PKeyMasking;
+    for (const auto& [range, expected, masking] : std::vector<Masked>{
+             {{0x1, 0x1}, {0x1, 0x1}, Kept},
+             {{0x8001, 0x8001}, {0x1, 0x1}, Kept},
+             {{0x8001, 0x8005}, {0x1, 0x5}, Kept},
+             {{0, 0x7FFF}, {0, 0x7FFF}, Kept},
+             {{0, 0xFFFF}, {0, 0x7FFF}, Kept},
+             {{1, 0x8000}, {0, 1}, InsideOut},
+             {{1, 0xFFFF}, {1, 0x7FFF}, InsideOut},
+             {{0x7FF0, 0x8010}, {0x10, 0x7FF0}, InsideOut},
+             {{0x7FFF, 0x8000}, {0, 0x7FFF}, InsideOut},
+             {{0x18001, 0x18001}, {0x1, 0x1}, TooWide},
+             {{0x18001, 0x18005}, {0x1, 0x5}, TooWide},
+             {{0, 0x1FFFF}, {0, 0x7FFF}, TooWide},
+             {{0xFFFF, 0x10000}, {0, 0x7FFF}, InsideOut},
+         }) {
+        const auto masked = mask_pkeys(range);
+        EXPECT_EQ(masked.interval, expected) << range.first << "-" << range.last;
+        EXPECT_EQ(masked.masking, masking) << range.first << "-" << range.last;
+    }
+}
+
 }    // namespace
 }    // namespace rdmaqos

@@ -222,6 +222,8 @@ TEST(Match, RequestedLevel)
     EXPECT_EQ(outcome(ask("")), "error: the policy has no level \"\"");
     EXPECT_EQ(outcome(ask("\x1b[2J")), "error: the policy has no level \"\\x1b[2J\"");
     EXPECT_LT(outcome(ask(std::string(1'000'000, 'x'))).size(), 200U);
+    EXPECT_EQ(outcome(ask(std::string(63, 'x') + "\u00fcber")),
+              "error: the policy has no level \"" + std::string(63, 'x') + "...\"");
 }
 
 TEST(Match, AllowHoldsForRulesAndDefault)

@@ -236,7 +236,7 @@ TEST(OpensmReader, TheFileKeepsWhatAnImporterNeeds)
     EXPECT_EQ(group.name->at.column, 7U);
     EXPECT_EQ(group.name->at.length, 15U);
     ASSERT_EQ(group.pkeys.size(), 2U);
-    EXPECT_TRUE(as_pkeys(group.pkeys[0]).is_inside_out);
+    EXPECT_EQ(mask_pkeys(group.pkeys[0].interval()).masking, PKeyMasking::InsideOut);
     EXPECT_EQ(group.pkeys[0].at.length, 13U);
     EXPECT_TRUE(group.pkeys[1].first.is_octal);
     EXPECT_EQ(group.pkeys[1].first.spelled, "010");

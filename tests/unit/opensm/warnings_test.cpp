@@ -25,6 +25,11 @@ TEST(OpensmWarnings, Numbers)
     expect_warned(
         with_rule("pkey: 0x7ff0-0x8010\n"),
         "this range crosses a multiple of 0x8000: without the membership bit it is 0x10-0x7ff0, as in OpenSM");
+    expect_warned(
+        with_rule("pkey: 0x7fff-0x8000\n"),
+        "this range crosses a multiple of 0x8000: without the membership bit it is 0x0-0x7fff, as in OpenSM");
+    expect_warned(with_rule("pkey: 0x18001\n"),
+                  "a P_Key has 16 bits: without those above the membership bit this is 0x1, as in OpenSM");
     expect_warned(with_rule("pkey: 0x0002\n"), "no port of the fabric file has a P_Key of 0x2");
 }
 

@@ -205,5 +205,18 @@ TEST(ServiceId, IsFormedAsTheKernelDoes)
     EXPECT_EQ(unknown.error().code, ErrorCode::InvalidArgument);
 }
 
+TEST(ReadValues, AreShownUpToAWholeCharacter)
+{
+    const std::string start(59, 'x');
+    expect_error("qos-levels: [{name: DEFAULT, sl: " + start + "\u00fcber}]\n",
+                 "`sl` must be a number, not `" + start + "...`");
+}
+
+TEST(ReadPKeys, AllOfThemWithAndWithoutMembershipAreNoMistake)
+{
+    const Policy policy = with_rules("qos-match-rules: [{pkey: [0-0xffff], qos-level-name: rpc}]\n");
+    EXPECT_EQ(policy.rules.front().pkeys, IntervalSet({{0, 0x7fff}}));
+}
+
 }    // namespace
 }    // namespace rdmaqos::test
