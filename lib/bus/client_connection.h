@@ -62,7 +62,6 @@ public:
     [[nodiscard]] bool is_ready() const override { return open_ && auth_.done(); }
     void flush() override;
     void close() override;
-    [[nodiscard]] std::size_t unread() const override { return unread_; }
     [[nodiscard]] const std::vector<SentDescriptor>* descriptors() const override { return &current_; }
 
     [[nodiscard]] std::uint32_t uid() const { return user_.uid; }

@@ -32,8 +32,6 @@ public:
     // To be called after anything else was sent by sd-bus itself (sd_bus_emit_..., sd_bus_call_async).
     virtual void flush() = 0;
     virtual void close() = 0;
-    // Bytes sent and not yet read by the other side, as far as this process holds them.
-    [[nodiscard]] virtual std::size_t unread() const { return 0; }
 
     // Those of the message that is being handled.
     [[nodiscard]] virtual const std::vector<SentDescriptor>* descriptors() const { return nullptr; }
