@@ -208,7 +208,7 @@ TEST_F(ServicePolicyTest, APlanSaysThatASessionMovesThatHasDetachedItsQueuePairs
     ASSERT_TRUE(answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 1, std::move(done)); }));
     const std::string next = with_shares(60, 30) + "qos-match-rules:\n  - {service-id: [80], qos-level-name: bulk}\n";
     const auto planned = answer<PlanReport>([&](auto done) {
-        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), std::move(done));
+        service->plan(std::make_shared<SourceFile>(SourceFile{"next.yaml", next}), 0, std::move(done));
     });
     ASSERT_TRUE(planned) << planned.error().message;
     ASSERT_EQ(planned->sessions.size(), 1U);

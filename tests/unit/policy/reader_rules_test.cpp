@@ -215,7 +215,7 @@ TEST(ReadValues, AreShownUpToAWholeCharacter)
 TEST(ReadPKeys, AllOfThemWithAndWithoutMembershipAreNoMistake)
 {
     const Policy policy = with_rules("qos-match-rules: [{pkey: [0-0xffff], qos-level-name: rpc}]\n");
-    EXPECT_EQ(policy.rules.front().pkeys, IntervalSet({{0, 0x7fff}}));
+    EXPECT_EQ(policy.rules.front().pkey, IntervalSet({{0, 0x7fff}}));
 }
 
 }    // namespace
