@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus_convert.h"
+#include "daemon/request_keys.h"
 #include "lib/base/text.h"
 #include "lib/tree/queue_pair_limit.h"
 #include "policy/path_text.h"
@@ -21,92 +22,8 @@ constexpr std::uint16_t kHighestQosClass = 0xFFF;
 constexpr std::uint8_t kHighestSl = 15;
 constexpr std::uint32_t kHighestQueuePairNumber = 0xFFFFFF;
 
-// What a dictionary is; a key is allowed in some of them.
-enum Use : unsigned { kRegister = 1, kQueryPath = 2, kExplain = 4, kQueuePair = 8, kRate = 16 };
-constexpr unsigned kPathKeys = kRegister | kQueryPath | kExplain | kQueuePair;
-constexpr unsigned kComponents = kQueryPath | kExplain;
-
-enum class Key : std::uint8_t {
-    Level,
-    QosClass,
-    Tos,
-    ServiceId,
-    PortSpace,
-    DestinationPort,
-    PKey,
-    Source,
-    Destination,
-    Device,
-    Port,
-    Sl,
-    Mtu,
-    Rate,
-    PacketLife,
-    QueuePairs,
-    Format,
-    Number,
-    Type,
-    Handle,
-    Uverbs,
-    SqNumber,
-    LimitRate,
-    MaxBurst,
-    TypicalPacket,
-};
-
-struct KeyInfo {
-    Key key;
-    std::string_view name;
-    std::string_view types;    // D-Bus signatures, one of them
-    unsigned uses;
-};
-
-constexpr std::array kKeys{
-    KeyInfo{Key::Level, "level", "s", kPathKeys},
-    KeyInfo{Key::QosClass, "qos-class", "u|s", kPathKeys},
-    KeyInfo{Key::Tos, "tos", "y", kPathKeys},
-    KeyInfo{Key::ServiceId, "service-id", "t", kPathKeys},
-    KeyInfo{Key::PortSpace, "port-space", "s", kPathKeys},
-    KeyInfo{Key::DestinationPort, "destination-port", "q", kPathKeys},
-    KeyInfo{Key::PKey, "pkey", "q", kPathKeys},
-    KeyInfo{Key::Source, "source", "s", kRegister | kExplain | kQueuePair},
-    KeyInfo{Key::Source, "source", "s|as", kQueryPath},
-    KeyInfo{Key::Destination, "destination", "s", kRegister | kExplain | kQueuePair},
-    KeyInfo{Key::Destination, "destination", "s|as", kQueryPath},
-    KeyInfo{Key::Device, "device", "s", kPathKeys},
-    KeyInfo{Key::Port, "port", "u", kRegister | kQueryPath | kExplain},
-    KeyInfo{Key::Sl, "sl", "y", kComponents},
-    KeyInfo{Key::Mtu, "mtu", "s", kComponents},
-    KeyInfo{Key::Rate, "rate", "s", kComponents},
-    KeyInfo{Key::PacketLife, "packet-life", "s", kComponents},
-    KeyInfo{Key::QueuePairs, "qps", "aa{sv}", kRegister},
-    KeyInfo{Key::Format, "format", "s", kExplain},
-    KeyInfo{Key::Number, "number", "u", kQueuePair},
-    KeyInfo{Key::Type, "type", "s", kQueuePair},
-    KeyInfo{Key::Handle, "handle", "u", kQueuePair},
-    KeyInfo{Key::Uverbs, "uverbs", "h", kQueuePair},
-    KeyInfo{Key::SqNumber, "sq-number", "u", kQueuePair},
-    KeyInfo{Key::LimitRate, "rate", "t", kRate},
-    KeyInfo{Key::MaxBurst, "max-burst", "t", kRate},
-    KeyInfo{Key::TypicalPacket, "typical-packet", "u", kRate},
-};
-
-std::string_view name_of(Use use)
-{
-    switch (use) {
-    case kRegister:
-        return "Register";
-    case kQueryPath:
-        return "QueryPath";
-    case kExplain:
-        return "Explain";
-    case kQueuePair:
-        return "a queue pair";
-    case kRate:
-        return "SetRate";
-    }
-    return "a request";
-}
+using Use = RequestUse;
+using Key = RequestKey;
 
 template <typename... Args>
 tl::unexpected<Error> invalid(fmt::format_string<Args...> format, Args&&... args)
@@ -117,7 +34,7 @@ tl::unexpected<Error> invalid(fmt::format_string<Args...> format, Args&&... args
 tl::unexpected<Error> unknown_key(std::string_view name, Use use)
 {
     std::vector<std::string_view> allowed;
-    for (const auto& info : kKeys) {
+    for (const auto& info : kRequestKeys) {
         if ((info.uses & use) != 0) {
             allowed.push_back(info.name);
         } else if (info.name == name) {
@@ -186,10 +103,10 @@ private:
 Result<void> Collector::collect(const Dict& dict)
 {
     for (const auto& [name, value] : dict.entries()) {
-        const auto info = std::ranges::find_if(kKeys, [this, &name = name](const KeyInfo& candidate) {
+        const auto info = std::ranges::find_if(kRequestKeys, [this, &name = name](const RequestKeyInfo& candidate) {
             return (candidate.uses & use_) != 0 && candidate.name == name;
         });
-        if (info == kKeys.end()) {
+        if (info == kRequestKeys.end()) {
             if (name.starts_with("x-")) {
                 continue;
             }

@@ -111,7 +111,7 @@ struct Service::State : DeviceListener {
     void ask_devices(PlanDraft draft, Callback<PlanReport> done);
     void plan_from_memory(DevicePlan& plan, const DesiredState& desired) const;
 
-    // service_sessions.cpp
+    // service_grants.cpp
     [[nodiscard]] Grant make_grant(const Session& session, const Choice& choice) const;
     // What became of a session's queue pairs of one level.
     struct LevelUse {
@@ -128,6 +128,8 @@ struct Service::State : DeviceListener {
     void explain_enforcement(const Session& session, Grant& grant) const;
     // Makes the grant anew and tells observers if it changed.
     void refresh(Session& session);
+
+    // service_sessions.cpp
     [[nodiscard]] Result<Session*> owned_session(PeerId peer, SessionId id);
     // By the rules that are in force. UnknownSession: its session has ended.
     [[nodiscard]] Result<Membership> membership_now(const Member& member) const;

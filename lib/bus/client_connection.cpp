@@ -11,7 +11,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <systemd/sd-id128.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
@@ -39,37 +38,6 @@ TimePoint now()
     return std::chrono::steady_clock::now();
 }
 
-Result<BusPtr> server_bus(UniqueFd socket)
-{
-    sd_bus* raw = nullptr;
-    int result = sd_bus_new(&raw);
-    BusPtr bus(raw);
-    sd_id128_t id{};
-    if (result >= 0) {
-        result = sd_id128_randomize(&id);
-    }
-    if (result >= 0) {
-        result = sd_bus_set_fd(raw, socket.get(), socket.get());
-    }
-    if (result >= 0) {
-        [[maybe_unused]] const int owned = socket.release();    // by the bus from here on
-        result = sd_bus_set_server(raw, 1, id);
-    }
-    if (result >= 0) {
-        result = sd_bus_set_anonymous(raw, 0);
-    }
-    if (result >= 0) {
-        result = sd_bus_negotiate_fds(raw, 1);
-    }
-    if (result >= 0) {
-        result = sd_bus_start(raw);
-    }
-    if (result < 0) {
-        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
-    }
-    return bus;
-}
-
 }    // namespace
 
 ClientConnection::ClientConnection(ClientSurroundings& around, BusPtr bus, UniqueFd socket, UniqueFd inner,
@@ -93,7 +61,7 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
         return fail(error_from_errno(ErrorCode::Io, errno, "a connection cannot be set up"));
     }
     UniqueFd inner(ends[0]);
-    auto bus = server_bus(UniqueFd(ends[1]));
+    auto bus = open_server_bus(UniqueFd(ends[1]));
     if (!bus) {
         return fail(std::move(bus).error());
     }

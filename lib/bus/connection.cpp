@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <systemd/sd-id128.h>
 
 #include "lib/base/log.h"
 
@@ -27,6 +28,37 @@ void Connection::send(sd_bus_message* message)
     // A failure means the connection is going down, which is found out where it is served.
     sd_bus_send(bus_.get(), message, nullptr);
     flush();
+}
+
+Result<BusPtr> open_server_bus(UniqueFd socket)
+{
+    sd_bus* raw = nullptr;
+    int result = sd_bus_new(&raw);
+    BusPtr bus(raw);
+    sd_id128_t id{};
+    if (result >= 0) {
+        result = sd_id128_randomize(&id);
+    }
+    if (result >= 0) {
+        result = sd_bus_set_fd(raw, socket.get(), socket.get());
+    }
+    if (result >= 0) {
+        [[maybe_unused]] const int owned = socket.release();    // by the bus from here on
+        result = sd_bus_set_server(raw, 1, id);
+    }
+    if (result >= 0) {
+        result = sd_bus_set_anonymous(raw, 0);
+    }
+    if (result >= 0) {
+        result = sd_bus_negotiate_fds(raw, 1);
+    }
+    if (result >= 0) {
+        result = sd_bus_start(raw);
+    }
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Internal, -result, "a connection cannot be set up"));
+    }
+    return bus;
 }
 
 BusConnection::BusConnection(EventLoop& loop, BusPtr bus, std::function<void()> on_closed)

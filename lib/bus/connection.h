@@ -43,6 +43,9 @@ protected:
     bool open_ = true;
 };
 
+// The serving end of a D-Bus conversation over a connected socket, which it takes over.
+[[nodiscard]] Result<BusPtr> open_server_bus(UniqueFd socket);
+
 // A connection to a message bus, which is trusted: sd-bus reads from it itself.
 class BusConnection final : public Connection {
 public:

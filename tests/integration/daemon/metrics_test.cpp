@@ -66,6 +66,9 @@ protected:
 
 TEST_P(MetricsTest, MoveWithWhatHappens)
 {
+    if (GetParam() && EmulatedNics::wanted()) {
+        GTEST_SKIP() << "the system bus passes no descriptors to rdma-qosd (docs/adr/0010)";
+    }
     const std::string before = metrics(*client);
     EXPECT_EQ(value_in(before, "rdmaqos_sessions{level=\"rpc\"}"), 0.0);
     EXPECT_EQ(value_in(before, "rdmaqos_level_queue_pairs{device=\"mlx5_0/1\",level=\"rpc\"}"), 0.0);

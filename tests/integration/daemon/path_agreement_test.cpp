@@ -112,7 +112,11 @@ protected:
             return reply.error().code == ErrorCode::NoMatchingPath ? kNoPath : to_string(reply.error());
         }
         const Dict answer = reply->front().as<std::vector<Dict>>()->front();
-        const auto number = [&](const char* key) { return static_cast<unsigned>(std::stoul(text_of(answer, key))); };
+        // Absent: not known, as before the fabric file has been read.
+        const auto number = [&](const char* key) {
+            const auto* value = answer.find(key);
+            return value == nullptr ? 0U : static_cast<unsigned>(value->as_unsigned().value_or(0));
+        };
         return shown(number("mtu") == 4096 && number("rate") == 40'000'000, number("packet-life"), number("pkey"),
                      number("sl"));
     }
