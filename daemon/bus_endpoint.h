@@ -14,6 +14,7 @@
 #include "daemon/bus_call.h"
 #include "daemon/bus_convert.h"
 #include "daemon/service.h"
+#include "daemon/slices.h"
 #include "lib/base/log.h"
 #include "lib/bus/event.h"
 
@@ -31,7 +32,7 @@ class BusEndpoint;
 class BusContext {
 public:
     BusContext(Service& served, bus::EventLoop& main_loop)
-        : service(served), loop(main_loop), counters(served.door_counters())
+        : service(served), loop(main_loop), counters(served.door_counters()), long_answers(main_loop)
     {
     }
     BusContext(const BusContext&) = delete;
@@ -56,6 +57,8 @@ public:
     Service& service;
     bus::EventLoop& loop;
     DoorCounters& counters;
+    LongAnswers long_answers;
+    std::string metrics_text;    // while those are answered who have asked for it
     // Properties of the manager may differ although nothing was observed: a reload was refused.
     std::function<void()> manager_changed;
     // What there is, so that asking for a path costs no copy.

@@ -14,6 +14,8 @@ namespace {
 
 namespace names = bus::names;
 
+constexpr std::uint32_t kUnknownUser = UINT32_MAX;
+
 // Every object has these, without properties.
 constexpr std::array kStandardInterfaces{"org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable",
                                          "org.freedesktop.DBus.Properties"};
@@ -49,6 +51,9 @@ class Listing {
 public:
     Listing(BusEndpoint& endpoint, const Call& call) : endpoint_(endpoint), call_(call), reply_(call.begin_reply())
     {
+        if (!call.is_wanted()) {
+            return;    // nor is the endpoint there any longer
+        }
         for (const auto& key : endpoint.context.device_keys) {
             objects_.push_back({device_path(key), names::kDevice});
         }
@@ -60,8 +65,6 @@ public:
             writer_->open('a', "{oa{sa{sv}}}");
         }
     }
-
-    [[nodiscard]] std::size_t size() const { return objects_.size(); }
 
     // One object, or the end; false when it is done.
     bool step()
@@ -134,9 +137,16 @@ bool asks_for_all_objects(sd_bus_message* message)
 
 void list_all_objects(BusEndpoint& endpoint, const Call& call)
 {
-    auto listing = std::make_shared<Listing>(endpoint, call);
-    endpoint.charge(call.message(), listing->size());
-    in_slices(endpoint.context.loop, [listing] { return listing->step(); });
+    auto& context = endpoint.context;
+    endpoint.charge(call.message(), context.device_keys.size() + context.session_ids.size());
+    const Peer* peer = endpoint.known(call.message());
+    const auto taken = context.long_answers.write(peer == nullptr ? kUnknownUser : peer->identity->uid, [&endpoint, call] {
+        auto listing = std::make_shared<Listing>(endpoint, call);
+        return [listing] { return listing->step(); };
+    });
+    if (!taken) {
+        call.refuse(taken.error());
+    }
 }
 
 }    // namespace rdmaqos

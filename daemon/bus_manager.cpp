@@ -130,8 +130,14 @@ void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     endpoint.charge(call.message(), requests->size() / kPathsForOneCall);
-    auto answers = std::make_shared<PathAnswers>(call, std::move(*requests), peer.identity);
-    in_slices(context.loop, [&service = context.service, answers] { return answers->step(service); });
+    const auto taken = context.long_answers.write(
+        peer.identity->uid, [&service = context.service, call, identity = peer.identity, requests = std::move(*requests)] {
+            auto answers = std::make_shared<PathAnswers>(call, requests, identity);
+            return [&service, answers] { return answers->step(service); };
+        });
+    if (!taken) {
+        call.refuse(taken.error());
+    }
 }
 
 void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -159,7 +165,15 @@ void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 
 void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    endpoint.context.service.metrics([call](const Metrics& metrics) { call.reply_text(to_prometheus(metrics)); });
+    auto& context = endpoint.context;
+    context.service.metrics([&context, call](const Metrics& metrics) {
+        // All who have asked meanwhile are answered one after another: it is written once for them.
+        if (context.metrics_text.empty()) {
+            context.metrics_text = to_prometheus(metrics);
+            context.loop.post([&context] { context.metrics_text.clear(); });
+        }
+        call.reply_text(context.metrics_text);
+    });
 }
 
 void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& peer)

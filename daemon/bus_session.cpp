@@ -108,31 +108,40 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         Writer writer;
         std::vector<QueuePairName> names;
         std::size_t next = 0;
+
+        // One queue pair, or the end; false when it is done.
+        bool step(const Service& of)
+        {
+            if (!reply || !call.is_wanted()) {
+                return false;
+            }
+            if (next == names.size()) {
+                writer.close();
+                call.finish_reply(reply, writer.result());
+                return false;
+            }
+            const auto& name = names[next++];
+            if (const auto result = of.queue_pair(name.device, name.number)) {
+                write(writer, *result);
+            }
+            return true;
+        }
     };
     auto& service = endpoint.context.service;
     const SessionId id = session_of(call);
-    auto reply = call.begin_reply();
-    if (!reply) {
-        return;
-    }
-    auto listing = std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), service.queue_pairs_of(id)});
-    service.charge(peer.identity->uid, listing->names.size() / kQueuePairsForOneCall);
-    listing->writer.open('a', "a{sv}");
-    in_slices(endpoint.context.loop, [&service, listing] {
-        if (!listing->call.is_wanted()) {
-            return false;
+    const auto taken = endpoint.context.long_answers.write(peer.identity->uid, [&service, call, id, uid = peer.identity->uid] {
+        auto reply = call.begin_reply();
+        auto listing =
+            std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), service.queue_pairs_of(id)});
+        service.charge(uid, listing->names.size() / kQueuePairsForOneCall);
+        if (reply) {
+            listing->writer.open('a', "a{sv}");
         }
-        if (listing->next == listing->names.size()) {
-            listing->writer.close();
-            listing->call.finish_reply(listing->reply, listing->writer.result());
-            return false;
-        }
-        const auto& name = listing->names[listing->next++];
-        if (const auto result = service.queue_pair(name.device, name.number)) {
-            write(listing->writer, *result);
-        }
-        return true;
+        return [&service, listing] { return listing->step(service); };
     });
+    if (!taken) {
+        call.refuse(taken.error());
+    }
 }
 
 // What a getter writes when the session has just ended: an empty value of the property's type.

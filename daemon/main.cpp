@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 
 #include "daemon/bus_door.h"
@@ -81,6 +83,10 @@ constexpr auto kTimeToEnd = std::chrono::seconds(5);
 
 int run(const Options& options, const Clock& clock, EndInTime& end)
 {
+    // Large pieces are given back when they are freed: left to itself, the threshold grows with them.
+    constexpr int kLargePiece = 256 * 1024;
+    mallopt(M_MMAP_THRESHOLD, kLargePiece);
+    mallopt(M_ARENA_MAX, 4);
     bus::block_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
     bus::EventLoop loop;
     Service service({options.root, NameService::host(), !options.simulate.empty()}, loop, clock);

@@ -75,6 +75,8 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
         return fail(std::move(io).error());
     }
     raw->io_ = std::move(*io);
+    raw->last_ = around.shares.is_last(user.uid, now());
+    raw->io_->set_last(raw->last_);
     return connection;
 }
 

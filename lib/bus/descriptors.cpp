@@ -106,9 +106,10 @@ public:
     ~Helper()
     {
         io_.reset();
-        socket_.reset();
+        owner_.close_(user_.uid, std::move(socket_));    // what it answered may wait in it
         const Result<Chunk> gone = fail(ErrorCode::Io, "rdma-qosd ends");
         for (auto& waiting : std::exchange(queue_, {})) {
+            owner_.close_(user_.uid, std::move(waiting.socket));
             waiting.done(gone);
         }
     }
@@ -121,7 +122,9 @@ public:
 
 private:
     struct Waiting {
-        UniqueFd socket;    // a duplicate of the client's
+        // A duplicate of the client's. It may be the last of an open socket, with descriptors in it that nobody read: to be
+        // closed where it may wait.
+        UniqueFd socket;
         std::size_t most = 0;
         Done done;
     };
@@ -294,8 +297,9 @@ void DescriptorHelpers::Helper::ready()
 
 void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
 {
-    const Waiting first = std::move(queue_.front());
+    Waiting first = std::move(queue_.front());
     queue_.pop_front();
+    owner_.close_(user_.uid, std::move(first.socket));
     if (queue_.empty()) {
         arm(owner_.options_.idle, [this] { owner_.ended(user_.uid); });
     } else {
@@ -308,16 +312,16 @@ void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
 {
     log(LogLevel::Warning, "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_, why);
     kill(pid_, SIGKILL);    // ours and not reaped: the number is its own
-    io_.reset();
-    socket_.reset();
     auto left = std::exchange(queue_, {});
     DescriptorHelpers& owner = owner_;
     const User user = user_;
     owner.ended(user.uid);    // this object is gone
+    owner.close_(user.uid, std::move(left.front().socket));
     left.front().done(fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.uid, why)));
     left.pop_front();
     for (auto& waiting : left) {
         owner.receive(user, waiting.socket.get(), waiting.most, std::move(waiting.done));
+        owner.close_(user.uid, std::move(waiting.socket));
     }
 }
 

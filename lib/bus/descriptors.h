@@ -46,7 +46,7 @@ struct DescriptorOptions {
     std::size_t text_bytes = std::size_t{1} << 20U;    // the largest text of a user
     std::size_t text_bytes_of_root = kMaxConfigFileSize;
     std::size_t helpers = 64;              // at once, root's not counted
-    std::size_t processes_per_user = 3;    // those that were killed and have not ended included
+    std::size_t processes_per_user = 2;    // those that were killed and have not ended included
 };
 
 class DescriptorHelpers {

@@ -176,8 +176,28 @@ private:
 // How long what was handed in runs before descriptors and timers have their turn.
 constexpr auto kTurn = std::chrono::milliseconds(2);
 
+std::uint64_t now_usec()
+{
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1000U;
+}
+
+std::uint64_t to_usec(Duration duration)
+{
+    const auto count = std::chrono::ceil<std::chrono::microseconds>(duration).count();
+    return count > 0 ? static_cast<std::uint64_t>(count) : 0;
+}
+
+tl::unexpected<Error> refused(int result, const char* what)
+{
+    return fail(error_from_errno(ErrorCode::Internal, -result, what));
+}
+
+}    // namespace
+
 // What other threads hand in; outlives the loop as long as somebody holds a poster.
-struct Inbox {
+struct EventLoop::Inbox {
     std::mutex mutex;
     std::deque<std::function<void()>> functions;
     UniqueFd wake;
@@ -217,30 +237,12 @@ struct Inbox {
     }
 };
 
-std::uint64_t now_usec()
-{
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1000U;
-}
-
-std::uint64_t to_usec(Duration duration)
-{
-    const auto count = std::chrono::ceil<std::chrono::microseconds>(duration).count();
-    return count > 0 ? static_cast<std::uint64_t>(count) : 0;
-}
-
-tl::unexpected<Error> refused(int result, const char* what)
-{
-    return fail(error_from_errno(ErrorCode::Internal, -result, what));
-}
-
-}    // namespace
-
 struct EventLoop::State {
     EventPtr event;
     std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
+    std::shared_ptr<Inbox> last = std::make_shared<Inbox>();    // for when nothing else is there to do
     std::unique_ptr<IoSource> inbox_source;
+    std::unique_ptr<IoSource> last_source;
 };
 
 EventLoop::EventLoop() : state_(std::make_unique<State>())
@@ -250,32 +252,44 @@ EventLoop::EventLoop() : state_(std::make_unique<State>())
         throw std::system_error(-result, std::generic_category(), "sd_event_new");
     }
     state_->event.reset(raw);
-    state_->inbox->wake = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!state_->inbox->wake) {
+    state_->inbox_source = open_inbox(state_->inbox, kTurn);
+    // One at a time: what has become ready meanwhile goes first.
+    state_->last_source = open_inbox(state_->last, Duration::zero());
+    state_->last_source->set_last(true);
+}
+
+std::unique_ptr<IoSource> EventLoop::open_inbox(const std::shared_ptr<Inbox>& inbox, Duration turn)
+{
+    inbox->wake = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!inbox->wake) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
-    auto source = on_io(state_->inbox->wake.get(), EPOLLIN,
-                        [inbox = state_->inbox](std::uint32_t) { inbox->run_for(kTurn); });
+    auto source = on_io(inbox->wake.get(), EPOLLIN, [inbox, turn](std::uint32_t) { inbox->run_for(turn); });
     if (!source) {
         throw std::runtime_error(to_string(source.error()));
     }
-    state_->inbox_source = std::move(*source);
+    return std::move(*source);
 }
 
 EventLoop::~EventLoop()
 {
     // What is still in the inbox may hold objects that use the loop: it goes first.
-    std::deque<std::function<void()>> left;
-    {
-        const std::lock_guard lock(state_->inbox->mutex);
-        state_->inbox->closed = true;
-        left.swap(state_->inbox->functions);
+    for (const auto& inbox : {state_->inbox, state_->last}) {
+        std::deque<std::function<void()>> left;
+        const std::lock_guard lock(inbox->mutex);
+        inbox->closed = true;
+        left.swap(inbox->functions);
     }
 }
 
 void EventLoop::post(std::function<void()> function)
 {
     state_->inbox->add(std::move(function));
+}
+
+void EventLoop::post_last(std::function<void()> function)
+{
+    state_->last->add(std::move(function));
 }
 
 std::function<void(std::function<void()>)> EventLoop::poster() const

@@ -48,6 +48,7 @@ public:
     EventLoop& operator=(const EventLoop&) = delete;
 
     void post(std::function<void()> function) override;
+    void post_last(std::function<void()> function) override;
     [[nodiscard]] std::unique_ptr<Timer> after(Duration delay, std::function<void()> function) override;
     // post() as a function that may outlive the loop: then it does nothing.
     [[nodiscard]] std::function<void(std::function<void()>)> poster() const;
@@ -73,7 +74,10 @@ public:
     void run_once(Duration timeout);
 
 private:
+    struct Inbox;
     struct State;
+    [[nodiscard]] std::unique_ptr<IoSource> open_inbox(const std::shared_ptr<Inbox>& inbox, Duration turn);
+
     std::unique_ptr<State> state_;
 };
 

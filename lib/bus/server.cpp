@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kAcceptedAtOnce = 32;
+constexpr std::size_t kManyConnections = 256;
+constexpr auto kTurn = std::chrono::milliseconds(1);
 // Descriptors for everything that is not a client; a client costs its socket, a pair within and its pidfd, and now and
 // then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
@@ -151,6 +154,9 @@ Server::~Server()
     for (auto& [id, connection] : connections_) {
         connection->close();
     }
+    for (auto& coming : coming_) {
+        around_.close(coming.process.uid, std::move(coming.socket));
+    }
 }
 
 Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, ServerOptions options, ServerHandler& handler)
@@ -178,7 +184,8 @@ Result<void> Server::start()
 
 void Server::accept_all()
 {
-    for (int count = 0; count < kAcceptedAtOnce; ++count) {
+    const auto end = SteadyClock().now() + kTurn;
+    for (int count = 0; count < kAcceptedAtOnce && SteadyClock().now() < end; ++count) {
         UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
             if (errno == EAGAIN) {
@@ -204,7 +211,7 @@ void Server::accept_all()
 Result<void> Server::has_room(std::uint32_t uid)
 {
     const std::uint32_t own = shares_.of(uid).connections;
-    const std::size_t all = connections_.size();
+    const std::size_t all = connections_.size() + coming_.size();
     const std::size_t most = uid == 0 ? most_connections_ : most_connections_ - most_connections_ / kPartOfRoot;
     if (all >= most) {
         return fail(ErrorCode::LimitReached,
@@ -238,28 +245,72 @@ Result<void> Server::take(UniqueFd socket)
     if (auto room = has_room(user.uid); !room) {
         return refuse(user.uid, std::move(room).error());
     }
-    const std::uint64_t id = next_id_++;
-    auto connection = ClientConnection::create(around_, std::move(socket), user, [this, id] {
-        forget(id);
-        handler_.closed(id);
-    });
-    if (!connection) {
-        return fail(std::move(connection).error());
+    ++shares_.of(user.uid).connections;
+    if (!shares_.is_last(user.uid, SteadyClock().now())) {
+        return set_up({std::move(socket), std::move(*process)});
     }
-    if (auto welcome = handler_.connected(id, std::move(*process), *connection); !welcome) {
+    coming_.push_back({std::move(socket), std::move(*process)});
+    if (coming_.size() == 1) {
+        loop_.post_last([this, alive = std::weak_ptr<int>(alive_)] {
+            if (!alive.expired()) {
+                set_up_next();
+            }
+        });
+    }
+    return {};
+}
+
+void Server::set_up_next()
+{
+    Coming next = std::move(coming_.front());
+    coming_.pop_front();
+    if (auto taken = set_up(std::move(next)); !taken) {
+        log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
+    }
+    if (!coming_.empty()) {
+        loop_.post_last([this, alive = std::weak_ptr<int>(alive_)] {
+            if (!alive.expired()) {
+                set_up_next();
+            }
+        });
+    }
+}
+
+Result<void> Server::set_up(Coming coming)
+{
+    const auto begin = SteadyClock().now();
+    const std::uint32_t uid = coming.process.uid;
+    const auto done = [&](Result<void> result) {
+        const auto end = SteadyClock().now();
+        shares_.spent(uid, end - begin, end);
+        if (!result) {
+            --shares_.of(uid).connections;
+            shares_.settle(uid, end);
+        }
+        return result;
+    };
+    const std::uint64_t id = next_id_++;
+    auto connection = ClientConnection::create(around_, std::move(coming.socket), {uid, coming.process.gids.front()},
+                                               [this, id] {
+                                                   forget(id);
+                                                   handler_.closed(id);
+                                               });
+    if (!connection) {
+        return done(fail(std::move(connection).error()));
+    }
+    if (auto welcome = handler_.connected(id, std::move(coming.process), *connection); !welcome) {
         (*connection)->close();
-        return welcome;
+        return done(std::move(welcome));
     }
     connections_.emplace(id, std::move(*connection));
-    ++shares_.of(user.uid).connections;
-    unauthenticated_.push_back({SteadyClock().now() + limits_.authentication_time, id});
+    unauthenticated_.push_back({begin + limits_.authentication_time, id});
     if (!authentication_timer_) {
         authentication_timer_ = loop_.after(limits_.authentication_time, [this] { drop_unauthenticated(); });
     }
     if (!tend_timer_) {
         tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
     }
-    return {};
+    return done({});
 }
 
 void Server::close(std::uint64_t id)
@@ -290,8 +341,21 @@ void Server::tend()
             connection->drop("a message did not arrive in time");
         }
     }
-    if (!connections_.empty()) {
+    give_back_memory();
+    if (!connections_.empty() || may_give_back_) {
         tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
+    }
+}
+
+// What clients did not read was kept in many pieces, which the allocator does not give back by itself.
+void Server::give_back_memory()
+{
+    constexpr std::size_t kMuch = std::size_t{4} << 20U;
+    const std::size_t held = shares_.unread() + shares_.unfinished();
+    if (held > kMuch || connections_.size() > kManyConnections) {
+        may_give_back_ = true;
+    } else if (std::exchange(may_give_back_, false)) {
+        malloc_trim(0);
     }
 }
 

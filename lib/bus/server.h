@@ -65,12 +65,21 @@ private:
     Server(EventLoop& loop, ServerOptions options, UniqueFd socket, ServerHandler& handler);
 
     [[nodiscard]] Result<void> start();
+    struct Coming {
+        UniqueFd socket;
+        PeerProcess process;
+    };
+
     void accept_all();
     [[nodiscard]] Result<void> take(UniqueFd socket);
+    // Sets up a connection; what that costs is the user's.
+    [[nodiscard]] Result<void> set_up(Coming coming);
+    void set_up_next();
     // Whether one more connection of this user leaves room for the others.
     [[nodiscard]] Result<void> has_room(std::uint32_t uid);
     void forget(std::uint64_t id);
     void drop_unauthenticated();
+    void give_back_memory();
     // Now and then: drops who began a message and does not end it.
     void tend();
 
@@ -87,11 +96,14 @@ private:
     DescriptorHelpers helpers_;
     ClientSurroundings around_;
     std::unordered_map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
+    std::deque<Coming> coming_;    // of users who have had more than their part: set up when nobody else waits
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
     std::deque<Waiting> unauthenticated_;
     std::unique_ptr<IoSource> io_;
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
     std::unique_ptr<Timer> tend_timer_;
+    bool may_give_back_ = false;
 };
 
 // Raises the number of descriptors to what the kernel allows this process; returns it.
