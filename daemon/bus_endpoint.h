@@ -58,7 +58,7 @@ public:
     bus::EventLoop& loop;
     DoorCounters& counters;
     LongAnswers long_answers;
-    std::string metrics_text;    // while those are answered who have asked for it
+    std::shared_ptr<const std::string> metrics_text;    // while those are answered who have asked for it
     // Properties of the manager may differ although nothing was observed: a reload was refused.
     std::function<void()> manager_changed;
     // What there is, so that asking for a path costs no copy.

@@ -163,16 +163,24 @@ void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
                                                          : render_explanation(*policy, *explanation));
 }
 
-void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    context.service.metrics([&context, call](const Metrics& metrics) {
+    context.service.metrics([&context, call, uid = peer.identity->uid](const Metrics& metrics) {
         // All who have asked meanwhile are answered one after another: it is written once for them.
-        if (context.metrics_text.empty()) {
-            context.metrics_text = to_prometheus(metrics);
-            context.loop.post([&context] { context.metrics_text.clear(); });
+        if (!context.metrics_text) {
+            context.metrics_text = std::make_shared<const std::string>(to_prometheus(metrics));
+            context.loop.post([&context] { context.metrics_text.reset(); });
         }
-        call.reply_text(context.metrics_text);
+        const auto taken = context.long_answers.write(uid, [call, text = context.metrics_text] {
+            return [call, text] {
+                call.reply_text(*text);
+                return false;
+            };
+        });
+        if (!taken) {
+            call.refuse(taken.error());
+        }
     });
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -315,6 +316,13 @@ Result<Client> Client::connect(const std::filesystem::path& root)
 Result<Client> Client::connect_direct(const std::filesystem::path& socket)
 {
     auto bus = open_direct(socket);
+    // As many as may wait to be accepted do; the daemon is there.
+    const auto until = std::chrono::steady_clock::now() + kConnectTimeout;
+    while (!bus && bus.error().sys_errno == EAGAIN && std::chrono::steady_clock::now() < until) {
+        constexpr auto kPause = std::chrono::milliseconds(10);
+        std::this_thread::sleep_for(kPause);
+        bus = open_direct(socket);
+    }
     if (!bus) {
         return fail(std::move(bus).error());
     }

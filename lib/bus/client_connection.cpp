@@ -85,8 +85,8 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
 void ClientConnection::ready(std::uint32_t events)
 {
     const auto alive = self_.lock();    // a handler may drop the last owner
-    const auto begin = now();
-    if (!last_ && around_.shares.is_last(user_.uid, begin)) {
+    const auto begin = Shares::working_time();
+    if (!last_ && around_.shares.is_last(user_.uid, now())) {
         last_ = true;
         io_->set_last(true);    // and here again when nobody else waits
         return;
@@ -103,7 +103,7 @@ void ClientConnection::ready(std::uint32_t events)
         update_events();
     }
     const auto end = now();
-    around_.shares.spent(user_.uid, end - begin, end);
+    around_.shares.spent(user_.uid, Shares::working_time() - begin, end);
     if (open_ && last_ && !around_.shares.is_last(user_.uid, end)) {
         last_ = false;
         io_->set_last(false);
@@ -245,14 +245,13 @@ void ClientConnection::helped(Result<Chunk> chunk)
         return;
     }
     std::ranges::move(chunk->descriptors, std::back_inserter(arrived_));
-    const auto begin = now();
+    const auto begin = Shares::working_time();
     serving_ = true;
     for (std::string_view rest = chunk->bytes; open_ && !rest.empty();) {
         take(rest);
     }
     serving_ = false;
-    const auto end = now();
-    around_.shares.spent(user_.uid, end - begin, end);
+    around_.shares.spent(user_.uid, Shares::working_time() - begin, now());
     if (open_ && chunk->bytes.empty()) {
         lost();
     } else if (open_) {

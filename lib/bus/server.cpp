@@ -19,10 +19,9 @@
 namespace rdmaqos::bus {
 namespace {
 
-constexpr int kBacklog = 1024;
-constexpr int kAcceptedAtOnce = 32;
-constexpr std::size_t kManyConnections = 256;
-constexpr auto kTurn = std::chrono::milliseconds(1);
+constexpr int kBacklog = 4096;    // at most net.core.somaxconn
+constexpr int kAcceptedAtOnce = 128;
+constexpr auto kTurn = std::chrono::milliseconds(2);
 // Descriptors for everything that is not a client; a client costs its socket, a pair within and its pidfd, and now and
 // then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
@@ -278,11 +277,11 @@ void Server::set_up_next()
 
 Result<void> Server::set_up(Coming coming)
 {
-    const auto begin = SteadyClock().now();
+    const auto begin = Shares::working_time();
     const std::uint32_t uid = coming.process.uid;
     const auto done = [&](Result<void> result) {
         const auto end = SteadyClock().now();
-        shares_.spent(uid, end - begin, end);
+        shares_.spent(uid, Shares::working_time() - begin, end);
         if (!result) {
             --shares_.of(uid).connections;
             shares_.settle(uid, end);
@@ -303,7 +302,7 @@ Result<void> Server::set_up(Coming coming)
         return done(std::move(welcome));
     }
     connections_.emplace(id, std::move(*connection));
-    unauthenticated_.push_back({begin + limits_.authentication_time, id});
+    unauthenticated_.push_back({SteadyClock().now() + limits_.authentication_time, id});
     if (!authentication_timer_) {
         authentication_timer_ = loop_.after(limits_.authentication_time, [this] { drop_unauthenticated(); });
     }
@@ -342,19 +341,17 @@ void Server::tend()
         }
     }
     give_back_memory();
-    if (!connections_.empty() || may_give_back_) {
+    if (!connections_.empty() || gave_back_) {
         tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
     }
 }
 
-// What clients did not read was kept in many pieces, which the allocator does not give back by itself.
+// What was kept in many pieces the allocator does not give back by itself.
 void Server::give_back_memory()
 {
-    constexpr std::size_t kMuch = std::size_t{4} << 20U;
-    const std::size_t held = shares_.unread() + shares_.unfinished();
-    if (held > kMuch || connections_.size() > kManyConnections) {
-        may_give_back_ = true;
-    } else if (std::exchange(may_give_back_, false)) {
+    constexpr std::size_t kMuch = std::size_t{16} << 20U;
+    gave_back_ = mallinfo2().fordblks > kMuch;
+    if (gave_back_) {
         malloc_trim(0);
     }
 }

@@ -103,7 +103,7 @@ private:
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
     std::unique_ptr<Timer> tend_timer_;
-    bool may_give_back_ = false;
+    bool gave_back_ = false;    // there may be more a moment later
 };
 
 // Raises the number of descriptors to what the kernel allows this process; returns it.

@@ -1,13 +1,14 @@
 #include "lib/bus/shares.h"
 
 #include <algorithm>
+#include <ctime>
 
 namespace rdmaqos::bus {
 namespace {
 
-// A user is given a tenth of the loop's time, and may be ahead by what a few dozen calls take. Beyond that it still gets
+// A user is given a fifth of the loop's time, and may be ahead by what a few dozen calls take. Beyond that it still gets
 // all the time that nobody else wants.
-constexpr int kPart = 10;
+constexpr int kPart = 5;
 constexpr auto kAhead = std::chrono::milliseconds(10);
 // Nobody waits longer for having had much while nobody else wanted it.
 constexpr auto kMostOwed = std::chrono::milliseconds(100);
@@ -31,6 +32,13 @@ void Shares::settle(std::uint32_t uid, TimePoint now)
     if (user.connections == 0 && user.unfinished == 0 && user.unread == 0 && user.owed == Duration::zero()) {
         users_.erase(found);
     }
+}
+
+Duration Shares::working_time()
+{
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 void Shares::spent(std::uint32_t uid, Duration time, TimePoint now)

@@ -24,6 +24,8 @@ public:
     // Forgets a user who has nothing any more.
     void settle(std::uint32_t uid, TimePoint now);
 
+    // What the calling thread has computed so far: a machine that is busy with something else costs nobody his part.
+    [[nodiscard]] static Duration working_time();
     // The loop worked for this user for so long.
     void spent(std::uint32_t uid, Duration time, TimePoint now);
     // Has had more than its part lately: it is served when nobody else waits.
