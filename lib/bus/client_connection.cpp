@@ -75,8 +75,6 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
         return fail(std::move(io).error());
     }
     raw->io_ = std::move(*io);
-    raw->last_ = around.shares.is_last(user.uid, now());
-    raw->io_->set_last(raw->last_);
     return connection;
 }
 
@@ -85,33 +83,37 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
 void ClientConnection::ready(std::uint32_t events)
 {
     const auto alive = self_.lock();    // a handler may drop the last owner
-    const auto begin = Shares::working_time();
-    if (!last_ && around_.shares.is_last(user_.uid, now())) {
-        last_ = true;
-        io_->set_last(true);    // and here again when nobody else waits
-        return;
-    }
     if ((events & EPOLLOUT) != 0) {
         write_out();
     }
-    const bool reading = !helper_asked_ && out_.empty();
-    if (open_ && reading) {
-        serve();
-    } else if (open_ && (events & (EPOLLHUP | EPOLLERR)) != 0) {
-        lost();    // nobody is left to read what waits
-    } else if (open_) {
-        update_events();
+    if (!open_) {
+        return;
     }
-    const auto end = now();
-    around_.shares.spent(user_.uid, Shares::working_time() - begin, end);
-    if (open_ && last_ && !around_.shares.is_last(user_.uid, end)) {
-        last_ = false;
-        io_->set_last(false);
+    if (helper_asked_ || queued_ || !out_.empty()) {
+        if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+            lost();    // nobody is left to answer
+        } else {
+            update_events();
+        }
+    } else if (around_.shares.is_last(user_.uid, now())) {
+        // Not left to the loop with a lower priority: it looks at everything that is ready before each thing it does.
+        queued_ = true;
+        update_events();
+        around_.loop.post_last([weak = self_] {
+            if (const auto self = weak.lock(); self && self->open_) {
+                self->queued_ = false;
+                self->serve();
+            }
+        });
+    } else {
+        serve();
     }
 }
 
 void ClientConnection::serve()
 {
+    const auto alive = self_.lock();
+    const auto begin = Shares::working_time();
     serving_ = true;
     const auto until = now() + kTurn;
     Read result = Read::Some;
@@ -124,11 +126,12 @@ void ClientConnection::serve()
     } else if (open_) {
         update_events();
     }
+    around_.shares.spent(user_.uid, Shares::working_time() - begin, now());
 }
 
 void ClientConnection::update_events()
 {
-    const std::uint32_t wanted = !out_.empty() ? EPOLLOUT : helper_asked_ ? 0U : EPOLLIN;
+    const std::uint32_t wanted = !out_.empty() ? EPOLLOUT : helper_asked_ || queued_ ? 0U : EPOLLIN;
     if (wanted != events_) {
         events_ = wanted;
         io_->set_events(events_);

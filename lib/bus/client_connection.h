@@ -136,7 +136,7 @@ private:
     bool serving_ = false;
     bool helper_asked_ = false;
     bool pump_posted_ = false;
-    bool last_ = false;
+    bool queued_ = false;    // to be served when nobody else waits
 };
 
 }    // namespace rdmaqos::bus

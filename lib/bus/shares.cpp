@@ -6,9 +6,9 @@
 namespace rdmaqos::bus {
 namespace {
 
-// A user is given a fifth of the loop's time, and may be ahead by what a few dozen calls take. Beyond that it still gets
+// A user is given a tenth of the loop's time, and may be ahead by what a few dozen calls take. Beyond that it still gets
 // all the time that nobody else wants.
-constexpr int kPart = 5;
+constexpr int kPart = 10;
 constexpr auto kAhead = std::chrono::milliseconds(10);
 // Nobody waits longer for having had much while nobody else wanted it.
 constexpr auto kMostOwed = std::chrono::milliseconds(100);

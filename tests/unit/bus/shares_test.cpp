@@ -18,7 +18,7 @@ TEST(Shares, WhoTakesMuchIsServedLastUntilItIsPaid)
     shares.spent(kAlice, 30ms, clock.now());
     EXPECT_TRUE(shares.is_last(kAlice, clock.now()));
     EXPECT_FALSE(shares.is_last(kBob, clock.now())) << "nobody pays for another";
-    clock.advance(50ms);
+    clock.advance(150ms);
     EXPECT_TRUE(shares.is_last(kAlice, clock.now()));
     clock.advance(100ms);
     EXPECT_FALSE(shares.is_last(kAlice, clock.now()));
