@@ -99,7 +99,7 @@ void ClientConnection::ready(std::uint32_t events)
         // Not left to the loop with a lower priority: it looks at everything that is ready before each thing it does.
         queued_ = true;
         update_events();
-        around_.loop.post_last([weak = self_] {
+        around_.turns.queue(user_.uid, [weak = self_] {
             if (const auto self = weak.lock(); self && self->open_) {
                 self->queued_ = false;
                 self->serve();

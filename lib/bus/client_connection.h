@@ -25,6 +25,7 @@
 #include "lib/bus/connection.h"
 #include "lib/bus/framing.h"
 #include "lib/bus/shares.h"
+#include "lib/bus/turns.h"
 
 namespace rdmaqos::bus {
 
@@ -45,6 +46,7 @@ struct ClientSurroundings {
     EventLoop& loop;
     DescriptorHelpers& helpers;
     Shares& shares;
+    Turns& turns;
     const ClientLimits& limits;
     // For what may wait; takes over the descriptor.
     std::function<void(std::uint32_t uid, UniqueFd fd)> close;

@@ -137,7 +137,7 @@ Server::Server(EventLoop& loop, ServerOptions options, UniqueFd socket, ServerHa
     : loop_(loop), path_(std::move(options.path)), socket_(std::move(socket)), limits_(options.limits),
       handler_(handler), inode_(inode_of(path_)),
       helpers_(loop, std::move(options.descriptors), options.close),
-      around_{loop, helpers_, shares_, limits_.client, std::move(options.close)}
+      turns_(loop, shares_), around_{loop, helpers_, shares_, turns_, limits_.client, std::move(options.close)}
 {
     const std::size_t descriptors = raise_descriptor_limit();
     most_connections_ = descriptors > 2 * kReservedDescriptors
@@ -153,7 +153,7 @@ Server::~Server()
     for (auto& [id, connection] : connections_) {
         connection->close();
     }
-    for (auto& coming : coming_) {
+    for (auto& [place, coming] : coming_) {
         around_.close(coming.process.uid, std::move(coming.socket));
     }
 }
@@ -248,31 +248,15 @@ Result<void> Server::take(UniqueFd socket)
     if (!shares_.is_last(user.uid, SteadyClock().now())) {
         return set_up({std::move(socket), std::move(*process)});
     }
-    coming_.push_back({std::move(socket), std::move(*process)});
-    if (coming_.size() == 1) {
-        loop_.post_last([this, alive = std::weak_ptr<int>(alive_)] {
-            if (!alive.expired()) {
-                set_up_next();
-            }
-        });
-    }
+    const std::uint64_t place = next_id_++;
+    coming_.emplace(place, Coming{std::move(socket), std::move(*process)});
+    turns_.queue(user.uid, [this, place] {
+        auto next = coming_.extract(place);
+        if (auto taken = set_up(std::move(next.mapped())); !taken) {
+            log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
+        }
+    });
     return {};
-}
-
-void Server::set_up_next()
-{
-    Coming next = std::move(coming_.front());
-    coming_.pop_front();
-    if (auto taken = set_up(std::move(next)); !taken) {
-        log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
-    }
-    if (!coming_.empty()) {
-        loop_.post_last([this, alive = std::weak_ptr<int>(alive_)] {
-            if (!alive.expired()) {
-                set_up_next();
-            }
-        });
-    }
 }
 
 Result<void> Server::set_up(Coming coming)

@@ -74,7 +74,6 @@ private:
     [[nodiscard]] Result<void> take(UniqueFd socket);
     // Sets up a connection; what that costs is the user's.
     [[nodiscard]] Result<void> set_up(Coming coming);
-    void set_up_next();
     // Whether one more connection of this user leaves room for the others.
     [[nodiscard]] Result<void> has_room(std::uint32_t uid);
     void forget(std::uint64_t id);
@@ -94,10 +93,10 @@ private:
     std::uint64_t waiting_since_ = 0;    // ticks since boot: since when somebody may wait to be accepted; 0: nobody does
     Shares shares_;
     DescriptorHelpers helpers_;
+    Turns turns_;
     ClientSurroundings around_;
     std::unordered_map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
-    std::deque<Coming> coming_;    // of users who have had more than their part: set up when nobody else waits
-    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+    std::unordered_map<std::uint64_t, Coming> coming_;    // of users who have had more than their part
     std::deque<Waiting> unauthenticated_;
     std::unique_ptr<IoSource> io_;
     std::unique_ptr<Timer> authentication_timer_;

@@ -10,8 +10,8 @@ namespace {
 // all the time that nobody else wants.
 constexpr int kPart = 10;
 constexpr auto kAhead = std::chrono::milliseconds(10);
-// Nobody waits longer for having had much while nobody else wanted it.
-constexpr auto kMostOwed = std::chrono::milliseconds(100);
+// Nobody waits long for having had much while nobody else wanted it.
+constexpr auto kMostOwed = std::chrono::milliseconds(500);
 
 }    // namespace
 
@@ -48,11 +48,16 @@ void Shares::spent(std::uint32_t uid, Duration time, TimePoint now)
     user.owed = std::min<Duration>(user.owed + time, kMostOwed);
 }
 
-bool Shares::is_last(std::uint32_t uid, TimePoint now)
+Duration Shares::owed(std::uint32_t uid, TimePoint now)
 {
     User& user = of(uid);
     pay(user, now);
-    return user.owed > kAhead;
+    return user.owed;
+}
+
+bool Shares::is_last(std::uint32_t uid, TimePoint now)
+{
+    return owed(uid, now) > kAhead;
 }
 
 void Shares::add_unfinished(User& user, std::size_t bytes)

@@ -28,6 +28,7 @@ public:
     [[nodiscard]] static Duration working_time();
     // The loop worked for this user for so long.
     void spent(std::uint32_t uid, Duration time, TimePoint now);
+    [[nodiscard]] Duration owed(std::uint32_t uid, TimePoint now);
     // Has had more than its part lately: it is served when nobody else waits.
     [[nodiscard]] bool is_last(std::uint32_t uid, TimePoint now);
 
