@@ -4,12 +4,12 @@
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
 #   tools/test.sh --full        these and every group below
 #   tools/test.sh GROUP...      only these groups
-#   tools/test.sh --ci          what continuous integration runs: the default groups, then attack
+#   tools/test.sh --ci          the default groups, then attack
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
-#   attack        what hostile local users do, on an optimised build                    9 min
+#   attack        what hostile local users do, on an optimised build                    6 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      13 min
