@@ -16,9 +16,9 @@
 
 namespace rdmaqos {
 
-// Queue pairs in one call. A program with more calls again: what is in one message is worked off in one go.
+// Queue pairs in one call. A program with more calls again: one message is worked off without a pause.
 constexpr std::size_t kMostQueuePairsInACall = 1024;
-// A request's message: room for so many queue pairs with all their keys, and for the ends of a path query.
+// A request's message: room for that many queue pairs with all their keys, and for the ends of a path query.
 constexpr bus::ReadLimits kRequestLimits{.depth = 10, .keys = 64, .values = 32'768};
 
 // What a request's words are looked up in.

@@ -102,7 +102,7 @@ public:
 
     // Whether the sender of a call may have it served now; counts it against what the user may ask.
     [[nodiscard]] virtual Result<void> admit(sd_bus_message* message) = 0;
-    // The call was worth so many more.
+    // The call costs as much as this many more.
     void charge(sd_bus_message* message, std::size_t calls);
 
     BusContext& context;

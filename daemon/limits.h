@@ -19,7 +19,7 @@ public:
 
     // One request: a token bucket of one second's worth. LimitReached names the limit and the setting.
     [[nodiscard]] Result<void> take_request(std::uint32_t uid);
-    // The request that was taken last was worth so many more: the bucket may owe, at most a few seconds' worth.
+    // The last request costs as much as this many more. The bucket may owe, at most a few seconds' worth.
     void charge(std::uint32_t uid, std::size_t requests);
 
     [[nodiscard]] Result<void> add_session(std::uint32_t uid);

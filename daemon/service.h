@@ -137,7 +137,7 @@ public:
 
     // Token bucket per uid for all client calls; LimitReached with a sentence.
     [[nodiscard]] Result<void> admit(std::uint32_t uid);
-    // One of them was worth so many more; the user pays before the next.
+    // The last one costs as much as this many more; the user pays before the next.
     void charge(std::uint32_t uid, std::size_t requests);
 
     // One source and one destination; a door that is asked for several calls this for each pair.

@@ -26,7 +26,7 @@ constexpr auto kTurn = std::chrono::milliseconds(2);
 // then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
 constexpr std::size_t kDescriptorsPerClient = 5;
-// A part of the connections is root's, so that an administrator always gets in: one in so many.
+// One connection in sixteen is kept for root, so that an administrator always gets in.
 constexpr std::size_t kPartOfRoot = 16;
 constexpr auto kTendInterval = std::chrono::seconds(1);
 constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
