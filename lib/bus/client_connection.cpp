@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
@@ -397,20 +396,13 @@ void ClientConnection::deliver(std::string_view message)
 
 void ClientConnection::feed(std::string_view bytes, std::size_t descriptors)
 {
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control{};
-    msghdr message{};
-    if (descriptors > 0) {
-        message.msg_control = control.data();
-        message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors);
-        auto* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors);
-        for (std::size_t index = 0; index < descriptors; ++index) {
-            const int fd = stand_in(index);
-            std::memcpy(CMSG_DATA(header) + index * sizeof(int), &fd, sizeof(fd));
-        }
+    std::vector<int> stand_ins;
+    for (std::size_t index = 0; index < descriptors; ++index) {
+        stand_ins.push_back(stand_in(index));
     }
+    DescriptorRoom room;
+    msghdr message{};
+    room.put(message, stand_ins);
     while (open_ && !bytes.empty()) {
         iovec part{const_cast<char*>(bytes.data()), bytes.size()};    // NOLINT(*-const-cast): iovec has no const
         message.msg_iov = &part;

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -150,24 +149,6 @@ bool become(const DescriptorRequest& request)
     return true;
 }
 
-// The descriptors of a message, each owned from here on.
-std::vector<UniqueFd> descriptors_of(msghdr& message)
-{
-    std::vector<UniqueFd> result;
-    for (auto* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t index = 0; index < count; ++index) {
-            int fd = -1;
-            std::memcpy(&fd, CMSG_DATA(header) + index * sizeof(int), sizeof(fd));
-            result.emplace_back(fd);
-        }
-    }
-    return result;
-}
-
 bool Helper::next(Received& received) const
 {
     iovec part{&received.request, sizeof(received.request)};
@@ -181,7 +162,7 @@ bool Helper::next(Received& received) const
     do {
         length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     } while (length < 0 && errno == EINTR);
-    auto descriptors = descriptors_of(message);
+    auto descriptors = take_descriptors(message);
     if (length != sizeof(received.request) || descriptors.size() != 1) {
         return false;
     }
@@ -193,16 +174,15 @@ void Helper::receive(const Received& received)
 {
     bytes_.resize(std::min<std::size_t>(received.request.bytes, kMostChunk));
     iovec part{bytes_.data(), bytes_.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)]{};
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    room.offer(message);
     const ssize_t length = recvmsg(received.client.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     reply_.error = length < 0 ? errno : 0;
     bytes_.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
-    theirs_ = descriptors_of(message);
+    theirs_ = take_descriptors(message);
     reply_.bytes = static_cast<std::uint32_t>(bytes_.size());
     reply_.count = static_cast<std::uint32_t>(theirs_.size());
     if ((message.msg_flags & MSG_CTRUNC) != 0) {
@@ -270,22 +250,15 @@ void Helper::answer() const
         iovec{const_cast<char*>(name_.data()), name_.size()},            // NOLINT(*-const-cast)
         iovec{const_cast<char*>(bytes_.data()), bytes_.size()},          // NOLINT(*-const-cast)
     };
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)]{};
+    std::vector<int> descriptors;
+    for (const auto& fd : accepted_) {
+        descriptors.push_back(fd.get());
+    }
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
-    if (!accepted_.empty()) {
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(sizeof(int) * accepted_.size());
-        auto* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int) * accepted_.size());
-        for (std::size_t index = 0; index < accepted_.size(); ++index) {
-            const int fd = accepted_[index].get();
-            std::memcpy(CMSG_DATA(header) + index * sizeof(int), &fd, sizeof(fd));
-        }
-    }
+    room.put(message, descriptors);
     while (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
     }
 }

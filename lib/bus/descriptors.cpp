@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <utility>
 
@@ -57,20 +56,6 @@ Result<pid_t> spawn(std::vector<std::string> command, const UniqueFd& socket)
         return fail(error_from_errno(ErrorCode::Io, error, "the helper for descriptors cannot be started"));
     }
     return pid;
-}
-
-std::vector<int> descriptors_of(msghdr& message)
-{
-    std::vector<int> result;
-    for (auto* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-            const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-            const std::size_t before = result.size();
-            result.resize(before + count);
-            std::memcpy(result.data() + before, CMSG_DATA(header), count * sizeof(int));
-        }
-    }
-    return result;
 }
 
 }    // namespace
@@ -216,18 +201,12 @@ void DescriptorHelpers::Helper::send_first()
     request.uid = user_.uid;
     request.gid = user_.gid;
     iovec part{&request, sizeof(request)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    const int fd = first.socket.get();
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    auto* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int fd = first.socket.get();
-    std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    room.put(message, std::span(&fd, 1));
     arm(options.patience, [this] { give_up(ErrorCode::Timeout, "did not answer in time"); });
     if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) < 0) {
         // Answered from the loop: whoever asks is in the middle of something.
@@ -240,16 +219,15 @@ Result<Chunk> DescriptorHelpers::Helper::read_answer() const
     DescriptorReply reply;
     std::string rest(kMostChunk + 4096, '\0');
     std::array<iovec, 2> parts{iovec{&reply, sizeof(reply)}, iovec{rest.data(), rest.size()}};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)]{};
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    room.offer(message);
     const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     std::deque<std::shared_ptr<UniqueFd>> accepted;
-    for (const int fd : descriptors_of(message)) {
-        accepted.emplace_back(new UniqueFd(fd), [close = owner_.close_, uid = user_.uid](UniqueFd* owned) {
+    for (auto& fd : take_descriptors(message)) {
+        accepted.emplace_back(new UniqueFd(std::move(fd)), [close = owner_.close_, uid = user_.uid](UniqueFd* owned) {
             close(uid, std::move(*owned));
             delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
         });
