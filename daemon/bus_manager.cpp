@@ -79,11 +79,8 @@ public:
         }
         const Request request = requests_[next_++];
         const auto answer = service.query_path(request, *identity_);
-        if (answer) {
-            found_ = true;
-            missing_.clear();
-        } else if (!found_) {
-            missing_.emplace_back(request, answer.error());
+        if (!answer) {
+            missing_.add(request, answer.error());
         }
         bus::DictWriter out(writer_);
         write(out, request, answer);
@@ -93,16 +90,12 @@ public:
 private:
     void finish()
     {
-        if (found_) {
+        if (missing_.count() < requests_.size()) {
             writer_.close();
             call_.finish_reply(reply_, writer_.result());
-            return;
+        } else {
+            call_.refuse(missing_.none_at_all());
         }
-        std::vector<MissingPair> pairs;
-        for (const auto& [request, error] : missing_) {
-            pairs.push_back({&request, &error});
-        }
-        call_.refuse(no_path_at_all(pairs));
     }
 
     Call call_;
@@ -111,8 +104,7 @@ private:
     bus::MessageRef reply_;
     Writer writer_;
     std::size_t next_ = 0;
-    bool found_ = false;
-    std::vector<std::pair<Request, Error>> missing_;    // while none is found
+    MissingPairs missing_;
 };
 
 void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)

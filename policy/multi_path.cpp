@@ -1,9 +1,6 @@
 #include "policy/multi_path.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,24 +17,29 @@ std::string name_of(const std::optional<Endpoint>& end)
 
 }    // namespace
 
-Error no_path_at_all(const std::vector<MissingPair>& pairs)
+void MissingPairs::add(const Request& request, const Error& error)
 {
-    const Error& first = *pairs.front().error;
-    const bool same = std::all_of(pairs.begin(), pairs.end(),
-                                  [&](const MissingPair& pair) { return pair.error->message == first.message; });
-    if (same) {
-        return first;
+    if (count_ == 0) {
+        first_ = error;
     }
-    std::string message = fmt::format("none of the {} pairs has a path", pairs.size());
-    for (std::size_t i = 0; i < std::min(kMostShown, pairs.size()); ++i) {
-        const auto& [request, error] = pairs[i];
-        message += fmt::format("{} {} to {}: {}", i == 0 ? ":" : ";", name_of(request->source),
-                               name_of(request->destination), error->message);
+    same_ = same_ && error.message == first_.message;
+    if (count_ < kMostShown) {
+        shown_ += fmt::format("{} {} to {}: {}", count_ == 0 ? ":" : ";", name_of(request.source),
+                              name_of(request.destination), error.message);
     }
-    if (pairs.size() > kMostShown) {
-        message += fmt::format("; and {} more", pairs.size() - kMostShown);
+    ++count_;
+}
+
+Error MissingPairs::none_at_all() const
+{
+    if (same_) {
+        return first_;
     }
-    return Error{first.code, first.sys_errno, std::move(message)};
+    std::string message = fmt::format("none of the {} pairs has a path{}", count_, shown_);
+    if (count_ > kMostShown) {
+        message += fmt::format("; and {} more", count_ - kMostShown);
+    }
+    return Error{first_.code, first_.sys_errno, std::move(message)};
 }
 
 }    // namespace rdmaqos

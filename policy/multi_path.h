@@ -2,21 +2,28 @@
 // pair without a path does not take the others' away; only if there is none at all the query has no answer.
 #pragma once
 
-#include <vector>
+#include <cstddef>
+#include <string>
 
 #include "lib/base/error.h"
 #include "policy/match.h"
 
 namespace rdmaqos {
 
-// A pair that has no path, and why. Both must outlive it.
-struct MissingPair {
-    const Request* request = nullptr;
-    const Error* error = nullptr;
-};
+// The pairs that have no path. Takes no more memory for many of them.
+class MissingPairs {
+public:
+    void add(const Request& request, const Error& error);
+    [[nodiscard]] std::size_t count() const { return count_; }
+    // At least one was added, and no pair has a path: one reason that holds for all as it is, else the first pairs with
+    // theirs, as many as a reader can take in. The code is that of the first.
+    [[nodiscard]] Error none_at_all() const;
 
-// Of a query none of whose pairs (at least one) has a path: one reason that holds for all as it is, else the pairs with
-// theirs, as many as a reader can take in. The code is that of the first.
-[[nodiscard]] Error no_path_at_all(const std::vector<MissingPair>& pairs);
+private:
+    std::size_t count_ = 0;
+    bool same_ = true;
+    Error first_;
+    std::string shown_;
+};
 
 }    // namespace rdmaqos

@@ -380,9 +380,7 @@ Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, con
         return fail(requests.error());
     }
     std::vector<bus::Dict> answers;
-    std::vector<Error> errors;
-    errors.reserve(requests->size());    // they are pointed to
-    std::vector<MissingPair> missing;
+    MissingPairs missing;
     for (const auto& request : *requests) {
         const auto found = world.matcher->match(request, world.identity);
         const auto answer = found ? apply_level(*found->level, request, limits_of(world, request))
@@ -391,12 +389,12 @@ Result<std::vector<bus::Dict>> query_path_offline(const OfflineWorld& world, con
             answers.push_back(
                 answer_dict(request, *found, world.matcher->why(*found, request, world.identity), *answer));
         } else {
-            missing.push_back({&request, &errors.emplace_back(answer.error())});
+            missing.add(request, answer.error());
             answers.push_back(missing_dict(request, answer.error()));
         }
     }
-    if (missing.size() == answers.size()) {
-        return fail(no_path_at_all(missing));
+    if (missing.count() == answers.size()) {
+        return fail(missing.none_at_all());
     }
     return answers;
 }
