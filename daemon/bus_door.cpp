@@ -16,8 +16,8 @@ constexpr auto kRetryInterval = std::chrono::seconds(10);
 // A client of the direct door: known before its first message.
 class BusDoors::Direct final : public BusEndpoint {
 public:
-    Direct(BusContext& shared, std::shared_ptr<bus::Connection> connected, Peer peer, bus::PeerProcess process)
-        : BusEndpoint(shared, std::move(connected)), peer_(std::move(peer)), process_(std::move(process))
+    Direct(BusContext& shared, std::shared_ptr<bus::Connection> connected, Peer peer)
+        : BusEndpoint(shared, std::move(connected)), peer_(std::move(peer))
     {
     }
 
@@ -30,22 +30,10 @@ public:
     }
 
     [[nodiscard]] PeerId id() const { return peer_.id; }
-    // A connection outlives its process when a child has inherited it.
-    [[nodiscard]] Result<void> watch(std::function<void()> on_exit)
-    {
-        auto exit = context.loop.on_exit_of(process_.pidfd.get(), std::move(on_exit));
-        if (!exit) {
-            return fail(std::move(exit).error());
-        }
-        exit_ = std::move(*exit);
-        return {};
-    }
 
 private:
     Peer peer_;
     CountedConnection counted_{context.counters};
-    bus::PeerProcess process_;
-    std::unique_ptr<bus::EventSource> exit_;
 };
 
 BusDoors::BusDoors(Service& service, bus::EventLoop& loop, DoorOptions options)
@@ -79,7 +67,7 @@ Result<void> BusDoors::open(std::function<void()> ready)
     options.close = [closer = context_.service.closer()](std::uint32_t uid, UniqueFd fd) {
         closer->close(uid, std::move(fd));
     };
-    auto server = bus::Server::listen(context_.loop, std::move(options), *this);
+    auto server = bus::Server::listen(context_.loop, context_.turns, std::move(options), *this);
     if (!server) {
         return fail(std::move(server).error());
     }
@@ -109,7 +97,7 @@ void BusDoors::policy_changed()
 
 // ---- the direct door ----
 
-Result<void> BusDoors::connected(std::uint64_t id, bus::PeerProcess process,
+Result<void> BusDoors::connected(std::uint64_t id, const bus::PeerProcess& process,
                                  const std::shared_ptr<bus::Connection>& connection)
 {
     auto identity = identify(process);
@@ -117,16 +105,9 @@ Result<void> BusDoors::connected(std::uint64_t id, bus::PeerProcess process,
         return fail(std::move(identity).error());
     }
     const Peer peer{context_.next_peer(), std::move(*identity)};
-    auto client = std::make_unique<Direct>(context_, connection, peer, std::move(process));
+    auto client = std::make_unique<Direct>(context_, connection, peer);
     if (auto installed = install_objects(*client); !installed) {
         return installed;
-    }
-    auto watching = client->watch([this, id] {
-        server_->close(id);
-        closed(id);
-    });
-    if (!watching) {
-        return watching;
     }
     by_peer_.emplace(static_cast<std::uint64_t>(peer.id), client.get());
     clients_.emplace(id, std::move(client));

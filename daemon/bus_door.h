@@ -38,7 +38,7 @@ public:
 private:
     class Direct;
 
-    [[nodiscard]] Result<void> connected(std::uint64_t id, bus::PeerProcess process,
+    [[nodiscard]] Result<void> connected(std::uint64_t id, const bus::PeerProcess& process,
                                          const std::shared_ptr<bus::Connection>& connection) override;
     void closed(std::uint64_t id) override;
     [[nodiscard]] std::vector<BusEndpoint*> listeners() const override;

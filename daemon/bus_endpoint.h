@@ -17,6 +17,7 @@
 #include "daemon/slices.h"
 #include "lib/base/log.h"
 #include "lib/bus/event.h"
+#include "lib/bus/turns.h"
 
 namespace rdmaqos {
 
@@ -32,7 +33,7 @@ class BusEndpoint;
 class BusContext {
 public:
     BusContext(Service& served, bus::EventLoop& main_loop)
-        : service(served), loop(main_loop), counters(served.door_counters()), long_answers(main_loop)
+        : service(served), loop(main_loop), counters(served.door_counters()), turns(main_loop), long_answers(turns)
     {
     }
     BusContext(const BusContext&) = delete;
@@ -57,6 +58,7 @@ public:
     Service& service;
     bus::EventLoop& loop;
     DoorCounters& counters;
+    bus::Turns turns;    // of the users of all doors
     LongAnswers long_answers;
     std::shared_ptr<const std::string> metrics_text;    // while those are answered who have asked for it
     // Properties of the manager may differ although nothing was observed: a reload was refused.

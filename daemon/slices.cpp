@@ -13,22 +13,11 @@ constexpr std::size_t kMostWaiting = 64;
 
 }    // namespace
 
-void in_slices(Executor& loop, Step step)
-{
-    const auto end = std::chrono::steady_clock::now() + kSlice;
-    while (step()) {
-        if (std::chrono::steady_clock::now() >= end) {
-            loop.post_last([&loop, rest = std::move(step)]() mutable { in_slices(loop, std::move(rest)); });
-            return;
-        }
-    }
-}
-
 Result<void> LongAnswers::write(std::uint32_t uid, std::function<Step()> begin)
 {
     User& user = users_[uid];
     if (user.running < kAtOnce) {
-        start(uid, begin);
+        start(uid, std::move(begin));
         return {};
     }
     if (user.waiting.size() >= kMostWaiting) {
@@ -38,17 +27,29 @@ Result<void> LongAnswers::write(std::uint32_t uid, std::function<Step()> begin)
     return {};
 }
 
-void LongAnswers::start(std::uint32_t uid, const std::function<Step()>& begin)
+void LongAnswers::start(std::uint32_t uid, std::function<Step()> begin)
 {
     ++users_[uid].running;
-    in_slices(loop_, [this, uid, step = begin()] {
-        if (step()) {
-            return true;
+    turns_.queue(uid, [this, uid, begin = std::move(begin)] { go_on(uid, begin()); });
+}
+
+void LongAnswers::go_on(std::uint32_t uid, Step step)
+{
+    const auto end = std::chrono::steady_clock::now() + kSlice;
+    bool more = true;
+    try {
+        while (more && std::chrono::steady_clock::now() < end) {
+            more = step();
         }
-        // Not from here: the next may be short, and so on.
-        loop_.post([this, uid] { ended(uid); });
-        return false;
-    });
+    } catch (...) {
+        ended(uid);
+        throw;
+    }
+    if (!more) {
+        ended(uid);
+        return;
+    }
+    turns_.queue(uid, [this, uid, step = std::move(step)]() mutable { go_on(uid, std::move(step)); });
 }
 
 void LongAnswers::ended(std::uint32_t uid)
@@ -56,9 +57,9 @@ void LongAnswers::ended(std::uint32_t uid)
     const auto user = users_.find(uid);
     --user->second.running;
     if (!user->second.waiting.empty()) {
-        const auto next = std::move(user->second.waiting.front());
+        auto next = std::move(user->second.waiting.front());
         user->second.waiting.pop_front();
-        start(uid, next);
+        start(uid, std::move(next));
     } else if (user->second.running == 0) {
         users_.erase(user);
     }

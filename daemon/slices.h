@@ -8,25 +8,21 @@
 #include <map>
 
 #include "lib/base/clock.h"
-#include "lib/base/executor.h"
 #include "lib/base/result.h"
+#include "lib/bus/turns.h"
 
 namespace rdmaqos {
 
 // A turn.
-constexpr Duration kSlice = std::chrono::milliseconds(1);
+constexpr Duration kSlice = std::chrono::microseconds(500);
 
 // Part of an answer; false when it is complete.
 using Step = std::function<bool()>;
 
-// Calls `step` again and again until it returns false: for a turn now, and then when nothing else is there to do.
-// Thread: the loop.
-void in_slices(Executor& loop, Step step);
-
 // Two long answers of a user are written at once; the others of this user wait. Each can take many megabytes.
 class LongAnswers {
 public:
-    explicit LongAnswers(Executor& loop) : loop_(loop) {}
+    explicit LongAnswers(bus::Turns& turns) : turns_(turns) {}
 
     // `begin` makes what is needed for the answer, when it is its turn. LimitReached: too many of this user wait.
     [[nodiscard]] Result<void> write(std::uint32_t uid, std::function<Step()> begin);
@@ -37,10 +33,12 @@ private:
         std::deque<std::function<Step()>> waiting;
     };
 
-    void start(std::uint32_t uid, const std::function<Step()>& begin);
+    void start(std::uint32_t uid, std::function<Step()> begin);
+    // Calls `step` for a slice, and again in a later turn until it returns false.
+    void go_on(std::uint32_t uid, Step step);
     void ended(std::uint32_t uid);
 
-    Executor& loop_;
+    bus::Turns& turns_;
     std::map<std::uint32_t, User> users_;
 };
 

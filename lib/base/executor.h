@@ -20,8 +20,6 @@ public:
 
     // Runs `function` on the loop soon, in the order posted. Callable from any thread.
     virtual void post(std::function<void()> function) = 0;
-    // The same, when nothing else is there to do: the next part of long work.
-    virtual void post_last(std::function<void()> function) { post(std::move(function)); }
     // Runs `function` on the loop once, after `delay`; never if the loop has ended. Loop thread only.
     [[nodiscard]] virtual std::unique_ptr<Timer> after(Duration delay, std::function<void()> function) = 0;
 };

@@ -35,12 +35,12 @@ void block_all_signals()
 struct FileCloser::State : std::enable_shared_from_this<State> {
     struct User {
         std::deque<UniqueFd> waiting;
+        std::condition_variable added;
         std::size_t threads = 0;
         std::size_t closing = 0;    // of these threads
     };
 
     mutable std::mutex mutex;
-    std::condition_variable added;
     std::map<std::uint32_t, User> users;    // with something to close, or that had something a moment ago
     std::size_t threads = 0;                // but root's
 
@@ -73,7 +73,7 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
         auto user = users.find(uid);    // stays while it has threads
         const auto has_work = [&] { return !user->second.waiting.empty(); };
         // Stays a moment: descriptors come in a row. Not while threads are scarce.
-        while (has_work() || (threads < kThreads / 2 && added.wait_for(lock, kStay, has_work))) {
+        while (has_work() || (threads < kThreads / 2 && user->second.added.wait_for(lock, kStay, has_work))) {
             UniqueFd fd = std::move(user->second.waiting.front());
             user->second.waiting.pop_front();
             ++user->second.closing;
@@ -109,7 +109,7 @@ void FileCloser::close(std::uint32_t uid, UniqueFd fd)
     if (state_->may_start(uid, user)) {
         state_->start(uid, user);
     }
-    state_->added.notify_all();
+    user.added.notify_one();
 }
 
 std::size_t FileCloser::pending(std::uint32_t uid) const

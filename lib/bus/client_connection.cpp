@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,11 +18,11 @@ namespace rdmaqos::bus {
 namespace {
 
 // What one connection may have before others get their turn.
-constexpr auto kTurn = std::chrono::milliseconds(1);
+constexpr auto kTurn = std::chrono::microseconds(500);
 // Where messages are short, several are looked at together.
 constexpr std::size_t kShort = 4096;
 // Moved from sd_bus towards a client in one go.
-constexpr std::size_t kMostPumped = std::size_t{1} << 20U;
+constexpr std::size_t kMostPumped = std::size_t{1} << 18U;
 
 // Of the loop's thread: what is looked at is used before the next look.
 std::array<char, kMostChunk>& scratch()
@@ -66,10 +65,14 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
     }
     std::shared_ptr<ClientConnection> connection(new ClientConnection(
         around, std::move(*bus), std::move(socket), std::move(inner), user, std::move(on_closed)));
+    // sd_bus makes room for megabytes, which would then be moved in one go.
+    const int room = kMostPumped / 2;    // doubled by the kernel
+    setsockopt(sd_bus_get_fd(connection->bus()), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     auto* raw = connection.get();
     raw->self_ = connection;
     raw->events_ = EPOLLIN;
-    auto io = around.loop.on_io(raw->socket_.get(), raw->events_, [raw](std::uint32_t events) { raw->ready(events); });
+    auto io = around.turns.on_io(user.uid, raw->socket_.get(), raw->events_,
+                                 [raw](std::uint32_t events) { raw->ready(events); });
     if (!io) {
         return fail(std::move(io).error());
     }
@@ -88,22 +91,12 @@ void ClientConnection::ready(std::uint32_t events)
     if (!open_) {
         return;
     }
-    if (helper_asked_ || queued_ || !out_.empty()) {
+    if (helper_asked_ || !out_.empty()) {
         if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
             lost();    // nobody is left to answer
         } else {
             update_events();
         }
-    } else if (around_.shares.is_last(user_.uid, now())) {
-        // Not left to the loop with a lower priority: it looks at everything that is ready before each thing it does.
-        queued_ = true;
-        update_events();
-        around_.turns.queue(user_.uid, [weak = self_] {
-            if (const auto self = weak.lock(); self && self->open_) {
-                self->queued_ = false;
-                self->serve();
-            }
-        });
     } else {
         serve();
     }
@@ -111,8 +104,6 @@ void ClientConnection::ready(std::uint32_t events)
 
 void ClientConnection::serve()
 {
-    const auto alive = self_.lock();
-    const auto begin = Shares::working_time();
     serving_ = true;
     const auto until = now() + kTurn;
     Read result = Read::Some;
@@ -125,12 +116,11 @@ void ClientConnection::serve()
     } else if (open_) {
         update_events();
     }
-    around_.shares.spent(user_.uid, Shares::working_time() - begin, now());
 }
 
 void ClientConnection::update_events()
 {
-    const std::uint32_t wanted = !out_.empty() ? EPOLLOUT : helper_asked_ || queued_ ? 0U : EPOLLIN;
+    const std::uint32_t wanted = !out_.empty() ? EPOLLOUT : helper_asked_ ? 0U : EPOLLIN;
     if (wanted != events_) {
         events_ = wanted;
         io_->set_events(events_);
@@ -451,22 +441,21 @@ void ClientConnection::pump()
 {
     std::array<char, 16384> buffer;    // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
     std::size_t moved = 0;
-    std::uint64_t queued = 0;
-    do {
-        ssize_t length = 0;
-        while (open_ && (length = recv(inner_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0) {
+    while (open_ && moved < kMostPumped) {
+        const ssize_t length = recv(inner_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (length > 0) {
             queue(std::string_view(buffer.data(), static_cast<std::size_t>(length)));
             moved += static_cast<std::size_t>(length);
+            continue;
         }
-        if (!open_ || sd_bus_get_n_queued_write(bus_.get(), &queued) < 0 || queued == 0) {
+        // More may wait in sd_bus than fits in between; that it fails is found out by process().
+        std::uint64_t queued = 0;
+        if (sd_bus_get_n_queued_write(bus_.get(), &queued) < 0 || queued == 0 || sd_bus_process(bus_.get(), nullptr) < 0) {
             return;
         }
-        if (sd_bus_process(bus_.get(), nullptr) < 0) {
-            return;    // found out by process()
-        }
-    } while (open_ && moved < kMostPumped);
+    }
     if (open_ && !std::exchange(pump_posted_, true)) {
-        around_.loop.post([weak = self_] {
+        around_.turns.queue(user_.uid, [weak = self_] {
             if (const auto self = weak.lock(); self && self->open_) {
                 self->pump_posted_ = false;
                 self->flush();
@@ -527,6 +516,14 @@ void ClientConnection::write_out()
 
 // ---- the end ----
 
+void ClientConnection::end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket)
+{
+    shutdown(socket.get(), SHUT_RDWR);    // nothing more can arrive
+    if (may_hold_descriptors(socket.get())) {
+        around.close(uid, std::move(socket));
+    }
+}
+
 void ClientConnection::drop(std::string_view why)
 {
     if (open_) {
@@ -541,7 +538,7 @@ void ClientConnection::lost()
         return;
     }
     close();
-    around_.loop.post([weak = self_] {
+    around_.turns.queue(user_.uid, [weak = self_] {
         if (const auto connection = weak.lock(); connection && connection->on_closed_) {
             const auto on_closed = std::exchange(connection->on_closed_, nullptr);
             on_closed();
@@ -557,14 +554,7 @@ void ClientConnection::close()
     io_.reset();
     sd_bus_close(bus_.get());
     inner_.reset();
-    // Nothing more can arrive. What has and was not read may hold descriptors, whose last close may wait.
-    shutdown(socket_.get(), SHUT_RDWR);
-    int unread_input = 0;
-    if (ioctl(socket_.get(), FIONREAD, &unread_input) != 0 || unread_input > 0) {
-        around_.close(user_.uid, std::move(socket_));
-    } else {
-        socket_.reset();
-    }
+    end(around_, user_.uid, std::move(socket_));
     forget_partial();
     arrived_.clear();
     around_.shares.remove_unread(around_.shares.of(user_.uid), std::exchange(unread_, 0));

@@ -8,7 +8,7 @@
 //   them without taking any; those bytes are received by the helper of the client's user (descriptors.h). sd_bus gets a
 //   stand-in for each, and handlers find what it stands for in descriptors().
 // * While a client does not read, nothing more is read from it; what waits for it is counted in bytes.
-// * A user who has had more than its part of the loop's time is served when nobody else waits (shares.h).
+// * It is served when it is its user's turn (turns.h).
 #pragma once
 
 #include <cstddef>
@@ -60,6 +60,8 @@ public:
                                                                           DescriptorHelpers::User user,
                                                                           std::function<void()> on_closed);
     ~ClientConnection() override;
+    // Closes a client's socket. What has arrived and was not read may hold descriptors, whose last close may wait.
+    static void end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket);
 
     [[nodiscard]] bool is_ready() const override { return open_ && auth_.done(); }
     void flush() override;
@@ -138,7 +140,6 @@ private:
     bool serving_ = false;
     bool helper_asked_ = false;
     bool pump_posted_ = false;
-    bool queued_ = false;    // to be served when nobody else waits
 };
 
 }    // namespace rdmaqos::bus

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <sys/ioctl.h>
+
 namespace rdmaqos::bus {
 
 void DescriptorRoom::put(msghdr& message, std::span<const int> descriptors)
@@ -40,6 +42,24 @@ std::vector<UniqueFd> take_descriptors(msghdr& message)
         }
     }
     return result;
+}
+
+bool may_hold_descriptors(int socket)
+{
+    int unread = 0;
+    if (ioctl(socket, FIONREAD, &unread) != 0) {
+        return true;
+    }
+    std::array<char, 4096> bytes;    // NOLINT(cppcoreguidelines-pro-type-member-init): only written
+    if (unread == 0 || static_cast<std::size_t>(unread) > bytes.size()) {
+        return unread != 0;
+    }
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    // Bytes that came with descriptors end a read, and without room for them the kernel says so.
+    return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) != unread || (message.msg_flags & MSG_CTRUNC) != 0;
 }
 
 }    // namespace rdmaqos::bus

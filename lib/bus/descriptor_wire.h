@@ -28,6 +28,9 @@ struct DescriptorRoom {
 };
 // Those that came with a message.
 [[nodiscard]] std::vector<UniqueFd> take_descriptors(msghdr& message);
+// Whether descriptors may be among what a unix socket has received and nobody has read. False is certain, for what had
+// arrived when it was asked.
+[[nodiscard]] bool may_hold_descriptors(int socket);
 
 // With the client's socket as the packet's only descriptor.
 struct DescriptorRequest {

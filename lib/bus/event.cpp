@@ -63,11 +63,8 @@ public:
         return result;
     }
     int set_once() { return sd_event_source_set_enabled(source_.get(), SD_EVENT_ONESHOT); }
+    int set_priority(std::int64_t priority) { return sd_event_source_set_priority(source_.get(), priority); }
     void set_events(std::uint32_t events) override { sd_event_source_set_io_events(source_.get(), events); }
-    void set_last(bool last) override
-    {
-        sd_event_source_set_priority(source_.get(), last ? SD_EVENT_PRIORITY_IDLE : SD_EVENT_PRIORITY_NORMAL);
-    }
 
 private:
     static int ready(sd_event_source*, int, std::uint32_t events, void* userdata) noexcept
@@ -201,6 +198,7 @@ struct EventLoop::Inbox {
     std::mutex mutex;
     std::deque<std::function<void()>> functions;
     UniqueFd wake;
+    std::unique_ptr<Io> source;
     bool closed = false;
 
     void add(std::function<void()> function)
@@ -241,8 +239,6 @@ struct EventLoop::State {
     EventPtr event;
     std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
     std::shared_ptr<Inbox> last = std::make_shared<Inbox>();    // for when nothing else is there to do
-    std::unique_ptr<IoSource> inbox_source;
-    std::unique_ptr<IoSource> last_source;
 };
 
 EventLoop::EventLoop() : state_(std::make_unique<State>())
@@ -252,23 +248,25 @@ EventLoop::EventLoop() : state_(std::make_unique<State>())
         throw std::system_error(-result, std::generic_category(), "sd_event_new");
     }
     state_->event.reset(raw);
-    state_->inbox_source = open_inbox(state_->inbox, kTurn);
+    open_inbox(*state_->inbox, kTurn, SD_EVENT_PRIORITY_NORMAL);
     // One at a time: what has become ready meanwhile goes first.
-    state_->last_source = open_inbox(state_->last, Duration::zero());
-    state_->last_source->set_last(true);
+    open_inbox(*state_->last, Duration::zero(), SD_EVENT_PRIORITY_IDLE);
 }
 
-std::unique_ptr<IoSource> EventLoop::open_inbox(const std::shared_ptr<Inbox>& inbox, Duration turn)
+void EventLoop::open_inbox(Inbox& inbox, Duration turn, std::int64_t priority)
 {
-    inbox->wake = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!inbox->wake) {
+    inbox.wake = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!inbox.wake) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
-    auto source = on_io(inbox->wake.get(), EPOLLIN, [inbox, turn](std::uint32_t) { inbox->run_for(turn); });
-    if (!source) {
-        throw std::runtime_error(to_string(source.error()));
+    inbox.source = std::make_unique<Io>([&inbox, turn](std::uint32_t) { inbox.run_for(turn); });
+    int result = inbox.source->start(state_->event.get(), inbox.wake.get(), EPOLLIN);
+    if (result >= 0) {
+        result = inbox.source->set_priority(priority);
     }
-    return std::move(*source);
+    if (result < 0) {
+        throw std::system_error(-result, std::generic_category(), "the inbox of the loop");
+    }
 }
 
 EventLoop::~EventLoop()
@@ -278,6 +276,7 @@ EventLoop::~EventLoop()
         std::deque<std::function<void()>> left;
         const std::lock_guard lock(inbox->mutex);
         inbox->closed = true;
+        inbox->source.reset();
         left.swap(inbox->functions);
     }
 }
@@ -377,6 +376,11 @@ void EventLoop::exit(int status)
 void EventLoop::run_once(Duration timeout)
 {
     sd_event_run(state_->event.get(), to_usec(timeout));
+}
+
+void run_guarded(const std::function<void()>& function) noexcept
+{
+    guarded(function);
 }
 
 void block_signals(std::initializer_list<int> signals)

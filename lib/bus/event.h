@@ -27,8 +27,6 @@ public:
 class IoSource : public EventSource {
 public:
     virtual void set_events(std::uint32_t events) = 0;
-    // Served only while nothing else is ready, or (at first, and again) in its turn.
-    virtual void set_last(bool last) = 0;
 };
 
 // A timer that can be set again and again.
@@ -48,7 +46,8 @@ public:
     EventLoop& operator=(const EventLoop&) = delete;
 
     void post(std::function<void()> function) override;
-    void post_last(std::function<void()> function) override;
+    // The same, when nothing else is ready.
+    void post_last(std::function<void()> function);
     [[nodiscard]] std::unique_ptr<Timer> after(Duration delay, std::function<void()> function) override;
     // post() as a function that may outlive the loop: then it does nothing.
     [[nodiscard]] std::function<void(std::function<void()>)> poster() const;
@@ -76,10 +75,13 @@ public:
 private:
     struct Inbox;
     struct State;
-    [[nodiscard]] std::unique_ptr<IoSource> open_inbox(const std::shared_ptr<Inbox>& inbox, Duration turn);
+    void open_inbox(Inbox& inbox, Duration turn, std::int64_t priority);
 
     std::unique_ptr<State> state_;
 };
+
+// Runs a callback; an exception of it ends here, in the log.
+void run_guarded(const std::function<void()>& function) noexcept;
 
 // Blocks signals in this thread and those it will start.
 void block_signals(std::initializer_list<int> signals);

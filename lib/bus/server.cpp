@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/epoll.h>
@@ -21,14 +22,15 @@ namespace {
 
 constexpr int kBacklog = 4096;    // at most net.core.somaxconn
 constexpr int kAcceptedAtOnce = 128;
-constexpr auto kTurn = std::chrono::milliseconds(2);
-// Descriptors for everything that is not a client; a client costs its socket, a pair within and its pidfd, and now and
-// then one it passes.
+constexpr auto kTurn = std::chrono::microseconds(250);
+// Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of its
+// user, and now and then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
-constexpr std::size_t kDescriptorsPerClient = 5;
+constexpr std::size_t kDescriptorsPerClient = 6;
 // One connection in sixteen is kept for root, so that an administrator always gets in.
 constexpr std::size_t kPartOfRoot = 16;
 constexpr auto kTendInterval = std::chrono::seconds(1);
+constexpr auto kRefusalInterval = std::chrono::seconds(1);
 constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
 
 tl::unexpected<Error> refused(const std::filesystem::path& path, int err, std::string_view what)
@@ -114,6 +116,14 @@ Result<UniqueFd> bind_and_listen(const std::filesystem::path& path)
     return socket;
 }
 
+// Makes the kernel's table of descriptors as large as it may become, by taking its last place for a moment. Left to
+// itself it doubles now and then, and each time holds up a program with threads for tens of milliseconds.
+void fill_descriptor_table(int any, std::size_t size)
+{
+    constexpr std::size_t kMost = std::size_t{1} << 18U;    // two megabytes
+    const UniqueFd last(fcntl(any, F_DUPFD_CLOEXEC, static_cast<int>(std::min(size, kMost)) - 1));
+}
+
 std::uint64_t inode_of(const std::filesystem::path& path)
 {
     struct stat status {};
@@ -133,16 +143,16 @@ std::size_t raise_descriptor_limit()
     return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
-Server::Server(EventLoop& loop, ServerOptions options, UniqueFd socket, ServerHandler& handler)
+Server::Server(EventLoop& loop, Turns& turns, ServerOptions options, UniqueFd socket, ServerHandler& handler)
     : loop_(loop), path_(std::move(options.path)), socket_(std::move(socket)), limits_(options.limits),
-      handler_(handler), inode_(inode_of(path_)),
-      helpers_(loop, std::move(options.descriptors), options.close),
-      turns_(loop, shares_), around_{loop, helpers_, shares_, turns_, limits_.client, std::move(options.close)}
+      handler_(handler), inode_(inode_of(path_)), helpers_(loop, std::move(options.descriptors), options.close),
+      around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)}
 {
     const std::size_t descriptors = raise_descriptor_limit();
     most_connections_ = descriptors > 2 * kReservedDescriptors
                             ? (descriptors - kReservedDescriptors) / kDescriptorsPerClient
                             : descriptors / (2 * kDescriptorsPerClient);
+    fill_descriptor_table(socket_.get(), descriptors);
 }
 
 Server::~Server()
@@ -150,21 +160,22 @@ Server::~Server()
     if (inode_ != 0 && inode_of(path_) == inode_) {
         unlink(path_.c_str());
     }
-    for (auto& [id, connection] : connections_) {
-        connection->close();
+    for (auto& [id, client] : connections_) {
+        client.connection->close();
     }
-    for (auto& [place, coming] : coming_) {
-        around_.close(coming.process.uid, std::move(coming.socket));
+    for (auto& [id, coming] : coming_) {
+        ClientConnection::end(around_, coming.uid, std::move(coming.socket));
     }
 }
 
-Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, ServerOptions options, ServerHandler& handler)
+Result<std::unique_ptr<Server>> Server::listen(EventLoop& loop, Turns& turns, ServerOptions options,
+                                               ServerHandler& handler)
 {
     auto socket = bind_and_listen(options.path);
     if (!socket) {
         return fail(std::move(socket).error());
     }
-    std::unique_ptr<Server> server(new Server(loop, std::move(options), std::move(*socket), handler));
+    std::unique_ptr<Server> server(new Server(loop, turns, std::move(options), std::move(*socket), handler));
     if (auto started = server->start(); !started) {
         return fail(std::move(started).error());
     }
@@ -200,16 +211,15 @@ void Server::accept_all()
             }
             return;
         }
-        if (auto taken = take(std::move(socket)); !taken) {
-            log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
-        }
+        take(std::move(socket));
     }
     waiting_since_ = waiting_since_ == 0 ? ticks_since_boot() : waiting_since_;    // perhaps more wait
+    around_.turns.give_way();
 }
 
 Result<void> Server::has_room(std::uint32_t uid)
 {
-    const std::uint32_t own = shares_.of(uid).connections;
+    const std::uint32_t own = around_.shares.of(uid).connections;
     const std::size_t all = connections_.size() + coming_.size();
     const std::size_t most = uid == 0 ? most_connections_ : most_connections_ - most_connections_ / kPartOfRoot;
     if (all >= most) {
@@ -229,63 +239,73 @@ Result<void> Server::has_room(std::uint32_t uid)
     return {};
 }
 
-Result<void> Server::take(UniqueFd socket)
-{
-    // What is refused is closed here: like every client's socket, where waiting costs nobody else.
-    const auto refuse = [&](std::uint32_t uid, Error error) {
-        around_.close(uid, std::move(socket));
-        return fail(std::move(error));
-    };
-    auto process = peer_of_socket(socket.get(), waiting_since_ == 0 ? ticks_since_boot() : waiting_since_);
-    if (!process) {
-        return refuse(kNobody, std::move(process).error());
-    }
-    const DescriptorHelpers::User user{process->uid, process->gids.front()};
-    if (auto room = has_room(user.uid); !room) {
-        return refuse(user.uid, std::move(room).error());
-    }
-    ++shares_.of(user.uid).connections;
-    if (!shares_.is_last(user.uid, SteadyClock().now())) {
-        return set_up({std::move(socket), std::move(*process)});
-    }
-    const std::uint64_t place = next_id_++;
-    coming_.emplace(place, Coming{std::move(socket), std::move(*process)});
-    turns_.queue(user.uid, [this, place] {
-        auto next = coming_.extract(place);
-        if (auto taken = set_up(std::move(next.mapped())); !taken) {
-            log(LogLevel::Warning, "{}: a connection was refused: {}", path_.string(), to_string(taken.error()));
-        }
-    });
-    return {};
-}
-
-Result<void> Server::set_up(Coming coming)
+void Server::take(UniqueFd socket)
 {
     const auto begin = Shares::working_time();
-    const std::uint32_t uid = coming.process.uid;
-    const auto done = [&](Result<void> result) {
-        const auto end = SteadyClock().now();
-        shares_.spent(uid, Shares::working_time() - begin, end);
-        if (!result) {
-            --shares_.of(uid).connections;
-            shares_.settle(uid, end);
-        }
-        return result;
-    };
-    const std::uint64_t id = next_id_++;
-    auto connection = ClientConnection::create(around_, std::move(coming.socket), {uid, coming.process.gids.front()},
+    ucred peer{};
+    socklen_t size = sizeof(peer);
+    if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) {
+        refuse(kNobody, error_from_errno(ErrorCode::Io, errno, "the credentials of a client cannot be read"));
+        ClientConnection::end(around_, kNobody, std::move(socket));
+        return;
+    }
+    if (const auto room = has_room(peer.uid); !room) {
+        refuse(peer.uid, room.error());
+        ClientConnection::end(around_, peer.uid, std::move(socket));
+    } else {
+        ++around_.shares.of(peer.uid).connections;
+        const std::uint64_t id = next_id_++;
+        const std::uint64_t since = waiting_since_ == 0 ? ticks_since_boot() : waiting_since_;
+        coming_.emplace(id, Coming{std::move(socket), peer.uid, since});
+        around_.turns.queue(peer.uid, [this, id, alive = std::weak_ptr<int>(alive_)] {
+            if (alive.expired()) {
+                return;
+            }
+            auto coming = coming_.extract(id);
+            const std::uint32_t uid = coming.mapped().uid;
+            if (const auto done = set_up(id, std::move(coming.mapped())); !done) {
+                refuse(uid, done.error());
+                release(uid);
+            }
+        });
+    }
+    around_.shares.spent(peer.uid, Shares::working_time() - begin, SteadyClock().now());
+}
+
+// Said once in a while: who is refused may come again at once.
+void Server::refuse(std::uint32_t uid, const Error& why)
+{
+    const auto now = SteadyClock().now();
+    if (now >= silent_until_) {
+        silent_until_ = now + kRefusalInterval;
+        log(LogLevel::Warning, "{}: a connection of user {} was refused: {}", path_.string(), uid, to_string(why));
+    }
+}
+
+Result<void> Server::set_up(std::uint64_t id, Coming coming)
+{
+    auto process = peer_of_socket(coming.socket.get(), coming.waiting_since);
+    if (!process) {
+        ClientConnection::end(around_, coming.uid, std::move(coming.socket));
+        return fail(std::move(process).error());
+    }
+    auto connection = ClientConnection::create(around_, std::move(coming.socket), {coming.uid, process->gids.front()},
                                                [this, id] {
                                                    forget(id);
                                                    handler_.closed(id);
                                                });
     if (!connection) {
-        return done(fail(std::move(connection).error()));
+        return fail(std::move(connection).error());
     }
-    if (auto welcome = handler_.connected(id, std::move(coming.process), *connection); !welcome) {
+    auto exit = around_.turns.on_io(coming.uid, process->pidfd.get(), EPOLLIN, [this, id](std::uint32_t) { close(id); });
+    if (!exit) {
+        return fail(std::move(exit).error());
+    }
+    if (auto welcome = handler_.connected(id, *process, *connection); !welcome) {
         (*connection)->close();
-        return done(std::move(welcome));
+        return welcome;
     }
-    connections_.emplace(id, std::move(*connection));
+    connections_.emplace(id, Client{std::move(*connection), std::move(process->pidfd), std::move(*exit)});
     unauthenticated_.push_back({SteadyClock().now() + limits_.authentication_time, id});
     if (!authentication_timer_) {
         authentication_timer_ = loop_.after(limits_.authentication_time, [this] { drop_unauthenticated(); });
@@ -293,14 +313,15 @@ Result<void> Server::set_up(Coming coming)
     if (!tend_timer_) {
         tend_timer_ = loop_.after(kTendInterval, [this] { tend(); });
     }
-    return done({});
+    return {};
 }
 
 void Server::close(std::uint64_t id)
 {
     if (const auto found = connections_.find(id); found != connections_.end()) {
-        found->second->close();
+        found->second.connection->close();
         forget(id);
+        handler_.closed(id);
     }
 }
 
@@ -308,20 +329,25 @@ void Server::forget(std::uint64_t id)
 {
     const auto node = connections_.extract(id);
     if (!node.empty()) {
-        const std::uint32_t uid = node.mapped()->uid();
-        --shares_.of(uid).connections;
-        shares_.settle(uid, SteadyClock().now());
+        release(node.mapped().connection->uid());
     }
+}
+
+// A connection of this user is no longer there.
+void Server::release(std::uint32_t uid)
+{
+    --around_.shares.of(uid).connections;
+    around_.shares.settle(uid, SteadyClock().now());
 }
 
 void Server::tend()
 {
     tend_timer_.reset();
     const auto now = SteadyClock().now();
-    for (const auto& [id, connection] : connections_) {
-        const auto since = connection->unfinished_since();
+    for (const auto& [id, client] : connections_) {
+        const auto since = client.connection->unfinished_since();
         if (since && now - *since > limits_.client.message_time) {
-            connection->drop("a message did not arrive in time");
+            client.connection->drop("a message did not arrive in time");
         }
     }
     give_back_memory();
@@ -347,7 +373,7 @@ void Server::drop_unauthenticated()
     while (!unauthenticated_.empty()) {
         const Waiting first = unauthenticated_.front();
         const auto found = connections_.find(first.id);
-        const bool done = found == connections_.end() || found->second->is_ready();
+        const bool done = found == connections_.end() || found->second.connection->is_ready();
         if (!done && first.until > now) {
             authentication_timer_ = loop_.after(first.until - now, [this] { drop_unauthenticated(); });
             return;
@@ -355,9 +381,8 @@ void Server::drop_unauthenticated()
         unauthenticated_.pop_front();
         if (!done) {
             log(LogLevel::Info, "{}: a connection of uid {} did not authenticate in time", path_.string(),
-                found->second->uid());
+                found->second.connection->uid());
             close(first.id);
-            handler_.closed(first.id);
         }
     }
 }

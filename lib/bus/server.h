@@ -36,17 +36,17 @@ class ServerHandler {
 public:
     virtual ~ServerHandler() = default;
     // Before anything is read: the place to install objects. An error refuses the connection.
-    [[nodiscard]] virtual Result<void> connected(std::uint64_t id, PeerProcess process,
+    [[nodiscard]] virtual Result<void> connected(std::uint64_t id, const PeerProcess& process,
                                                  const std::shared_ptr<Connection>& connection) = 0;
-    // Called for every connection that was accepted by connected(), not for those close() ended.
+    // Called for every connection that was accepted by connected(), when it has ended or its process has.
     virtual void closed(std::uint64_t id) = 0;
 };
 
 class Server {
 public:
     // Listens at the options' path, mode 0666, making its folder where it is missing and replacing what a daemon that died left
-    // behind. Errors: Busy when somebody listens there.
-    [[nodiscard]] static Result<std::unique_ptr<Server>> listen(EventLoop& loop, ServerOptions options,
+    // behind. Errors: Busy when somebody listens there. Loop, turns and handler must outlive the server.
+    [[nodiscard]] static Result<std::unique_ptr<Server>> listen(EventLoop& loop, Turns& turns, ServerOptions options,
                                                                 ServerHandler& handler);
     ~Server();
     Server(const Server&) = delete;
@@ -54,28 +54,36 @@ public:
 
     void set_limits(ServerLimits limits) { limits_ = limits; }
     [[nodiscard]] std::size_t connections() const { return connections_.size(); }
-    void close(std::uint64_t id);
 
 private:
+    struct Client {
+        std::shared_ptr<ClientConnection> connection;
+        UniqueFd process;
+        std::unique_ptr<EventSource> exit;    // a connection outlives its process when a child has inherited it
+    };
+    struct Coming {
+        UniqueFd socket;
+        std::uint32_t uid;
+        std::uint64_t waiting_since;
+    };
     struct Waiting {
         TimePoint until;
         std::uint64_t id;
     };
 
-    Server(EventLoop& loop, ServerOptions options, UniqueFd socket, ServerHandler& handler);
+    Server(EventLoop& loop, Turns& turns, ServerOptions options, UniqueFd socket, ServerHandler& handler);
 
     [[nodiscard]] Result<void> start();
-    struct Coming {
-        UniqueFd socket;
-        PeerProcess process;
-    };
-
     void accept_all();
-    [[nodiscard]] Result<void> take(UniqueFd socket);
-    // Sets up a connection; what that costs is the user's.
-    [[nodiscard]] Result<void> set_up(Coming coming);
+    // As little as possible: whose it is, and whether there is room. The rest is done when it is that user's turn.
+    void take(UniqueFd socket);
+    [[nodiscard]] Result<void> set_up(std::uint64_t id, Coming coming);
     // Whether one more connection of this user leaves room for the others.
     [[nodiscard]] Result<void> has_room(std::uint32_t uid);
+    void refuse(std::uint32_t uid, const Error& why);
+    void release(std::uint32_t uid);
+    // Ends a connection, and tells the handler.
+    void close(std::uint64_t id);
     void forget(std::uint64_t id);
     void drop_unauthenticated();
     void give_back_memory();
@@ -91,18 +99,18 @@ private:
     std::uint64_t inode_ = 0;    // of our socket file: another daemon's is not removed
     std::uint64_t next_id_ = 1;
     std::uint64_t waiting_since_ = 0;    // ticks since boot: since when somebody may wait to be accepted; 0: nobody does
-    Shares shares_;
     DescriptorHelpers helpers_;
-    Turns turns_;
     ClientSurroundings around_;
-    std::unordered_map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
-    std::unordered_map<std::uint64_t, Coming> coming_;    // of users who have had more than their part
+    std::unordered_map<std::uint64_t, Client> connections_;
+    std::unordered_map<std::uint64_t, Coming> coming_;    // accepted, and not set up yet
     std::deque<Waiting> unauthenticated_;
     std::unique_ptr<IoSource> io_;
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
     std::unique_ptr<Timer> tend_timer_;
+    TimePoint silent_until_{};    // about refusals
     bool gave_back_ = false;    // there may be more a moment later
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
 // Raises the number of descriptors to what the kernel allows this process; returns it.

@@ -26,7 +26,7 @@ public:
         bus::ServerOptions options{path_, limits, {}, {}};
         options.descriptors.command = std::move(helper);
         options.close = [this](std::uint32_t uid, UniqueFd fd) { closer_.close(uid, std::move(fd)); };
-        auto server = bus::Server::listen(loop_, std::move(options), *this);
+        auto server = bus::Server::listen(loop_, turns_, std::move(options), *this);
         if (!server) {
             throw std::runtime_error(to_string(server.error()));
         }
@@ -45,7 +45,7 @@ public:
     ToyServer(const ToyServer&) = delete;
     ToyServer& operator=(const ToyServer&) = delete;
 
-    Result<void> connected(std::uint64_t id, bus::PeerProcess process,
+    Result<void> connected(std::uint64_t id, const bus::PeerProcess& process,
                            const std::shared_ptr<bus::Connection>& connection) override
     {
         last_pid = process.pid;
@@ -122,6 +122,7 @@ private:
     std::filesystem::path path_;
     FileCloser closer_;
     bus::EventLoop loop_;
+    bus::Turns turns_{loop_};
     std::map<std::uint64_t, std::shared_ptr<bus::Connection>> connections_;
     std::unique_ptr<bus::Server> server_;
     std::thread thread_;

@@ -163,14 +163,15 @@ TEST(Server, ReplacesTheSocketOfADaemonThatDied)
         ASSERT_EQ(bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     }
     struct Nobody final : ServerHandler {
-        Result<void> connected(std::uint64_t, PeerProcess, const std::shared_ptr<Connection>&) override { return {}; }
+        Result<void> connected(std::uint64_t, const PeerProcess&, const std::shared_ptr<Connection>&) override { return {}; }
         void closed(std::uint64_t) override {}
     } nobody;
     EventLoop loop;
+    Turns turns(loop);
     {
-        const auto server = Server::listen(loop, at(path), nobody);
+        const auto server = Server::listen(loop, turns, at(path), nobody);
         ASSERT_TRUE(server) << to_string(server.error());
-        const auto second = Server::listen(loop, at(path), nobody);
+        const auto second = Server::listen(loop, turns, at(path), nobody);
         ASSERT_FALSE(second);
         EXPECT_EQ(second.error().code, ErrorCode::Busy);
         EXPECT_TRUE(raw_connection(path)) << "the first still listens";
@@ -182,11 +183,12 @@ TEST(Server, ExplainsAPathThatIsTooLong)
 {
     const test::TempDir dir;
     struct Nobody final : ServerHandler {
-        Result<void> connected(std::uint64_t, PeerProcess, const std::shared_ptr<Connection>&) override { return {}; }
+        Result<void> connected(std::uint64_t, const PeerProcess&, const std::shared_ptr<Connection>&) override { return {}; }
         void closed(std::uint64_t) override {}
     } nobody;
     EventLoop loop;
-    const auto server = Server::listen(loop, at(dir.path() / std::string(150, 'x')), nobody);
+    Turns turns(loop);
+    const auto server = Server::listen(loop, turns, at(dir.path() / std::string(150, 'x')), nobody);
     ASSERT_FALSE(server);
     EXPECT_NE(server.error().message.find("at most 107 bytes"), std::string::npos) << server.error().message;
 }
