@@ -106,8 +106,8 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         Call call;
         bus::MessageRef reply;
         Writer writer;
-        std::vector<QueuePairName> names;
-        std::size_t next = 0;
+        SessionId session;
+        std::optional<QueuePairName> last{};
 
         // One queue pair, or the end; false when it is done.
         bool step(const Service& of)
@@ -115,13 +115,13 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
             if (!reply || !call.is_wanted()) {
                 return false;
             }
-            if (next == names.size()) {
+            last = of.next_queue_pair(session, last);
+            if (!last) {
                 writer.close();
                 call.finish_reply(reply, writer.result());
                 return false;
             }
-            const auto& name = names[next++];
-            if (const auto result = of.queue_pair(name.device, name.number)) {
+            if (const auto result = of.queue_pair(last->device, last->number)) {
                 write(writer, *result);
             }
             return true;
@@ -131,9 +131,8 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
     const SessionId id = session_of(call);
     const auto taken = endpoint.context.long_answers.write(peer.identity->uid, [&service, call, id, uid = peer.identity->uid] {
         auto reply = call.begin_reply();
-        auto listing =
-            std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), service.queue_pairs_of(id)});
-        service.charge(uid, listing->names.size() / kQueuePairsForOneCall);
+        auto listing = std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), id});
+        service.charge(uid, service.queue_pair_count(id) / kQueuePairsForOneCall);
         if (reply) {
             listing->writer.open('a', "a{sv}");
         }

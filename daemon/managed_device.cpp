@@ -379,8 +379,9 @@ void ManagedDevice::take_report(const Report& report)
         listener_.queue_pairs_changed(key_, changed);
     }
     forget_vanished(report);
-    if (report.operations > 0 || status().state != last_state_) {
-        last_state_ = status().state;
+    const DeviceState now = state(reason());
+    if (report.operations > 0 || now != last_state_) {
+        last_state_ = now;
         listener_.device_status_changed(key_);
     }
 }

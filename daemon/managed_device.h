@@ -104,7 +104,15 @@ public:
     void remove(SessionId session, const std::vector<std::uint32_t>& numbers, LoopCallback<void()> done);
     void change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
 
-    // Empty for a number that is not a member.
+    // Of a member: what a result says, without copying names.
+    struct Standing {
+        const Member& member;
+        const QueuePairOutcome& outcome;
+        Unenforced why;      // no cause: it is enforced
+        std::string note;    // of one that is
+    };
+    // Empty for a number that is not a member. The standing is valid until something changes.
+    [[nodiscard]] std::optional<Standing> standing(std::uint32_t number) const;
     [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
 
     // Why queue pairs of this level, of which the caller has none here yet, will not get what it says. Without a cause,
@@ -162,7 +170,9 @@ private:
     void take_info(const DeviceInfo& info);
     void start_again(bool after_reset);
     [[nodiscard]] QueuePairResult refused(const Member& member, const Error& error) const;
-    [[nodiscard]] std::string reason_of(const DeviceStatus& status) const;
+    // Why it is not ready; `state` follows from it.
+    [[nodiscard]] std::string reason() const;
+    [[nodiscard]] DeviceState state(std::string_view reason) const;
     [[nodiscard]] Unenforced why_unenforced(const Member& member, const Outcome& outcome) const;
     void add_expected_limit(const Membership& membership, Unenforced& result) const;
     [[nodiscard]] std::string is_disabled() const;

@@ -25,39 +25,48 @@ std::string nothing_asked(const std::string& level)
 
 }    // namespace
 
-std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
+std::optional<ManagedDevice::Standing> ManagedDevice::standing(std::uint32_t number) const
 {
-    const Member* found = book_.find(number);
-    if (found == nullptr) {
+    const Member* member = book_.find(number);
+    if (member == nullptr) {
         return std::nullopt;
     }
-    const Member& member = *found;
     const Outcome& outcome = outcomes_.at(number);
+    Standing result{*member, outcome.last, why_unenforced(*member, outcome), {}};
+    if (!result.why.cause.empty()) {
+        return result;
+    }
+    const ElementPath& class_path = member->membership.class_path;
+    result.note = book_.remark(number);
+    if (book_.placement(number).requester.name() == "others") {
+        result.note = joined(fmt::format("no leaf of its own is left: {} share {}", book_.principals_in_others(class_path),
+                                         outcome.last.requester.text()),
+                             result.note);
+    }
+    if (!class_path.empty()) {
+        result.note = joined(result.note, attach_verdict(class_path, member->owner->pid).words);
+    }
+    return result;
+}
+
+std::optional<QueuePairResult> ManagedDevice::result(std::uint32_t number) const
+{
+    auto found = standing(number);
+    if (!found) {
+        return std::nullopt;
+    }
     QueuePairResult result;
     result.device = key_;
     result.number = number;
-    result.level = member.membership.level;
-    result.rule = member.membership.rule;
-    result.leaf = outcome.last.requester.text();
-    result.responder_leaf = outcome.last.responder.text();
-    result.owner_verified = outcome.owner_verified;
-    result.rate = outcome.last.rate;
-    Unenforced why = why_unenforced(member, outcome);
-    result.cause = why.cause;
-    result.reason = std::move(why.words);
-    result.enforced = result.cause.empty();
-    if (!result.enforced) {
-        return result;
-    }
-    result.reason = book_.remark(number);
-    if (book_.placement(number).requester.name() == "others") {
-        result.reason = joined(fmt::format("no leaf of its own is left: {} share {}",
-                                           book_.principals_in_others(member.membership.class_path), result.leaf),
-                               result.reason);
-    }
-    if (!member.membership.class_path.empty()) {
-        result.reason = joined(result.reason, attach_verdict(member.membership.class_path, member.owner->pid).words);
-    }
+    result.level = found->member.membership.level;
+    result.rule = found->member.membership.rule;
+    result.leaf = found->outcome.requester.text();
+    result.responder_leaf = found->outcome.responder.text();
+    result.owner_verified = outcomes_.at(number).owner_verified;
+    result.rate = found->outcome.rate;
+    result.enforced = found->why.cause.empty();
+    result.cause = found->why.cause;
+    result.reason = std::move(result.enforced ? found->note : found->why.words);
     return result;
 }
 
@@ -211,19 +220,26 @@ DeviceStatus ManagedDevice::status() const
     }
     const auto members = static_cast<std::uint32_t>(book_.size());
     status.queue_pairs_outside = members - std::min(members, status.queue_pairs_inside);
-    status.reason = reason_of(status);
-    if (gone_ || lost_) {
-        status.state = DeviceState::Gone;
-    } else if (is_silent()) {
-        status.state = DeviceState::Degraded;
-    } else if (disabled_) {
-        status.state = DeviceState::Disabled;
-    } else if (settings_.mode == Mode::Monitor) {
-        status.state = DeviceState::Monitor;
-    } else if (!status.reason.empty()) {
-        status.state = DeviceState::Degraded;
-    }
+    status.reason = reason();
+    status.state = state(status.reason);
     return status;
+}
+
+DeviceState ManagedDevice::state(std::string_view reason) const
+{
+    if (gone_ || lost_) {
+        return DeviceState::Gone;
+    }
+    if (is_silent()) {
+        return DeviceState::Degraded;
+    }
+    if (disabled_) {
+        return DeviceState::Disabled;
+    }
+    if (settings_.mode == Mode::Monitor) {
+        return DeviceState::Monitor;
+    }
+    return reason.empty() ? DeviceState::Ready : DeviceState::Degraded;
 }
 
 DeviceMetrics ManagedDevice::metrics(const Policy* policy) const
@@ -344,7 +360,7 @@ bool ManagedDevice::is_silent() const
     return silent && *silent >= kPatienceWithDevices;
 }
 
-std::string ManagedDevice::reason_of(const DeviceStatus& status) const
+std::string ManagedDevice::reason() const
 {
     if (gone_) {
         return "the device went away";
@@ -376,9 +392,9 @@ std::string ManagedDevice::reason_of(const DeviceStatus& status) const
         const Unreachable& first = snapshot_->unreachable.front();
         return fmt::format("{}: {}", first.path.text(), first.why);
     }
-    const auto error = std::find_if(status.findings.begin(), status.findings.end(),
-                                    [](const Finding& finding) { return finding.is_error; });
-    return error == status.findings.end() ? std::string{} : to_string(*error);
+    const auto& findings = book_.compiled().findings;
+    const auto error = std::ranges::find_if(findings, &Finding::is_error);
+    return error == findings.end() ? std::string{} : to_string(*error);
 }
 
 }    // namespace rdmaqos

@@ -162,7 +162,10 @@ public:
     [[nodiscard]] std::optional<SessionInfo> session(SessionId id) const;
     // Without its queue pairs.
     [[nodiscard]] std::optional<SessionInfo> session_alone(SessionId id) const;
-    [[nodiscard]] std::vector<QueuePairName> queue_pairs_of(SessionId id) const;
+    // One after the other; empty when `after` was the last one, or the session has ended.
+    [[nodiscard]] std::optional<QueuePairName> next_queue_pair(SessionId id,
+                                                               const std::optional<QueuePairName>& after) const;
+    [[nodiscard]] std::size_t queue_pair_count(SessionId id) const;
     // Of whatever session; empty: it is not attached.
     [[nodiscard]] std::optional<QueuePairResult> queue_pair(const std::string& device, std::uint32_t number) const;
     [[nodiscard]] std::map<std::string, LevelUse> level_uses() const;

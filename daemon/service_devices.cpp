@@ -121,27 +121,6 @@ Result<void> Service::State::settle_file(Session& session, const std::string& de
     return {};
 }
 
-void Service::State::refresh_all()
-{
-    for (auto& [id, session] : sessions) {
-        refresh(session);
-    }
-}
-
-void Service::State::refresh_neighbours()
-{
-    bool changed = false;
-    for (const auto& [key, device] : devices) {
-        if (device->attach_mode() == AttachMode::PerProcess) {
-            const std::uint64_t now = device->book().processes_revision();
-            changed = std::exchange(processes_seen[key], now) != now || changed;
-        }
-    }
-    if (changed) {
-        refresh_all();
-    }
-}
-
 void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
                                     Callback<std::vector<DeviceReconcile>> done)
 {

@@ -7,6 +7,14 @@
 #include "lib/base/text.h"
 
 namespace rdmaqos {
+namespace {
+
+// Grants that may have changed are made at once; when that takes long, as for sessions of many thousand queue pairs, in a
+// tenth of the time.
+constexpr Duration kGrantsAtOnce = std::chrono::milliseconds(1);
+constexpr int kGrantsPart = 10;
+
+}    // namespace
 
 Grant Service::State::make_grant(const Session& session, const Choice& choice) const
 {
@@ -56,21 +64,21 @@ Service::State::LevelUse Service::State::use_of_level(const Session& session, co
         }
         const ManagedDevice* holder = found->second.get();
         for (const std::uint32_t number : numbers) {
-            const auto result = holder->result(number);
-            if (!result || result->level != level) {
+            const auto standing = holder->standing(number);
+            if (!standing || standing->member.membership.level != level) {
                 continue;
             }
             if (use.queue_pairs++ == 0) {
                 use.nic = holder;
-                use.leaf = result->leaf;
+                use.leaf = standing->outcome.requester.text();
             }
-            if (!result->enforced) {
+            if (!standing->why.cause.empty()) {
                 if (use.unenforced++ == 0) {
-                    use.first_cause = result->cause;
-                    use.first_reason = result->reason;
+                    use.first_cause = standing->why.cause;
+                    use.first_reason = standing->why.words;
                 }
-            } else if (!result->reason.empty()) {
-                use.note = result->reason;
+            } else if (!standing->note.empty()) {
+                use.note = standing->note;
             }
         }
     }
@@ -106,7 +114,66 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     grant.enforced = grant.cause.empty();
 }
 
-void Service::State::refresh(Session& session)
+void Service::State::refresh(const Session& session)
+{
+    stale_grants.insert(session.id);
+    make_stale_grants();
+}
+
+void Service::State::refresh_all()
+{
+    for (const auto& [id, session] : sessions) {
+        stale_grants.insert(id);
+    }
+    make_stale_grants();
+}
+
+void Service::State::refresh_neighbours()
+{
+    bool changed = false;
+    for (const auto& [key, device] : devices) {
+        if (device->attach_mode() == AttachMode::PerProcess) {
+            const std::uint64_t now = device->book().processes_revision();
+            changed = std::exchange(processes_seen[key], now) != now || changed;
+        }
+    }
+    if (changed) {
+        refresh_all();
+    }
+}
+
+void Service::State::make_stale_grants()
+{
+    if (grants_timer) {
+        return;
+    }
+    const auto begin = clock.now();
+    Duration took{};
+    while (!stale_grants.empty() && took < kGrantsAtOnce) {
+        const auto session = sessions.find(*stale_grants.begin());
+        stale_grants.erase(stale_grants.begin());
+        if (session != sessions.end()) {
+            make_new_grant(session->second);
+        }
+        took = clock.now() - begin;
+    }
+    if (took >= kGrantsAtOnce) {
+        grants_timer = executor.after(took * (kGrantsPart - 1), [this] {
+            grants_timer.reset();
+            make_stale_grants();
+        });
+    }
+}
+
+const Grant& Service::State::grant_of(Session& session)
+{
+    if (stale_grants.erase(session.id) > 0) {
+        make_new_grant(session);
+    }
+    return session.grant;
+}
+
+void Service::State::make_new_grant(Session& session)
 {
     Grant grant = make_grant(session, session.choice);
     if (session.state == SessionState::Detached) {

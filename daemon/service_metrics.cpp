@@ -76,7 +76,7 @@ Metrics Service::State::metrics() const
     }
     for (const auto& [id, session] : sessions) {
         all.sessions_detached += session.state == SessionState::Detached ? 1 : 0;
-        const auto level = all.sessions.find(session.grant.level);
+        const auto level = all.sessions.find(session.choice.membership.level);
         ++(level == all.sessions.end() ? all.sessions_without_level : level->second);
     }
     for (const auto& [key, device] : devices) {

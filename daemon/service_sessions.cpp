@@ -102,7 +102,7 @@ void Service::register_session(PeerId peer, std::shared_ptr<const Identity> iden
                          done(fail(ErrorCode::UnknownSession, "the session ended while it was being made"));
                          return;
                      }
-                     done(RegisterReply{id, found->second.grant, std::move(*results)});
+                     done(RegisterReply{id, state->grant_of(found->second), std::move(*results)});
                  });
 }
 
@@ -462,21 +462,31 @@ std::optional<SessionInfo> Service::session_alone(SessionId id) const
     if (found == state_->sessions.end()) {
         return std::nullopt;
     }
-    const Session& session = found->second;
-    return SessionInfo{id, session.peer, *session.owner, session.state, session.grant, {}};
+    Session& session = found->second;
+    return SessionInfo{id, session.peer, *session.owner, session.state, state_->grant_of(session), {}};
 }
 
-std::vector<QueuePairName> Service::queue_pairs_of(SessionId id) const
+std::optional<QueuePairName> Service::next_queue_pair(SessionId id, const std::optional<QueuePairName>& after) const
 {
-    std::vector<QueuePairName> names;
-    if (const auto found = state_->sessions.find(id); found != state_->sessions.end()) {
-        for (const auto& [key, numbers] : found->second.queue_pairs) {
-            for (const std::uint32_t number : numbers) {
-                names.push_back({key, number});
-            }
+    const auto found = state_->sessions.find(id);
+    if (found == state_->sessions.end()) {
+        return std::nullopt;
+    }
+    const auto& all = found->second.queue_pairs;
+    for (auto on = after ? all.lower_bound(after->device) : all.begin(); on != all.end(); ++on) {
+        const auto& [device, numbers] = *on;
+        const auto number = after && after->device == device ? numbers.upper_bound(after->number) : numbers.begin();
+        if (number != numbers.end()) {
+            return QueuePairName{device, *number};
         }
     }
-    return names;
+    return std::nullopt;
+}
+
+std::size_t Service::queue_pair_count(SessionId id) const
+{
+    const auto found = state_->sessions.find(id);
+    return found == state_->sessions.end() ? 0 : found->second.queue_pair_count();
 }
 
 std::optional<QueuePairResult> Service::queue_pair(const std::string& device, std::uint32_t number) const
@@ -488,8 +498,8 @@ std::optional<QueuePairResult> Service::queue_pair(const std::string& device, st
 std::optional<SessionInfo> Service::session(SessionId id) const
 {
     auto info = session_alone(id);
-    for (const auto& name : info ? queue_pairs_of(id) : std::vector<QueuePairName>{}) {
-        if (auto result = queue_pair(name.device, name.number)) {
+    for (auto name = next_queue_pair(id, std::nullopt); name; name = next_queue_pair(id, name)) {
+        if (auto result = queue_pair(name->device, name->number)) {
             info->queue_pairs.push_back(std::move(*result));
         }
     }
@@ -500,7 +510,7 @@ std::map<std::string, LevelUse> Service::level_uses() const
 {
     std::map<std::string, LevelUse> uses;
     for (const auto& [id, session] : state_->sessions) {
-        ++uses[session.grant.level].sessions;
+        ++uses[session.choice.membership.level].sessions;
         for (const auto& [key, numbers] : session.queue_pairs) {
             const auto device = state_->devices.find(key);
             if (device == state_->devices.end()) {

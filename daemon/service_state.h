@@ -72,9 +72,6 @@ struct Service::State : DeviceListener {
     // For the answer to an administrator: a device that is still missing.
     [[nodiscard]] static DeviceReconcile unanswered(const std::string& key);
     [[nodiscard]] std::string unknown_device(const std::string& name) const;
-    void refresh_all();
-    // In attach mode per-process a grant depends on how many processes there are.
-    void refresh_neighbours();
 
     // service_enable.cpp
     // A device that enable() has asked back: `done` with what became of it, or why it does not come.
@@ -126,8 +123,15 @@ struct Service::State : DeviceListener {
     };
     [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;
     void explain_enforcement(const Session& session, Grant& grant) const;
-    // Makes the grant anew and tells observers if it changed.
-    void refresh(Session& session);
+    // The grant may have changed: it is made again, now or soon, and observers are told if it differs.
+    void refresh(const Session& session);
+    void refresh_all();
+    // In attach mode per-process a grant depends on how many processes there are.
+    void refresh_neighbours();
+    // As it is now.
+    [[nodiscard]] const Grant& grant_of(Session& session);
+    void make_stale_grants();
+    void make_new_grant(Session& session);
 
     // service_sessions.cpp
     [[nodiscard]] Result<Session*> owned_session(PeerId peer, SessionId id);
@@ -188,6 +192,8 @@ struct Service::State : DeviceListener {
     std::map<SessionId, Session> sessions;
     std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer;
     std::uint64_t next_session = 1;
+    std::set<SessionId> stale_grants;
+    std::unique_ptr<Timer> grants_timer;    // until when nothing is done about them
     std::uint64_t device_changes = 0;    // devices that came and went
     bool shutting_down = false;
     WallTime started_at;

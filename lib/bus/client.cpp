@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/bus/message.h"
 #include "lib/bus/names.h"
 
@@ -372,6 +373,69 @@ Result<std::vector<Value>> Client::call(const std::string& path, const std::stri
         return fail(std::move(reply).error());
     }
     return read_arguments(reply->get());
+}
+
+namespace {
+
+// Calls that are under way together.
+struct CallsOnTheWay {
+    const std::string& where;
+    std::size_t count = 0;
+
+    struct One {
+        CallsOnTheWay& all;
+        Result<std::vector<Value>>& result;
+        SlotPtr slot;
+    };
+
+    static int on_reply(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
+    {
+        auto& one = *static_cast<One*>(userdata);
+        --one.all.count;
+        try {
+            BusError error;
+            if (sd_bus_message_is_method_error(reply, nullptr) > 0) {
+                sd_bus_error_copy(error.get(), sd_bus_message_get_error(reply));
+                one.result = fail(error_of_reply(error, -sd_bus_message_get_errno(reply), one.all.where));
+            } else {
+                one.result = read_arguments(reply);
+            }
+        } catch (const std::exception& problem) {
+            write_log(LogLevel::Error, {}, problem.what());
+        }
+        return 1;
+    }
+};
+
+}    // namespace
+
+std::vector<Result<std::vector<Value>>> Client::call_each(const std::vector<std::string>& paths,
+                                                          const std::string& interface, const std::string& method,
+                                                          std::chrono::milliseconds timeout)
+{
+    constexpr std::size_t kTogether = 32;
+    std::vector<Result<std::vector<Value>>> results(paths.size(),
+                                                    fail(ErrorCode::NoDaemon, "the connection to rdma-qosd ended"));
+    CallsOnTheWay calls{state_->where};
+    std::deque<CallsOnTheWay::One> each;    // places that do not move
+    for (std::size_t next = 0; next < paths.size() || calls.count > 0;) {
+        if (next < paths.size() && calls.count < kTogether) {
+            auto& one = each.emplace_back(CallsOnTheWay::One{calls, results[next], {}});
+            const auto message = state_->new_call(paths[next++].c_str(), interface.c_str(), method.c_str());
+            sd_bus_slot* slot = nullptr;
+            if (message && sd_bus_call_async(state_->bus.get(), &slot, message->get(), &CallsOnTheWay::on_reply, &one,
+                                             microseconds(timeout)) >= 0) {
+                one.slot.reset(slot);
+                ++calls.count;
+            }
+            continue;
+        }
+        const auto busy = state_->process();
+        if (!busy || (!*busy && !state_->wait(-1))) {
+            break;
+        }
+    }
+    return results;
 }
 
 Result<Dict> Client::properties(const std::string& path, const std::string& interface)

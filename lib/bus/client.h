@@ -41,6 +41,10 @@ public:
     [[nodiscard]] Result<std::vector<Value>> call(const std::string& path, const std::string& interface,
                                                   const std::string& method, const std::vector<Value>& arguments,
                                                   std::chrono::milliseconds timeout = std::chrono::seconds(25));
+    // Calls a method without arguments on each object, many at a time; the answers are in the order of the paths.
+    [[nodiscard]] std::vector<Result<std::vector<Value>>> call_each(
+        const std::vector<std::string>& paths, const std::string& interface, const std::string& method,
+        std::chrono::milliseconds timeout = std::chrono::seconds(25));
     [[nodiscard]] Result<Dict> properties(const std::string& path, const std::string& interface);
     [[nodiscard]] Result<ManagedObjects> managed_objects();
 

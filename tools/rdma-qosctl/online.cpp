@@ -338,10 +338,15 @@ Result<World> fetch_world(bus::Client& client)
         return fail(std::move(objects).error());
     }
     World world = to_world(*manager, *objects);
+    std::vector<std::string> paths;
+    for (const auto& session : world.sessions) {
+        paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));
+    }
+    auto lists = client.call_each(paths, kSessionInterface, "ListQueuePairs");
     std::map<std::uint32_t, std::string> names;
-    for (auto& session : world.sessions) {
-        auto listed = client.call(fmt::format("{}/{}", bus::names::kSessions, session.id), kSessionInterface, "ListQueuePairs",
-                                  {});
+    for (std::size_t index = 0; index < world.sessions.size(); ++index) {
+        auto& session = world.sessions[index];
+        auto& listed = lists[index];
         if (listed && listed->size() == 1 && listed->front().as<std::vector<bus::Dict>>() != nullptr) {
             session.queue_pairs = *listed->front().as<std::vector<bus::Dict>>();
         } else if (!listed && listed.error().code != ErrorCode::UnknownSession) {    // it may have ended meanwhile

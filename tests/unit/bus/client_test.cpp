@@ -34,6 +34,38 @@ TEST(Client, CallsAndGetsTypedResults)
     EXPECT_EQ(server.last_pid, getpid());
 }
 
+TEST(Client, CallsManyObjectsAtATime)
+{
+    const ToyServer server;
+    auto client = connect(server);
+    std::vector<std::string> paths(100, names::kRoot);
+    paths[3] = "/nowhere";
+    const auto answers = client.call_each(paths, names::kManager, "Subscribe");
+    ASSERT_EQ(answers.size(), 100U);
+    for (std::size_t index = 0; index < answers.size(); ++index) {
+        EXPECT_EQ(answers[index].has_value(), index != 3) << index;
+    }
+    EXPECT_EQ(answers[3].error().code, ErrorCode::InvalidArgument);
+
+    const auto late = client.call_each({names::kRoot}, names::kManager, "Silence", std::chrono::milliseconds(50));
+    EXPECT_EQ(late.front().error().code, ErrorCode::Timeout);
+}
+
+TEST(Client, CallsThatWereUnderWayWhenTheConnectionEndedFail)
+{
+    ToyServer server;
+    auto client = connect(server);
+    server.run([&server] {
+        for (const auto& [id, connection] : server.connections()) {
+            connection->close();
+        }
+    });
+    for (const auto& lost : client.call_each({names::kRoot, names::kRoot}, names::kManager, "Silence")) {
+        ASSERT_FALSE(lost);
+        EXPECT_EQ(lost.error().code, ErrorCode::NoDaemon);
+    }
+}
+
 TEST(Client, TurnsErrorNamesIntoCodes)
 {
     const ToyServer server;

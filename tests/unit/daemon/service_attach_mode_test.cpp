@@ -77,6 +77,45 @@ TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
     EXPECT_THAT(grant(first).reason, HasSubstr("split 2 ways: 20 Gbit/s each"));
 }
 
+// One more process changes the grants of all.
+TEST_F(ServiceAttachMode, GrantsThatTakeLongAreMadeInATenthOfTheTime)
+{
+    struct Costly final : ServiceObserver {
+        explicit Costly(ManualClock& time) : clock(time) {}
+        void session_changed(SessionId, bool grant_changed) override
+        {
+            if (grant_changed) {
+                ++changes;
+                clock.advance(std::chrono::milliseconds(1));
+            }
+        }
+        ManualClock& clock;
+        int changes = 0;
+    };
+    begin(kAlone, AttachMode::PerProcess, "divide");
+    std::vector<SessionId> sessions;
+    for (pid_t pid = 100; pid < 110; ++pid) {
+        sessions.push_back(join("rpc", static_cast<std::uint32_t>(pid), pid));
+    }
+    Costly costly(loop.clock);
+    service->add_observer(costly);
+    join("rpc", 200, 200);
+    EXPECT_EQ(costly.changes, 1) << "the others have to wait";
+    EXPECT_THAT(grant(sessions.back()).reason, HasSubstr("split 11 ways")) << "who asks is told what holds now";
+    EXPECT_EQ(costly.changes, 2);
+    loop.advance(std::chrono::milliseconds(5));
+    EXPECT_EQ(costly.changes, 2);
+    for (int turn = 1; turn <= 8; ++turn) {
+        loop.advance(std::chrono::milliseconds(10));
+        EXPECT_EQ(costly.changes, std::min(2 + turn, 10));
+    }
+    for (const auto id : sessions) {
+        EXPECT_THAT(grant(id).reason, HasSubstr("split 11 ways"));
+    }
+    EXPECT_EQ(costly.changes, 10) << "each once";
+    service->remove_observer(costly);
+}
+
 TEST_F(ServiceAttachMode, AWholeCapIsNotHeldAgainstTwo)
 {
     begin(kAlone, AttachMode::PerProcess);
