@@ -232,6 +232,7 @@ std::vector<std::string> cells(const Record& record)
     return {record.name,
             three(record.during.ping),
             three(record.during.enter),
+            fmt::format("{:.1f} / {:.1f}", record.during.machine.p99, record.during.machine.max),
             fmt::format("{:.0f}", record.during.visit.max),
             fmt::format("{:.0f}", record.during.status.max),
             fmt::format("{} / {} / {}", before.resident_kib / 1024, most.peak_kib / 1024, after.resident_kib / 1024),
@@ -240,8 +241,9 @@ std::vector<std::string> cells(const Record& record)
 }
 
 const std::vector<std::string> kHeadings{
-    "attack",        "Ping p50 / p99 / max ms",   "Register p50 / p99 / max ms",       "connect max ms",
-    "status max ms", "MiB before / peak / after", "descriptors before / peak / after", "verdict"};
+    "attack",         "Ping p50 / p99 / max ms", "Register p50 / p99 / max ms", "machine p99 / max ms",
+    "connect max ms", "status max ms",           "MiB before / peak / after",   "descriptors before / peak / after",
+    "verdict"};
 
 class Table : public testing::Environment {
 public:
@@ -282,6 +284,7 @@ private:
             worse(result.during.enter, record.before.enter);
             worse(result.during.visit, record.before.visit);
             worse(result.during.status, record.before.status);
+            worse(result.during.machine, record.before.machine);
         }
         return result;
     }

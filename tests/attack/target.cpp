@@ -68,6 +68,20 @@ std::size_t descriptors_of(pid_t pid)
     return gone ? 0 : static_cast<std::size_t>(std::distance(entries, {}));
 }
 
+// Of the processes it has started.
+std::size_t own_memory_of_children(pid_t pid)
+{
+    std::size_t sum = 0;
+    std::error_code gone;
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
+        std::istringstream children(text_of(task.path() / "children"));
+        for (pid_t child = 0; children >> child;) {
+            sum += field(text_of(fmt::format("/proc/{}/status", child)), "RssAnon:");
+        }
+    }
+    return sum;
+}
+
 }    // namespace
 
 std::string ctl_program()
@@ -113,7 +127,8 @@ bool Target::is_alive()
 Footprint Target::footprint() const
 {
     const std::string status = text_of(fmt::format("/proc/{}/status", process_->pid()));
-    return {field(status, "VmRSS:"), field(status, "VmHWM:"), descriptors_of(process_->pid()),
+    const std::size_t helpers = own_memory_of_children(process_->pid());
+    return {field(status, "VmRSS:") + helpers, field(status, "VmHWM:") + helpers, descriptors_of(process_->pid()),
             field(status, "Threads:")};
 }
 
