@@ -11,7 +11,7 @@
 #include "daemon/slices.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
-#include "policy/multi_path.h"
+#include "policy/path/multi_path.h"
 
 namespace rdmaqos {
 namespace {

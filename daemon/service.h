@@ -19,7 +19,7 @@
 #include "daemon/types.h"
 #include "lib/base/executor.h"
 #include "lib/base/file_closer.h"
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
 
 namespace rdmaqos {
 

@@ -7,7 +7,7 @@
 
 #include "lib/base/file.h"
 #include "lib/model/busy_rates.h"
-#include "policy/changes.h"
+#include "policy/explain/changes.h"
 
 namespace rdmaqos {
 namespace {

@@ -19,10 +19,10 @@
 #include "daemon/placement.h"
 #include "daemon/types.h"
 #include "lib/base/file.h"
-#include "policy/match.h"
-#include "policy/matcher.h"
-#include "policy/reader.h"
-#include "policy/settings.h"
+#include "policy/load/policy_reader.h"
+#include "policy/match/matcher.h"
+#include "policy/model/request.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "policy/client.h"
-#include "policy/criteria.h"
-#include "policy/match.h"
+#include "policy/match/client.h"
+#include "policy/match/criteria.h"
+#include "policy/model/request.h"
 
 namespace rdmaqos::test {
 

@@ -13,9 +13,9 @@
 #include "lib/model/profile.h"
 #include "lib/tree/plan.h"
 #include "lib/tree/render.h"
-#include "policy/lower.h"
-#include "policy/multi_path.h"
-#include "policy/path_limits.h"
+#include "policy/model/lower.h"
+#include "policy/path/multi_path.h"
+#include "policy/path/path_limits.h"
 #include "tools/rdma-qosctl/output.h"
 #include "tools/rdma-qosctl/topology.h"
 

@@ -8,10 +8,10 @@
 
 #include "lib/base/result.h"
 #include "lib/tree/compile.h"
-#include "policy/explain.h"
-#include "policy/identity.h"
-#include "policy/match.h"
-#include "policy/reader.h"
+#include "policy/explain/explain.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/identity.h"
+#include "policy/model/request.h"
 #include "tools/rdma-qosctl/request_options.h"
 #include "tools/rdma-qosctl/views.h"
 

@@ -8,7 +8,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
 
 namespace rdmaqos {
 namespace {

@@ -14,12 +14,12 @@
 #include "lib/base/net.h"
 #include "lib/base/units.h"
 #include "lib/model/profile.h"
-#include "policy/loads.h"
-#include "policy/match.h"
-#include "policy/opensm_reader.h"
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/request.h"
+#include "policy/opensm/reader.h"
 #include "tests/fuzz/support/mutator.h"
 #include "tests/fuzz/support/reader_checks.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 
 namespace rdmaqos {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
 
 namespace rdmaqos::test {
 

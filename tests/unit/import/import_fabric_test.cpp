@@ -1,4 +1,4 @@
-#include "policy/import_fabric.h"
+#include "tools/rdma-qosctl/import/fabric.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "policy/text_lines.h"
+#include "policy/text/text_lines.h"
 
 #include <string>
 #include <vector>

@@ -52,7 +52,7 @@ struct Home {
 const std::vector<Home>& homes()
 {
     static const std::vector<Home> table{
-        {"yaml-cpp/", "yaml-cpp", {"policy/yaml_reader.cpp", "policy/CMakeLists.txt"}},
+        {"yaml-cpp/", "yaml-cpp", {"policy/yaml/yaml_reader.cpp", "policy/CMakeLists.txt"}},
         {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
         {"infiniband/",
          "PkgConfig::ibverbs",

@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"lib/base/a.cpp", "#include \"lib/base/b.h\"\n", ""},
         Planted{"lib/base/a.cpp", "\n#include \"lib/tree/b.h\"\n",
                 "lib/base/a.cpp:2: lib/base may not include lib/tree"},
-        Planted{"lib/tree/a.h", "  #  include \"policy/policy.h\"", "lib/tree may not include policy"},
+        Planted{"lib/tree/a.h", "  #  include \"policy/model/policy.h\"", "lib/tree may not include policy"},
         Planted{"lib/bus/a.cpp", "#include \"lib/tree/element.h\"", "lib/bus may not include lib/tree"},
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic/backend.h\"", ""},
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic_model/model_backend.h\"", "may not include lib/nic_model"},
@@ -146,9 +146,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Libraries, PlantedSource,
-    ::testing::Values(Planted{"policy/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
-                      Planted{"policy/reader.cpp", "#include <yaml-cpp/yaml.h>",
-                              "may only stand in policy/yaml_reader.cpp"},
+    ::testing::Values(Planted{"policy/yaml/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
+                      Planted{"policy/load/policy_reader.cpp", "#include <yaml-cpp/yaml.h>",
+                              "may only stand in policy/yaml/yaml_reader.cpp"},
                       Planted{"lib/bus/server.cpp", "#include <systemd/sd-bus.h>", ""},
                       Planted{"lib/base/log.cpp", "#include <systemd/sd-journal.h>", "may only stand in lib/bus/"},
                       Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic_mlx5/"},

@@ -1,4 +1,4 @@
-#include "policy/explain.h"
+#include "policy/explain/explain.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

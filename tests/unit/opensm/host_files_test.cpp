@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/opensm/opensm_support.h"
 

@@ -5,9 +5,9 @@
 
 #include <gmock/gmock.h>
 
-#include "policy/loads.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 
 namespace rdmaqos::test {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
 
 namespace rdmaqos::test {
 
