@@ -10,6 +10,7 @@
 #include "daemon/request_keys.h"
 #include "lib/base/text.h"
 #include "lib/tree/queue_pair_limit.h"
+#include "policy/model/service_id.h"
 #include "policy/path/path_text.h"
 
 namespace rdmaqos {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "policy/match/client.h"
 #include "policy/match/criteria.h"
+#include "policy/path/path_explain.h"
 
 namespace rdmaqos {
 namespace {

@@ -1,3 +1,5 @@
+#include "policy/explain/explain_render.h"
+
 #include <algorithm>
 #include <array>
 
@@ -5,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
-#include "policy/explain/explain.h"
 #include "policy/match/client.h"
 
 namespace rdmaqos {

@@ -52,9 +52,4 @@ struct ShownPolicy {
 // The settings file, with the defaults for what it leaves out; null: there is no file. It must be free of errors.
 [[nodiscard]] ShownNode show_settings(const std::shared_ptr<const SourceFile>& source);
 
-// The lines of a mapping's entries, each with a line feed.
-[[nodiscard]] std::string to_yaml(const ShownNode& mapping);
-// "policy.yaml:12", "default"; empty for what has no place of its own
-[[nodiscard]] std::string origin_of(const ShownNode& node);
-
 }    // namespace rdmaqos

@@ -1,10 +1,10 @@
-// ShownNode -> YAML text with origins as trailing comments.
+#include "policy/explain/show_config_yaml.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/explain/show_config.h"
 #include "policy/text/yaml_text.h"
 
 namespace rdmaqos {

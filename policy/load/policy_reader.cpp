@@ -8,30 +8,14 @@
 #include "lib/base/file.h"
 #include "policy/load/host_files.h"
 #include "policy/opensm/reader.h"
-#include "policy/yaml/build.h"
-#include "policy/yaml/file_reader.h"
+#include "policy/text/source_file.h"
+#include "policy/yaml/build_policy.h"
+#include "policy/yaml/sections.h"
 
 namespace rdmaqos {
 namespace {
 
 using namespace reader;
-
-Policy build_policy(Context& context, const Sections& sections, const NameService& names)
-{
-    UserDirectory users(names);
-    Build build(context, users, sections);
-    read_groups(build);
-    read_class_names(build);
-    read_scheduling_nodes(build);
-    read_levels(build);
-    read_partitions(build);
-    read_ulps(build);
-    read_match_rules(build);
-    read_setups(build);
-    choose_default_level(build);
-    check_tree(build);
-    return std::move(build.policy);
-}
 
 // `so_far` holds what is known to be wrong already: a policy comes out only if nothing is.
 ReadResult<Policy> read_sources(std::vector<std::shared_ptr<const SourceFile>> sources, const NameService& names,

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "policy/match/glob_index.h"
-#include "policy/model/request.h"
 
 namespace rdmaqos {
 namespace {

@@ -37,4 +37,11 @@ enum class ClientUse : std::uint8_t { Classify, Permit };
 // The yes or no of may_use(), without its words.
 [[nodiscard]] bool is_allowed(const QosLevel& level, const Identity& identity);
 
+// May this client be in this level? `why` is set when not: "level rpc allows user alice; you are uid 1001".
+struct Permission {
+    bool allowed = true;
+    std::string why;
+};
+[[nodiscard]] Permission may_use(const QosLevel& level, const Identity& identity);
+
 }    // namespace rdmaqos

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "policy/match/path_end.h"
+#include "policy/match/resolve.h"
+#include "policy/model/identity.h"
 #include "policy/model/request.h"
 
 namespace rdmaqos {

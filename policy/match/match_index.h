@@ -11,6 +11,7 @@
 #include "policy/match/criteria.h"
 #include "policy/match/glob_index.h"
 #include "policy/match/interval_index.h"
+#include "policy/match/resolve.h"
 #include "policy/match/rule_sets.h"
 #include "policy/model/request.h"
 

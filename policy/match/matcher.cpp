@@ -65,21 +65,6 @@ const Partition* partition_with_level(const Policy& policy, const Request& reque
 
 }    // namespace
 
-std::optional<Endpoint> parse_endpoint(std::string_view text)
-{
-    if (text.starts_with("0x") || text.starts_with("0X")) {
-        const auto number = parse_number(text);
-        return number && *number != 0 ? std::optional<Endpoint>(Guid{*number}) : std::nullopt;
-    }
-    const auto gid = parse_gid(text);
-    return gid && *gid != Gid{} ? std::optional<Endpoint>(*gid) : std::nullopt;
-}
-
-std::string to_string(const Endpoint& endpoint)
-{
-    return std::visit([](const auto& end) { return to_string(end); }, endpoint);
-}
-
 Matcher::Matcher(const Policy& policy, ResolvedGroups groups)
     : policy_(&policy), groups_(std::move(groups)), index_(std::make_unique<const MatchIndex>(policy, groups_))
 {

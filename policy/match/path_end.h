@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "policy/match/resolve.h"
 #include "policy/model/request.h"
 
 namespace rdmaqos {
@@ -13,9 +14,6 @@ struct PathEnd {
     std::optional<std::uint64_t> guid;    // as of port_guid_of()
     std::optional<NodeType> type;         // if the port is known
 };
-
-// Of a GID: its lower half, unless that is an IPv4 address.
-[[nodiscard]] std::optional<Guid> port_guid_of(const Endpoint& endpoint);
 
 [[nodiscard]] PathEnd path_end(const std::optional<Endpoint>& endpoint, const ResolvedGroups& groups);
 

@@ -1,6 +1,5 @@
-// Port groups to members: who belongs to a group, by the fabric file and the ports of this host. The rules are
-// OpenSM's (which looks at the fabric itself), with two differences: GUIDs stay the intervals they were written as,
-// whether or not somebody knows such a port, and what cannot be looked up is reported rather than refused.
+#include "policy/match/resolve.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "policy/model/fabric_directory.h"
-#include "policy/model/request.h"
 
 namespace rdmaqos {
 namespace {

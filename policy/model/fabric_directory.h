@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "policy/model/request.h"
+#include "policy/model/fabric.h"
+#include "policy/model/local_port.h"
+#include "policy/model/policy.h"
 
 namespace rdmaqos {
 

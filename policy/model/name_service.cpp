@@ -1,10 +1,10 @@
+#include "policy/model/name_service.h"
+
 #include <cerrno>
 #include <vector>
 
 #include <grp.h>
 #include <pwd.h>
-
-#include "policy/load/policy_reader.h"
 
 namespace rdmaqos {
 namespace {

@@ -1,9 +1,9 @@
+#include "policy/model/service_id.h"
+
 #include <array>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "policy/model/request.h"
 
 namespace rdmaqos {
 namespace {

@@ -13,7 +13,7 @@
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
 #include "policy/model/simple_levels.h"
-#include "policy/yaml/build.h"
+#include "policy/text/name_index.h"
 
 namespace rdmaqos::opensm {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "policy/model/policy.h"
 #include "policy/model/request.h"
 
 namespace rdmaqos {
@@ -57,18 +58,5 @@ struct LimitedPath {
     std::uint8_t packet_life = 0;
 };
 [[nodiscard]] LimitedPath limit_path(const QosLevel& level, const PathLimits& limits);
-
-// What each field of an answer comes from, in words: "mtu-limit of the level; the path has 5 = 4096 bytes".
-struct PathReasons {
-    std::string mtu;
-    std::string rate;
-    std::string packet_life;
-    std::string pkey;
-    std::string sl;
-};
-
-// `answer` is what apply_level() gave for the same arguments.
-[[nodiscard]] PathReasons explain_answer(const QosLevel& level, const Request& request, const PathLimits& limits,
-                                         const PathAnswer& answer);
 
 }    // namespace rdmaqos

@@ -1,8 +1,8 @@
+#include "policy/path/path_explain.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "policy/path/path.h"
 
 namespace rdmaqos {
 namespace {

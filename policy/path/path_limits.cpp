@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "policy/match/path_end.h"
-
 namespace rdmaqos {
 namespace {
 

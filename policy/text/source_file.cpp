@@ -1,4 +1,4 @@
-#include "policy/yaml/file_reader.h"
+#include "policy/text/source_file.h"
 
 #include "lib/base/file.h"
 
@@ -17,12 +17,12 @@ Result<std::shared_ptr<const SourceFile>> as_source(Result<std::string> text, st
 
 Result<std::shared_ptr<const SourceFile>> load(const std::filesystem::path& path, std::string name)
 {
-    return as_source(read_regular_file(path, YamlLimits{}.text_size), std::move(name));
+    return as_source(read_regular_file(path, kLargestText), std::move(name));
 }
 
 Result<std::shared_ptr<const SourceFile>> load(int fd, std::string name)
 {
-    return as_source(read_regular_file(fd, YamlLimits{}.text_size), std::move(name));
+    return as_source(read_regular_file(fd, kLargestText), std::move(name));
 }
 
 void add_unreadable(Diagnostics& diagnostics, const std::string& name, const Error& error)

@@ -1,7 +1,8 @@
+#include "policy/yaml/build.h"
+
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/yaml/build.h"
 
 namespace rdmaqos::reader {
 namespace {
@@ -37,35 +38,6 @@ void report_unknown(Build& build, const Field& field, const NamedObjects& kind, 
 }
 
 }    // namespace
-
-std::optional<std::uint32_t> UserDirectory::uid_of(const std::string& name)
-{
-    const auto [entry, inserted] = uids_.emplace(name, std::nullopt);
-    if (inserted) {
-        entry->second = names_.uid_of(name);
-    }
-    return entry->second;
-}
-
-std::optional<std::uint32_t> UserDirectory::gid_of(const std::string& name)
-{
-    const auto [entry, inserted] = gids_.emplace(name, std::nullopt);
-    if (inserted) {
-        entry->second = names_.gid_of(name);
-    }
-    return entry->second;
-}
-
-void NameIndex::add(std::string_view name, std::size_t index)
-{
-    index_.emplace(to_lower(name), index);
-}
-
-std::optional<std::size_t> NameIndex::find(std::string_view name) const
-{
-    const auto found = index_.find(to_lower(name));
-    return found == index_.end() ? std::nullopt : std::optional(found->second);
-}
 
 RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fields)
 {

@@ -1,9 +1,10 @@
+#include "policy/yaml/build_client.h"
+
 #include <array>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/yaml/build.h"
 
 namespace rdmaqos::reader {
 namespace {

@@ -1,11 +1,11 @@
-// port-groups, qos-class-names and partitions.
+#include "policy/yaml/build_groups.h"
+
 #include <array>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/yaml/build.h"
 
 namespace rdmaqos::reader {
 namespace {

@@ -1,9 +1,11 @@
+#include "policy/yaml/build_levels.h"
+
 #include <array>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/yaml/build.h"
+#include "policy/yaml/build_client.h"
 #include "policy/yaml/ib_fields.h"
 
 namespace rdmaqos::reader {

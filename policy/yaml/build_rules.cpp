@@ -1,11 +1,12 @@
-// qos-match-rules.
+#include "policy/yaml/build_rules.h"
+
 #include <array>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/model/request.h"
-#include "policy/yaml/build.h"
+#include "policy/model/service_id.h"
+#include "policy/yaml/build_client.h"
 
 namespace rdmaqos::reader {
 namespace {

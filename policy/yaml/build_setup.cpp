@@ -1,12 +1,11 @@
-// qos-setup: checked as OpenSM checks it, then without effect: VL arbitration and SL to VL tables are the subnet
-// manager's.
+#include "policy/yaml/build_setup.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/yaml/build.h"
 
 namespace rdmaqos::reader {
 namespace {

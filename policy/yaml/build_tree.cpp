@@ -1,10 +1,10 @@
-// scheduling-nodes, and what nodes and levels must agree on as siblings.
+#include "policy/yaml/build_tree.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/yaml/build.h"
 
 namespace rdmaqos::reader {
 namespace {

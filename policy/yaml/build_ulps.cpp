@@ -1,4 +1,5 @@
-// qos-ulps: OpenSM's simplified rules, translated as OpenSM does, and the choice of the default level.
+#include "policy/yaml/build_ulps.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -12,7 +13,6 @@
 #include "lib/base/text.h"
 #include "policy/model/simple_levels.h"
 #include "policy/model/ulp_forms.h"
-#include "policy/yaml/build.h"
 
 namespace rdmaqos::reader {
 namespace {

@@ -1,3 +1,5 @@
+#include "policy/yaml/fabric_reader.h"
+
 #include <array>
 #include <unordered_map>
 

@@ -5,20 +5,13 @@
 #include <memory>
 #include <utility>
 
-#include "lib/base/result.h"
-#include "policy/load/policy_reader.h"
+#include "policy/text/read_result.h"
+#include "policy/text/source_file.h"
 #include "policy/yaml/fields.h"
 #include "policy/yaml/sections.h"
 #include "policy/yaml/yaml_reader.h"
 
 namespace rdmaqos::reader {
-
-// The text of a file or descriptor as a source with this name.
-[[nodiscard]] Result<std::shared_ptr<const SourceFile>> load(const std::filesystem::path& path, std::string name);
-[[nodiscard]] Result<std::shared_ptr<const SourceFile>> load(int fd, std::string name);
-
-// A file that could not be read at all.
-void add_unreadable(Diagnostics& diagnostics, const std::string& name, const Error& error);
 
 // `read` is T(Context&, const Node& document).
 template <typename T, typename Read>

@@ -1,3 +1,5 @@
+#include "policy/yaml/settings_reader.h"
+
 #include <array>
 
 #include "policy/yaml/file_reader.h"

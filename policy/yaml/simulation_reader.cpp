@@ -1,9 +1,12 @@
+#include "policy/yaml/simulation_reader.h"
+
 #include <array>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "policy/model/hash.h"
+#include "policy/model/ib.h"
 #include "policy/yaml/file_reader.h"
 
 namespace rdmaqos {

@@ -11,11 +11,12 @@
 
 #include "policy/text/ast.h"
 #include "policy/text/context.h"
+#include "policy/text/source_file.h"
 
 namespace rdmaqos::reader {
 
 struct YamlLimits {
-    std::size_t text_size = 8U * 1024 * 1024;
+    std::size_t text_size = kLargestText;
     std::size_t nodes = 1'000'000;
     std::size_t depth = 32;
     // yaml-cpp reads the whole of an outermost flow collection ("[...]", "{...}") before it says anything of it, at up

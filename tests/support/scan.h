@@ -9,6 +9,8 @@
 
 #include "policy/match/client.h"
 #include "policy/match/criteria.h"
+#include "policy/match/matcher.h"
+#include "policy/match/resolve.h"
 #include "policy/model/request.h"
 
 namespace rdmaqos::test {

@@ -7,6 +7,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "policy/model/service_id.h"
 #include "policy/path/path_text.h"
 
 namespace rdmaqos::ctl {

@@ -10,6 +10,7 @@
 
 #include "lib/base/result.h"
 #include "lib/bus/value.h"
+#include "policy/model/policy.h"
 #include "policy/model/request.h"
 
 namespace rdmaqos::ctl {

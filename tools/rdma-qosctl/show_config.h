@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policy/explain/show_config.h"
-#include "policy/load/policy_reader.h"
+#include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/views.h"
 

@@ -21,6 +21,7 @@
 #include "lib/base/file.h"
 #include "policy/load/policy_reader.h"
 #include "policy/match/matcher.h"
+#include "policy/model/name_service.h"
 #include "policy/opensm/reader.h"
 #include "tests/bench/opensm/native_file.h"
 

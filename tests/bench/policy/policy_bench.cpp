@@ -9,6 +9,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 
 namespace rdmaqos {
 namespace {

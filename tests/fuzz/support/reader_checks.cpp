@@ -9,6 +9,7 @@
 #include "lib/model/profile.h"
 #include "lib/tree/compile.h"
 #include "policy/explain/explain.h"
+#include "policy/explain/explain_render.h"
 #include "policy/model/lower.h"
 
 namespace rdmaqos::test {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/yaml/fabric_reader.h"
 #include "tests/unit/import/import_support.h"
 
 namespace rdmaqos::test {

@@ -15,6 +15,7 @@
 
 #include "policy/load/policy_reader.h"
 #include "policy/match/matcher.h"
+#include "policy/model/name_service.h"
 #include "policy/opensm/reader.h"
 #include "tests/support/scan.h"
 #include "tests/unit/import/import_support.h"

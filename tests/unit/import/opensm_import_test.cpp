@@ -8,7 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 #include "policy/opensm/reader.h"
+#include "policy/yaml/fabric_reader.h"
 #include "tests/unit/import/import_support.h"
 #include "tools/rdma-qosctl/import/fabric.h"
 

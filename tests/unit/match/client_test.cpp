@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/model/request.h"
 #include "tests/unit/match/policy_dsl.h"
 
 namespace rdmaqos {

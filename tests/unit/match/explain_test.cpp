@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "policy/explain/explain_render.h"
 #include "tests/support/golden.h"
 #include "tests/unit/match/policy_dsl.h"
 

@@ -129,7 +129,7 @@ std::vector<fs::path> reader_sources()
 {
     static const std::set<std::string> kFolders{"policy/load", "policy/opensm", "policy/text", "policy/yaml",
                                                 "tools/rdma-qosctl/import"};
-    static const std::set<std::string> kOthers{"policy/text/text_lines.cpp", "policy/text/yaml_text.cpp",
+    static const std::set<std::string> kOthers{"tools/rdma-qosctl/import/text_lines.cpp", "policy/text/yaml_text.cpp",
                                                "tools/rdma-qosctl/import/fabric.cpp",
                                                "tools/rdma-qosctl/import/opensm.cpp",
                                                "tools/rdma-qosctl/import/opensm_values.cpp"};

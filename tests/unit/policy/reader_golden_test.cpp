@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "policy/yaml/yaml_reader.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"

@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos::test {
 

@@ -13,6 +13,9 @@
 #include <valijson/validator.hpp>
 
 #include "policy/load/policy_reader.h"
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "policy/yaml/yaml_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/text/text_lines.h"
+#include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "lib/base/net.h"
 #include "lib/base/text.h"
-#include "policy/text/text_lines.h"
+#include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos {
 namespace {

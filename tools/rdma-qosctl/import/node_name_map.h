@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "policy/load/policy_reader.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos {
 

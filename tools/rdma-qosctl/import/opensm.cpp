@@ -15,9 +15,9 @@
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
 #include "policy/text/context.h"
-#include "policy/text/text_lines.h"
 #include "policy/text/yaml_text.h"
 #include "tools/rdma-qosctl/import/opensm_values.h"
+#include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <string>
 
-#include "policy/load/policy_reader.h"
 #include "policy/model/fabric.h"
 #include "policy/opensm/file.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos {
 

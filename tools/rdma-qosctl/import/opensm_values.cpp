@@ -6,8 +6,8 @@
 #include "lib/base/net.h"
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
-#include "policy/text/text_lines.h"
 #include "policy/yaml/fields.h"
+#include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos::opensm {
 namespace {

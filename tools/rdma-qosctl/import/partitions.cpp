@@ -10,7 +10,7 @@
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
 #include "policy/model/opensm_order.h"
-#include "policy/text/text_lines.h"
+#include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos {
 namespace {

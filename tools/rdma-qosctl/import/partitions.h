@@ -21,8 +21,8 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/base/net.h"
-#include "policy/load/policy_reader.h"
 #include "policy/model/fabric.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos {
 

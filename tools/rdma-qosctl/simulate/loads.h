@@ -14,6 +14,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +23,7 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
-#include "policy/load/policy_reader.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos {
 
