@@ -11,7 +11,7 @@
 
 #include "lib/nic/backend.h"
 #include "lib/tree/compile.h"
-#include "policy/settings.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 

@@ -10,7 +10,8 @@
 #include "daemon/request_keys.h"
 #include "lib/base/text.h"
 #include "lib/tree/queue_pair_limit.h"
-#include "policy/path_text.h"
+#include "policy/model/service_id.h"
+#include "policy/path/path_text.h"
 
 namespace rdmaqos {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "daemon/bus_convert.h"
 #include "lib/tree/render.h"
-#include "policy/lower.h"
+#include "policy/model/lower.h"
 
 namespace rdmaqos {
 namespace {

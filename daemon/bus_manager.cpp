@@ -11,7 +11,8 @@
 #include "daemon/slices.h"
 #include "daemon/version.h"
 #include "lib/bus/names.h"
-#include "policy/multi_path.h"
+#include "policy/explain/explain_render.h"
+#include "policy/path/multi_path.h"
 
 namespace rdmaqos {
 namespace {

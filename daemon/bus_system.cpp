@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus_objects.h"
-#include "policy/identity.h"
+#include "policy/model/identity.h"
 
 namespace rdmaqos {
 namespace {

@@ -10,7 +10,7 @@
 #include "lib/base/net.h"
 #include "lib/base/result.h"
 #include "lib/nic/backend.h"
-#include "policy/match.h"
+#include "policy/model/request.h"
 
 namespace rdmaqos {
 

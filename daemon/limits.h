@@ -7,7 +7,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
-#include "policy/settings.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 

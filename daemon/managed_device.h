@@ -24,7 +24,7 @@
 #include "daemon/types.h"
 #include "lib/base/executor.h"
 #include "lib/reconcile/worker.h"
-#include "policy/settings.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/lower.h"
+#include "policy/model/lower.h"
 
 namespace rdmaqos {
 namespace {

@@ -14,6 +14,7 @@
 #include "daemon/loop_calls.h"
 #include "daemon/service.h"
 #include "lib/reconcile/worker.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 

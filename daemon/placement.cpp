@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/lower.h"
+#include "policy/model/lower.h"
 
 namespace rdmaqos {
 namespace {

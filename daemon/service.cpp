@@ -8,7 +8,7 @@
 
 #include "daemon/service_state.h"
 #include "lib/base/log.h"
-#include "policy/path_limits.h"
+#include "policy/path/path_limits.h"
 
 namespace rdmaqos {
 namespace {

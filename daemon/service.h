@@ -19,7 +19,8 @@
 #include "daemon/types.h"
 #include "lib/base/executor.h"
 #include "lib/base/file_closer.h"
-#include "policy/reader.h"
+#include "policy/model/name_service.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 

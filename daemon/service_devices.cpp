@@ -9,7 +9,7 @@
 #include "daemon/service_state.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "policy/lower.h"
+#include "policy/model/lower.h"
 
 namespace rdmaqos {
 namespace {

@@ -12,6 +12,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "policy/yaml/fabric_reader.h"
 
 namespace rdmaqos {
 namespace {

@@ -9,6 +9,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
+#include "policy/load/policy_reader.h"
 
 namespace rdmaqos {
 void Service::State::commit(Staged staged, const Settings& with, Gathering::Done done)

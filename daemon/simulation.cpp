@@ -5,7 +5,7 @@
 #include "lib/base/log.h"
 #include "lib/model/profile.h"
 #include "lib/nic_model/model_backend.h"
-#include "policy/reader.h"
+#include "policy/yaml/simulation_reader.h"
 
 namespace rdmaqos {
 namespace {

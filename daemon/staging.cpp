@@ -7,7 +7,9 @@
 
 #include "lib/base/file.h"
 #include "lib/model/busy_rates.h"
-#include "policy/changes.h"
+#include "policy/explain/changes.h"
+#include "policy/load/policy_reader.h"
+#include "policy/yaml/settings_reader.h"
 
 namespace rdmaqos {
 namespace {

@@ -19,10 +19,12 @@
 #include "daemon/placement.h"
 #include "daemon/types.h"
 #include "lib/base/file.h"
-#include "policy/match.h"
-#include "policy/matcher.h"
-#include "policy/reader.h"
-#include "policy/settings.h"
+#include "policy/match/matcher.h"
+#include "policy/model/local_port.h"
+#include "policy/model/name_service.h"
+#include "policy/model/request.h"
+#include "policy/model/settings.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos {
 

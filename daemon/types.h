@@ -16,10 +16,10 @@
 #include "lib/nic/backend.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
-#include "policy/explain.h"
-#include "policy/match.h"
-#include "policy/path.h"
-#include "policy/policy.h"
+#include "policy/explain/explain.h"
+#include "policy/model/policy.h"
+#include "policy/model/request.h"
+#include "policy/path/path.h"
 
 namespace rdmaqos {
 
@@ -201,7 +201,7 @@ struct SessionChange {
 // What a reload would do.
 struct PlanReport {
     std::string revision;
-    std::vector<std::string> levels;    // sentences (policy/changes.h)
+    std::vector<std::string> levels;    // sentences (policy/explain/changes.h)
     std::vector<SessionChange> sessions;
     std::vector<DevicePlan> devices;
 };

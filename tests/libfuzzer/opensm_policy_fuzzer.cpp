@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "policy/opensm_reader.h"
+#include "policy/opensm/reader.h"
 #include "tests/fuzz/support/reader_checks.h"
 #include "tests/libfuzzer/fuzzer.h"
 

@@ -7,8 +7,10 @@
 #include <tuple>
 #include <utility>
 
-#include "policy/reader.h"
-#include "policy/show_config.h"
+#include "policy/explain/show_config.h"
+#include "policy/explain/show_config_yaml.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 #include "tests/fuzz/support/reader_checks.h"
 #include "tests/libfuzzer/fuzzer.h"
 

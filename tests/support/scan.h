@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "policy/client.h"
-#include "policy/criteria.h"
-#include "policy/match.h"
+#include "policy/match/client.h"
+#include "policy/match/criteria.h"
+#include "policy/match/matcher.h"
+#include "policy/match/resolve.h"
+#include "policy/model/request.h"
 
 namespace rdmaqos::test {
 

@@ -3,7 +3,7 @@
 
 #include "daemon/bus_convert.h"
 #include "daemon/service.h"
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 #include "tests/support/bus_pair.h"
 #include "tools/rdma-qosctl/online.h"
 

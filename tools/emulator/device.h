@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "lib/model/firmware.h"
-#include "policy/simulation.h"
+#include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 
 namespace rdmaqos::emulator {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "lib/model/profile.h"
-#include "policy/reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "tools/emulator/control.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/server.h"

@@ -9,7 +9,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/opensm_reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/opensm/reader.h"
 #include "tools/rdma-qosctl/batch_answer.h"
 #include "tools/rdma-qosctl/commands.h"
 

@@ -11,8 +11,8 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
-#include "policy/identity.h"
-#include "policy/path_limits.h"
+#include "policy/model/identity.h"
+#include "policy/path/path_limits.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -16,9 +16,9 @@
 #include <unordered_map>
 
 #include "lib/base/result.h"
-#include "policy/fabric.h"
-#include "policy/matcher.h"
-#include "policy/path.h"
+#include "policy/match/matcher.h"
+#include "policy/model/fabric.h"
+#include "policy/path/path.h"
 
 namespace rdmaqos::ctl {
 

@@ -9,7 +9,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
-#include "policy/ib.h"
+#include "policy/model/ib.h"
 #include "tools/rdma-qosctl/online.h"
 
 namespace rdmaqos::ctl {

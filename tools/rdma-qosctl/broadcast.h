@@ -9,7 +9,7 @@
 
 #include "lib/base/result.h"
 #include "lib/bus/value.h"
-#include "policy/fabric.h"
+#include "policy/model/fabric.h"
 #include "tools/rdma-qosctl/output.h"
 
 namespace rdmaqos::ctl {

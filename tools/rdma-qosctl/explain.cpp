@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "policy/explain/explain_render.h"
 #include "tools/rdma-qosctl/broadcast.h"
 #include "tools/rdma-qosctl/commands.h"
 #include "tools/rdma-qosctl/json.h"

@@ -10,10 +10,10 @@
 #include "lib/base/file.h"
 #include "lib/base/net.h"
 #include "lib/base/text.h"
-#include "policy/import_fabric.h"
-#include "policy/opensm_import.h"
-#include "policy/opensm_reader.h"
+#include "policy/opensm/reader.h"
 #include "tools/rdma-qosctl/commands.h"
+#include "tools/rdma-qosctl/import/fabric.h"
+#include "tools/rdma-qosctl/import/opensm.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/offline.h"
 

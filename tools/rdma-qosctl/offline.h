@@ -8,10 +8,14 @@
 
 #include "lib/base/result.h"
 #include "lib/tree/compile.h"
-#include "policy/explain.h"
-#include "policy/identity.h"
-#include "policy/match.h"
-#include "policy/reader.h"
+#include "policy/explain/explain.h"
+#include "policy/match/matcher.h"
+#include "policy/model/identity.h"
+#include "policy/model/local_port.h"
+#include "policy/model/request.h"
+#include "policy/model/settings.h"
+#include "policy/model/simulation.h"
+#include "policy/text/read_result.h"
 #include "tools/rdma-qosctl/request_options.h"
 #include "tools/rdma-qosctl/views.h"
 

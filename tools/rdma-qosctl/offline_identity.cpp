@@ -11,6 +11,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "policy/model/name_service.h"
 #include "tools/rdma-qosctl/offline.h"
 
 namespace rdmaqos::ctl {

@@ -7,7 +7,8 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
-#include "policy/path_text.h"
+#include "policy/model/service_id.h"
+#include "policy/path/path_text.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -10,7 +10,8 @@
 
 #include "lib/base/result.h"
 #include "lib/bus/value.h"
-#include "policy/match.h"
+#include "policy/model/policy.h"
+#include "policy/model/request.h"
 
 namespace rdmaqos::ctl {
 

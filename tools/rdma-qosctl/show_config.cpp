@@ -8,6 +8,9 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "policy/explain/show_config_yaml.h"
+#include "policy/load/policy_reader.h"
+#include "policy/yaml/settings_reader.h"
 #include "tools/rdma-qosctl/commands.h"
 #include "tools/rdma-qosctl/online.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "policy/reader.h"
-#include "policy/show_config.h"
+#include "policy/explain/show_config.h"
+#include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/views.h"
 

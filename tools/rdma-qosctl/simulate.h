@@ -16,8 +16,8 @@
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "lib/tree/compile.h"
-#include "policy/loads.h"
 #include "tools/rdma-qosctl/offline.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 #include "tools/rdma-qosctl/views.h"
 
 namespace rdmaqos::ctl {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/lower.h"
+#include "policy/model/lower.h"
 #include "tools/rdma-qosctl/simulate_load.h"
 
 namespace rdmaqos::ctl {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "lib/base/result.h"
-#include "policy/fabric.h"
+#include "policy/model/fabric.h"
 
 namespace rdmaqos::ctl {
 

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
-#include "policy/matcher.h"
+#include "policy/match/matcher.h"
 #include "tests/support/scan.h"
 
 namespace rdmaqos {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "policy/fabric.h"
-#include "policy/match.h"
+#include "policy/model/fabric.h"
+#include "policy/model/request.h"
 
 namespace rdmaqos::bench {
 

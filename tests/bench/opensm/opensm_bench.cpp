@@ -19,9 +19,10 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
-#include "policy/matcher.h"
-#include "policy/opensm_reader.h"
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/match/matcher.h"
+#include "policy/model/name_service.h"
+#include "policy/opensm/reader.h"
 #include "tests/bench/opensm/native_file.h"
 
 namespace rdmaqos {

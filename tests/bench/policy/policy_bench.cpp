@@ -8,7 +8,8 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 
 namespace rdmaqos {
 namespace {

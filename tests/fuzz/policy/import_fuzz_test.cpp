@@ -8,13 +8,16 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/import_fabric.h"
-#include "policy/import_ibnetdiscover.h"
-#include "policy/import_partitions.h"
-#include "policy/node_name_map.h"
-#include "policy/opensm_import.h"
-#include "policy/opensm_reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "policy/opensm/reader.h"
+#include "policy/yaml/fabric_reader.h"
 #include "tests/fuzz/support/mutator.h"
+#include "tools/rdma-qosctl/import/fabric.h"
+#include "tools/rdma-qosctl/import/ibnetdiscover.h"
+#include "tools/rdma-qosctl/import/node_name_map.h"
+#include "tools/rdma-qosctl/import/opensm.h"
+#include "tools/rdma-qosctl/import/partitions.h"
 
 namespace rdmaqos {
 namespace {

@@ -14,12 +14,16 @@
 #include "lib/base/net.h"
 #include "lib/base/units.h"
 #include "lib/model/profile.h"
-#include "policy/loads.h"
-#include "policy/match.h"
-#include "policy/opensm_reader.h"
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/request.h"
+#include "policy/opensm/reader.h"
+#include "policy/text/read_result.h"
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "tests/fuzz/support/mutator.h"
 #include "tests/fuzz/support/reader_checks.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 
 namespace rdmaqos {
 namespace {

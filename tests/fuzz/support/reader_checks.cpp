@@ -8,8 +8,9 @@
 #include "lib/base/units.h"
 #include "lib/model/profile.h"
 #include "lib/tree/compile.h"
-#include "policy/explain.h"
-#include "policy/lower.h"
+#include "policy/explain/explain.h"
+#include "policy/explain/explain_render.h"
+#include "policy/model/lower.h"
 
 namespace rdmaqos::test {
 

@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "policy/reader.h"
+#include "policy/model/name_service.h"
+#include "policy/model/policy.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos::test {
 

@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/opensm_reader.h"
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "policy/opensm/reader.h"
 #include "tools/rdma-qosctl/batch_answer.h"
 #include "tools/rdma-qosctl/topology.h"
 

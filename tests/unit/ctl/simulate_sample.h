@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 #include "tools/rdma-qosctl/simulate.h"
 
 namespace rdmaqos::ctl::test {

@@ -1,4 +1,4 @@
-#include "policy/import_ibnetdiscover.h"
+#include "tools/rdma-qosctl/import/ibnetdiscover.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "policy/import_fabric.h"
+#include "tools/rdma-qosctl/import/fabric.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/yaml/fabric_reader.h"
 #include "tests/unit/import/import_support.h"
 
 namespace rdmaqos::test {

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/base/diagnostic.h"
-#include "policy/reader.h"
+#include "policy/text/read_result.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos::test {

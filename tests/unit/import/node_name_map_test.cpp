@@ -1,4 +1,4 @@
-#include "policy/node_name_map.h"
+#include "tools/rdma-qosctl/import/node_name_map.h"
 
 #include <string>
 

@@ -13,12 +13,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "policy/matcher.h"
-#include "policy/opensm_import.h"
-#include "policy/opensm_reader.h"
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/match/matcher.h"
+#include "policy/model/name_service.h"
+#include "policy/opensm/reader.h"
 #include "tests/support/scan.h"
 #include "tests/unit/import/import_support.h"
+#include "tools/rdma-qosctl/import/opensm.h"
 
 namespace rdmaqos::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "policy/opensm_import.h"
+#include "tools/rdma-qosctl/import/opensm.h"
 
 #include <memory>
 #include <string>
@@ -8,9 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/import_fabric.h"
-#include "policy/opensm_reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "policy/opensm/reader.h"
+#include "policy/yaml/fabric_reader.h"
 #include "tests/unit/import/import_support.h"
+#include "tools/rdma-qosctl/import/fabric.h"
 
 namespace rdmaqos::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "policy/import_partitions.h"
+#include "tools/rdma-qosctl/import/partitions.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "policy/text_lines.h"
+#include "tools/rdma-qosctl/import/text_lines.h"
 
 #include <string>
 #include <vector>

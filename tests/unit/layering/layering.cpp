@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <regex>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@ struct Folder {
     std::vector<std::string_view> may_use;    // folders, besides itself
 };
 
+// Lower ones first: a folder uses none that stands behind it.
 const std::vector<Folder>& folders()
 {
     static const std::vector<Folder> table{
@@ -29,13 +31,39 @@ const std::vector<Folder>& folders()
         {"lib/reconcile", "rdmaqos_reconcile", {"lib/nic", "lib/tree", "lib/base"}},
         {"lib/bus", "rdmaqos_bus", {"lib/base"}},
         {"lib/client", "rdmaqos_client", {}},
-        {"policy", "rdmaqos_policy", {"lib/tree", "lib/base"}},
+        {"policy/model", "rdmaqos_policy_model", {"lib/tree", "lib/base"}},
+        {"policy/text", "rdmaqos_policy_text", {"lib/base"}},
+        {"policy/yaml", "rdmaqos_policy_yaml", {"policy/model", "policy/text", "lib/tree", "lib/base"}},
+        {"policy/opensm", "rdmaqos_policy_opensm", {"policy/model", "policy/text", "lib/base"}},
+        {"policy/load",
+         "rdmaqos_policy_load",
+         {"policy/yaml", "policy/opensm", "policy/model", "policy/text", "lib/base"}},
+        {"policy/match", "rdmaqos_policy_match", {"policy/model", "lib/base"}},
+        {"policy/path", "rdmaqos_policy_path", {"policy/model", "lib/base"}},
+        {"policy/explain",
+         "rdmaqos_policy_explain",
+         {"policy/match", "policy/path", "policy/yaml", "policy/model", "policy/text", "lib/base"}},
+        // Without sources of its own: the rooms together, for the tests.
+        {"policy",
+         "rdmaqos_policy",
+         {"policy/explain", "policy/load", "policy/match", "policy/model", "policy/opensm", "policy/path",
+          "policy/text", "policy/yaml"}},
         {"daemon",
          "rdmaqos_daemon",
-         {"policy", "lib/base", "lib/tree", "lib/model", "lib/nic", "lib/nic_model", "lib/nic_mlx5", "lib/reconcile",
-          "lib/bus"}},
-        {"tools/rdma-qosctl", "rdmaqos_ctl", {"policy", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
-        {"tools/emulator", "rdmaqos_emulator", {"policy", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
+         {"policy/explain", "policy/load", "policy/match", "policy/path", "policy/yaml", "policy/model", "policy/text",
+          "lib/base", "lib/tree", "lib/model", "lib/nic", "lib/nic_model", "lib/nic_mlx5", "lib/reconcile", "lib/bus"}},
+        {"tools/rdma-qosctl/import",
+         "rdmaqos_ctl_import",
+         {"policy/opensm", "policy/yaml", "policy/model", "policy/text", "lib/base"}},
+        {"tools/rdma-qosctl/simulate", "rdmaqos_ctl_simulate", {"policy/yaml", "policy/text", "lib/base"}},
+        {"tools/rdma-qosctl",
+         "rdmaqos_ctl",
+         {"tools/rdma-qosctl/import", "tools/rdma-qosctl/simulate", "policy/explain", "policy/load", "policy/match",
+          "policy/path", "policy/opensm", "policy/yaml", "policy/model", "policy/text", "lib/tree", "lib/model",
+          "lib/bus", "lib/base"}},
+        {"tools/emulator",
+         "rdmaqos_emulator",
+         {"policy/yaml", "policy/model", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
         {"tools/rdma-qos-sample", "", {"lib/client", "lib/bus", "lib/base"}},
     };
     return table;
@@ -52,7 +80,7 @@ struct Home {
 const std::vector<Home>& homes()
 {
     static const std::vector<Home> table{
-        {"yaml-cpp/", "yaml-cpp", {"policy/yaml_reader.cpp", "policy/CMakeLists.txt"}},
+        {"yaml-cpp/", "yaml-cpp", {"policy/yaml/yaml_reader.cpp", "policy/yaml/CMakeLists.txt"}},
         {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
         {"infiniband/",
          "PkgConfig::ibverbs",
@@ -69,13 +97,17 @@ const std::vector<Home>& homes()
     return table;
 }
 
+// Of two folders that a path lies in, the inner one.
 const Folder* find_folder(std::string_view path)
 {
-    const auto& table = folders();
-    const auto found = std::find_if(table.begin(), table.end(), [&](const Folder& folder) {
-        return path.starts_with(folder.path) && path.substr(folder.path.size()).starts_with('/');
-    });
-    return found == table.end() ? nullptr : &*found;
+    const Folder* found = nullptr;
+    for (const Folder& folder : folders()) {
+        if (path.starts_with(folder.path) && path.substr(folder.path.size()).starts_with('/') &&
+            (found == nullptr || folder.path.size() > found->path.size())) {
+            found = &folder;
+        }
+    }
+    return found;
 }
 
 bool may_use(const Folder& user, const Folder& used)
@@ -134,12 +166,39 @@ std::string_view folder_of(std::string_view path)
     return folder == nullptr ? std::string_view{} : folder->path;
 }
 
+std::vector<std::string_view> table_folders()
+{
+    std::vector<std::string_view> paths;
+    for (const Folder& folder : folders()) {
+        paths.push_back(folder.path);
+    }
+    return paths;
+}
+
+Violations check_table()
+{
+    Violations violations;
+    std::set<std::string_view> below;
+    for (const Folder& folder : folders()) {
+        for (const std::string_view used : folder.may_use) {
+            if (!below.contains(used)) {
+                violations.push_back(fmt::format("{} uses {}, which is not below it", folder.path, used));
+            }
+        }
+        below.insert(folder.path);
+    }
+    return violations;
+}
+
 Violations check_source(std::string_view path, std::string_view text)
 {
     static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
     const Folder* user = find_folder(path);
     const bool is_test = path.starts_with("tests/");
     Violations violations;
+    if (!is_test && (user == nullptr || user->path == "policy")) {
+        violations.push_back(fmt::format("{}: lies in no folder of the table that has sources", path));
+    }
     for_each_line(text, [&](std::size_t number, std::string_view line) {
         std::match_results<std::string_view::const_iterator> match;
         if (!std::regex_search(line.begin(), line.end(), match, include)) {
@@ -156,6 +215,19 @@ Violations check_source(std::string_view path, std::string_view text)
         }
     });
     return violations;
+}
+
+Violations check_named_header(std::string_view path, std::string_view text)
+{
+    constexpr std::string_view kSource = ".cpp";
+    if (!path.starts_with("policy/") || !path.ends_with(kSource)) {
+        return {};
+    }
+    const auto header = fmt::format("#include \"{}.h\"\n", path.substr(0, path.size() - kSource.size()));
+    if (text.starts_with(header)) {
+        return {};
+    }
+    return {fmt::format("{}: does not begin with the header of its name", path)};
 }
 
 Violations check_cmake(std::string_view path, std::string_view text)

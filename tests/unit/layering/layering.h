@@ -11,12 +11,21 @@ namespace rdmaqos::layering {
 // "daemon/main.cpp:3: ..." each
 using Violations = std::vector<std::string>;
 
-// The folder of the table a file belongs to: "lib/base", "tools/rdma-qosctl"; empty for tests and everything else.
+// The folder of the table a file belongs to: "lib/base", "policy/yaml"; empty for tests and everything else.
 [[nodiscard]] std::string_view folder_of(std::string_view path);
+
+// All of the table, lower ones first.
+[[nodiscard]] std::vector<std::string_view> table_folders();
+
+// A folder of the table that uses one of the same height or above it.
+[[nodiscard]] Violations check_table();
 
 // Every #include of a source: of the project's own headers by the edges between folders, of third-party headers by
 // where they may stand. `path` is relative to the project.
 [[nodiscard]] Violations check_source(std::string_view path, std::string_view text);
+
+// A source of the policy implements the header of its name, and includes it first.
+[[nodiscard]] Violations check_named_header(std::string_view path, std::string_view text);
 
 // The project's targets and the restricted libraries that a folder's CMakeLists.txt links.
 [[nodiscard]] Violations check_cmake(std::string_view path, std::string_view text);

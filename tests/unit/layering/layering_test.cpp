@@ -50,6 +50,41 @@ TEST(Layering, ProjectKeepsItsEdges)
     EXPECT_GT(sources, 50U) << "the project's sources were not found below " << kRoot;
 }
 
+TEST(Layering, TableHasNoArrowUpwards)
+{
+    EXPECT_EQ(check_table(), Violations{});
+}
+
+TEST(Layering, EveryFolderIsThereAndInTheDocument)
+{
+    const std::string document = read(kRoot / "docs/architecture.md");
+    for (const std::string_view folder : table_folders()) {
+        EXPECT_TRUE(std::filesystem::exists(kRoot / folder / "CMakeLists.txt")) << folder;
+        EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", folder)));
+    }
+}
+
+TEST(Layering, SourcesOfThePolicyNameTheirHeaders)
+{
+    Violations violations;
+    for (const std::string& path : project_files(kRoot)) {
+        if (is_source(path)) {
+            const Violations found = check_named_header(path, read(kRoot / path));
+            violations.insert(violations.end(), found.begin(), found.end());
+        }
+    }
+    EXPECT_EQ(violations, Violations{}) << fmt::format("{}", fmt::join(violations, "\n"));
+}
+
+TEST(Layering, PlantedSourceWithoutItsHeaderIsFound)
+{
+    const std::string path = "policy/path/a.cpp";
+    EXPECT_THAT(check_named_header(path, "#include \"policy/path/a.h\"\n"), IsEmpty());
+    EXPECT_THAT(check_named_header(path, "#include \"policy/path/path.h\"\n"),
+                ElementsAre("policy/path/a.cpp: does not begin with the header of its name"));
+    EXPECT_THAT(check_named_header("daemon/a.cpp", "#include \"daemon/b.h\"\n"), IsEmpty());
+}
+
 TEST(Layering, NoFileIsTooLong)
 {
     Violations violations;
@@ -132,26 +167,69 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"lib/base/a.cpp", "#include \"lib/base/b.h\"\n", ""},
         Planted{"lib/base/a.cpp", "\n#include \"lib/tree/b.h\"\n",
                 "lib/base/a.cpp:2: lib/base may not include lib/tree"},
-        Planted{"lib/tree/a.h", "  #  include \"policy/policy.h\"", "lib/tree may not include policy"},
+        Planted{"lib/tree/a.h", "  #  include \"policy/model/policy.h\"", "lib/tree may not include policy/model"},
         Planted{"lib/bus/a.cpp", "#include \"lib/tree/element.h\"", "lib/bus may not include lib/tree"},
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic/backend.h\"", ""},
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic_model/model_backend.h\"", "may not include lib/nic_model"},
-        Planted{"policy/a.cpp", "#include \"lib/nic/backend.h\"", "policy may not include lib/nic"},
-        Planted{"policy/a.cpp", "#include \"daemon/types.h\"", "policy may not include daemon"},
+        Planted{"policy/path/a.cpp", "#include \"lib/nic/backend.h\"", "policy/path may not include lib/nic"},
+        Planted{"policy/load/a.cpp", "#include \"daemon/types.h\"", "policy/load may not include daemon"},
         Planted{"daemon/a.cpp", "#include \"tools/rdma-qosctl/a.h\"", "daemon may not include tools/rdma-qosctl"},
         Planted{"tools/rdma-qosctl/a.cpp", "#include \"lib/reconcile/reconciler.h\"", "may not include lib/reconcile"},
         Planted{"lib/base/a.cpp", "#include \"error.h\"", "not given from the project's root"},
         Planted{"lib/base/a.cpp", "#include \"tests/support/golden.h\"", "of the tests"},
+        Planted{"lib/a.cpp", "", "lies in no folder of the table"},
         Planted{"tests/unit/a.cpp", "#include \"lib/nic/backend.h\"\n#include <yaml-cpp/yaml.h>", ""}));
+
+// What the rooms of the policy, and those who use it, may know.
+INSTANTIATE_TEST_SUITE_P(
+    Rooms, PlantedSource,
+    ::testing::Values(
+        Planted{"policy/model/a.cpp", "#include \"policy/model/policy.h\"\n#include \"lib/tree/compile.h\"", ""},
+        Planted{"policy/model/a.cpp", "#include \"policy/text/context.h\"", "policy/model may not include policy/text"},
+        Planted{"policy/model/a.cpp", "#include \"policy/match/matcher.h\"",
+                "policy/model may not include policy/match"},
+        Planted{"policy/text/a.cpp", "#include \"policy/model/policy.h\"", "policy/text may not include policy/model"},
+        Planted{"policy/yaml/a.cpp", "#include \"policy/model/policy.h\"\n#include \"policy/text/ast.h\"", ""},
+        Planted{"policy/yaml/a.cpp", "#include \"policy/load/policy_reader.h\"",
+                "policy/yaml may not include policy/load"},
+        Planted{"policy/yaml/a.cpp", "#include \"policy/opensm/file.h\"", "policy/yaml may not include policy/opensm"},
+        Planted{"policy/opensm/a.cpp", "#include \"policy/yaml/build.h\"", "policy/opensm may not include policy/yaml"},
+        Planted{"policy/load/a.cpp", "#include \"policy/opensm/reader.h\"", ""},
+        Planted{"policy/load/a.cpp", "#include \"policy/match/matcher.h\"", "policy/load may not include policy/match"},
+        Planted{"policy/match/a.cpp", "#include \"policy/path/path.h\"", "policy/match may not include policy/path"},
+        Planted{"policy/match/a.cpp", "#include \"policy/yaml/fields.h\"", "policy/match may not include policy/yaml"},
+        Planted{"policy/path/a.cpp", "#include \"policy/match/matcher.h\"", "policy/path may not include policy/match"},
+        Planted{"policy/path/a.cpp", "#include \"policy/explain/explain.h\"",
+                "policy/path may not include policy/explain"},
+        Planted{"policy/explain/a.cpp", "#include \"policy/match/matcher.h\"\n#include \"policy/path/path.h\"", ""},
+        Planted{"policy/explain/a.cpp", "#include \"policy/load/policy_reader.h\"",
+                "policy/explain may not include policy/load"},
+        Planted{"policy/a.cpp", "#include \"policy/model/policy.h\"", "lies in no folder of the table"},
+        Planted{"policy/yaml/a.cpp", "#include \"policy/a.h\"", "policy/yaml may not include policy (policy/a.h)"},
+        Planted{"daemon/a.cpp", "#include \"policy/explain/explain.h\"", ""},
+        Planted{"daemon/a.cpp", "#include \"policy/opensm/file.h\"", "daemon may not include policy/opensm"},
+        Planted{"daemon/a.cpp", "#include \"tools/rdma-qosctl/import/fabric.h\"",
+                "daemon may not include tools/rdma-qosctl/import"},
+        Planted{"tools/emulator/a.cpp", "#include \"policy/load/policy_reader.h\"",
+                "tools/emulator may not include policy/load"},
+        Planted{"tools/rdma-qosctl/a.cpp", "#include \"tools/rdma-qosctl/import/fabric.h\"", ""},
+        Planted{"tools/rdma-qosctl/import/a.cpp", "#include \"tools/rdma-qosctl/output.h\"",
+                "tools/rdma-qosctl/import may not include tools/rdma-qosctl (tools"},
+        Planted{"tools/rdma-qosctl/import/a.cpp", "#include \"policy/match/matcher.h\"",
+                "tools/rdma-qosctl/import may not include policy/match"},
+        Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"tools/rdma-qosctl/simulate.h\"",
+                "tools/rdma-qosctl/simulate may not include tools/rdma-qosctl (tools"},
+        Planted{"tools/rdma-qosctl/simulate/a.cpp", "#include \"policy/opensm/file.h\"",
+                "tools/rdma-qosctl/simulate may not include policy/opensm"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Libraries, PlantedSource,
-    ::testing::Values(Planted{"policy/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
-                      Planted{"policy/reader.cpp", "#include <yaml-cpp/yaml.h>",
-                              "may only stand in policy/yaml_reader.cpp"},
+    ::testing::Values(Planted{"policy/yaml/yaml_reader.cpp", "#include <yaml-cpp/parser.h>", ""},
+                      Planted{"policy/load/policy_reader.cpp", "#include <yaml-cpp/yaml.h>",
+                              "may only stand in policy/yaml/yaml_reader.cpp"},
                       Planted{"lib/bus/server.cpp", "#include <systemd/sd-bus.h>", ""},
                       Planted{"lib/base/log.cpp", "#include <systemd/sd-journal.h>", "may only stand in lib/bus/"},
-                      Planted{"policy/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic_mlx5/"},
+                      Planted{"policy/path/a.cpp", "#include <infiniband/verbs.h>", "may only stand in lib/nic_mlx5/"},
                       Planted{"lib/nic_model/a.cpp", "#include <rdma/rdma_cma.h>", "may only stand in lib/mlx5/"},
                       Planted{"lib/base/log.h", "#include <spdlog/spdlog.h>", "may only stand in daemon/"},
                       Planted{"daemon/main.cpp", "#include <gtest/gtest.h>", "may only stand in tests/"}));
@@ -159,9 +237,15 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Links, PlantedSource,
     ::testing::Values(
-        Planted{"policy/CMakeLists.txt", "rdmaqos_library(policy LINK PUBLIC rdmaqos_tree PRIVATE yaml-cpp)", ""},
-        Planted{"lib/tree/CMakeLists.txt", "rdmaqos_library(tree\n LINK PUBLIC rdmaqos_policy)",
-                "lib/tree/CMakeLists.txt:2: lib/tree may not link policy"},
+        Planted{"policy/yaml/CMakeLists.txt",
+                "rdmaqos_library(policy_yaml LINK PUBLIC rdmaqos_policy_model PRIVATE yaml-cpp)", ""},
+        Planted{"policy/CMakeLists.txt", "target_link_libraries(rdmaqos_policy INTERFACE rdmaqos_policy_model)", ""},
+        Planted{"policy/model/CMakeLists.txt", "rdmaqos_library(policy_model LINK PUBLIC rdmaqos_policy_text)",
+                "policy/model may not link policy/text"},
+        Planted{"policy/match/CMakeLists.txt", "LINK PRIVATE yaml-cpp", "may only be linked in policy/yaml/"},
+        Planted{"daemon/CMakeLists.txt", "LINK PUBLIC rdmaqos_policy", "daemon may not link policy"},
+        Planted{"lib/tree/CMakeLists.txt", "rdmaqos_library(tree\n LINK PUBLIC rdmaqos_policy_model)",
+                "lib/tree/CMakeLists.txt:2: lib/tree may not link policy/model"},
         Planted{"lib/tree/CMakeLists.txt", "# rdmaqos_policy is above us\n", ""},
         Planted{"lib/reconcile/CMakeLists.txt", "LINK PUBLIC rdmaqos_nic_model", "may not link lib/nic_model"},
         Planted{"lib/base/CMakeLists.txt", "LINK PUBLIC PkgConfig::systemd", "may only be linked in lib/bus/"},
@@ -180,6 +264,10 @@ TEST(Layering, FoldersAreKnownByTheirFiles)
 {
     EXPECT_EQ(folder_of("lib/nic_model/model_backend.cpp"), "lib/nic_model");
     EXPECT_EQ(folder_of("lib/nic/backend.h"), "lib/nic");
+    EXPECT_EQ(folder_of("policy/yaml/fields.h"), "policy/yaml");
+    EXPECT_EQ(folder_of("policy/CMakeLists.txt"), "policy");
+    EXPECT_EQ(folder_of("tools/rdma-qosctl/import/fabric.h"), "tools/rdma-qosctl/import");
+    EXPECT_EQ(folder_of("tools/rdma-qosctl/simulate.h"), "tools/rdma-qosctl");
     EXPECT_EQ(folder_of("tests/unit/base/error_test.cpp"), "");
     EXPECT_EQ(folder_of("libra/base.cpp"), "");
 }

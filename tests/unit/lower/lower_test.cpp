@@ -1,4 +1,4 @@
-#include "policy/lower.h"
+#include "policy/model/lower.h"
 
 #include <set>
 

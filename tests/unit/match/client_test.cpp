@@ -1,8 +1,7 @@
-#include "policy/client.h"
+#include "policy/match/client.h"
 
 #include <gtest/gtest.h>
 
-#include "policy/match.h"
 #include "tests/unit/match/policy_dsl.h"
 
 namespace rdmaqos {

@@ -1,8 +1,9 @@
-#include "policy/explain.h"
+#include "policy/explain/explain.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "policy/explain/explain_render.h"
 #include "tests/support/golden.h"
 #include "tests/unit/match/policy_dsl.h"
 

@@ -1,4 +1,4 @@
-#include "policy/glob_index.h"
+#include "policy/match/glob_index.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "policy/ib.h"
+#include "policy/model/ib.h"
 
 #include <gtest/gtest.h>
 

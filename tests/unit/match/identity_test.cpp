@@ -1,4 +1,4 @@
-#include "policy/identity.h"
+#include "policy/model/identity.h"
 
 #include <algorithm>
 #include <filesystem>

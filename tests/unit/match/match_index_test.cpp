@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "policy/interval_index.h"
-#include "policy/rule_sets.h"
+#include "policy/match/interval_index.h"
+#include "policy/match/rule_sets.h"
 #include "tests/unit/match/policy_dsl.h"
 
 namespace rdmaqos {

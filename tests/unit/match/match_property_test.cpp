@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "policy/explain.h"
+#include "policy/explain/explain.h"
 #include "tests/unit/match/policy_dsl.h"
 
 namespace rdmaqos {

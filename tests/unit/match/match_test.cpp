@@ -1,4 +1,4 @@
-#include "policy/match.h"
+#include "policy/model/request.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "policy/path_limits.h"
+#include "policy/path/path_limits.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

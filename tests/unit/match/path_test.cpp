@@ -1,4 +1,4 @@
-#include "policy/path.h"
+#include "policy/path/path.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/explain.h"
-#include "policy/matcher.h"
+#include "policy/explain/explain.h"
+#include "policy/match/matcher.h"
 #include "tests/support/scan.h"
 
 namespace rdmaqos::test {

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/opensm/opensm_support.h"

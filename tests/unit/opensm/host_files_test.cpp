@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/reader.h"
+#include "policy/load/host_files.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "policy/text/read_result.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/opensm/opensm_support.h"
 

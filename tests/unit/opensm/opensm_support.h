@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "policy/fabric.h"
-#include "policy/opensm_reader.h"
+#include "policy/model/fabric.h"
+#include "policy/opensm/reader.h"
 
 namespace rdmaqos::test {
 

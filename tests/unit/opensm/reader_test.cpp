@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "policy/matcher.h"
+#include "policy/match/matcher.h"
 #include "tests/unit/opensm/opensm_support.h"
 
 namespace rdmaqos::test {

@@ -1,4 +1,4 @@
-#include "policy/ulp_forms.h"
+#include "policy/model/ulp_forms.h"
 
 #include <gtest/gtest.h>
 

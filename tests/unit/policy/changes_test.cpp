@@ -1,4 +1,4 @@
-#include "policy/changes.h"
+#include "policy/explain/changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,12 @@
 
 #include <gmock/gmock.h>
 
-#include "policy/loads.h"
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 
 namespace rdmaqos::test {
 namespace {

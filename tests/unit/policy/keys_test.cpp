@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
 #include "tests/unit/policy/schema_support.h"

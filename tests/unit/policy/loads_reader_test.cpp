@@ -1,4 +1,4 @@
-#include "policy/loads.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 
 #include <fstream>
 #include <sstream>

@@ -127,23 +127,31 @@ const std::map<std::string, std::string>& unreachable()
 // The sources of the readers: what turns text into values, as opposed to what uses the values.
 std::vector<fs::path> reader_sources()
 {
-    static const std::set<std::string> kOthers{
-        "changes",    "client",     "import_fabric", "yaml_text",       "opensm_import", "opensm_import_values",
-        "text_lines", "criteria",   "explain",       "explain_render",  "fabric",        "glob_index",
-        "identity",   "lower",      "matcher",       "match_index",     "multi_path",    "name_service",
-        "path",       "path_end",   "path_explain",  "path_limits",     "path_text",     "policy",
-        "resolve",    "rule_sets",  "service_id",    "show_config",     "show_config_yaml"};
+    static const std::set<std::string> kFolders{"policy/load", "policy/opensm", "policy/text", "policy/yaml",
+                                                "tools/rdma-qosctl/import"};
+    static const std::set<std::string> kOthers{"tools/rdma-qosctl/import/text_lines.cpp", "policy/text/yaml_text.cpp",
+                                               "tools/rdma-qosctl/import/fabric.cpp",
+                                               "tools/rdma-qosctl/import/opensm.cpp",
+                                               "tools/rdma-qosctl/import/opensm_values.cpp"};
+    static const std::set<std::string> kMore{"policy/model/ib.cpp", "policy/model/ulp_forms.cpp",
+                                             "tools/rdma-qosctl/simulate/loads.cpp"};
     std::vector<fs::path> sources;
     std::set<std::string> seen;
-    for (const auto& entry : fs::directory_iterator(source_dir() + "/policy")) {
-        const std::string name = entry.path().stem();
-        if (entry.path().extension() == ".cpp" && !kOthers.contains(name)) {
-            sources.push_back(entry.path());
+    for (const auto& folder : kFolders) {
+        for (const auto& entry : fs::directory_iterator(source_dir() + "/" + folder)) {
+            const std::string name = folder + "/" + entry.path().filename().string();
+            if (entry.path().extension() == ".cpp" && !kOthers.contains(name)) {
+                sources.push_back(entry.path());
+            }
+            seen.insert(name);
         }
-        seen.insert(name);
     }
     for (const auto& name : kOthers) {
-        EXPECT_TRUE(seen.contains(name)) << "policy/" << name << ".cpp is gone";
+        EXPECT_TRUE(seen.contains(name)) << name << " is gone";
+    }
+    for (const auto& name : kMore) {
+        sources.emplace_back(source_dir() + "/" + name);
+        EXPECT_TRUE(fs::exists(sources.back())) << name << " is gone";
     }
     return sources;
 }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "policy/policy.h"
+#include "policy/model/policy.h"
 
 namespace rdmaqos::test {
 

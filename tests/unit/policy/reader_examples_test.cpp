@@ -4,6 +4,8 @@
 
 #include <rapidcheck.h>
 
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/mutated.h"
 #include "tests/unit/policy/reader_support.h"

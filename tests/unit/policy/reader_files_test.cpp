@@ -1,6 +1,9 @@
 // Settings, fabric and simulated devices.
 #include <filesystem>
 
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {

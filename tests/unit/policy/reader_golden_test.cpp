@@ -4,11 +4,14 @@
 #include <filesystem>
 #include <sstream>
 
-#include "policy/loads.h"
-#include "policy/yaml_reader.h"
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
+#include "policy/yaml/yaml_reader.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/policy/reader_support.h"
+#include "tools/rdma-qosctl/simulate/loads.h"
 
 namespace rdmaqos::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "policy/load/host_files.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {

@@ -1,4 +1,4 @@
-#include "policy/match.h"
+#include "policy/model/service_id.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {

@@ -13,7 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "policy/text/read_result.h"
 
 namespace rdmaqos::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/ast.h"
+#include "policy/text/ast.h"
 #include "tests/unit/policy/schema_support.h"
 
 namespace rdmaqos::test {

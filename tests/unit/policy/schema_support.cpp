@@ -12,8 +12,11 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
-#include "policy/reader.h"
-#include "policy/yaml_reader.h"
+#include "policy/load/policy_reader.h"
+#include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
+#include "policy/yaml/simulation_reader.h"
+#include "policy/yaml/yaml_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/reader_support.h"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/diagnostic.h"
-#include "policy/ast.h"
+#include "policy/text/ast.h"
 
 namespace rdmaqos::test {
 

@@ -1,4 +1,4 @@
-#include "policy/yaml_reader.h"
+#include "policy/yaml/yaml_reader.h"
 
 #include <chrono>
 

@@ -1,0 +1,41 @@
+// Text to a policy: YAML or OpenSM's native file, one file or those of a host. All mistakes of all files are reported
+// together; a value comes out only when there was no error.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "policy/model/fabric.h"
+#include "policy/model/name_service.h"
+#include "policy/model/policy.h"
+#include "policy/text/read_result.h"
+
+namespace rdmaqos {
+
+// Whether a file is OpenSM's native one, by its name: *.conf.
+[[nodiscard]] bool is_opensm_file(std::string_view name);
+
+// One text, or several merged in this order (a later file wins per key of named objects; rules and ulps are
+// concatenated). One text alone may be OpenSM's native file, which is read in OpensmMode::Default; `fabric` is what is
+// known for its warnings.
+[[nodiscard]] ReadResult<Policy> read_policy(std::vector<std::shared_ptr<const SourceFile>> sources,
+                                             const NameService& names, const Fabric& fabric = {});
+
+// The policy of a host: policy.yaml (sorted as 50-policy.yaml) and policy.d/*.yaml of /usr/lib/rdma-qos and
+// /etc/rdma-qos below `root`; a file in /etc masks one of the same name in /usr/lib, a link to /dev/null disables it.
+// policy.conf, OpenSM's native file, takes the place of policy.yaml; both in one directory, or one beside files of
+// policy.d, is an error. No file at all is an error that says where one is expected.
+[[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names,
+                                                  const Fabric& fabric = {});
+
+// One file given on a command line, or one descriptor somebody passed. Cannot be read: a diagnostic.
+[[nodiscard]] ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names,
+                                                  const Fabric& fabric = {});
+[[nodiscard]] ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameService& names,
+                                                const Fabric& fabric = {});
+
+}    // namespace rdmaqos

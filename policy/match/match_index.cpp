@@ -1,0 +1,455 @@
+#include "policy/match/match_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "policy/match/client.h"
+#include "policy/match/path_end.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr std::uint32_t kWordBits = 64;
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+constexpr std::array kNodeTypes{NodeType::Ca, NodeType::Switch, NodeType::Router};
+
+constexpr std::size_t place_of(Criterion criterion)
+{
+    return static_cast<std::size_t>(criterion);
+}
+
+constexpr std::uint16_t bit_of(Criterion criterion)
+{
+    return static_cast<std::uint16_t>(1U << place_of(criterion));
+}
+
+constexpr std::uint16_t verified_criteria()
+{
+    unsigned mask = 0;
+    for (const auto criterion : kCriteria) {
+        mask |= is_verified(criterion) ? bit_of(criterion) : 0U;
+    }
+    return static_cast<std::uint16_t>(mask);
+}
+
+constexpr std::uint16_t kVerified = verified_criteria();
+
+constexpr bool has_type(const NodeTypes& types, NodeType type)
+{
+    return type == NodeType::Ca ? types.ca : type == NodeType::Switch ? types.switch_ : types.router;
+}
+
+// All ones behind the first `length` bits of a 64-bit half.
+constexpr std::uint64_t host_bits(unsigned length)
+{
+    return length >= 64 ? 0 : std::numeric_limits<std::uint64_t>::max() >> length;
+}
+
+Key128 key_of(const Gid& gid)
+{
+    return {gid.subnet_prefix(), gid.interface_id().value};
+}
+
+IntervalIndex<Key128>::Item interval_of(const GidPrefix& prefix, std::uint32_t id)
+{
+    const Key128 key = key_of(prefix.gid);
+    const std::uint64_t high = host_bits(prefix.length);
+    const std::uint64_t low = prefix.length <= 64 ? host_bits(0) : host_bits(prefix.length - 64U);
+    return {{key.high & ~high, key.low & ~low}, {key.high | high, key.low | low}, id};
+}
+
+}    // namespace
+
+class MatchIndex::Builder {
+public:
+    explicit Builder(MatchIndex& index) : index_(index) {}
+
+    void build()
+    {
+        add_families();
+        const Policy& policy = index_.policy_;
+        for (const auto& family : index_.families_) {
+            for (std::size_t i = 0; i < family.rules.size(); ++i) {
+                position_ = family.first_word * kWordBits + static_cast<std::uint32_t>(i);
+                add_rule(policy.rules[family.rules[i]]);
+            }
+        }
+        finish(index_.qos_class_, qos_class_);
+        finish(index_.service_id_, service_id_);
+        finish(index_.pkey_, pkey_);
+        finish(index_.user_, user_);
+        finish(index_.group_, group_);
+        finish(index_.device_, device_);
+        finish(index_.unit_, unit_);
+        finish(index_.cgroup_, cgroup_);
+        finish(index_.executable_, executable_);
+        finish(index_.source_, source_);
+        finish(index_.destination_, destination_);
+        add_members();
+    }
+
+private:
+    using Numbers = std::vector<IntervalIndex<std::uint64_t>::Item>;
+    using Positions = std::vector<std::uint32_t>;
+    using Names = std::map<std::string, Positions>;
+    using Ends = std::map<std::size_t, Positions>;    // by port group
+
+    void add_families()
+    {
+        std::map<Mask, std::size_t> by_mask;
+        const auto& rules = index_.policy_.rules;
+        for (std::uint32_t i = 0; i < rules.size(); ++i) {
+            unsigned mask = 0;
+            for (const auto criterion : kCriteria) {
+                mask |= Judge::asks(rules[i], criterion) ? bit_of(criterion) : 0U;
+            }
+            const auto asks = static_cast<Mask>(mask);
+            const auto [entry, is_new] = by_mask.emplace(asks, index_.families_.size());
+            if (is_new) {
+                index_.families_.push_back({asks, 0, 0, {}});
+            }
+            index_.families_[entry->second].rules.push_back(i);
+            index_.asked_ |= asks;
+        }
+        std::uint32_t word = 0;
+        for (auto& family : index_.families_) {
+            family.first_word = word;
+            word += (static_cast<std::uint32_t>(family.rules.size()) + kWordBits - 1) / kWordBits;
+            family.end_word = word;
+        }
+    }
+
+    void add_rule(const MatchRule& rule)
+    {
+        add(rule.qos_class, qos_class_);
+        add(rule.service_id, service_id_);
+        add(rule.pkey, pkey_);
+        add(rule.devices, device_);
+        for (const std::size_t group : rule.source) {
+            source_[group].push_back(position_);
+        }
+        for (const std::size_t group : rule.destination) {
+            destination_[group].push_back(position_);
+        }
+        if (rule.client) {
+            add(rule.client->uids, user_);
+            add(rule.client->gids, group_);
+            add(rule.client->units, unit_);
+            add(rule.client->cgroups, cgroup_);
+            add(rule.client->executables, executable_);
+        }
+    }
+
+    void add(const IntervalSet& set, Numbers& numbers) const
+    {
+        for (const auto& interval : set.intervals()) {
+            numbers.push_back({interval.first, interval.last, position_});
+        }
+    }
+    void add(const std::vector<std::uint32_t>& values, Numbers& numbers) const
+    {
+        for (const std::uint32_t value : values) {
+            numbers.push_back({value, value, position_});
+        }
+    }
+    void add(const std::vector<std::string>& patterns, Names& names) const
+    {
+        for (const auto& pattern : patterns) {
+            names[pattern].push_back(position_);
+        }
+    }
+
+    void finish(NumberIndex& index, const Numbers& numbers)
+    {
+        index.intervals = IntervalIndex<std::uint64_t>(numbers);
+        for (const auto& list : index.intervals.lists()) {
+            index.sets.push_back(index_.sets_.add(list));
+        }
+    }
+
+    void finish(NameIndex& index, const Names& names)
+    {
+        std::vector<std::string> patterns;
+        for (const auto& [pattern, positions] : names) {
+            patterns.push_back(pattern);
+            index.sets.push_back(index_.sets_.add(positions));
+        }
+        index.globs = GlobIndex(std::move(patterns));
+    }
+
+    void finish(EndIndex& index, const Ends& ends)
+    {
+        index.by_group.resize(index_.groups_.groups.size(), 0);
+        Positions everybody;
+        std::array<Positions, kNodeTypes.size()> by_type;
+        for (const auto& [group, positions] : ends) {
+            index.by_group[group] = index_.sets_.add(positions);
+            const NodeTypes& types = index_.groups_.groups[group].node_types;
+            if (includes_all(types)) {
+                everybody.insert(everybody.end(), positions.begin(), positions.end());
+            }
+            for (std::size_t i = 0; i < kNodeTypes.size(); ++i) {
+                if (has_type(types, kNodeTypes[i])) {
+                    by_type[i].insert(by_type[i].end(), positions.begin(), positions.end());
+                }
+            }
+        }
+        index.everybody = index_.sets_.add(std::move(everybody));
+        for (std::size_t i = 0; i < kNodeTypes.size(); ++i) {
+            index.by_type[i] = index_.sets_.add(std::move(by_type[i]));
+        }
+    }
+
+    // Only of groups that a rule names.
+    void add_members()
+    {
+        Numbers guids;
+        std::vector<IntervalIndex<Key128>::Item> gids;
+        for (std::size_t group = 0; group < index_.groups_.groups.size(); ++group) {
+            if (index_.source_.by_group[group] == 0 && index_.destination_.by_group[group] == 0) {
+                continue;
+            }
+            const auto id = static_cast<std::uint32_t>(group);
+            const ResolvedGroup& members = index_.groups_.groups[group];
+            for (const auto& interval : members.guids.intervals()) {
+                guids.push_back({interval.first, interval.last, id});
+            }
+            for (const auto& prefix : members.gids) {
+                gids.push_back(interval_of(prefix, id));
+            }
+        }
+        index_.guids_ = IntervalIndex<std::uint64_t>(guids);
+        index_.gids_ = IntervalIndex<Key128>(gids);
+    }
+
+    MatchIndex& index_;
+    std::uint32_t position_ = 0;    // of the rule at hand
+    Numbers qos_class_;
+    Numbers service_id_;
+    Numbers pkey_;
+    Numbers user_;
+    Numbers group_;
+    Names device_;
+    Names unit_;
+    Names cgroup_;
+    Names executable_;
+    Ends source_;
+    Ends destination_;
+};
+
+// One request: of each criterion that some rule asks for, the rules that accept it.
+class MatchIndex::Question {
+public:
+    Question(const MatchIndex& index, const Request& request, const Identity& identity)
+        : index_(index), request_(request), identity_(identity)
+    {
+        for (const auto criterion : kCriteria) {
+            if ((index.asked_ & bit_of(criterion)) != 0) {
+                answer(criterion, accepted_[place_of(criterion)].emplace(index.sets_));
+            }
+        }
+    }
+
+    // The first rule before `limit` of a family that accepts the request as far as the criteria in `mask` go, and whose
+    // level the client may use; an index into Policy::rules, or kNoLimit. Families in their order.
+    [[nodiscard]] std::uint32_t first(const Family& family, Mask mask, std::uint32_t limit)
+    {
+        std::uint32_t word = family.first_word;
+        while (word < family.end_word) {
+            std::uint64_t bits = std::numeric_limits<std::uint64_t>::max();
+            std::uint32_t next = word;
+            for (unsigned rest = mask; rest != 0 && next == word; rest &= rest - 1) {
+                const auto found = accepted_[static_cast<std::size_t>(std::countr_zero(rest))]->seek(word);
+                next = found.number;
+                bits &= found.bits;
+            }
+            if (next != word) {
+                word = next;
+                continue;
+            }
+            for (; bits != 0; bits &= bits - 1) {
+                const auto place = (word - family.first_word) * kWordBits +
+                                   static_cast<std::uint32_t>(std::countr_zero(bits));
+                if (place >= family.rules.size() || family.rules[place] >= limit) {
+                    return kNoLimit;
+                }
+                if (is_open(family.rules[place])) {
+                    return family.rules[place];
+                }
+            }
+            ++word;
+        }
+        return kNoLimit;
+    }
+
+    void rewind()
+    {
+        for (auto& accepted : accepted_) {
+            if (accepted) {
+                accepted->rewind();
+            }
+        }
+    }
+
+private:
+    void answer(Criterion criterion, SetUnion& rules) const
+    {
+        switch (criterion) {
+        case Criterion::Source:
+            return add(index_.source_, request_.source, rules);
+        case Criterion::Destination:
+            return add(index_.destination_, request_.destination, rules);
+        case Criterion::QosClass:
+            return add(index_.qos_class_, request_.qos_class, rules);
+        case Criterion::ServiceId:
+            return add(index_.service_id_, request_.service_id, rules);
+        case Criterion::PKey:
+            return request_.pkey ? add(index_.pkey_, std::optional(partition_of(*request_.pkey)), rules) : void();
+        case Criterion::Device:
+            return add_device(rules);
+        case Criterion::User:
+            return add(index_.user_, std::optional(identity_.uid), rules);
+        case Criterion::Group:
+            for (const std::uint32_t gid : identity_.gids) {
+                add(index_.group_, std::optional(gid), rules);
+            }
+            return;
+        case Criterion::Unit:
+            for (const auto& unit : unit_names(identity_)) {
+                add(index_.unit_, unit, rules);
+            }
+            return;
+        case Criterion::Cgroup:
+            return add(index_.cgroup_, identity_.cgroup, rules);
+        case Criterion::Executable:
+            return add(index_.executable_, identity_.executable, rules);
+        }
+    }
+
+    template <typename Number>
+    static void add(const NumberIndex& index, const std::optional<Number>& number, SetUnion& rules)
+    {
+        if (number) {
+            index.intervals.stab(*number, [&](std::uint32_t list) { rules.add(index.sets[list]); });
+        }
+    }
+
+    // A client without a unit (cgroup, executable) is in none, not even in "*".
+    static void add(const NameIndex& index, const std::string& name, SetUnion& rules)
+    {
+        if (!name.empty()) {
+            for (const std::uint32_t pattern : index.globs.find(name)) {
+                rules.add(index.sets[pattern]);
+            }
+        }
+    }
+
+    void add_device(SetUnion& rules) const
+    {
+        if (request_.device) {
+            for (const auto& name : names_of(*request_.device)) {
+                add(index_.device_, name, rules);
+            }
+        }
+    }
+
+    void add(const EndIndex& index, const std::optional<Endpoint>& endpoint, SetUnion& rules) const
+    {
+        if (!endpoint) {
+            return;
+        }
+        const PathEnd end = path_end(endpoint, index_.groups_);
+        rules.add(index.everybody);
+        if (end.type) {
+            rules.add(index.by_type[static_cast<std::size_t>(*end.type)]);
+        }
+        const auto add_groups = [&](const std::vector<std::uint32_t>& groups) {
+            for (const std::uint32_t group : groups) {
+                rules.add(index.by_group[group]);
+            }
+        };
+        if (end.guid) {
+            index_.guids_.stab(*end.guid, [&](std::uint32_t list) { add_groups(index_.guids_.lists()[list]); });
+        }
+        if (end.gid != nullptr) {
+            index_.gids_.stab(key_of(*end.gid), [&](std::uint32_t list) { add_groups(index_.gids_.lists()[list]); });
+        }
+    }
+
+    [[nodiscard]] bool is_open(std::uint32_t rule)
+    {
+        const std::size_t number = index_.policy_.rules[rule].level;
+        const QosLevel& level = index_.policy_.levels[number];
+        if (!level.allow) {
+            return true;
+        }
+        if (open_.empty()) {
+            open_.resize(index_.policy_.levels.size(), Answer::NotAsked);
+        }
+        if (open_[number] == Answer::NotAsked) {
+            open_[number] = is_allowed(level, identity_) ? Answer::Yes : Answer::No;
+        }
+        return open_[number] == Answer::Yes;
+    }
+
+    enum class Answer : std::uint8_t { NotAsked, Yes, No };
+
+    const MatchIndex& index_;
+    const Request& request_;
+    const Identity& identity_;
+    std::array<std::optional<SetUnion>, kCriteria.size()> accepted_;    // by criterion
+    std::vector<Answer> open_;                                          // by level
+};
+
+MatchIndex::MatchIndex(const Policy& policy, const ResolvedGroups& groups) : policy_(policy), groups_(groups)
+{
+    Builder(*this).build();
+}
+
+MatchIndex::Found MatchIndex::find(const Request& request, const Identity& identity) const
+{
+    Question question(*this, request, identity);
+    std::uint32_t best = kNoLimit;
+    for (const auto& family : families_) {
+        if (family.rules.front() >= best) {
+            break;
+        }
+        best = std::min(best, question.first(family, family.asks, best));
+    }
+    Found found;
+    found.rule = best == kNoLimit ? nullptr : &policy_.rules[best];
+    // A rule that asks for claims and would have been open to this client, up to the deciding one, took part.
+    question.rewind();
+    const std::uint32_t limit = best == kNoLimit ? kNoLimit : best + 1;
+    found.verified = std::none_of(families_.begin(), families_.end(), [&](const Family& family) {
+        return (family.asks & ~kVerified) != 0 && family.rules.front() < limit &&
+               question.first(family, family.asks & kVerified, limit) != kNoLimit;
+    });
+    return found;
+}
+
+std::size_t MatchIndex::memory() const
+{
+    std::size_t bytes = sets_.memory() + guids_.memory() + gids_.memory();
+    for (const auto* numbers : {&qos_class_, &service_id_, &pkey_, &user_, &group_}) {
+        bytes += numbers->intervals.memory() + numbers->sets.capacity() * sizeof(RuleSets::Set);
+    }
+    for (const auto* names : {&device_, &unit_, &cgroup_, &executable_}) {
+        bytes += names->globs.memory() + names->sets.capacity() * sizeof(RuleSets::Set);
+    }
+    for (const auto* ends : {&source_, &destination_}) {
+        bytes += ends->by_group.capacity() * sizeof(RuleSets::Set);
+    }
+    for (const auto& family : families_) {
+        bytes += sizeof(family) + family.rules.capacity() * sizeof(std::uint32_t);
+    }
+    return bytes;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,81 @@
+// The rules of a policy by what they ask for: what is inside of a Matcher (matcher.h has the picture).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "policy/match/criteria.h"
+#include "policy/match/glob_index.h"
+#include "policy/match/interval_index.h"
+#include "policy/match/resolve.h"
+#include "policy/match/rule_sets.h"
+#include "policy/model/request.h"
+
+namespace rdmaqos {
+
+class MatchIndex {
+public:
+    // Both must outlive the index.
+    MatchIndex(const Policy& policy, const ResolvedGroups& groups);
+
+    struct Found {
+        const MatchRule* rule = nullptr;    // null: none matches
+        bool verified = false;              // as in Match, for the rules alone
+    };
+    [[nodiscard]] Found find(const Request& request, const Identity& identity) const;
+    [[nodiscard]] std::size_t memory() const;
+
+private:
+    using Mask = std::uint16_t;    // of Criterion
+
+    // Rules that ask for the same criteria, in the policy's order, at neighbouring positions from a multiple of 64 on.
+    struct Family {
+        Mask asks = 0;
+        std::uint32_t first_word = 0;
+        std::uint32_t end_word = 0;
+        std::vector<std::uint32_t> rules;    // indexes into Policy::rules by position
+    };
+    // From a number to the rules that accept it.
+    struct NumberIndex {
+        IntervalIndex<std::uint64_t> intervals;
+        std::vector<RuleSets::Set> sets;    // by list of `intervals`
+    };
+    // From a name to the rules that accept it.
+    struct NameIndex {
+        GlobIndex globs;
+        std::vector<RuleSets::Set> sets;    // by pattern
+    };
+    // From port groups to the rules that name them.
+    struct EndIndex {
+        std::vector<RuleSets::Set> by_group;
+        std::array<RuleSets::Set, 3> by_type{};    // rules with a group that has all ports of a NodeType
+        RuleSets::Set everybody = 0;               // ... that has all ports
+    };
+    class Builder;
+    class Question;
+
+    const Policy& policy_;
+    const ResolvedGroups& groups_;
+    std::vector<Family> families_;    // by their first rules
+    Mask asked_ = 0;                  // by any rule
+    RuleSets sets_;
+    NumberIndex qos_class_;
+    NumberIndex service_id_;
+    NumberIndex pkey_;
+    NumberIndex user_;
+    NumberIndex group_;
+    NameIndex device_;
+    NameIndex unit_;
+    NameIndex cgroup_;
+    NameIndex executable_;
+    EndIndex source_;
+    EndIndex destination_;
+    IntervalIndex<std::uint64_t> guids_;    // of port groups, by their index
+    IntervalIndex<Key128> gids_;
+};
+
+}    // namespace rdmaqos

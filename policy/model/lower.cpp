@@ -1,0 +1,123 @@
+#include "policy/model/lower.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace rdmaqos {
+namespace {
+
+// A name as a path segment: without '/', control characters and '%' itself, so that different names stay different.
+std::string as_segment(std::string_view name)
+{
+    std::string segment;
+    segment.reserve(name.size());
+    for (const char c : name) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '/' || c == '%' || byte < 0x20 || byte == 0x7f) {
+            segment += fmt::format("%{:02X}", byte);
+        } else {
+            segment.push_back(c);
+        }
+    }
+    return segment;
+}
+
+ElementPath node_path(const Policy& policy, std::optional<std::size_t> node)
+{
+    if (!node) {
+        return ElementPath::root();
+    }
+    const SchedulingNode& self = policy.nodes[*node];
+    return node_path(policy, self.parent).child(as_segment(self.name));
+}
+
+// "1000" when the cgroup lies in a user's own service manager, whose unit names are unique per user only.
+std::string_view user_manager_of(std::string_view cgroup, std::string_view unit)
+{
+    constexpr std::string_view kPrefix = "/user@";
+    constexpr std::string_view kSuffix = ".service/";
+    const auto begin = cgroup.find(kPrefix);
+    if (begin == std::string_view::npos || unit.starts_with("user@")) {
+        return {};
+    }
+    const auto rest = cgroup.substr(begin + kPrefix.size());
+    const auto end = rest.find(kSuffix);
+    return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+}
+
+std::string unit_segment(const Identity& identity)
+{
+    if (identity.unit.empty()) {
+        return fmt::format("pid:{}", identity.pid);
+    }
+    const auto user = user_manager_of(identity.cgroup, identity.unit);
+    if (user.empty()) {
+        return "unit:" + as_segment(identity.unit);
+    }
+    return fmt::format("uid:{},unit:{}", as_segment(user), as_segment(identity.unit));
+}
+
+}    // namespace
+
+ElementPath class_path(const Policy& policy, const QosLevel& level)
+{
+    if (!level.schedule) {
+        return {};
+    }
+    const auto path = node_path(policy, level.schedule->parent).child(as_segment(level.name));
+    const bool is_taken = std::any_of(policy.nodes.begin(), policy.nodes.end(), [&level](const SchedulingNode& node) {
+        return node.parent == level.schedule->parent && node.name == level.name;
+    });
+    // In a name's segment '%' is always followed by two hexadecimal digits, so this path is nobody else's.
+    return is_taken ? ElementPath(path.text() + "%level") : path;
+}
+
+TreeSpec to_tree_spec(const Policy& policy)
+{
+    TreeSpec spec;
+    spec.elements.reserve(policy.nodes.size() + policy.levels.size());
+    for (std::size_t node = 0; node < policy.nodes.size(); ++node) {
+        SpecElement element;
+        element.path = node_path(policy, node);
+        element.rate = policy.nodes[node].rate;
+        spec.elements.push_back(std::move(element));
+    }
+    for (const auto& level : policy.levels) {
+        if (const auto& limit = level.per_queue_pair; limit.max_rate) {
+            spec.limits.push_back({level.name, class_path(policy, level),
+                                   RateLimit{*limit.max_rate, limit.max_burst, limit.typical_packet}});
+        }
+        if (!level.schedule) {
+            continue;
+        }
+        SpecElement element;
+        element.path = class_path(policy, level);
+        element.rate = level.schedule->rate;
+        element.is_class = true;
+        element.fair_by = level.schedule->fair_by;
+        element.leaf_budget = level.schedule->leaf_budget;
+        element.responder = level.schedule->responder;
+        spec.elements.push_back(std::move(element));
+    }
+    return spec;
+}
+
+std::string principal_segment(FairBy fair_by, const Identity& identity, QueuePairId queue_pair)
+{
+    switch (fair_by) {
+    case FairBy::None:
+        return {};
+    case FairBy::QueuePair:
+        return fmt::format("qp:{}", queue_pair.number);
+    case FairBy::Process:
+        return fmt::format("pid:{}", identity.pid);
+    case FairBy::User:
+        return fmt::format("uid:{}", identity.uid);
+    case FairBy::Unit:
+        return unit_segment(identity);
+    }
+    return {};
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,40 @@
+#include "policy/model/request.h"
+
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+namespace {
+
+// On RoCE an IPv4 address is mapped to ::ffff:a.b.c.d, whose lower half is no GUID.
+bool is_ipv4_mapped(const Gid& gid)
+{
+    return gid.subnet_prefix() == 0 && gid.interface_id().value >> 32U == 0xFFFF;
+}
+
+}    // namespace
+
+std::optional<Endpoint> parse_endpoint(std::string_view text)
+{
+    if (text.starts_with("0x") || text.starts_with("0X")) {
+        const auto number = parse_number(text);
+        return number && *number != 0 ? std::optional<Endpoint>(Guid{*number}) : std::nullopt;
+    }
+    const auto gid = parse_gid(text);
+    return gid && *gid != Gid{} ? std::optional<Endpoint>(*gid) : std::nullopt;
+}
+
+std::string to_string(const Endpoint& endpoint)
+{
+    return std::visit([](const auto& end) { return to_string(end); }, endpoint);
+}
+
+std::optional<Guid> port_guid_of(const Endpoint& endpoint)
+{
+    if (const auto* guid = std::get_if<Guid>(&endpoint)) {
+        return *guid;
+    }
+    const Gid& gid = std::get<Gid>(endpoint);
+    return is_ipv4_mapped(gid) ? std::nullopt : std::optional(gid.interface_id());
+}
+
+}    // namespace rdmaqos

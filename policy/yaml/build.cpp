@@ -1,0 +1,122 @@
+#include "policy/yaml/build.h"
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+
+namespace rdmaqos::reader {
+namespace {
+
+constexpr std::uint32_t kHighestShare = 1'000'000;
+
+std::optional<std::uint32_t> read_share(Context& context, const Field& field)
+{
+    constexpr std::string_view kDeviceDefault = "device-default";
+    if (field.value->is_scalar() && equals_ignoring_case(field.value->text, kDeviceDefault)) {
+        return std::nullopt;
+    }
+    if (field.value->is_scalar() && parse_number(field.value->text) == 0) {
+        context.error(*field.value, "`share` cannot be 0", "the word for the device's own default is `device-default`");
+        return 1;
+    }
+    return read_integer<std::uint32_t>(context, field, 1, kHighestShare).value_or(1);
+}
+
+// Reports a name nobody defines, unless a file that may define it could not be read.
+template <typename Objects>
+void report_unknown(Build& build, const Field& field, const NamedObjects& kind, const Objects& objects,
+                    std::string_view name)
+{
+    if (build.sections.incomplete) {
+        return;
+    }
+    build.context.error(*field.value, fmt::format("there is no {} `{}`", kind.kind(), name),
+                        build.context.suggest_name(name, objects));
+    if (const Position* removed = kind.removed_at(name)) {
+        build.context.note(build.context.locate(*removed), "it is removed here");
+    }
+}
+
+}    // namespace
+
+RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fields)
+{
+    RateSpec spec;
+    if (const auto field = mapping.find("share")) {
+        fields.share = field->value;
+        spec.share = read_share(context, *field);
+    }
+    if (const auto field = mapping.find("min-rate")) {
+        fields.min_rate = field->value;
+        spec.min_rate = read_rate(context, *field, Unlimited::Refused);
+    }
+    if (const auto field = mapping.find("max-rate")) {
+        fields.max_rate = field->value;
+        spec.max_rate = read_rate(context, *field, Unlimited::Allowed);
+        if (spec.max_rate && *spec.max_rate != Bandwidth::from_mbps(spec.max_rate->mbps())) {
+            context.warning(*field->value,
+                            fmt::format("`max-rate` {} is rounded down to {}", to_string(*spec.max_rate),
+                                        to_string(Bandwidth::from_mbps(spec.max_rate->mbps()))),
+                            "an element of the tree is capped in whole Mbit/s");
+        }
+    }
+    if (spec.min_rate && spec.max_rate && *spec.min_rate > *spec.max_rate) {
+        context.error(*fields.min_rate, fmt::format("`min-rate` {} is above `max-rate` {}", to_string(*spec.min_rate),
+                                                    to_string(*spec.max_rate)));
+        spec.min_rate.reset();
+    }
+    return spec;
+}
+
+std::optional<std::size_t> find_level(Build& build, const Field& field)
+{
+    const auto name = read_text(build.context, field);
+    if (!name) {
+        return std::nullopt;
+    }
+    const auto index = build.levels.find(*name);
+    if (!index) {
+        report_unknown(build, field, build.sections.levels, build.sections.levels.objects(), *name);
+    }
+    return index;
+}
+
+std::optional<std::size_t> find_node(Build& build, const Field& field)
+{
+    const auto name = read_text(build.context, field);
+    if (!name) {
+        return std::nullopt;
+    }
+    const auto index = build.nodes.find(*name);
+    if (index) {
+        return index;
+    }
+    for (const auto& object : build.sections.levels.objects()) {
+        if (equals_ignoring_case(object.name, *name)) {
+            build.context.error(*field.value, fmt::format("`{}` is a qos-level; a parent is a scheduling-node", *name),
+                                "levels hang from nodes of `scheduling-nodes`, never from each other");
+            return std::nullopt;
+        }
+    }
+    report_unknown(build, field, build.sections.nodes, build.sections.nodes.objects(), *name);
+    return std::nullopt;
+}
+
+std::vector<std::size_t> find_groups(Build& build, const Field& field)
+{
+    std::vector<std::size_t> indexes;
+    for (const Field& item : read_items(build.context, field)) {
+        const auto name = read_text(build.context, item);
+        if (!name) {
+            continue;
+        }
+        if (const auto index = build.groups.find(*name)) {
+            indexes.push_back(*index);
+        } else {
+            report_unknown(build, item, build.sections.groups, build.policy.groups, *name);
+        }
+    }
+    return indexes;
+}
+
+}    // namespace rdmaqos::reader

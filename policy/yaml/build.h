@@ -1,0 +1,55 @@
+// What the parts of a policy's sections are built in, and what they share. Each part (build_groups.h and so on) reports
+// its mistakes and goes on; build_policy.h calls them in their order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "policy/model/policy.h"
+#include "policy/text/context.h"
+#include "policy/text/name_index.h"
+#include "policy/yaml/fields.h"
+#include "policy/yaml/sections.h"
+#include "policy/yaml/user_directory.h"
+
+namespace rdmaqos::reader {
+
+// Where the rates of a node or level were written, for messages about siblings.
+struct RateFields {
+    const Node* share = nullptr;
+    const Node* min_rate = nullptr;
+    const Node* max_rate = nullptr;
+};
+
+struct Build {
+    Build(Context& context_, UserDirectory& users_, const Sections& sections_)
+        : context(context_), users(users_), sections(sections_)
+    {
+    }
+
+    Context& context;
+    UserDirectory& users;
+    const Sections& sections;
+    Policy policy;
+    NameIndex groups;
+    NameIndex nodes;
+    NameIndex levels;
+    std::unordered_map<std::string, std::uint16_t> class_numbers;    // by name in lower case
+    std::vector<RateFields> node_fields;     // parallel to policy.nodes
+    std::vector<RateFields> level_fields;    // parallel to the named ones of policy.levels
+    std::optional<std::size_t> ulp_default;
+    std::vector<MatchRule> ulp_rules;    // go behind the match rules
+};
+
+// `share`, `min-rate` and `max-rate` of a mapping that has any of them.
+[[nodiscard]] RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fields);
+// The index of a name that must exist; reports it otherwise.
+[[nodiscard]] std::optional<std::size_t> find_level(Build& build, const Field& field);
+[[nodiscard]] std::optional<std::size_t> find_node(Build& build, const Field& field);
+[[nodiscard]] std::vector<std::size_t> find_groups(Build& build, const Field& field);
+
+}    // namespace rdmaqos::reader

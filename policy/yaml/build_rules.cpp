@@ -1,0 +1,163 @@
+#include "policy/yaml/build_rules.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "policy/model/service_id.h"
+#include "policy/yaml/build_client.h"
+
+namespace rdmaqos::reader {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::uint64_t kHighestClass = 0xFFF;
+constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv, "service-id"sv, "ulp-port"sv,
+                               "pkey"sv, "client"sv, "device"sv,      "qos-level-name"sv};
+constexpr std::array kUlpPortKeys{"space"sv, "port"sv};
+constexpr std::array kSpaces{"tcp"sv, "udp"sv, "ipoib"sv, "ib"sv};
+
+// Numbers, ranges, and names of qos-class-names.
+IntervalSet read_classes(Build& build, const Field& field)
+{
+    Context& context = build.context;
+    std::vector<Interval> classes;
+    for (const Field& item : read_items(context, field)) {
+        const auto text = read_text(context, item);
+        if (!text) {
+            continue;
+        }
+        if (text->front() >= '0' && text->front() <= '9') {
+            const auto interval = read_interval(context, item);
+            if (!interval) {
+                continue;
+            }
+            if (interval->last > kHighestClass) {
+                context.warning(*item.value, fmt::format("a QoS-Class has 12 bits: above {} nothing matches",
+                                                         kHighestClass));
+            }
+            classes.push_back(*interval);
+            continue;
+        }
+        const auto number = build.class_numbers.find(to_lower(*text));
+        if (number != build.class_numbers.end()) {
+            classes.push_back({number->second, number->second});
+        } else if (!build.sections.incomplete) {
+            context.error(*item.value, fmt::format("there is no qos-class-name `{}`", *text),
+                          context.suggest_name(*text, build.policy.qos_class_names,
+                                               "a class is a number, a range or a name of `qos-class-names`"));
+        }
+    }
+    return IntervalSet(std::move(classes));
+}
+
+void add_ulp_ports(Context& context, const Field& field, std::vector<Interval>& service_ids)
+{
+    const Mapping mapping(context, *field.value, "`ulp-port`", kUlpPortKeys);
+    if (!mapping.is_valid()) {
+        return;
+    }
+    const auto space = mapping.find("space");
+    const auto port = mapping.find("port");
+    if (!space || !port) {
+        if (!mapping.has_unknown_keys()) {
+            context.error(*field.value, fmt::format("`ulp-port` needs `{}`", space ? "port" : "space"),
+                          "for example `ulp-port: {space: tcp, port: [4420]}`");
+        }
+        return;
+    }
+    const auto word = read_word(context, *space, kSpaces);
+    const IntervalSet ports = read_ranges(context, *port, 0xFFFF);
+    if (!word) {
+        return;
+    }
+    const auto base = service_id_of(kSpaces.at(*word), 0);
+    for (const Interval& interval : ports.intervals()) {
+        service_ids.push_back({*base + interval.first, *base + interval.last});
+    }
+}
+
+void read_service_ids(Context& context, const Mapping& mapping, MatchRule& rule)
+{
+    std::vector<Interval> ids;
+    if (const auto field = mapping.find("service-id")) {
+        ids = read_ranges(context, *field, ~std::uint64_t{0}).intervals();
+    }
+    if (const auto field = mapping.find("ulp-port")) {
+        add_ulp_ports(context, *field, ids);
+    }
+    rule.service_id = IntervalSet(std::move(ids));
+}
+
+void read_criteria(Build& build, const Mapping& mapping, MatchRule& rule)
+{
+    Context& context = build.context;
+    if (const auto field = mapping.find("source")) {
+        rule.source = find_groups(build, *field);
+    }
+    if (const auto field = mapping.find("destination")) {
+        rule.destination = find_groups(build, *field);
+    }
+    if (const auto field = mapping.find("qos-class")) {
+        rule.qos_class = read_classes(build, *field);
+    }
+    read_service_ids(context, mapping, rule);
+    if (const auto field = mapping.find("pkey")) {
+        rule.pkey = read_pkeys(context, *field);
+    }
+    if (const auto field = mapping.find("client")) {
+        rule.client = read_client(build, *field, ClientFor::Rule);
+    }
+    if (const auto field = mapping.find("device")) {
+        rule.devices = read_texts(context, *field);
+    }
+}
+
+bool has_criteria(const Mapping& mapping)
+{
+    for (const auto key : kRuleKeys) {
+        if (key != "use" && key != "qos-level-name" && mapping.has(key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}    // namespace
+
+void read_match_rules(Build& build)
+{
+    Context& context = build.context;
+    const auto& entries = build.sections.rules;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const Mapping mapping(context, entries[i], "a match rule", kRuleKeys);
+        if (!mapping.is_valid()) {
+            continue;
+        }
+        MatchRule rule;
+        rule.number = build.policy.rules.size() + 1;
+        rule.location = context.locate(entries[i]);
+        if (const auto use = mapping.find("use")) {
+            rule.use = read_description(context, *use);
+        }
+        read_criteria(build, mapping, rule);
+        if (const auto level = mapping.find("qos-level-name")) {
+            rule.level = find_level(build, *level).value_or(0);
+        } else if (!mapping.has_unknown_keys()) {
+            context.error(entries[i], "a match rule needs a `qos-level-name`");
+        }
+        if (!has_criteria(mapping) && !mapping.has_unknown_keys() && (i + 1 < entries.size() || !build.ulp_rules.empty())) {
+            context.warning(rule.location, "a rule without criteria matches everything: no rule below it is reached");
+        }
+        build.policy.rules.push_back(std::move(rule));
+    }
+    for (MatchRule& rule : build.ulp_rules) {
+        rule.number = build.policy.rules.size() + 1;
+        build.policy.rules.push_back(std::move(rule));
+    }
+    build.ulp_rules.clear();
+}
+
+}    // namespace rdmaqos::reader

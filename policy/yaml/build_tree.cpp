@@ -1,0 +1,236 @@
+#include "policy/yaml/build_tree.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+
+namespace rdmaqos::reader {
+namespace {
+
+// Far beyond any device; bounds the length of paths.
+constexpr std::size_t kDeepestNode = 32;
+
+struct Parents {
+    std::vector<std::optional<std::size_t>> of;    // per object
+    std::vector<std::size_t> depth;                // 1: below the root
+};
+
+// Cuts what would never end: reports a cycle once, at the parent that closes it.
+void break_cycles(Build& build, Parents& parents)
+{
+    enum class State : std::uint8_t { New, Open, Done };
+    const auto& objects = build.sections.nodes.objects();
+    std::vector<State> states(objects.size(), State::New);
+    parents.depth.assign(objects.size(), 1);
+    for (std::size_t start = 0; start < objects.size(); ++start) {
+        std::vector<std::size_t> chain;
+        std::optional<std::size_t> at = start;
+        while (at && states[*at] == State::New) {
+            states[*at] = State::Open;
+            chain.push_back(*at);
+            at = parents.of[*at];
+        }
+        if (at && states[*at] == State::Open) {
+            const std::size_t last = chain.back();
+            build.context.error(*find_value(objects[last].mapping, "parent"),
+                                fmt::format("scheduling-node `{}` is its own ancestor", objects[*at].name),
+                                "follow the `parent` keys: they must end at a node without one");
+            parents.of[last].reset();
+        }
+        for (auto index = chain.rbegin(); index != chain.rend(); ++index) {
+            states[*index] = State::Done;
+            parents.depth[*index] = parents.of[*index] ? parents.depth[*parents.of[*index]] + 1 : 1;
+        }
+    }
+}
+
+SchedulingNode read_node(Build& build, const NamedObject& object, RateFields& fields)
+{
+    Context& context = build.context;
+    const Mapping mapping(context, object.mapping, "a scheduling-node", build.sections.nodes.keys());
+    SchedulingNode node;
+    node.name = object.name;
+    node.location = context.locate(object.name_at);
+    check_path_segment(context, {"name", find_value(object.mapping, "name")}, node.name);
+    if (const auto use = mapping.find("use")) {
+        node.use = read_description(context, *use);
+    }
+    node.rate = read_rate_spec(context, mapping, fields);
+    return node;
+}
+
+// A node or level as a member of the tree.
+struct Member {
+    std::string_view kind;
+    const std::string* name;
+    const Location* location;
+    const RateSpec* rate;
+    const RateFields* fields;
+};
+
+// The members below each node, and at the end those below the root.
+using Families = std::vector<std::vector<Member>>;
+
+Families families_of(const Build& build)
+{
+    const Policy& policy = build.policy;
+    Families families(policy.nodes.size() + 1);
+    const auto below = [&](const std::optional<std::size_t>& parent) -> std::vector<Member>& {
+        return families[parent.value_or(policy.nodes.size())];
+    };
+    for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
+        const auto& node = policy.nodes[i];
+        below(node.parent).push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i]});
+    }
+    for (std::size_t i = 0; i < build.level_fields.size(); ++i) {
+        const auto& level = policy.levels[i];
+        if (level.schedule) {
+            below(level.schedule->parent)
+                .push_back({"qos-level", &level.name, &level.location, &level.schedule->rate, &build.level_fields[i]});
+        }
+    }
+    return families;
+}
+
+void check_names(Context& context, const std::vector<Member>& family)
+{
+    std::unordered_map<std::string, const Member*> names;
+    for (const Member& member : family) {
+        const auto [first, inserted] = names.emplace(to_lower(*member.name), &member);
+        if (!inserted) {
+            context.error(*member.location, fmt::format("{} `{}` has the name of a {} with the same parent", member.kind,
+                                                        *member.name, first->second->kind));
+            context.note(*first->second->location, "the other one is here");
+        }
+    }
+}
+
+void check_guarantees(Context& context, const std::vector<Member>& family)
+{
+    const auto guaranteed = std::find_if(family.begin(), family.end(),
+                                         [](const Member& member) { return member.rate->min_rate.has_value(); });
+    if (guaranteed == family.end()) {
+        return;
+    }
+    for (const Member& member : family) {
+        if (member.rate->min_rate) {
+            if (member.fields->share != nullptr) {
+                context.warning(*member.fields->share,
+                                fmt::format("`share` of `{}` has no effect beside `min-rate`", *member.name),
+                                "its weight follows from the min-rates of its siblings");
+            }
+            continue;
+        }
+        if (!member.rate->share) {
+            context.error(*member.fields->share, fmt::format("`share: device-default` of `{}` beside the min-rate of `{}`",
+                                                             *member.name, *guaranteed->name),
+                          "a guarantee can only be kept against siblings whose weight is known");
+        }
+    }
+}
+
+// Also checked: what is asked below a node cannot be more than its own cap lets through.
+void check_sums(Build& build, const Families& families)
+{
+    const Policy& policy = build.policy;
+    std::vector<Bandwidth> needed(policy.nodes.size());
+    for (std::size_t i = policy.nodes.size(); i-- > 0;) {
+        const auto& node = policy.nodes[i];
+        std::uint64_t sum = needed[i].kbps();
+        for (const Member& member : families[i]) {
+            sum += member.kind == "qos-level" ? member.rate->min_rate.value_or(Bandwidth{}).kbps() : 0;
+        }
+        if (node.rate.max_rate && sum > node.rate.max_rate->kbps()) {
+            build.context.error(*build.node_fields[i].max_rate,
+                                fmt::format("the min-rates below `{}` add up to {}, more than its `max-rate` {}", node.name,
+                                            to_string(Bandwidth::from_kbps(sum)), to_string(*node.rate.max_rate)));
+        }
+        sum = std::max(sum, node.rate.min_rate.value_or(Bandwidth{}).kbps());
+        if (node.parent) {
+            needed[*node.parent] = Bandwidth::from_kbps(needed[*node.parent].kbps() + sum);
+        }
+    }
+}
+
+// A node with nothing below it, and a cap above that of a node further up, which never binds.
+void warn_of_no_effect(Build& build, const Families& families)
+{
+    const Policy& policy = build.policy;
+    std::vector<std::optional<Bandwidth>> caps(policy.nodes.size());
+    for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
+        const auto& node = policy.nodes[i];
+        caps[i] = node.parent ? caps[*node.parent] : std::nullopt;
+        if (node.rate.max_rate && (!caps[i] || *node.rate.max_rate < *caps[i])) {
+            caps[i] = node.rate.max_rate;
+        }
+        for (const Member& member : families[i]) {
+            if (caps[i] && member.rate->max_rate && *member.rate->max_rate > *caps[i]) {
+                build.context.warning(*member.fields->max_rate,
+                                      fmt::format("`max-rate` of `{}` has no effect: what is above it is capped at {}", *member.name,
+                                                  to_string(*caps[i])));
+            }
+        }
+        if (families[i].empty()) {
+            build.context.warning(node.location, fmt::format("scheduling-node `{}` has no effect: nothing is below it",
+                                                             node.name),
+                                  "a level is below a node when its `schedule` has `parent: " + node.name + "`");
+        }
+    }
+}
+
+}    // namespace
+
+void read_scheduling_nodes(Build& build)
+{
+    const auto& objects = build.sections.nodes.objects();
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+        build.nodes.add(objects[i].name, i);
+    }
+    Parents parents;
+    for (const auto& object : objects) {
+        const Node* parent = find_value(object.mapping, "parent");
+        parents.of.push_back(parent == nullptr ? std::nullopt : find_node(build, {"parent", parent}));
+    }
+    break_cycles(build, parents);
+    std::vector<std::size_t> order(objects.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = i;
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return parents.depth[a] < parents.depth[b]; });
+    std::vector<std::size_t> place(objects.size());
+    build.nodes.clear();
+    for (const std::size_t index : order) {
+        place[index] = build.policy.nodes.size();
+        RateFields fields;
+        SchedulingNode node = read_node(build, objects[index], fields);
+        if (parents.of[index]) {
+            node.parent = place[*parents.of[index]];
+        }
+        if (parents.depth[index] == kDeepestNode + 1) {
+            build.context.error(node.location, fmt::format("scheduling-node `{}` is nested more than {} deep", node.name,
+                                                           kDeepestNode));
+        }
+        build.nodes.add(node.name, build.policy.nodes.size());
+        build.policy.nodes.push_back(std::move(node));
+        build.node_fields.push_back(fields);
+    }
+}
+
+void check_tree(Build& build)
+{
+    const Families families = families_of(build);
+    for (const auto& family : families) {
+        check_names(build.context, family);
+        check_guarantees(build.context, family);
+    }
+    check_sums(build, families);
+    // After a mistake what seems to have no effect may only be misspelt.
+    if (!build.context.has_errors()) {
+        warn_of_no_effect(build, families);
+    }
+}
+
+}    // namespace rdmaqos::reader

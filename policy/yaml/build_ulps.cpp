@@ -1,0 +1,233 @@
+#include "policy/yaml/build_ulps.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "policy/model/simple_levels.h"
+#include "policy/model/ulp_forms.h"
+
+namespace rdmaqos::reader {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::array<Choice<Ulp>, 7> kUlps{{{"default", Ulp::Default},
+                                            {"sdp", Ulp::Sdp},
+                                            {"rds", Ulp::Rds},
+                                            {"iser", Ulp::Iser},
+                                            {"srp", Ulp::Srp},
+                                            {"ipoib", Ulp::Ipoib},
+                                            {"any", Ulp::Any}}};
+constexpr std::array kUlpKeys{"ulp"sv,
+                              "use"sv,
+                              "port-num"sv,
+                              "service-id"sv,
+                              "pkey"sv,
+                              "target-port-guid"sv,
+                              "source-port-guid"sv,
+                              "source-target-port-guid"sv,
+                              "sl"sv,
+                              "qos-level-name"sv};
+constexpr std::array kCriteria{UlpCriterion::PortNum,        UlpCriterion::ServiceId,
+                               UlpCriterion::PKey,           UlpCriterion::TargetPortGuid,
+                               UlpCriterion::SourcePortGuid, UlpCriterion::SourceTargetPortGuid};
+// What an entry leads to: an SL or, [host], a level.
+struct Target {
+    std::optional<std::uint8_t> sl;
+    std::optional<std::size_t> level;
+};
+
+Target read_target(Build& build, const Mapping& mapping)
+{
+    Context& context = build.context;
+    const auto sl = mapping.find("sl");
+    const auto name = mapping.find("qos-level-name");
+    Target target;
+    if (sl) {
+        target.sl = read_integer<std::uint8_t>(context, *sl, 0, 15);
+    }
+    if (name) {
+        target.level = find_level(build, *name);
+    }
+    if (sl && name) {
+        context.error(*find_key(mapping.node(), "qos-level-name"), "an ulp has either `sl` or `qos-level-name`");
+        context.note(context.locate(*find_key(mapping.node(), "sl")), "`sl` is stated here");
+    } else if (!sl && !name && !mapping.has_unknown_keys()) {
+        context.error(mapping.node(), "an ulp needs an `sl` or a `qos-level-name`");
+    }
+    return target;
+}
+
+struct UlpField {
+    UlpCriterion criterion;
+    Field field;
+};
+
+std::vector<std::string_view> names_of(const std::vector<UlpCriterion>& criteria)
+{
+    std::vector<std::string_view> names;
+    names.reserve(criteria.size());
+    for (const UlpCriterion criterion : criteria) {
+        names.push_back(to_string(criterion));
+    }
+    return names;
+}
+
+// The one criterion that stands and may stand.
+std::optional<UlpField> read_criterion(Context& context, const Mapping& mapping, const UlpForm& form)
+{
+    std::optional<UlpField> criterion;
+    for (const UlpCriterion asked : kCriteria) {
+        const auto key = to_string(asked);
+        const auto field = mapping.find(key);
+        if (!field) {
+            continue;
+        }
+        const Node& at = *find_key(mapping.node(), key);
+        if (std::find(form.criteria.begin(), form.criteria.end(), asked) == form.criteria.end()) {
+            context.error(at, fmt::format("`{}` cannot stand with `ulp: {}`", key, form.name),
+                          form.criteria.empty() ? ""
+                                                : fmt::format("it takes {}", in_backticks(names_of(form.criteria))));
+        } else if (criterion) {
+            context.error(at, fmt::format("`{}` and `{}` in one ulp", criterion->field.key, key),
+                          "an ulp has one criterion; write a match rule for more");
+        } else {
+            criterion = UlpField{asked, *field};
+        }
+    }
+    if (form.needs_one && !criterion && !mapping.has_unknown_keys()) {
+        context.error(mapping.node(), fmt::format("`ulp: {}` needs a criterion", form.name),
+                      fmt::format("one of {}", in_backticks(names_of(form.criteria))));
+    }
+    return criterion;
+}
+
+IntervalSet read_criterion_ranges(Context& context, const UlpField& criterion)
+{
+    switch (criterion.criterion) {
+    case UlpCriterion::PortNum:
+        return read_ranges(context, criterion.field, kHighestUlpPort);
+    case UlpCriterion::PKey:
+        return read_pkeys(context, criterion.field);
+    default:
+        return read_ranges(context, criterion.field, ~std::uint64_t{0});
+    }
+}
+
+void translate(Build& build, const UlpForm& form, const std::optional<UlpField>& criterion, MatchRule& rule)
+{
+    UlpMeaning meaning = criterion ? meaning_of(form.ulp, criterion->criterion,
+                                                read_criterion_ranges(build.context, *criterion))
+                                   : meaning_of(form.ulp, std::nullopt, {});
+    if (const auto group = apply(std::move(meaning), rule, build.policy)) {
+        // Match rules may name it; a port-group of the same name comes first.
+        build.groups.add(build.policy.groups[*group].name, *group);
+    }
+}
+
+// "sdp, port-num 10000-20000" as the entry reads in OpenSM's own format.
+std::string in_opensm_words(const UlpForm& form, const std::optional<UlpField>& criterion)
+{
+    std::string text(form.name);
+    if (!criterion) {
+        return text;
+    }
+    text += fmt::format(", {} ", criterion->field.key);
+    if (criterion->field.value->is_scalar()) {
+        return text + criterion->field.value->text;
+    }
+    bool first = true;
+    for (const Node& item : criterion->field.value->children) {
+        text += (first ? "" : ",") + item.text;
+        first = false;
+    }
+    return text;
+}
+
+void read_default(Build& build, const Mapping& mapping, const Location& location, SimpleLevels& simple)
+{
+    const Target target = read_target(build, mapping);
+    if (build.ulp_default) {
+        build.context.warning(location, "a second `ulp: default`: it replaces the first");
+    }
+    build.ulp_default = target.level ? *target.level : simple.make_default(target.sl.value_or(0), location);
+    if (build.levels.find("default")) {
+        build.context.warning(location, "`ulp: default` is ignored: there is a qos-level `DEFAULT`");
+    }
+}
+
+void read_ulp(Build& build, const Node& entry, SimpleLevels& simple)
+{
+    Context& context = build.context;
+    const Mapping mapping(context, entry, "an ulp", kUlpKeys);
+    if (!mapping.is_valid()) {
+        return;
+    }
+    const auto name = mapping.find("ulp");
+    if (!name) {
+        context.error(entry, "an entry of `qos-ulps` needs an `ulp`");
+        return;
+    }
+    const auto ulp = read_choice(context, *name, kUlps);
+    if (!ulp) {
+        return;
+    }
+    const UlpForm& form = form_of(*ulp);
+    MatchRule rule;
+    rule.origin = RuleOrigin::Ulp;
+    rule.location = context.locate(entry);
+    if (const auto use = mapping.find("use")) {
+        rule.use = read_description(context, *use);
+    }
+    const auto criterion = read_criterion(context, mapping, form);
+    if (*ulp == Ulp::Default) {
+        read_default(build, mapping, rule.location, simple);
+        return;
+    }
+    rule.ulp = in_opensm_words(form, criterion);
+    const Target target = read_target(build, mapping);
+    rule.level = target.level ? *target.level : simple.of(target.sl.value_or(0), rule.location);
+    translate(build, form, criterion, rule);
+    build.ulp_rules.push_back(std::move(rule));
+}
+
+}    // namespace
+
+void read_ulps(Build& build)
+{
+    SimpleLevels simple(build.policy);
+    for (const Node& entry : build.sections.ulps) {
+        read_ulp(build, entry, simple);
+    }
+}
+
+void choose_default_level(Build& build)
+{
+    if (const auto level = build.levels.find("default")) {
+        build.policy.default_level = *level;
+        return;
+    }
+    if (build.ulp_default) {
+        build.policy.default_level = *build.ulp_default;
+        return;
+    }
+    if (build.sections.incomplete || build.context.files().empty()) {
+        return;
+    }
+    const auto& at = build.sections.levels_at;
+    build.context.error(at ? build.context.locate(*at) : build.context.start_of(0), "there is no default level",
+                        "add a qos-level `DEFAULT` (`- {name: DEFAULT, sl: 0}`) or an `ulp: default`");
+    if (const Position* removed = build.sections.levels.removed_at("default")) {
+        build.context.note(build.context.locate(*removed), "it is removed here");
+    }
+}
+
+}    // namespace rdmaqos::reader

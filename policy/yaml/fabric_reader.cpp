@@ -1,0 +1,163 @@
+#include "policy/yaml/fabric_reader.h"
+
+#include <array>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "policy/yaml/file_reader.h"
+#include "policy/yaml/ib_fields.h"
+
+namespace rdmaqos {
+namespace {
+
+using namespace reader;
+using namespace std::string_view_literals;
+
+constexpr std::array kKeys{"version"sv, "ports"sv, "partitions"sv};
+constexpr std::array kPortKeys{"guid"sv, "port"sv, "node-guid"sv, "type"sv, "description"sv, "pkeys"sv, "sm"sv};
+constexpr std::array kPartitionKeys{"name"sv, "pkey"sv, "ipoib"sv};
+constexpr std::array kIpoibKeys{"sl"sv, "mtu"sv, "rate"sv, "packet-life"sv};
+constexpr std::array<Choice<NodeType>, 3> kTypes{
+    {{"CA", NodeType::Ca}, {"SWITCH", NodeType::Switch}, {"ROUTER", NodeType::Router}}};
+
+FabricPort read_port(Context& context, const Node& entry)
+{
+    FabricPort port;
+    const Mapping mapping(context, entry, "a port", kPortKeys);
+    if (!mapping.is_valid()) {
+        return port;
+    }
+    if (const auto field = mapping.find("guid")) {
+        port.guid = read_guid(context, *field).value_or(Guid{});
+    } else {
+        context.error(entry, "a port needs a `guid`");
+    }
+    if (const auto field = mapping.find("port")) {
+        port.port = read_integer<std::uint32_t>(context, *field, 0, 255).value_or(1);
+    }
+    if (const auto field = mapping.find("node-guid")) {
+        port.node_guid = read_guid(context, *field).value_or(Guid{});
+    }
+    if (const auto field = mapping.find("type")) {
+        port.type = read_choice(context, *field, kTypes).value_or(NodeType::Ca);
+    }
+    if (const auto field = mapping.find("description")) {
+        port.description = read_description(context, *field);
+    }
+    if (const auto field = mapping.find("pkeys")) {
+        for (const Field& item : read_items(context, *field)) {
+            if (const auto pkey = read_integer<std::uint16_t>(context, item, 0, 0xFFFF)) {
+                port.pkeys.push_back(*pkey);
+            }
+        }
+    }
+    if (const auto field = mapping.find("sm")) {
+        port.subnet_manager = read_bool(context, *field).value_or(false);
+    }
+    return port;
+}
+
+IpoibParameters read_ipoib(Context& context, const Field& field)
+{
+    IpoibParameters parameters;
+    const Mapping mapping(context, *field.value, "`ipoib`", kIpoibKeys);
+    if (const auto sl = mapping.find("sl")) {
+        parameters.sl = read_integer<std::uint8_t>(context, *sl, 0, 15);
+    }
+    if (const auto mtu = mapping.find("mtu")) {
+        parameters.mtu = read_ib_mtu(context, *mtu, Unlimited::Refused);
+    }
+    if (const auto rate = mapping.find("rate")) {
+        parameters.rate = read_ib_rate(context, *rate, Unlimited::Refused);
+    }
+    if (const auto life = mapping.find("packet-life")) {
+        parameters.packet_life = read_packet_life(context, *life);
+    }
+    return parameters;
+}
+
+FabricPartition read_partition(Context& context, const Node& entry)
+{
+    FabricPartition partition;
+    const Mapping mapping(context, entry, "a partition", kPartitionKeys);
+    if (!mapping.is_valid()) {
+        return partition;
+    }
+    if (const auto field = mapping.find("name")) {
+        partition.name = read_name(context, *field).value_or("");
+    } else {
+        context.error(entry, "a partition needs a `name`");
+    }
+    if (const auto field = mapping.find("pkey")) {
+        partition.pkey = partition_of(read_integer<std::uint16_t>(context, *field, 0, 0xFFFF).value_or(0));
+    } else {
+        context.error(entry, "a partition needs a `pkey`");
+    }
+    if (const auto field = mapping.find("ipoib")) {
+        partition.ipoib = read_ipoib(context, *field);
+    }
+    return partition;
+}
+
+// Calls `add` for every entry of the list below `key`.
+template <typename Add>
+void for_each_entry(Context& context, const Mapping& document, std::string_view key, Add add)
+{
+    const auto field = document.find(key);
+    if (!field || field->value->has_no_value()) {
+        return;
+    }
+    if (!field->value->is_sequence()) {
+        context.error(*field->value, fmt::format("`{}` must be a list, not {}", key, kind_in_words(field->value->kind)),
+                      "start every entry with `- `");
+        return;
+    }
+    for (const Node& entry : field->value->children) {
+        add(entry);
+    }
+}
+
+Fabric read_fabric_document(Context& context, const Node& document)
+{
+    Fabric fabric;
+    const Mapping mapping(context, document, "a fabric", kKeys);
+    std::unordered_map<std::uint64_t, const Node*> guids;
+    for_each_entry(context, mapping, "ports", [&](const Node& entry) {
+        FabricPort port = read_port(context, entry);
+        if (port.guid.value != 0) {
+            const auto [first, inserted] = guids.emplace(port.guid.value, &entry);
+            // The ports of a switch share its GUID.
+            if (!inserted && port.type != NodeType::Switch) {
+                context.error(entry, fmt::format("port {} is listed twice", to_string(port.guid)));
+                context.note(context.locate(*first->second), "it is first listed here");
+            }
+        }
+        fabric.ports.push_back(std::move(port));
+    });
+    std::unordered_map<std::string, const Node*> names;
+    for_each_entry(context, mapping, "partitions", [&](const Node& entry) {
+        FabricPartition partition = read_partition(context, entry);
+        const auto [first, inserted] = names.emplace(partition.name, &entry);
+        if (!inserted && !partition.name.empty()) {
+            context.error(entry, fmt::format("partition `{}` is listed twice", partition.name));
+            context.note(context.locate(*first->second), "it is first listed here");
+        }
+        fabric.partitions.push_back(std::move(partition));
+    });
+    return fabric;
+}
+
+}    // namespace
+
+ReadResult<Fabric> read_fabric(std::shared_ptr<const SourceFile> source)
+{
+    return read_single<Fabric>(std::move(source), read_fabric_document);
+}
+
+ReadResult<Fabric> read_fabric(const std::filesystem::path& path)
+{
+    return read_optional_file<Fabric>(path, read_fabric_document);
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,103 @@
+#include "policy/yaml/ib_fields.h"
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+
+namespace rdmaqos::reader {
+namespace {
+
+bool is_unlimited(const Field& field, Unlimited allowed)
+{
+    return allowed == Unlimited::Allowed && field.value->is_scalar() &&
+           equals_ignoring_case(field.value->text, "unlimited");
+}
+
+std::optional<std::uint64_t> bare_number(const Field& field)
+{
+    return field.value->is_scalar() ? parse_number(field.value->text) : std::nullopt;
+}
+
+}    // namespace
+
+std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field, Unlimited unlimited)
+{
+    constexpr std::uint64_t kHighestNumber = 5;
+    if (is_unlimited(field, unlimited)) {
+        return std::nullopt;
+    }
+    const auto number = bare_number(field);
+    if (number && *number >= 1 && *number <= kHighestNumber) {
+        const auto mtu = static_cast<IbMtu>(*number);
+        context.remark(*field.value, fmt::format("`{}` is {}", field.key, in_words(mtu)));
+        return mtu;
+    }
+    const auto size = read_size(context, field, 0, ~std::uint64_t{0});
+    if (!size) {
+        return std::nullopt;
+    }
+    const auto mtu = ib_mtu_from_bytes(*size);
+    if (!mtu) {
+        context.error(*field.value, fmt::format("`{}` cannot be {}", field.key, field.value->text),
+                      fmt::format("it is 256, 512, 1024, 2048 or 4096 bytes, or OpenSM's 1 to 5{}",
+                                  *size == 0 && unlimited == Unlimited::Allowed ? "; the word for no limit is `unlimited`"
+                                                                                : ""));
+    }
+    return mtu;
+}
+
+std::optional<IbRate> read_ib_rate(Context& context, const Field& field, Unlimited unlimited)
+{
+    if (is_unlimited(field, unlimited)) {
+        return std::nullopt;
+    }
+    const auto number = bare_number(field);
+    if (number && *number != 0) {
+        const auto rate = ib_rate_from_number(*number);
+        if (rate) {
+            context.remark(*field.value, fmt::format("`{}` is {}", field.key, in_words(*rate)));
+        } else {
+            context.error(*field.value, fmt::format("`{}: {}` is not one of OpenSM's numbers for a rate", field.key,
+                                                    *number),
+                          fmt::format("did you mean `{}Gbps`? The numbers are 2 to 24", *number));
+        }
+        return rate;
+    }
+    const auto bandwidth = read_rate(context, field, unlimited);
+    if (!bandwidth) {
+        return std::nullopt;
+    }
+    const auto rate = ib_rate_from_bandwidth(*bandwidth);
+    if (!rate) {
+        const auto lower = ib_rate_at_most(*bandwidth);
+        context.error(*field.value, fmt::format("InfiniBand has no rate of {}", to_string(*bandwidth)),
+                      lower ? fmt::format("the next lower one is {}", to_string(nominal(*lower)))
+                            : "the lowest is 2.5Gbps");
+    }
+    return rate;
+}
+
+std::optional<std::uint8_t> read_packet_life(Context& context, const Field& field)
+{
+    if (const auto number = bare_number(field); number || !field.value->is_scalar()) {
+        const auto life = read_integer<std::uint8_t>(context, field, 0, kHighestPacketLife);
+        if (life) {
+            context.remark(*field.value, fmt::format("`{}` is {}", field.key, packet_life_in_words(*life)));
+        }
+        return life;
+    }
+    constexpr std::chrono::milliseconds kLongest{std::uint64_t{1000} * 3600 * 24};
+    const auto time = read_duration(context, field, std::chrono::milliseconds(1), kLongest);
+    if (!time) {
+        return std::nullopt;
+    }
+    // 4.096 us * 2^n, in nanoseconds.
+    const auto wanted = static_cast<std::uint64_t>(time->count()) * 1'000'000;
+    std::uint8_t life = 0;
+    while ((std::uint64_t{4096} << life) < wanted) {
+        ++life;
+    }
+    return life;
+}
+
+}    // namespace rdmaqos::reader

@@ -1,0 +1,17 @@
+// The settings file of the daemon.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "policy/model/settings.h"
+#include "policy/text/read_result.h"
+
+namespace rdmaqos {
+
+// A missing file is not an error: the value is the default.
+[[nodiscard]] ReadResult<Settings> read_settings(const std::filesystem::path& path);
+// A text instead of a file, for tests and fuzzers.
+[[nodiscard]] ReadResult<Settings> read_settings(std::shared_ptr<const SourceFile> source);
+
+}    // namespace rdmaqos
