@@ -123,7 +123,7 @@ void read_class_names(Build& build)
         if (!name) {
             continue;
         }
-        if (name->front() >= '0' && name->front() <= '9') {
+        if (is_digit(name->front())) {
             context.error(entry.name, fmt::format("the qos-class-name `{}` starts with a digit", *name),
                           "it could not be told from a number");
         }

@@ -28,7 +28,7 @@ IntervalSet read_classes(Build& build, const Field& field)
         if (!text) {
             continue;
         }
-        if (text->front() >= '0' && text->front() <= '9') {
+        if (is_digit(text->front())) {
             const auto interval = read_interval(context, item);
             if (!interval) {
                 continue;

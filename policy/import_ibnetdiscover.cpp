@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "policy/text_lines.h"
 
 namespace rdmaqos {

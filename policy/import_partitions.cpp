@@ -221,7 +221,7 @@ private:
     {
         std::string_view name = head.name;
         std::optional<std::string_view> id = head.value;
-        const bool is_number = !id && !name.empty() && name.front() >= '0' && name.front() <= '9';
+        const bool is_number = !id && !name.empty() && is_digit(name.front());
         if (is_number) {
             id = name;
             name = {};

@@ -307,10 +307,8 @@ PlanView plan_for(const Policy& policy, const Target& target, const Settings& se
     view.operations = plan.operations.size();
     view.text = render_plan(empty, plan);
     const std::string operations = render_operations(empty, plan);
-    for (std::string_view lines = operations; !lines.empty();) {
-        const auto end = lines.find('\n');
-        view.operation_list.emplace_back(lines.substr(0, end));
-        lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    for (const auto line : lines_of(operations)) {
+        view.operation_list.emplace_back(line);
     }
     for (const auto& finding : compiled.findings) {
         view.findings.push_back(to_string(finding));

@@ -41,7 +41,7 @@ std::string beside(std::string_view head, std::size_t at, const std::vector<std:
     std::string text;
     for (const auto& line : lines) {
         const std::string_view left = text.empty() ? head : std::string_view();
-        text += fmt::format("{}{}{}\n", left, std::string(at - display_width(left), ' '), styled(line, style, colour));
+        text += fmt::format("{}{}\n", padded(left, at), styled(line, style, colour));
     }
     return text;
 }
@@ -71,11 +71,8 @@ std::string errno_name(int number)
 
 std::string render_attributes(const std::vector<AttributeView>& attributes, Colour colour)
 {
-    std::size_t widest = 0;
-    for (const auto& attribute : attributes) {
-        widest = std::max(widest, display_width(printable(attribute.name)));
-    }
-    const std::size_t at = kIndent.size() + widest + kIndent.size();
+    const std::size_t names = widest(attributes, [](const auto& attribute) { return printable(attribute.name); });
+    const std::size_t at = kIndent.size() + names + kIndent.size();
     const std::size_t left = kColumns - std::min(at, kColumns / 2);
     std::string text;
     for (const auto& structure : structures_of(attributes)) {
