@@ -1,8 +1,8 @@
-#include "lib/bus/descriptor_wire.h"
+#include "lib/base/descriptor_message.h"
 
 #include <cstring>
 
-namespace rdmaqos::bus {
+namespace rdmaqos {
 
 void DescriptorRoom::put(msghdr& message, std::span<const int> descriptors)
 {
@@ -42,4 +42,4 @@ std::vector<UniqueFd> take_descriptors(msghdr& message)
     return result;
 }
 
-}    // namespace rdmaqos::bus
+}    // namespace rdmaqos
