@@ -54,7 +54,7 @@ void write_tree(const Draft& draft, bool link_known, Compiled& compiled)
         }
         compiled.tree.emplace(element.path, std::move(result));
         if (link_known) {
-            compiled.guaranteed.emplace(element.path, element.guaranteed);
+            compiled.guaranteed.emplace(element.path, Bandwidth::from_computed(element.guaranteed));
         }
     }
 }
