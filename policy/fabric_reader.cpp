@@ -61,7 +61,7 @@ IpoibParameters read_ipoib(Context& context, const Field& field)
     IpoibParameters parameters;
     const Mapping mapping(context, *field.value, "`ipoib`", kIpoibKeys);
     if (const auto sl = mapping.find("sl")) {
-        parameters.sl = read_integer<std::uint8_t>(context, *sl, 0, 15);
+        parameters.sl = read_integer<std::uint8_t>(context, *sl, 0, kHighestSl);
     }
     if (const auto mtu = mapping.find("mtu")) {
         parameters.mtu = read_ib_mtu(context, *mtu, Unlimited::Refused);

@@ -26,7 +26,6 @@ using namespace opensm;
 
 constexpr std::size_t kSection = 0;
 constexpr std::size_t kEntry = 4;    // the keys of an entry; its `- ` stands before them
-constexpr std::uint64_t kHighestSl = 15;
 constexpr std::uint64_t kHighestPort = 255;
 constexpr std::size_t kLongestUse = 4096;
 constexpr std::string_view kToFill = "#~ ";

@@ -108,7 +108,7 @@ bool Topology::add_partition(const std::vector<std::string>& words)
     partition.name = words[1];
     partition.pkey = partition_of(static_cast<std::uint16_t>(*pkey));
     if (words.size() > kColumns) {
-        const auto sl = number_up_to(words[kColumns], 15);
+        const auto sl = number_up_to(words[kColumns], kHighestSl);
         if (!sl) {
             return false;
         }
