@@ -132,13 +132,13 @@ void write_one(Writer& writer, const DevicePlan& plan)
     DictWriter dict(writer);
     dict.set("device", plan.device);
     dict.set("operations", static_cast<std::uint32_t>(plan.plan.operations.size()));
-    dict.set("text", render_plan(plan.before, plan.plan));
     const std::string operations = render_operations(plan.before, plan.plan);
     const auto lines = lines_of(operations);
     dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
     dict.set("findings", to_texts(plan.findings));
     dict.set("link-speed", plan.link_speed.kbps());
     write_list(dict, "rates", plan.rates);
+    dict.set("text", render_plan(plan.before, plan.plan));
 }
 
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)

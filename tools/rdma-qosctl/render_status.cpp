@@ -30,9 +30,9 @@ std::string describe_levels(const ManagerView& manager)
 
 std::string describe_sessions(const World& world)
 {
-    std::set<std::uint32_t> users;
+    std::set<std::uint64_t> users;
     for (const auto& session : world.sessions) {
-        users.insert(session.owner.uid);
+        users.insert(number_of(session.owner, "uid"));
     }
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;

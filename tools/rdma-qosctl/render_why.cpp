@@ -24,10 +24,12 @@ std::string first_of(const List& list)
     return text;
 }
 
-std::string describe_owner(const OwnerView& owner)
+std::string describe_owner(const bus::Dict& owner)
 {
-    return fmt::format("{}{}, {}{}", owner.pid, owner.command.empty() ? "" : fmt::format(" ({})", owner.command),
-                       owner_text(owner), owner.unit.empty() ? "" : fmt::format(", {}", owner.unit));
+    const std::string command = text_of(owner, "command");
+    const std::string unit = text_of(owner, "unit");
+    return fmt::format("{}{}, {}{}", number_of(owner, "pid"), command.empty() ? "" : fmt::format(" ({})", command),
+                       owner_text(owner), unit.empty() ? "" : fmt::format(", {}", unit));
 }
 
 std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)

@@ -121,7 +121,7 @@ Result<ExitStatus> levels(const Context& context)
     if (!manager) {
         return fail(manager.error());
     }
-    print(context.json ? to_text(levels_json(manager->levels)) : render_levels(manager->levels, context.colour));
+    print(context.json ? to_text({{"levels", to_json(manager->levels)}}) : render_levels(manager->levels, context.colour));
     return ExitStatus::Ok;
 }
 
@@ -177,7 +177,7 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
                });
     };
     std::erase_if(world->sessions, [&](const SessionView& session) {
-        return (pid && session.owner.pid != *pid) || (!filter.level.empty() && !has_level(session));
+        return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));
     });
     print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.colour));
     return ExitStatus::Ok;
