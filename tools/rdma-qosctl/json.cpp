@@ -182,19 +182,6 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
 }
 
-std::string_view name_of(Severity severity)
-{
-    switch (severity) {
-    case Severity::Error:
-        return "error";
-    case Severity::Warning:
-        return "warning";
-    case Severity::Note:
-        return "note";
-    }
-    return "error";
-}
-
 std::string_view name_of(FindingKind kind)
 {
     switch (kind) {
@@ -275,7 +262,7 @@ Json to_json(const Diagnostics& diagnostics)
 {
     Json json = Json::array();
     for (const auto& diagnostic : diagnostics.all()) {
-        Json entry{{"severity", std::string(name_of(diagnostic.severity))}};
+        Json entry{{"severity", std::string(to_string(diagnostic.severity))}};
         if (diagnostic.location.file) {
             entry["file"] = diagnostic.location.file->name;
             if (diagnostic.location.line != 0) {
