@@ -103,12 +103,7 @@ template <typename Add>
 void for_each_entry(Context& context, const Mapping& document, std::string_view key, Add add)
 {
     const auto field = document.find(key);
-    if (!field || field->value->has_no_value()) {
-        return;
-    }
-    if (!field->value->is_sequence()) {
-        context.error(*field->value, fmt::format("`{}` must be a list, not {}", key, kind_in_words(field->value->kind)),
-                      "start every entry with `- `");
+    if (!field || field->value->has_no_value() || !check_list(context, *field)) {
         return;
     }
     for (const Node& entry : field->value->children) {

@@ -10,7 +10,6 @@
 namespace rdmaqos::reader {
 namespace {
 
-constexpr std::size_t kLongestDescription = 4096;
 constexpr std::string_view kUnlimited = "unlimited";
 
 bool is_known(std::span<const std::string_view> known, std::string_view key)
@@ -367,6 +366,16 @@ std::vector<Field> read_items(Context& context, const Field& field)
         }
     }
     return items;
+}
+
+bool check_list(Context& context, const Field& field)
+{
+    const Node& node = *field.value;
+    if (!node.is_sequence()) {
+        context.error(node, fmt::format("`{}` must be a list, not {}", field.key, kind_in_words(node.kind)),
+                      "start every entry with `- `");
+    }
+    return node.is_sequence();
 }
 
 std::vector<std::string> read_texts(Context& context, const Field& field)

@@ -14,6 +14,7 @@
 #include "lib/base/interval_set.h"
 #include "lib/base/text.h"
 #include "policy/context.h"
+#include "policy/fields.h"
 #include "policy/ib.h"
 #include "policy/opensm_import_values.h"
 #include "policy/text_lines.h"
@@ -27,7 +28,6 @@ using namespace opensm;
 constexpr std::size_t kSection = 0;
 constexpr std::size_t kEntry = 4;    // the keys of an entry; its `- ` stands before them
 constexpr std::uint64_t kHighestPort = 255;
-constexpr std::size_t kLongestUse = 4096;
 constexpr std::string_view kToFill = "#~ ";
 
 // A name that may be a part of the path of a scheduling element.
@@ -130,9 +130,9 @@ private:
             return;
         }
         std::string shown = is_printable_utf8(text->value) ? text->value : printable(text->value);
-        if (shown.size() > kLongestUse) {
-            scalars_.remark("cut short: a `use` has at most {} bytes", kLongestUse);
-            shown = beginning_of(shown, kLongestUse);
+        if (shown.size() > reader::kLongestDescription) {
+            scalars_.remark("cut short: a `use` has at most {} bytes", reader::kLongestDescription);
+            shown = beginning_of(shown, reader::kLongestDescription);
         }
         key("use", yaml_scalar(shown));
     }
