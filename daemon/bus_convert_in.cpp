@@ -19,8 +19,6 @@ namespace {
 using bus::Dict;
 using bus::Value;
 
-constexpr std::uint16_t kHighestQosClass = 0xFFF;
-constexpr std::uint8_t kHighestSl = 15;
 constexpr std::uint32_t kHighestQueuePairNumber = 0xFFFFFF;
 
 using Use = RequestUse;

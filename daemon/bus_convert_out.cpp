@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus_convert.h"
+#include "lib/base/text.h"
 #include "lib/tree/render.h"
 #include "policy/model/lower.h"
 
@@ -78,18 +79,6 @@ void write_one(Writer& writer, const QueuePairResult& result)
     dict.set_text("reason", result.reason);
 }
 
-std::vector<std::string> lines_of(const std::string& text)
-{
-    std::vector<std::string> lines;
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        const auto end = std::min(text.find('\n', begin), text.size());
-        lines.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return lines;
-}
-
 std::vector<std::string> to_texts(const std::vector<Finding>& findings)
 {
     std::vector<std::string> texts;
@@ -143,11 +132,13 @@ void write_one(Writer& writer, const DevicePlan& plan)
     DictWriter dict(writer);
     dict.set("device", plan.device);
     dict.set("operations", static_cast<std::uint32_t>(plan.plan.operations.size()));
-    dict.set("text", render_plan(plan.before, plan.plan));
-    dict.set("operation-list", lines_of(render_operations(plan.before, plan.plan)));
+    const std::string operations = render_operations(plan.before, plan.plan);
+    const auto lines = lines_of(operations);
+    dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
     dict.set("findings", to_texts(plan.findings));
     dict.set("link-speed", plan.link_speed.kbps());
     write_list(dict, "rates", plan.rates);
+    dict.set("text", render_plan(plan.before, plan.plan));
 }
 
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)

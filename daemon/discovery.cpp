@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include "lib/base/compare_maps.h"
 #include "lib/base/log.h"
 #include "lib/nic_mlx5/sysfs.h"
 
@@ -53,14 +54,13 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
     for (const auto& port : ports) {
         there.emplace(std::pair(port.node_guid, port.port), port);
     }
-    for (const auto& [id, before] : seen_) {
-        const auto now = there.find(id);
-        if (now == there.end()) {
+    compare_maps(seen_, there, [this](const auto& id, const DeviceInfo* before, const DeviceInfo* now) {
+        if (now == nullptr) {
             service_.device_vanished(id.first, id.second);
-        } else if (now->second != before) {
+        } else if (before != nullptr && *now != *before) {
             service_.port_changed(id.first, id.second);    // not every change has an event
         }
-    }
+    });
     for (const auto& [guid, port] : std::exchange(wanted_again_, {})) {
         if (!there.contains({guid, port})) {
             service_.device_refused(guid, port, "it is not on this host; it is taken when it comes");

@@ -15,19 +15,6 @@ namespace {
 
 constexpr std::size_t kLongestSourceLineShown = 160;
 
-std::string_view severity_name(Severity severity)
-{
-    switch (severity) {
-    case Severity::Error:
-        return "error";
-    case Severity::Warning:
-        return "warning";
-    case Severity::Note:
-        return "note";
-    }
-    return "error";
-}
-
 std::string_view severity_colour(Severity severity)
 {
     switch (severity) {
@@ -104,6 +91,19 @@ std::string render_source(const Location& location, Colour colour)
 }
 
 }    // namespace
+
+std::string_view to_string(Severity severity)
+{
+    switch (severity) {
+    case Severity::Error:
+        return "error";
+    case Severity::Warning:
+        return "warning";
+    case Severity::Note:
+        return "note";
+    }
+    return "error";
+}
 
 std::string Location::to_string() const
 {
@@ -199,7 +199,7 @@ std::string render(const Diagnostic& diagnostic, Colour colour, Quote quote)
     const bool on = colour == Colour::On;
     const std::string place = diagnostic.location.to_string();
     std::string text = fmt::format("{}{}{}{}{}{}: {}\n", on ? "\x1b[1m" : "", place, place.empty() ? "" : ": ",
-                                   on ? severity_colour(diagnostic.severity) : "", severity_name(diagnostic.severity),
+                                   on ? severity_colour(diagnostic.severity) : "", to_string(diagnostic.severity),
                                    on ? "\x1b[0m" : "", printable(diagnostic.message));
     if (quote == Quote::Lines) {
         text += render_source(diagnostic.location, colour);

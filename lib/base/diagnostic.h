@@ -35,6 +35,7 @@ struct Location {
 };
 
 enum class Severity : std::uint8_t { Error, Warning, Note };
+[[nodiscard]] std::string_view to_string(Severity severity);    // "error"
 
 struct Diagnostic {
     Severity severity = Severity::Error;

@@ -1,7 +1,6 @@
 #include "lib/base/text.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -10,11 +9,6 @@ namespace rdmaqos {
 namespace {
 
 constexpr std::size_t kLongestWordCompared = 64;
-
-char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 // Optimal string alignment: insert, delete, replace, and swap of neighbours each cost one.
 std::size_t edit_distance(std::string_view a, std::string_view b)
@@ -28,9 +22,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b)
     for (std::size_t i = 1; i <= a.size(); ++i) {
         current[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replace = previous[j - 1] + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+            const std::size_t replace = previous[j - 1] + (to_lower(a[i - 1]) == to_lower(b[j - 1]) ? 0 : 1);
             current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replace});
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1])) {
+            if (i > 1 && j > 1 && to_lower(a[i - 1]) == to_lower(b[j - 2]) &&
+                to_lower(a[i - 2]) == to_lower(b[j - 1])) {
                 current[j] = std::min(current[j], before_previous[j - 2] + 1);
             }
         }
@@ -69,14 +64,38 @@ std::size_t utf8_sequence(std::string_view text)
 
 bool equals_ignoring_case(std::string_view a, std::string_view b)
 {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](char x, char y) { return to_lower(x) == to_lower(y); });
 }
 
 std::string to_lower(std::string_view text)
 {
     std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(), lower);
+    for (char& c : result) {
+        c = to_lower(c);
+    }
     return result;
+}
+
+std::string_view without_leading_blanks(std::string_view text, std::string_view blanks)
+{
+    return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
+}
+
+std::string_view without_blanks(std::string_view text, std::string_view blanks)
+{
+    text = without_leading_blanks(text, blanks);
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+std::vector<std::string_view> lines_of(std::string_view text)
+{
+    std::vector<std::string_view> lines;
+    while (!text.empty()) {
+        lines.push_back(text.substr(0, text.find('\n')));
+        text.remove_prefix(std::min(lines.back().size() + 1, text.size()));
+    }
+    return lines;
 }
 
 std::optional<std::string_view> did_you_mean(std::string_view word, std::span<const std::string_view> candidates)
@@ -166,6 +185,20 @@ std::string_view beginning_of(std::string_view text, std::size_t longest)
 std::string shortened(std::string_view text, std::size_t longest)
 {
     return fmt::format("{}{}", beginning_of(text, longest), text.size() > longest ? "..." : "");
+}
+
+std::size_t display_width(std::string_view text)
+{
+    // Continuation bytes take none.
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
+}
+
+std::string padded(std::string_view text, std::size_t columns)
+{
+    std::string result(text);
+    result.append(columns - std::min(columns, display_width(text)), ' ');
+    return result;
 }
 
 std::string counted(std::size_t count, std::string_view noun)

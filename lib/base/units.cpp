@@ -25,11 +25,6 @@ struct Quantity {
 
 constexpr std::size_t kMaxFractionDigits = 9;
 
-bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 Parsed<Quantity> split(std::string_view text)
 {
     std::size_t pos = 0;

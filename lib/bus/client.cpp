@@ -13,6 +13,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/bus/message.h"
 #include "lib/bus/names.h"
 
@@ -127,8 +128,7 @@ Result<BusPtr> open_direct(const std::filesystem::path& socket)
     // Characters that would end the path in an address are escaped as the D-Bus specification says.
     std::string address = "unix:path=";
     for (const char c : socket.string()) {
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                           std::string_view("-_/.\\").find(c) != std::string_view::npos;
+        const bool plain = is_letter(c) || is_digit(c) || std::string_view("-_/.\\").find(c) != std::string_view::npos;
         address += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
     }
     int result = sd_bus_set_address(raw, address.c_str());

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "lib/base/log.h"
 #include "lib/bus/descriptor_wire.h"
 

@@ -152,12 +152,11 @@ bool become(const DescriptorRequest& request)
 bool Helper::next(Received& received) const
 {
     iovec part{&received.request, sizeof(received.request)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    room.offer(message);
     ssize_t length = 0;
     do {
         length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);

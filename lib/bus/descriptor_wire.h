@@ -1,36 +1,15 @@
-// What rdma-qosd and its descriptor helper say to each other, one packet each way (SOCK_SEQPACKET), and how descriptors go
-// with it.
+// What rdma-qosd and its descriptor helper say to each other, one packet each way (SOCK_SEQPACKET).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <vector>
 
-#include <sys/socket.h>
-
-#include "lib/base/file.h"
+#include "lib/base/descriptor_message.h"
 
 namespace rdmaqos::bus {
 
-constexpr std::size_t kMostDescriptors = 253;    // SCM_MAX_FD, which D-Bus programs keep to
 constexpr std::size_t kMostChunk = 65536;
-
-// Room for the descriptors of one message.
-struct DescriptorRoom {
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> bytes;
-
-    // For a message that is to be sent with these descriptors, at most kMostDescriptors; none: nothing is added.
-    void put(msghdr& message, std::span<const int> descriptors);
-    // For a message that is to be received.
-    void offer(msghdr& message);
-};
-// Those that came with a message.
-[[nodiscard]] std::vector<UniqueFd> take_descriptors(msghdr& message);
-// Whether descriptors may be among what a unix socket has received and nobody has read. False is certain, for what had
-// arrived when it was asked.
-[[nodiscard]] bool may_hold_descriptors(int socket);
 
 // With the client's socket as the packet's only descriptor.
 struct DescriptorRequest {

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/helper_process.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/bus/descriptor_wire.h"
@@ -25,38 +25,8 @@
 namespace rdmaqos::bus {
 namespace {
 
-constexpr int kSocketOfHelper = 3;
 // Reads of one user that wait for its helper.
 constexpr std::size_t kMostWaiting = 1024;
-
-Result<pid_t> spawn(std::vector<std::string> command, const UniqueFd& socket)
-{
-    command.push_back(std::to_string(kSocketOfHelper));
-    std::vector<char*> arguments;
-    arguments.reserve(command.size() + 1);
-    for (auto& word : command) {
-        arguments.push_back(word.data());
-    }
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket.get(), kSocketOfHelper);
-    posix_spawn_file_actions_addclosefrom_np(&actions, kSocketOfHelper + 1);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t no_signals;
-    sigemptyset(&no_signals);
-    posix_spawnattr_setsigmask(&attributes, &no_signals);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, arguments.front(), &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) {
-        return fail(error_from_errno(ErrorCode::Io, error, "the helper for descriptors cannot be started"));
-    }
-    return pid;
-}
 
 }    // namespace
 
@@ -138,19 +108,13 @@ private:
 
 Result<void> DescriptorHelpers::Helper::start()
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-        return fail(error_from_errno(ErrorCode::Io, errno, "the helper for descriptors cannot be started"));
+    auto started = start_helper(owner_.options_.command, "the helper for descriptors");
+    if (!started) {
+        return fail(std::move(started).error());
     }
-    socket_ = UniqueFd(ends[0]);
-    const UniqueFd theirs(ends[1]);
-    const int flags = fcntl(theirs.get(), F_GETFL);
-    fcntl(theirs.get(), F_SETFL, flags & ~O_NONBLOCK);
-    auto pid = spawn(owner_.options_.command, theirs);
-    if (!pid) {
-        return fail(std::move(pid).error());
-    }
-    pid_ = *pid;
+    socket_ = std::move(started->socket);
+    fcntl(socket_.get(), F_SETFL, fcntl(socket_.get(), F_GETFL) | O_NONBLOCK);
+    pid_ = started->pid;
     auto pidfd = open_pidfd(pid_);    // of an own child, which is not reaped yet
     if (!pidfd) {
         return fail(std::move(pidfd).error());

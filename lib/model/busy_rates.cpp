@@ -1,18 +1,14 @@
 #include "lib/model/busy_rates.h"
 
+#include "lib/base/compare_maps.h"
 #include "lib/model/solver.h"
 
 namespace rdmaqos {
 namespace {
 
-void add(const Tree& tree, Bandwidth link_speed, const std::set<ElementPath>& elements,
-         std::optional<Bandwidth> BusyRate::*side, std::map<ElementPath, BusyRate>& rates)
+std::optional<Bandwidth> rate_of(const Allocation* allocation)
 {
-    for (const auto& [path, allocation] : solve(tree, link_speed, everybody_sends(tree))) {
-        if (elements.contains(path)) {
-            rates[path].*side = allocation.rate();
-        }
-    }
+    return allocation != nullptr ? std::optional(allocation->rate()) : std::nullopt;
 }
 
 }    // namespace
@@ -21,8 +17,12 @@ std::map<ElementPath, BusyRate> compare_busy_rates(const Tree& before, const Tre
                                                    const std::set<ElementPath>& elements)
 {
     std::map<ElementPath, BusyRate> rates;
-    add(before, link_speed, elements, &BusyRate::before, rates);
-    add(after, link_speed, elements, &BusyRate::after, rates);
+    compare_maps(solve(before, link_speed, everybody_sends(before)), solve(after, link_speed, everybody_sends(after)),
+                 [&](const ElementPath& path, const Allocation* was, const Allocation* is) {
+                     if (elements.contains(path)) {
+                         rates.emplace(path, BusyRate{rate_of(was), rate_of(is)});
+                     }
+                 });
     return rates;
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "lib/model/indexed_tree.h"
+#include "lib/tree/max_min.h"
 
 namespace rdmaqos {
 namespace {
@@ -34,29 +34,17 @@ std::vector<double> wishes(const std::vector<IndexedElement>& tree, const Demand
     return wanted;
 }
 
-// Water-filling of one node's rate over its children: those that ask for least per share are served first, in full,
-// as long as the level of the others stays above them.
+// One node's rate over its children.
 void divide(const std::vector<IndexedElement>& tree, const std::vector<double>& wanted, std::size_t node,
             std::vector<double>& rates)
 {
-    std::vector<std::size_t> order(tree[node].child_count);
-    std::iota(order.begin(), order.end(), tree[node].first_child);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const double first = wanted[a] / static_cast<double>(tree[a].weight);
-        const double second = wanted[b] / static_cast<double>(tree[b].weight);
-        return first != second ? first < second : a < b;
-    });
-    std::uint64_t weights = 0;
-    for (const std::size_t child : order) {
-        weights += tree[child].weight;
+    const std::size_t first = tree[node].first_child;
+    std::vector<Claim> claims;
+    claims.reserve(tree[node].child_count);
+    for (std::size_t child = first; child < first + tree[node].child_count; ++child) {
+        claims.push_back({wanted[child], tree[child].weight});
     }
-    double left = rates[node];
-    for (const std::size_t child : order) {
-        const double part = left * static_cast<double>(tree[child].weight) / static_cast<double>(weights);
-        rates[child] = std::min(wanted[child], part);
-        left = std::max(left - rates[child], 0.0);
-        weights -= tree[child].weight;
-    }
+    std::ranges::copy(divide_max_min(rates[node], claims), rates.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
 // Why an element gets no more: it got what it asks for, bounded by its demand or its own cap, or it shares what

@@ -66,6 +66,8 @@ private:
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
     Result<ObjectId> mirror(FileTree& tree, int fd, ElementHandle element);
+    // All of them; the first error.
+    Result<void> modify_mirrors(ElementHandle element, ElementKind kind, const ElementChange& change);
     // Gives every mirror of the element the part of its cap that it should have.
     void share_cap(ElementHandle element);
     void remove_unused(FileTree& tree, int fd);
@@ -126,6 +128,11 @@ Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& ch
     if (change.max_rate) {
         mirrored.max_rate = attributes_of(element, mirror_count(element)).max_rate;
     }
+    return modify_mirrors(element, record->second.kind, mirrored);
+}
+
+Result<void> MirroredTree::modify_mirrors(ElementHandle element, ElementKind kind, const ElementChange& change)
+{
     Result<void> result;
     for (auto& [key, tree] : files_) {
         const auto found = tree.mirrors.find(element);
@@ -134,7 +141,7 @@ Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& ch
             continue;
         }
         const auto answer = devx_modify(file->fd(), found->second.handle,
-                                        modify_element(record->second.kind, found->second.id, mirrored));
+                                        modify_element(kind, found->second.id, change));
         if (!answer && result) {
             result = fail(explain(Command::ModifyElement, answer.error()));
         }
@@ -226,15 +233,8 @@ void MirroredTree::share_cap(ElementHandle element)
     }
     ElementChange change;
     change.max_rate = attributes_of(element, mirror_count(element)).max_rate;
-    for (auto& [key, tree] : files_) {
-        const auto found = tree.mirrors.find(element);
-        const auto file = tree.file.lock();
-        if (found != tree.mirrors.end() && file) {
-            // A mirror that refuses is found by the next drift check.
-            static_cast<void>(devx_modify(file->fd(), found->second.handle,
-                                          modify_element(record.kind, found->second.id, change)));
-        }
-    }
+    // A mirror that refuses is found by the next drift check.
+    static_cast<void>(modify_mirrors(element, record.kind, change));
 }
 
 Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file,

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
+#include "lib/base/helper_process.h"
 #include "lib/base/log.h"
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/context.h"
@@ -22,14 +22,11 @@
 #include "lib/nic_mlx5/self_test_protocol.h"
 #include "lib/nic_mlx5/uverbs.h"
 
-extern char** environ;
-
 namespace rdmaqos::mlx5 {
 namespace {
 
 constexpr timeval kPatience{10, 0};    // of a helper that has to open a device
 constexpr int kPatienceOfEnd = 10000;    // ms; of a helper that was killed
-constexpr int kSocketOfHelper = 3;
 
 struct Element {
     std::uint32_t handle = 0;
@@ -82,41 +79,15 @@ void Helper::end()
 
 int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
 {
-    int ends[2];
-    if (command.empty()) {
-        return ENOENT;
+    if (!command.empty()) {
+        command.insert(command.end(), {port.name, std::to_string(port.port)});
     }
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        return errno;
+    auto started = start_helper(std::move(command), "the helper of the self-test");
+    if (!started) {
+        return started.error().sys_errno;
     }
-    socket_ = UniqueFd(ends[0]);
-    UniqueFd theirs(ends[1]);
-    command.insert(command.end(), {port.name, std::to_string(port.port), std::to_string(kSocketOfHelper)});
-    std::vector<char*> arguments;
-    arguments.reserve(command.size() + 1);
-    for (auto& word : command) {
-        arguments.push_back(word.data());
-    }
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, theirs.get(), kSocketOfHelper);
-    // Nothing else of ours, whatever was inherited or opened by a library.
-    posix_spawn_file_actions_addclosefrom_np(&actions, kSocketOfHelper + 1);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t no_signals;
-    sigemptyset(&no_signals);
-    posix_spawnattr_setsigmask(&attributes, &no_signals);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    const int error = posix_spawn(&pid_, arguments.front(), &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    theirs.reset();    // else the end of a helper would not be the end of the conversation
-    if (error != 0) {
-        pid_ = 0;
-        return error;
-    }
+    pid_ = started->pid;
+    socket_ = std::move(started->socket);
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
     return receive_hello();
 }
@@ -124,22 +95,17 @@ int Helper::start(const DeviceInfo& port, std::vector<std::string> command)
 int Helper::receive_hello()
 {
     iovec part{&hello_, sizeof(hello_)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    room.offer(message);
     const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     if (length < 0) {
         return errno;
     }
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof(int))) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-        fd_ = UniqueFd(fd);
+    if (auto descriptors = take_descriptors(message); descriptors.size() == 1) {
+        fd_ = std::move(descriptors.front());
     }
     if (length != sizeof(hello_)) {
         return EPIPE;

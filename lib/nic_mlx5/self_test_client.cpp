@@ -1,6 +1,5 @@
 // The helper of the self-test: a queue pair like any program's, in a process that may do nothing special.
 #include <cerrno>
-#include <cstring>
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -8,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "lib/nic_mlx5/context.h"
 #include "lib/nic_mlx5/self_test.h"
 #include "lib/nic_mlx5/self_test_protocol.h"
@@ -112,19 +112,11 @@ int to_rts(const Objects& objects, std::uint8_t port)
 bool send_hello(int socket, const HelperHello& hello, int fd)
 {
     iovec part{const_cast<HelperHello*>(&hello), sizeof(hello)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    if (fd >= 0) {
-        message.msg_control = control;
-        message.msg_controllen = sizeof(control);
-        cmsghdr* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-    }
+    room.put(message, std::span(&fd, fd >= 0 ? 1 : 0));
     return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof(hello);
 }
 

@@ -41,7 +41,7 @@ ElementPath path_of(const Draft& draft, Index index)
     return index == kNone ? ElementPath() : draft.elements[index].path;
 }
 
-void write_tree(const Draft& draft, bool link_known, Compiled& compiled)
+void write_tree(const Draft& draft, Compiled& compiled)
 {
     for (Index index = 0; index < draft.elements.size(); ++index) {
         const auto& element = draft.elements[index];
@@ -53,9 +53,6 @@ void write_tree(const Draft& draft, bool link_known, Compiled& compiled)
             result.attributes = {element.share, element.max_rate};
         }
         compiled.tree.emplace(element.path, std::move(result));
-        if (link_known) {
-            compiled.guaranteed.emplace(element.path, element.guaranteed);
-        }
     }
 }
 
@@ -96,7 +93,7 @@ Compiled compile(const CompileInput& input)
     compiling::add_principals(draft, input, compiled.findings);
     compiling::assign_rates(draft, input, compiled.findings);
     compiling::report_folding(draft, input, compiled.findings);
-    write_tree(draft, !input.link_speed.is_zero(), compiled);
+    write_tree(draft, compiled);
     for (const auto& one : draft.classes) {
         compiled.classes.emplace(one.spec->path,
                                  ClassLeaves{path_of(draft, one.shared_leaf), path_of(draft, one.responder)});

@@ -121,8 +121,6 @@ struct Compiled {
     // The leaf of each principal of the input, in its order; those in `others` carry that path.
     std::vector<ElementPath> principal_leaves;
     std::vector<Finding> findings;
-    // What each element gets when everything is busy: its guaranteed rate (for `explain` and the min-rate report).
-    std::map<ElementPath, Bandwidth> guaranteed;
 
     friend bool operator==(const Compiled&, const Compiled&) = default;
 };

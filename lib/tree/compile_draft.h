@@ -38,7 +38,7 @@ struct DraftElement {
     // Decided by assign_rates.
     std::optional<Bandwidth> max_rate;
     std::uint32_t share = 0;
-    Bandwidth guaranteed;
+    double guaranteed = 0;    // kbit/s, when everything is busy
 };
 
 struct ClassDraft {

@@ -8,11 +8,10 @@
 #include "lib/base/text.h"
 #include "lib/tree/compile_draft.h"
 #include "lib/tree/compile_weights.h"
+#include "lib/tree/max_min.h"
 
 namespace rdmaqos::compiling {
 namespace {
-
-__extension__ using Wide = unsigned __int128;    // a rate times a weight
 
 constexpr double kToleratedError = 0.05;
 // Stands in for a link speed that is not known (the port is down), so that shares can still be decided.
@@ -62,7 +61,7 @@ public:
         report_caps();
         assign_caps();
         find_demands();
-        draft_.elements[kRoot].guaranteed = link_;
+        draft_.elements[kRoot].guaranteed = static_cast<double>(link_.kbps());
         for (Index node = 0; node < draft_.elements.size(); ++node) {
             if (!draft_.elements[node].folded && !draft_.elements[node].children.empty()) {
                 divide(node);
@@ -116,9 +115,9 @@ private:
 
     void divide(Index node)
     {
-        const auto capacity = draft_.elements[node].guaranteed;
+        const double capacity = draft_.elements[node].guaranteed;
         std::vector<Sibling> siblings;
-        collect(node, {1.0, static_cast<double>(capacity.kbps()), 0, true}, siblings);
+        collect(node, {1.0, capacity, 0, true}, siblings);
         std::vector<std::uint32_t> weights;
         if (!has_shares_) {
             weights.assign(siblings.size(), 1);
@@ -191,14 +190,14 @@ private:
         collect(index, child, siblings);
     }
 
-    std::vector<std::uint32_t> choose(Index node, const std::vector<Sibling>& siblings, Bandwidth capacity)
+    std::vector<std::uint32_t> choose(Index node, const std::vector<Sibling>& siblings, double capacity)
     {
         std::vector<WeightTarget> targets;
         targets.reserve(siblings.size());
         for (const auto& sibling : siblings) {
             targets.push_back(sibling.target);
         }
-        auto chosen = choose_weights(targets, capacity.kbps(), capabilities_.max_share);
+        auto chosen = choose_weights(targets, Bandwidth::from_computed(capacity).kbps(), capabilities_.max_share);
         if (chosen.worst_error > kToleratedError) {
             std::uint64_t sum = 0;
             for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -215,32 +214,19 @@ private:
         return std::move(chosen.weights);
     }
 
-    // What each gets when all are busy: by weight, and what a capped one leaves goes to the others.
-    void fill(const std::vector<Sibling>& siblings, const std::vector<std::uint32_t>& weights, Bandwidth capacity)
+    // What each gets when all are busy.
+    void fill(const std::vector<Sibling>& siblings, const std::vector<std::uint32_t>& weights, double capacity)
     {
-        std::vector<std::size_t> order(siblings.size());
-        std::uint64_t sum = 0;
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            order[i] = i;
-            sum += weights[i];
+        std::vector<Claim> claims(siblings.size());
+        for (std::size_t i = 0; i < claims.size(); ++i) {
+            claims[i].weight = weights[i];
+            if (const auto& demand = demands_[siblings[i].element]) {
+                claims[i].wanted = static_cast<double>(demand->kbps());
+            }
         }
-        const auto demand_of = [&](std::size_t i) { return demands_[siblings[i].element]; };
-        // Those that are satisfied first; the unlimited ones last.
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            if (!demand_of(a) || !demand_of(b)) {
-                return demand_of(a).has_value();
-            }
-            return Wide{demand_of(a)->kbps()} * weights[b] < Wide{demand_of(b)->kbps()} * weights[a];
-        });
-        std::uint64_t left = capacity.kbps();
-        for (const std::size_t i : order) {
-            auto rate = Bandwidth::from_kbps(static_cast<std::uint64_t>(Wide{left} * weights[i] / sum));
-            if (demand_of(i) && *demand_of(i) < rate) {
-                rate = *demand_of(i);
-                left -= rate.kbps();
-                sum -= weights[i];
-            }
-            draft_.elements[siblings[i].element].guaranteed = rate;
+        const auto rates = divide_max_min(capacity, claims);
+        for (std::size_t i = 0; i < rates.size(); ++i) {
+            draft_.elements[siblings[i].element].guaranteed = rates[i];
         }
     }
 
@@ -303,14 +289,13 @@ private:
             if (!element.rate.min_rate) {
                 continue;
             }
-            Bandwidth reached = element.guaranteed;
+            double kbps = element.guaranteed;
             if (element.folded) {
-                std::uint64_t kbps = 0;
                 for (const Index child : draft_.kept_children(index)) {
-                    kbps += draft_.elements[child].guaranteed.kbps();
+                    kbps += draft_.elements[child].guaranteed;
                 }
-                reached = Bandwidth::from_kbps(kbps);
             }
+            const Bandwidth reached = Bandwidth::from_computed(kbps);
             if (reached < *element.rate.min_rate) {
                 report_missed(index, reached);
             }
@@ -330,7 +315,8 @@ private:
         } else if (element.max_rate && *element.max_rate < *element.rate.min_rate) {
             why = fmt::format("its cap is {}", to_string(*element.max_rate));
         } else {
-            why = fmt::format("{} has {} for {} when all are busy", holder, to_string(above.guaranteed),
+            why = fmt::format("{} has {} for {} when all are busy", holder,
+                              to_string(Bandwidth::from_computed(above.guaranteed)),
                               counted(draft_.kept_children(parent).size(), "element"));
         }
         // Whole Mbit/s, rounded down: 9.999 must not read as 10.

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "lib/base/compare_maps.h"
 #include "lib/tree/plan.h"
 #include "lib/tree/schedule.h"
 
@@ -159,23 +160,11 @@ private:
     void compare_queue_pairs()
     {
         static const Placement kNowhere;
-        auto desired = desired_.queue_pairs.begin();
-        auto actual = actual_.queue_pairs.begin();
-        while (desired != desired_.queue_pairs.end() || actual != actual_.queue_pairs.end()) {
-            const bool only_actual = desired == desired_.queue_pairs.end() ||
-                                     (actual != actual_.queue_pairs.end() && actual->first < desired->first);
-            if (only_actual) {
-                compare(actual->first, kNowhere, actual->second);
-                ++actual;
-            } else if (actual == actual_.queue_pairs.end() || desired->first < actual->first) {
-                compare(desired->first, desired->second, {});
-                ++desired;
-            } else {
-                compare(desired->first, desired->second, actual->second);
-                ++desired;
-                ++actual;
-            }
-        }
+        compare_maps(actual_.queue_pairs, desired_.queue_pairs,
+                     [this](QueuePairId queue_pair, const ActualPlacement* now, const Placement* wanted) {
+                         compare(queue_pair, wanted != nullptr ? *wanted : kNowhere,
+                                 now != nullptr ? *now : ActualPlacement{});
+                     });
     }
 
     void compare(QueuePairId queue_pair, const Placement& wanted, const ActualPlacement& now)

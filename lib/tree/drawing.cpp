@@ -16,19 +16,6 @@ struct Line {
     const Node* node = nullptr;
 };
 
-// Columns on a terminal; continuation bytes of UTF-8 take none.
-std::size_t width(std::string_view text)
-{
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-void pad(std::string& text, std::size_t columns)
-{
-    const std::size_t now = width(text);
-    text.append(columns > now ? columns - now : 0, ' ');
-}
-
 void add_lines(const std::vector<Node>& nodes, std::size_t index, const std::string& own_prefix,
                const std::string& child_prefix, std::vector<Line>& lines)
 {
@@ -39,11 +26,6 @@ void add_lines(const std::vector<Node>& nodes, std::size_t index, const std::str
         add_lines(nodes, child, child_prefix + (is_last ? "└── " : "├── "), child_prefix + (is_last ? "    " : "│   "),
                   lines);
     }
-}
-
-bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 std::string_view take_number(std::string_view& text)
@@ -61,32 +43,23 @@ std::string draw(const std::vector<Node>& nodes, std::size_t root)
 {
     std::vector<Line> lines;
     add_lines(nodes, root, "", "", lines);
-    std::vector<std::size_t> widths{0};
-    bool has_marks = false;
+    const bool has_marks = std::any_of(lines.begin(), lines.end(),
+                                       [](const Line& line) { return !line.node->mark.empty(); });
+    const std::size_t tree_width = widest(lines, &Line::text);
+    std::vector<std::size_t> widths;
     for (const auto& line : lines) {
-        has_marks = has_marks || !line.node->mark.empty();
-        widths[0] = std::max(widths[0], width(line.text));
-        widths.resize(std::max(widths.size(), line.node->cells.size() + 1), 0);
+        widths.resize(std::max(widths.size(), line.node->cells.size()), 0);
         for (std::size_t i = 0; i < line.node->cells.size(); ++i) {
-            widths[i + 1] = std::max(widths[i + 1], width(line.node->cells[i]));
+            widths[i] = std::max(widths[i], display_width(line.node->cells[i]));
         }
     }
     std::string result;
     for (const auto& line : lines) {
-        std::string text;
-        if (has_marks) {
-            text = line.node->mark;
-            pad(text, 2);
-        }
-        std::size_t column = width(text) + widths[0] + kGap;
-        text += line.text;
+        std::string text = (has_marks ? padded(line.node->mark, 2) : "") + padded(line.text, tree_width + kGap);
         for (std::size_t i = 0; i < line.node->cells.size(); ++i) {
-            if (widths[i + 1] == 0) {
-                continue;
+            if (widths[i] > 0) {
+                text += padded(line.node->cells[i], widths[i] + kGap);
             }
-            pad(text, column);
-            text += line.node->cells[i];
-            column += widths[i + 1] + kGap;
         }
         text.erase(text.find_last_not_of(' ') + 1);
         result += text + "\n";

@@ -119,28 +119,25 @@ std::string words_of(const Request& request)
 }
 
 // A list of hundreds of ranges is for the policy file, not for a table.
-std::string to_fit(const std::string& text, std::size_t width)
+std::string to_fit(const std::string& text)
 {
+    constexpr std::size_t kWidest = 56;
     constexpr std::size_t kDots = 3;
-    return text.size() <= width ? text : shortened(text, width - kDots);
+    return text.size() <= kWidest ? text : shortened(text, kWidest - kDots);
 }
 
 std::string criteria_table(const std::vector<CriterionResult>& criteria)
 {
-    constexpr std::size_t kWidest = 56;
-    std::size_t key_width = 0;
-    std::size_t asked_width = 0;
-    std::size_t has_width = 0;
-    for (const auto& criterion : criteria) {
-        key_width = std::max(key_width, criterion.key.size());
-        asked_width = std::max(asked_width, std::min(kWidest, criterion.asked.size()));
-        has_width = std::max(has_width, std::min(kWidest, criterion.has.size()));
-    }
+    const auto asked = [](const CriterionResult& criterion) { return to_fit(criterion.asked); };
+    const auto has = [](const CriterionResult& criterion) { return to_fit(criterion.has); };
+    const std::size_t key_width = widest(criteria, &CriterionResult::key);
+    const std::size_t asked_width = widest(criteria, asked);
+    const std::size_t has_width = widest(criteria, has);
     std::string text;
     for (const auto& criterion : criteria) {
-        text += fmt::format("      {:<3}  {:<{}}  asks {:<{}}  has {:<{}}  {}\n", criterion.holds ? "yes" : "no",
-                            criterion.key, key_width, to_fit(criterion.asked, kWidest), asked_width,
-                            to_fit(criterion.has, kWidest), has_width, criterion.verified ? "verified" : "claimed");
+        text += fmt::format("      {:<3}  {}  asks {}  has {}  {}\n", criterion.holds ? "yes" : "no",
+                            padded(criterion.key, key_width), padded(asked(criterion), asked_width),
+                            padded(has(criterion), has_width), criterion.verified ? "verified" : "claimed");
     }
     return text;
 }
@@ -179,13 +176,10 @@ std::string words_of(const PathAnswer& answer, const PathReasons& reasons)
         {"P_Key", answer.pkey ? hex(*answer.pkey) : "not known", reasons.pkey},
         {"SL", answer.sl ? fmt::format("{}", *answer.sl) : "left alone", reasons.sl},
     }};
-    std::size_t width = 0;
-    for (const auto& line : lines) {
-        width = std::max(width, line.value.size());
-    }
+    const std::size_t width = widest(lines, &Line::value);
     std::string text;
     for (const auto& line : lines) {
-        text += fmt::format("  {:<11}  {:<{}}  {}\n", line.field, line.value, width, line.reason);
+        text += fmt::format("  {:<11}  {}  {}\n", line.field, padded(line.value, width), line.reason);
     }
     return text;
 }

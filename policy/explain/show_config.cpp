@@ -1,7 +1,6 @@
 #include "policy/explain/show_config.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -10,13 +9,13 @@
 #include "policy/model/settings.h"
 #include "policy/yaml/fields.h"
 #include "policy/yaml/sections.h"
+#include "policy/yaml/settings_reader.h"
 #include "policy/yaml/yaml_reader.h"
 
 namespace rdmaqos {
 namespace {
 
 using namespace reader;
-using namespace std::string_view_literals;
 
 using Kind = ShownNode::Kind;
 
@@ -257,33 +256,13 @@ ShownNode show_settings(const std::shared_ptr<const SourceFile>& source)
             shown.kind = Kind::Mapping;    // also of an empty file
         }
     }
-    const Settings settings;
     add_default(shown, "version", "1");
-    add_default(shown, "mode", "enforce");
-    add_default(shown, "on-unsupported", "error");
-    add_default(shown, "attach-mode", "auto");
-    add_default(shown, "cap-mode", "whole");
-    add_default(shown, "drift-interval", fmt::format("{}s", settings.drift_interval / std::chrono::seconds(1)));
-    add_default(shown, "leaf-reserve", std::to_string(settings.leaf_reserve));
-    if (!has(shown, "limits")) {
-        shown.children.push_back(mapping_of("limits"));
+    for (const auto& [section, key, text] : texts_of(Settings())) {
+        if (!section.empty() && !has(shown, section)) {
+            shown.children.push_back(mapping_of(section));
+        }
+        add_default(section.empty() ? shown : *find(shown, section), key, text);
     }
-    ShownNode& limits = *find(shown, "limits");
-    const std::array<std::pair<std::string_view, std::uint32_t>, 6> defaults{
-        {{"sessions-per-uid", settings.limits.sessions_per_uid},
-         {"queue-pairs-per-uid", settings.limits.queue_pairs_per_uid},
-         {"queue-pairs-per-session", settings.limits.queue_pairs_per_session},
-         {"connections-per-uid", settings.limits.connections_per_uid},
-         {"requests-per-second-per-uid", settings.limits.requests_per_second_per_uid},
-         {"device-queue", settings.limits.device_queue}}};
-    for (const auto& [key, value] : defaults) {
-        add_default(limits, key, std::to_string(value));
-    }
-    if (!has(shown, "metrics")) {
-        shown.children.push_back(mapping_of("metrics"));
-    }
-    add_default(*find(shown, "metrics"), "interval",
-                fmt::format("{}s", settings.metrics.interval / std::chrono::seconds(1)));
     std::stable_partition(shown.children.begin(), shown.children.end(),
                           [](const ShownNode& child) { return child.kind == Kind::Text; });
     return shown;

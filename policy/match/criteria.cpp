@@ -195,21 +195,6 @@ bool Judge::holds(const MatchRule& rule, Criterion criterion) const
     }
 }
 
-bool Judge::claims_hold(const MatchRule& rule) const
-{
-    return contains(rule.service_id, request_.service_id) && contains(rule.qos_class, request_.qos_class) &&
-           contains(rule.pkey, masked(request_.pkey)) &&
-           end_holds(rule.destination, request_.destination, destination_) &&
-           end_holds(rule.source, request_.source, source_) && device_holds(rule);
-}
-
-bool Judge::client_holds(const MatchRule& rule) const
-{
-    return !rule.client || std::all_of(kCriteria.begin(), kCriteria.end(), [&](Criterion criterion) {
-        return !is_verified(criterion) || holds(rule, criterion);
-    });
-}
-
 std::string Judge::asked(const MatchRule& rule, Criterion criterion) const
 {
     switch (criterion) {

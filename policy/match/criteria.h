@@ -57,9 +57,6 @@ public:
 
     // True also for a criterion the rule does not ask for.
     [[nodiscard]] bool holds(const MatchRule& rule, Criterion criterion) const;
-    // All criteria the client claims / the kernel vouches for.
-    [[nodiscard]] bool claims_hold(const MatchRule& rule) const;
-    [[nodiscard]] bool client_holds(const MatchRule& rule) const;
 
     // "0x10000-0x1ffff"
     [[nodiscard]] std::string asked(const MatchRule& rule, Criterion criterion) const;

@@ -17,6 +17,9 @@ enum class IbMtu : std::uint8_t { Mtu256 = 1, Mtu512, Mtu1024, Mtu2048, Mtu4096 
 [[nodiscard]] std::optional<IbMtu> ib_mtu_from_bytes(std::uint64_t size);
 [[nodiscard]] std::uint32_t bytes(IbMtu mtu);
 
+constexpr std::uint8_t kHighestSl = 15;
+constexpr std::uint16_t kHighestQosClass = 0xFFF;    // 12 bits
+
 // A PathRecord.Rate: 2=2.5 3=10 4=30 5=5 6=20 7=40 8=60 9=80 10=120 11=14 12=56 13=112 14=168 15=25 16=100 17=200
 // 18=300 19=28 20=50 21=400 22=600 23=800 24=1200 Gb/s. The numbers are not in the order of the rates, and OpenSM's
 // order is not that of the nominal rates either (30 < 25, 60 < 50, 120 < 100: by signalling equivalents), hence no

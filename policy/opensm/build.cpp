@@ -18,9 +18,6 @@
 namespace rdmaqos::opensm {
 namespace {
 
-constexpr std::uint64_t kHighestSl = 15;
-constexpr std::uint64_t kHighestClass = 0xFFF;
-
 class Builder {
 public:
     Builder(reader::Context& context, const File& file, OpensmMode mode, const FabricDirectory& directory,
@@ -400,8 +397,8 @@ void Builder::warn_of_unreached_rules(const Rule& rule, const MatchRule& made)
         warn(rule.at, "a rule without criteria matches everything: no rule below it is reached");
     }
     for (const Range& range : rule.qos_class) {
-        if (range.interval().last > kHighestClass) {
-            warn(range.at, fmt::format("a QoS-Class has 12 bits: above {} nothing matches", kHighestClass));
+        if (range.interval().last > kHighestQosClass) {
+            warn(range.at, fmt::format("a QoS-Class has 12 bits: above {} nothing matches", kHighestQosClass));
         }
     }
 }

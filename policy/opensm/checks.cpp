@@ -17,7 +17,6 @@
 namespace rdmaqos::opensm {
 namespace {
 
-constexpr std::uint64_t kHighestSl = 15;
 constexpr std::uint64_t kHighestSwitchPort = 127;
 constexpr std::size_t kTableSize = 16;
 

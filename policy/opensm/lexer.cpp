@@ -99,24 +99,9 @@ constexpr TokenSet kNumberTags(TokenKind::PortGuid, TokenKind::PKey, TokenKind::
                                TokenKind::ServiceId, TokenKind::From, TokenKind::To, TokenKind::VlarbHigh,
                                TokenKind::VlarbLow, TokenKind::VlHighLimit, TokenKind::Sl2vlTable);
 
-constexpr bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-constexpr bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-constexpr char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 constexpr bool is_hex_digit(char c)
 {
-    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f');
+    return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f');
 }
 
 std::size_t behind_blanks(std::string_view text, std::size_t at)
@@ -143,7 +128,7 @@ bool starts_with_ignoring_case(std::string_view text, std::size_t at, std::strin
 std::size_t number_length(std::string_view text, std::size_t at)
 {
     std::size_t end = at;
-    const bool has_prefix = text[at] == '0' && at + 2 < text.size() && lower(text[at + 1]) == 'x' &&
+    const bool has_prefix = text[at] == '0' && at + 2 < text.size() && to_lower(text[at + 1]) == 'x' &&
                             is_hex_digit(text[at + 2]);
     if (has_prefix) {
         end = at + 2;
@@ -358,7 +343,7 @@ Lexer::Scanned Lexer::scan(std::size_t at) const
         const std::size_t length = number_length(text_, at);
         return {TokenKind::Number, length, length};
     }
-    if (lower(c) >= 'a' && lower(c) <= 'z') {
+    if (is_letter(c)) {
         return scan_word(at);
     }
     return {punctuation(c), 1, 1};

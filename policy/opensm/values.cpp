@@ -13,28 +13,12 @@
 namespace rdmaqos::opensm {
 namespace {
 
-constexpr std::size_t kLongestWordShown = 60;
+// What std::isspace() of the C locale takes; vertical tab and form feed as their numbers.
+constexpr std::string_view kSpace = " \t\n\013\014\r";
 
 constexpr bool is_word_character(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
-// As std::isspace() of the C locale.
-constexpr bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-std::string stripped(std::string_view text)
-{
-    while (!text.empty() && is_space(text.back())) {
-        text.remove_suffix(1);
-    }
-    while (!text.empty() && is_space(text.front())) {
-        text.remove_prefix(1);
-    }
-    return std::string(text);
+    return is_letter(c) || is_digit(c) || c == '-' || c == '_';
 }
 
 // As std::strtoull() with base 0 reads it: 010 is 8, 018 is 1 (octal stops at the 8), too much is the largest number.
@@ -88,7 +72,7 @@ std::string_view Values::whole_word(const Token& token) const
     const std::string_view text = context_.files().front()->text;
     const std::size_t begin = offset_of(token.spelled);
     std::size_t end = begin;
-    while (end < text.size() && is_word_character(text[end]) && end - begin < kLongestWordShown) {
+    while (end < text.size() && is_word_character(text[end]) && end - begin < kLongestShown) {
         ++end;
     }
     return text.substr(begin, std::max<std::size_t>(end - begin, 1));
@@ -185,10 +169,8 @@ void Values::append(const Token& part, Text& text)
 
 void Values::finish(Text& text) const
 {
-    text.value = stripped(text.value);
-    while (!text.spelled.empty() && is_space(text.spelled.back())) {
-        text.spelled.remove_suffix(1);
-    }
+    text.value = std::string(without_blanks(text.value, kSpace));
+    text.spelled = text.spelled.substr(0, text.spelled.find_last_not_of(kSpace) + 1);
     text.at.length = static_cast<std::uint32_t>(
         std::max<std::size_t>(1, std::min(text.spelled.size(), text.spelled.find('\n'))));
 }

@@ -12,8 +12,7 @@ namespace {
 
 bool is_plain_character(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_./@%+-").find(c) != std::string_view::npos;
+    return is_letter(c) || is_digit(c) || std::string_view("_./@%+-").find(c) != std::string_view::npos;
 }
 
 // Conservative: what nobody could read as anything but this text.

@@ -113,7 +113,6 @@ void read_groups(Build& build)
 
 void read_class_names(Build& build)
 {
-    constexpr std::uint16_t kHighestClass = 0xFFF;
     for (const auto& entry : build.sections.class_names.entries()) {
         Context& context = build.context;
         if (entry.removed) {
@@ -123,11 +122,11 @@ void read_class_names(Build& build)
         if (!name) {
             continue;
         }
-        if (name->front() >= '0' && name->front() <= '9') {
+        if (is_digit(name->front())) {
             context.error(entry.name, fmt::format("the qos-class-name `{}` starts with a digit", *name),
                           "it could not be told from a number");
         }
-        const auto number = read_integer<std::uint16_t>(context, {*name, &entry.number}, 0, kHighestClass);
+        const auto number = read_integer<std::uint16_t>(context, {*name, &entry.number}, 0, kHighestQosClass);
         build.class_numbers.emplace(to_lower(*name), number.value_or(0));
         build.policy.qos_class_names.push_back({*name, number.value_or(0), context.locate(entry.name)});
     }

@@ -32,7 +32,7 @@ constexpr std::array<Choice<SlSource>, 2> kSlSources{{{"subnet-manager", SlSourc
 void read_path_part(Context& context, const Mapping& mapping, QosLevel& level)
 {
     if (const auto field = mapping.find("sl")) {
-        level.sl = read_integer<std::uint8_t>(context, *field, 0, 15);
+        level.sl = read_integer<std::uint8_t>(context, *field, 0, kHighestSl);
     }
     if (const auto field = mapping.find("mtu-limit")) {
         level.mtu_limit = read_ib_mtu(context, *field, Unlimited::Allowed);

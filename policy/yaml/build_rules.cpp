@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::uint64_t kHighestClass = 0xFFF;
 constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv, "service-id"sv, "ulp-port"sv,
                                "pkey"sv, "client"sv, "device"sv,      "qos-level-name"sv};
 constexpr std::array kUlpPortKeys{"space"sv, "port"sv};
@@ -29,14 +28,14 @@ IntervalSet read_classes(Build& build, const Field& field)
         if (!text) {
             continue;
         }
-        if (text->front() >= '0' && text->front() <= '9') {
+        if (is_digit(text->front())) {
             const auto interval = read_interval(context, item);
             if (!interval) {
                 continue;
             }
-            if (interval->last > kHighestClass) {
-                context.warning(*item.value, fmt::format("a QoS-Class has 12 bits: above {} nothing matches",
-                                                         kHighestClass));
+            if (interval->last > kHighestQosClass) {
+                context.warning(*item.value,
+                                fmt::format("a QoS-Class has 12 bits: above {} nothing matches", kHighestQosClass));
             }
             classes.push_back(*interval);
             continue;

@@ -110,12 +110,7 @@ void check_sl2vl(Context& context, const Node& entry)
 void check_tables(Context& context, const Mapping& setup, std::string_view key, void (*check)(Context&, const Node&))
 {
     const auto field = setup.find(key);
-    if (!field) {
-        return;
-    }
-    if (!field->value->is_sequence()) {
-        context.error(*field->value, fmt::format("`{}` must be a list, not {}", key, kind_in_words(field->value->kind)),
-                      "start every entry with `- `");
+    if (!field || !check_list(context, *field)) {
         return;
     }
     for (const Node& entry : field->value->children) {

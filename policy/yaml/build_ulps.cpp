@@ -52,7 +52,7 @@ Target read_target(Build& build, const Mapping& mapping)
     const auto name = mapping.find("qos-level-name");
     Target target;
     if (sl) {
-        target.sl = read_integer<std::uint8_t>(context, *sl, 0, 15);
+        target.sl = read_integer<std::uint8_t>(context, *sl, 0, kHighestSl);
     }
     if (name) {
         target.level = find_level(build, *name);

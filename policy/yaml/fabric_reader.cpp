@@ -63,7 +63,7 @@ IpoibParameters read_ipoib(Context& context, const Field& field)
     IpoibParameters parameters;
     const Mapping mapping(context, *field.value, "`ipoib`", kIpoibKeys);
     if (const auto sl = mapping.find("sl")) {
-        parameters.sl = read_integer<std::uint8_t>(context, *sl, 0, 15);
+        parameters.sl = read_integer<std::uint8_t>(context, *sl, 0, kHighestSl);
     }
     if (const auto mtu = mapping.find("mtu")) {
         parameters.mtu = read_ib_mtu(context, *mtu, Unlimited::Refused);
@@ -105,12 +105,7 @@ template <typename Add>
 void for_each_entry(Context& context, const Mapping& document, std::string_view key, Add add)
 {
     const auto field = document.find(key);
-    if (!field || field->value->has_no_value()) {
-        return;
-    }
-    if (!field->value->is_sequence()) {
-        context.error(*field->value, fmt::format("`{}` must be a list, not {}", key, kind_in_words(field->value->kind)),
-                      "start every entry with `- `");
+    if (!field || field->value->has_no_value() || !check_list(context, *field)) {
         return;
     }
     for (const Node& entry : field->value->children) {

@@ -10,14 +10,7 @@
 namespace rdmaqos::reader {
 namespace {
 
-constexpr std::size_t kLongestDescription = 4096;
 constexpr std::string_view kUnlimited = "unlimited";
-
-std::string shown(std::string_view text)
-{
-    constexpr std::size_t kLongestShown = 60;
-    return shortened(text, kLongestShown);
-}
 
 bool is_known(std::span<const std::string_view> known, std::string_view key)
 {
@@ -105,15 +98,6 @@ std::string in_words(std::chrono::milliseconds time)
     return {};
 }
 
-std::string_view trimmed(std::string_view text)
-{
-    const auto first = text.find_first_not_of(' ');
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 }    // namespace
 
 Mapping::Mapping(Context& context, const Node& node, std::string_view what, std::span<const std::string_view> known)
@@ -128,7 +112,7 @@ Mapping::Mapping(Context& context, const Node& node, std::string_view what, std:
         const Node& key = node.children[i];
         if (!is_known(known, key.text)) {
             has_unknown_keys_ = true;
-            context.error(key, fmt::format("unknown key `{}` in {}", shown(key.text), what),
+            context.error(key, fmt::format("unknown key `{}` in {}", shortened(key.text), what),
                           context.suggest(key.text, known, fmt::format("known keys: {}", in_backticks(known))));
         }
     }
@@ -164,7 +148,7 @@ std::optional<std::string> read_text(Context& context, const Field& field)
     if (text == nullptr) {
         return std::nullopt;
     }
-    if (trimmed(*text).empty()) {
+    if (without_blanks(*text, " ").empty()) {
         context.error(*field.value, fmt::format("`{}` is empty", field.key));
         return std::nullopt;
     }
@@ -195,7 +179,7 @@ std::optional<std::string> read_name(Context& context, const Field& field)
         context.error(*field.value, fmt::format("the name is longer than {} bytes", kLongestName));
         return std::nullopt;
     }
-    if (trimmed(*name).size() != name->size()) {
+    if (without_blanks(*name, " ").size() != name->size()) {
         problem = "starts or ends with a blank";
     } else if (has_control_character(*name)) {
         problem = "holds a control character";
@@ -242,13 +226,13 @@ std::optional<std::uint64_t> read_number(Context& context, const Field& field, s
     }
     const auto value = parse_number(*text);
     if (!value) {
-        context.error(*field.value, fmt::format("`{}` must be a number, not `{}`", field.key, shown(*text)),
+        context.error(*field.value, fmt::format("`{}` must be a number, not `{}`", field.key, shortened(*text)),
                       "numbers are decimal or hexadecimal with 0x");
         return std::nullopt;
     }
     if (*value < lowest || *value > highest) {
         context.error(*field.value,
-                      fmt::format("`{}` must be from {} to {}, not {}", field.key, lowest, highest, shown(*text)));
+                      fmt::format("`{}` must be from {} to {}, not {}", field.key, lowest, highest, shortened(*text)));
         return std::nullopt;
     }
     warn_of_octal(context, *field.value, *text, *value);
@@ -266,7 +250,7 @@ std::optional<std::size_t> read_word(Context& context, const Field& field, std::
             return i;
         }
     }
-    context.error(*field.value, fmt::format("`{}` cannot be `{}`", field.key, shown(*text)),
+    context.error(*field.value, fmt::format("`{}` cannot be `{}`", field.key, shortened(*text)),
                   context.suggest(*text, words, fmt::format("it is one of {}", in_backticks(words))));
     return std::nullopt;
 }
@@ -292,7 +276,7 @@ std::optional<Bandwidth> read_rate(Context& context, const Field& field, Unlimit
         return std::nullopt;
     }
     if (!rate.value) {
-        context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shown(*text), unit_problem(rate.error)),
+        context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(rate.error)),
                       rate_hint(rate.error, *text));
         return std::nullopt;
     }
@@ -315,13 +299,13 @@ std::optional<std::uint64_t> read_size(Context& context, const Field& field, std
     const auto hexadecimal = text->starts_with("0x") ? parse_number(*text) : std::nullopt;
     const auto size = hexadecimal ? Parsed<std::uint64_t>{hexadecimal, {}} : parse_bytes(*text);
     if (!size.value) {
-        context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shown(*text), unit_problem(size.error)),
+        context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(size.error)),
                       "a size is a number of bytes, or a number and B, KB, MB, KiB or MiB: `64KiB`");
         return std::nullopt;
     }
     if (*size.value < lowest || *size.value > highest) {
         context.error(*field.value, fmt::format("`{}` must be from {} to {}, not {}", field.key,
-                                                bytes_to_string(lowest), bytes_to_string(highest), shown(*text)));
+                                                bytes_to_string(lowest), bytes_to_string(highest), shortened(*text)));
         return std::nullopt;
     }
     return size.value;
@@ -337,14 +321,14 @@ std::optional<std::chrono::milliseconds> read_duration(Context& context, const F
     }
     const auto time = parse_milliseconds(*text);
     if (!time.value) {
-        context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shown(*text), unit_problem(time.error)),
+        context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(time.error)),
                       "a time is a number and ms, s, min or h: `60s`");
         return std::nullopt;
     }
     if (*time.value < static_cast<std::uint64_t>(lowest.count()) ||
         *time.value > static_cast<std::uint64_t>(highest.count())) {
         context.error(*field.value, fmt::format("`{}` must be from {} to {}, not {}", field.key, in_words(lowest),
-                                                in_words(highest), shown(*text)));
+                                                in_words(highest), shortened(*text)));
         return std::nullopt;
     }
     return std::chrono::milliseconds(*time.value);
@@ -384,6 +368,16 @@ std::vector<Field> read_items(Context& context, const Field& field)
     return items;
 }
 
+bool check_list(Context& context, const Field& field)
+{
+    const Node& node = *field.value;
+    if (!node.is_sequence()) {
+        context.error(node, fmt::format("`{}` must be a list, not {}", field.key, kind_in_words(node.kind)),
+                      "start every entry with `- `");
+    }
+    return node.is_sequence();
+}
+
 std::vector<std::string> read_texts(Context& context, const Field& field)
 {
     std::vector<std::string> texts;
@@ -399,14 +393,14 @@ std::optional<Interval> read_interval(Context& context, const Field& item)
 {
     const std::string_view text = item.value->text;
     const auto dash = text.find('-');
-    const auto first_text = trimmed(text.substr(0, dash));
-    const auto last_text = dash == std::string_view::npos ? first_text : trimmed(text.substr(dash + 1));
+    const auto first_text = without_blanks(text.substr(0, dash), " ");
+    const auto last_text = dash == std::string_view::npos ? first_text : without_blanks(text.substr(dash + 1), " ");
     const auto first = parse_number(first_text);
     const auto last = parse_number(last_text);
     if (!first || !last) {
         const bool comma = text.find(',') != std::string_view::npos;
-        context.error(*item.value, fmt::format("`{}`: `{}` is not a number or range", item.key, shown(text)),
-                      comma ? fmt::format("write a list: `[{}]`", shown(text))
+        context.error(*item.value, fmt::format("`{}`: `{}` is not a number or range", item.key, shortened(text)),
+                      comma ? fmt::format("write a list: `[{}]`", shortened(text))
                             : "write `7`, `0x7` or `7-9`; numbers have at most 64 bits");
         return std::nullopt;
     }

@@ -49,7 +49,8 @@ private:
 [[nodiscard]] const Node* find_value(const Node& mapping, std::string_view key);
 
 [[nodiscard]] std::optional<std::string> read_text(Context& context, const Field& field);
-// A text for people: any length up to 4 KiB.
+constexpr std::size_t kLongestDescription = 4096;
+// A text for people, at most kLongestDescription bytes.
 [[nodiscard]] std::string read_description(Context& context, const Field& field);
 
 constexpr std::size_t kLongestName = 128;
@@ -101,6 +102,8 @@ constexpr Bandwidth kLowestElementRate = Bandwidth::from_mbps(1);
 // The items of a list; a single value counts as a list of one. An empty list is an error: it could mean everything or
 // nothing.
 [[nodiscard]] std::vector<Field> read_items(Context& context, const Field& field);
+// Reports what is no list.
+[[nodiscard]] bool check_list(Context& context, const Field& field);
 [[nodiscard]] std::vector<std::string> read_texts(Context& context, const Field& field);
 
 // "7" or "7-9". Reversed bounds are swapped, with a warning.

@@ -63,12 +63,7 @@ void merge_mapping(Node& earlier, Node later)
 
 void add_list(Context& context, std::string_view section, Node list, std::vector<Node>& into)
 {
-    if (list.has_no_value()) {
-        return;
-    }
-    if (!list.is_sequence()) {
-        context.error(list, fmt::format("`{}` must be a list, not {}", section, kind_in_words(list.kind)),
-                      "start every entry with `- `");
+    if (list.has_no_value() || !check_list(context, {section, &list})) {
         return;
     }
     std::move(list.children.begin(), list.children.end(), std::back_inserter(into));

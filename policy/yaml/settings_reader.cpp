@@ -1,6 +1,9 @@
 #include "policy/yaml/settings_reader.h"
 
+#include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "policy/yaml/file_reader.h"
 
@@ -8,14 +11,7 @@ namespace rdmaqos {
 namespace {
 
 using namespace reader;
-using namespace std::string_view_literals;
 
-constexpr std::array kKeys{"version"sv,        "mode"sv,         "on-unsupported"sv, "attach-mode"sv, "cap-mode"sv,
-                           "drift-interval"sv, "leaf-reserve"sv, "limits"sv,         "metrics"sv};
-constexpr std::array kMetricsKeys{"textfile"sv, "interval"sv};
-constexpr std::array kLimitKeys{"sessions-per-uid"sv,    "queue-pairs-per-uid"sv,
-                                "queue-pairs-per-session"sv, "connections-per-uid"sv,
-                                "requests-per-second-per-uid"sv, "device-queue"sv};
 constexpr std::array<Choice<Mode>, 2> kModes{{{"enforce", Mode::Enforce}, {"monitor", Mode::Monitor}}};
 constexpr std::array<Choice<OnUnsupported>, 2> kOnUnsupported{
     {{"error", OnUnsupported::Error}, {"degrade", OnUnsupported::Degrade}}};
@@ -27,24 +23,61 @@ constexpr std::array<Choice<CapMode>, 2> kCapModes{{{"whole", CapMode::Whole}, {
 constexpr std::uint32_t kHighestLimit = 10'000'000;
 constexpr std::uint32_t kHighestReserve = 65'535;
 
-void read_limits(Context& context, const Field& field, Limits& limits)
+// One key of a mapping and the member of T it is read into, which holds the default.
+template <typename T>
+struct Setting {
+    std::string_view key;
+    void (*read)(Context& context, const Field& field, T& values);
+    std::string (*text)(const T& values);    // as a file states it; empty: it states nothing
+};
+
+template <auto Member, const auto& Choices>
+constexpr Setting<Settings> choice(std::string_view key)
 {
-    const Mapping mapping(context, *field.value, "`limits`", kLimitKeys);
-    const std::array<std::uint32_t*, kLimitKeys.size()> values{
-        &limits.sessions_per_uid,    &limits.queue_pairs_per_uid,         &limits.queue_pairs_per_session,
-        &limits.connections_per_uid, &limits.requests_per_second_per_uid, &limits.device_queue};
-    for (std::size_t i = 0; i < kLimitKeys.size(); ++i) {
-        if (const auto limit = mapping.find(kLimitKeys.at(i))) {
-            *values.at(i) = read_integer<std::uint32_t>(context, *limit, 1, kHighestLimit).value_or(1);
-        }
-    }
+    return {key,
+            [](Context& context, const Field& field, Settings& values) {
+                values.*Member = read_choice(context, field, Choices).value_or(values.*Member);
+            },
+            [](const Settings& values) {
+                const auto found = std::ranges::find(Choices, values.*Member,
+                                                     [](const auto& one) { return one.second; });
+                return std::string(found->first);
+            }};
 }
 
-std::string read_textfile(Context& context, const Field& field)
+template <typename T, std::uint32_t T::*Member, std::uint32_t Lowest, std::uint32_t Highest>
+constexpr Setting<T> number(std::string_view key)
+{
+    return {key,
+            [](Context& context, const Field& field, T& values) {
+                values.*Member = read_integer<std::uint32_t>(context, field, Lowest, Highest).value_or(values.*Member);
+            },
+            [](const T& values) { return std::to_string(values.*Member); }};
+}
+
+template <std::uint32_t Limits::*Member>
+constexpr Setting<Limits> limit(std::string_view key)
+{
+    return number<Limits, Member, 1, kHighestLimit>(key);
+}
+
+template <typename T, std::chrono::milliseconds T::*Member, int HighestHours>
+constexpr Setting<T> duration(std::string_view key)
+{
+    return {key,
+            [](Context& context, const Field& field, T& values) {
+                const auto time = read_duration(context, field, std::chrono::seconds(1),
+                                                std::chrono::hours(HighestHours));
+                values.*Member = time.value_or(values.*Member);
+            },
+            [](const T& values) { return fmt::format("{}s", values.*Member / std::chrono::seconds(1)); }};
+}
+
+void read_textfile(Context& context, const Field& field, MetricsSettings& metrics)
 {
     const auto path = read_text(context, field);
     if (!path) {
-        return {};
+        return;
     }
     if (!path->starts_with('/')) {
         context.error(*field.value, "`textfile` must be an absolute path");
@@ -52,54 +85,89 @@ std::string read_textfile(Context& context, const Field& field)
         context.error(*field.value, "`textfile` must end with `.prom`",
                       "node_exporter reads no other files of its directory");
     }
-    return *path;
+    metrics.textfile = *path;
 }
 
-void read_metrics(Context& context, const Field& field, MetricsSettings& metrics)
+constexpr std::array kSettings{
+    choice<&Settings::mode, kModes>("mode"),
+    choice<&Settings::on_unsupported, kOnUnsupported>("on-unsupported"),
+    choice<&Settings::attach_mode, kAttachModes>("attach-mode"),
+    choice<&Settings::cap_mode, kCapModes>("cap-mode"),
+    duration<Settings, &Settings::drift_interval, 24>("drift-interval"),
+    number<Settings, &Settings::leaf_reserve, 0, kHighestReserve>("leaf-reserve"),
+};
+constexpr std::array kLimits{
+    limit<&Limits::sessions_per_uid>("sessions-per-uid"),
+    limit<&Limits::queue_pairs_per_uid>("queue-pairs-per-uid"),
+    limit<&Limits::queue_pairs_per_session>("queue-pairs-per-session"),
+    limit<&Limits::connections_per_uid>("connections-per-uid"),
+    limit<&Limits::requests_per_second_per_uid>("requests-per-second-per-uid"),
+    limit<&Limits::device_queue>("device-queue"),
+};
+constexpr std::array kMetrics{
+    Setting<MetricsSettings>{"textfile", read_textfile,
+                             [](const MetricsSettings& metrics) { return metrics.textfile; }},
+    duration<MetricsSettings, &MetricsSettings::interval, 1>("interval"),
+};
+
+template <typename T, std::size_t N>
+std::vector<std::string_view> keys_of(const std::array<Setting<T>, N>& settings)
 {
-    const Mapping mapping(context, *field.value, "`metrics`", kMetricsKeys);
-    if (const auto path = mapping.find("textfile")) {
-        metrics.textfile = read_textfile(context, *path);
+    std::vector<std::string_view> keys;
+    for (const auto& setting : settings) {
+        keys.push_back(setting.key);
     }
-    if (const auto interval = mapping.find("interval")) {
-        metrics.interval = read_duration(context, *interval, std::chrono::seconds(1), std::chrono::hours(1))
-                               .value_or(metrics.interval);
+    return keys;
+}
+
+template <typename T, std::size_t N>
+void read(Context& context, const Mapping& mapping, const std::array<Setting<T>, N>& settings, T& values)
+{
+    for (const auto& setting : settings) {
+        if (const auto field = mapping.find(setting.key)) {
+            setting.read(context, *field, values);
+        }
+    }
+}
+
+template <typename T, std::size_t N>
+void add_texts(std::string_view section, const std::array<Setting<T>, N>& settings, const T& values,
+               std::vector<SettingText>& texts)
+{
+    for (const auto& setting : settings) {
+        if (std::string text = setting.text(values); !text.empty()) {
+            texts.push_back({section, setting.key, std::move(text)});
+        }
     }
 }
 
 Settings read_settings_document(Context& context, const Node& document)
 {
     Settings settings;
-    const Mapping mapping(context, document, "the settings", kKeys);
-    if (const auto field = mapping.find("mode")) {
-        settings.mode = read_choice(context, *field, kModes).value_or(settings.mode);
-    }
-    if (const auto field = mapping.find("on-unsupported")) {
-        settings.on_unsupported = read_choice(context, *field, kOnUnsupported).value_or(settings.on_unsupported);
-    }
-    if (const auto field = mapping.find("attach-mode")) {
-        settings.attach_mode = read_choice(context, *field, kAttachModes).value_or(settings.attach_mode);
-    }
-    if (const auto field = mapping.find("cap-mode")) {
-        settings.cap_mode = read_choice(context, *field, kCapModes).value_or(settings.cap_mode);
-    }
-    if (const auto field = mapping.find("drift-interval")) {
-        settings.drift_interval = read_duration(context, *field, std::chrono::seconds(1), std::chrono::hours(24))
-                                      .value_or(settings.drift_interval);
-    }
-    if (const auto field = mapping.find("leaf-reserve")) {
-        settings.leaf_reserve = read_integer<std::uint32_t>(context, *field, 0, kHighestReserve).value_or(0);
-    }
+    auto keys = keys_of(kSettings);
+    keys.insert(keys.begin(), "version");
+    keys.insert(keys.end(), {"limits", "metrics"});
+    const Mapping mapping(context, document, "the settings", keys);
+    read(context, mapping, kSettings, settings);
     if (const auto field = mapping.find("limits")) {
-        read_limits(context, *field, settings.limits);
+        read(context, Mapping(context, *field->value, "`limits`", keys_of(kLimits)), kLimits, settings.limits);
     }
     if (const auto field = mapping.find("metrics")) {
-        read_metrics(context, *field, settings.metrics);
+        read(context, Mapping(context, *field->value, "`metrics`", keys_of(kMetrics)), kMetrics, settings.metrics);
     }
     return settings;
 }
 
 }    // namespace
+
+std::vector<SettingText> texts_of(const Settings& settings)
+{
+    std::vector<SettingText> texts;
+    add_texts({}, kSettings, settings, texts);
+    add_texts("limits", kLimits, settings.limits, texts);
+    add_texts("metrics", kMetrics, settings.metrics, texts);
+    return texts;
+}
 
 ReadResult<Settings> read_settings(std::shared_ptr<const SourceFile> source)
 {

@@ -3,6 +3,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "policy/model/settings.h"
 #include "policy/text/read_result.h"
@@ -13,5 +16,14 @@ namespace rdmaqos {
 [[nodiscard]] ReadResult<Settings> read_settings(const std::filesystem::path& path);
 // A text instead of a file, for tests and fuzzers.
 [[nodiscard]] ReadResult<Settings> read_settings(std::shared_ptr<const SourceFile> source);
+
+struct SettingText {
+    std::string_view section;    // "limits"; empty: it stands in no section
+    std::string_view key;
+    std::string text;    // "4096", "60s"
+};
+
+// Each setting that has a value, in the order of the reference.
+[[nodiscard]] std::vector<SettingText> texts_of(const Settings& settings);
 
 }    // namespace rdmaqos

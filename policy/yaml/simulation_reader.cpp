@@ -245,12 +245,7 @@ std::vector<SimulatedDevice> read_devices(Context& context, const Node& document
     std::vector<SimulatedDevice> devices;
     const Mapping mapping(context, document, "a simulation", kKeys);
     const auto list = mapping.find("devices");
-    if (!list || list->value->has_no_value()) {
-        return devices;
-    }
-    if (!list->value->is_sequence()) {
-        context.error(*list->value, fmt::format("`devices` must be a list, not {}", kind_in_words(list->value->kind)),
-                      "start every entry with `- `");
+    if (!list || list->value->has_no_value() || !check_list(context, *list)) {
         return devices;
     }
     std::unordered_map<std::string, const Node*> seen;

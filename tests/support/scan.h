@@ -30,16 +30,22 @@ inline Result<Match> scan(const Policy& policy, const ResolvedGroups& groups, co
         return Match{level, nullptr, nullptr, LevelSource::Requested, false};
     }
     const Judge judge(policy, groups, request, identity);
+    // Of the criteria that the kernel vouches for, or of those that the client claims.
+    const auto all_hold = [&](const MatchRule& rule, bool verified) {
+        return std::all_of(kCriteria.begin(), kCriteria.end(), [&](Criterion criterion) {
+            return is_verified(criterion) != verified || judge.holds(rule, criterion);
+        });
+    };
     bool verified = true;
     for (const auto& rule : policy.rules) {
         const QosLevel& level = policy.levels[rule.level];
-        if (!judge.client_holds(rule) || !is_allowed(level, identity)) {
+        if (!all_hold(rule, true) || !is_allowed(level, identity)) {
             continue;
         }
         verified = verified && std::none_of(kCriteria.begin(), kCriteria.end(), [&](Criterion criterion) {
                        return !is_verified(criterion) && Judge::asks(rule, criterion);
                    });
-        if (judge.claims_hold(rule)) {
+        if (all_hold(rule, false)) {
             return Match{&level, &rule, nullptr, LevelSource::Rule, verified};
         }
     }

@@ -68,7 +68,7 @@ inline ctl::World world_of(const Service& service)
         session.id = static_cast<std::uint64_t>(id);
         session.state = std::string(to_string(info.state));
         session.level = info.grant.level;
-        session.owner.pid = static_cast<std::uint32_t>(info.owner.pid);
+        session.owner = told([&](bus::Writer& writer) { write(writer, info.owner); });
         session.grant = told([&](bus::Writer& writer) { write(writer, info.grant); });
         session.queue_pairs = told_list([&](bus::Writer& writer) { write(writer, info.queue_pairs); });
         world.sessions.push_back(std::move(session));

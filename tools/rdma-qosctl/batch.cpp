@@ -47,11 +47,10 @@ Result<ReadPolicy> read_policy_of(const BatchOptions& options, const std::string
 Result<std::string> answer_all(const BatchAnswers& answers, std::string_view queries)
 {
     std::string text;
-    for (std::size_t number = 1; !queries.empty(); ++number) {
-        const auto end = std::min(queries.find('\n'), queries.size());
-        const auto line = queries.substr(0, end);
-        queries.remove_prefix(std::min(end + 1, queries.size()));
-        if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
+    std::size_t number = 0;
+    for (const auto line : lines_of(queries)) {
+        ++number;
+        if (without_blanks(line, " \t\r").empty()) {
             continue;
         }
         const auto answer = answers.answer(line);

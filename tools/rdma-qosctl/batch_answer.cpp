@@ -85,7 +85,7 @@ bool read_vl15(std::string_view list, PathLimits& limits)
     while (list != kAbsent && !list.empty()) {
         const auto comma = std::min(list.find(','), list.size());
         const auto sl = parse_number(list.substr(0, comma));
-        if (!sl || *sl > 15) {
+        if (!sl || *sl > kHighestSl) {
             return false;
         }
         limits.valid_sl_mask = static_cast<std::uint16_t>(limits.valid_sl_mask & ~(1U << *sl));

@@ -51,19 +51,21 @@ std::string offline_note(const OfflineWorld& world, std::string_view why)
                                                       : describe(world.identity));
 }
 
+// Of explain a text, of query-path the paths.
+template <typename T>
 struct Answer {
     bool offline = false;
     std::string note;
-    std::string text;                  // explain
-    std::vector<bus::Dict> answers;    // query-path
+    T value;
+
+    [[nodiscard]] std::string_view mode() const { return offline ? "offline" : "daemon"; }
+    [[nodiscard]] std::string heading() const { return printable(note) + "\n\n"; }
 };
 
-std::string_view mode_of(const Answer& answer)
-{
-    return answer.offline ? "offline" : "daemon";
-}
-
-Result<Answer> ask_explain(const Context& context, const ExplainOptions& options)
+// By the daemon's `method`, whose dictionary holds `more` too, or by `by_files`, a Result<T>(const OfflineWorld&).
+template <typename T, typename ByFiles>
+Result<Answer<T>> ask(const Context& context, const ExplainOptions& options, const std::string& method,
+                      const bus::Dict& more, ByFiles by_files)
 {
     auto source = choose_source(context, options);
     if (!source) {
@@ -74,56 +76,41 @@ Result<Answer> ask_explain(const Context& context, const ExplainOptions& options
         if (!request) {
             return fail(request.error());
         }
-        request->set("format", context.json ? "json" : "text");
-        auto text = call_manager<std::string>(*source->client, "Explain", {bus::Value(std::move(*request))});
-        return text ? Result<Answer>(Answer{false, "answered by the running daemon", std::move(*text), {}})
-                    : fail(text.error());
-    }
-    const auto world = load_world(options.policy, context.root, options.simulation, options.identity);
-    if (!world) {
-        return fail(world.error());
-    }
-    const auto explanation = explain_offline(*world, options.request);
-    if (!explanation) {
-        return fail(explanation.error());
-    }
-    return Answer{true,
-                  offline_note(*world, source->why_offline),
-                  context.json ? explanation_to_json(*world->policy, *explanation)
-                               : render_explanation(*world->policy, *explanation),
-                  {}};
-}
-
-Result<Answer> ask_path(const Context& context, const ExplainOptions& options)
-{
-    auto source = choose_source(context, options);
-    if (!source) {
-        return fail(source.error());
-    }
-    if (source->client) {
-        auto request = to_dict(options.request);
-        if (!request) {
-            return fail(request.error());
+        for (const auto& [key, value] : more.entries()) {
+            request->set(key, value);
         }
-        auto answers = call_manager<std::vector<bus::Dict>>(*source->client, "QueryPath",
-                                                            {bus::Value(std::move(*request))});
-        return answers ? Result<Answer>(Answer{false, "answered by the running daemon", {}, std::move(*answers)})
-                       : fail(answers.error());
+        auto answer = call_manager<T>(*source->client, method, {bus::Value(std::move(*request))});
+        return answer ? Result<Answer<T>>(Answer<T>{false, "answered by the running daemon", std::move(*answer)})
+                      : fail(answer.error());
     }
     const auto world = load_world(options.policy, context.root, options.simulation, options.identity);
     if (!world) {
         return fail(world.error());
     }
-    auto answers = query_path_offline(*world, options.request);
-    if (!answers) {
-        return fail(answers.error());
-    }
-    return Answer{true, offline_note(*world, source->why_offline), {}, std::move(*answers)};
+    auto answer = by_files(*world);
+    return answer ? Result<Answer<T>>(Answer<T>{true, offline_note(*world, source->why_offline), std::move(*answer)})
+                  : fail(answer.error());
 }
 
-std::string heading(const Answer& answer)
+Result<Answer<std::string>> ask_explain(const Context& context, const ExplainOptions& options)
 {
-    return printable(answer.note) + "\n\n";
+    bus::Dict format;
+    format.set("format", context.json ? "json" : "text");
+    return ask<std::string>(context, options, "Explain", format, [&](const OfflineWorld& world) -> Result<std::string> {
+        const auto explanation = explain_offline(world, options.request);
+        if (!explanation) {
+            return fail(explanation.error());
+        }
+        return context.json ? explanation_to_json(*world.policy, *explanation)
+                            : render_explanation(*world.policy, *explanation);
+    });
+}
+
+Result<Answer<std::vector<bus::Dict>>> ask_path(const Context& context, const ExplainOptions& options)
+{
+    return ask<std::vector<bus::Dict>>(context, options, "QueryPath", {}, [&](const OfflineWorld& world) {
+        return query_path_offline(world, options.request);
+    });
 }
 
 // The group is what the fabric file says; the daemon, or the files, are asked for a path with its P_Key.
@@ -148,13 +135,13 @@ Result<ExitStatus> query_broadcast(const Context& context, ExplainOptions option
     if (!answer) {
         return fail(answer.error());
     }
-    if (answer->answers.size() != 1) {
+    if (answer->value.size() != 1) {
         return fail(ErrorCode::Internal, "one path was asked for: is the daemon of another version?");
     }
-    const BroadcastReport report = compare_broadcast(*partition, answer->answers.front());
-    Json json{{"mode", mode_of(*answer)}, {"note", answer->note}};
+    const BroadcastReport report = compare_broadcast(*partition, answer->value.front());
+    Json json{{"mode", answer->mode()}, {"note", answer->note}};
     json.update(broadcast_json(report));
-    print(context.json ? to_text(json) : heading(*answer) + render_broadcast(report, context.colour));
+    print(context.json ? to_text(json) : answer->heading() + render_broadcast(report, context.colour));
     return report.agrees() ? ExitStatus::Ok : ExitStatus::Failed;
 }
 
@@ -167,15 +154,15 @@ Result<ExitStatus> explain_request(const Context& context, const ExplainOptions&
         return fail(answer.error());
     }
     if (!context.json) {
-        const bool ends_line = !answer->text.empty() && answer->text.back() == '\n';
-        print(printable(answer->note) + "\n\n" + printable_lines(answer->text) + (ends_line ? "" : "\n"));
+        const bool ends_line = !answer->value.empty() && answer->value.back() == '\n';
+        print(answer->heading() + printable_lines(answer->value) + (ends_line ? "" : "\n"));
         return ExitStatus::Ok;
     }
-    Json explanation = Json::parse(answer->text, nullptr, false);
+    Json explanation = Json::parse(answer->value, nullptr, false);
     if (explanation.is_discarded()) {
         return fail(ErrorCode::Internal, "the explanation is not JSON: is the daemon of another version?");
     }
-    print(to_text({{"mode", mode_of(*answer)}, {"note", answer->note}, {"explanation", std::move(explanation)}}));
+    print(to_text({{"mode", answer->mode()}, {"note", answer->note}, {"explanation", std::move(explanation)}}));
     return ExitStatus::Ok;
 }
 
@@ -188,9 +175,8 @@ Result<ExitStatus> query_path(const Context& context, const ExplainOptions& opti
     if (!answer) {
         return fail(answer.error());
     }
-    print(context.json
-              ? to_text({{"mode", mode_of(*answer)}, {"note", answer->note}, {"paths", to_json(answer->answers)}})
-              : heading(*answer) + render_answers(answer->answers, context.colour));
+    print(context.json ? to_text({{"mode", answer->mode()}, {"note", answer->note}, {"paths", to_json(answer->value)}})
+                       : answer->heading() + render_answers(answer->value, context.colour));
     return ExitStatus::Ok;
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/base/net.h"
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/render.h"
 
 namespace rdmaqos::ctl {
@@ -80,6 +81,16 @@ private:
     std::set<std::string> secrets_;
 };
 
+// The text of a key, changed by `change`.
+template <typename Change>
+void change_text(bus::Dict& dict, std::string_view key, Change change)
+{
+    if (std::string text = text_of(dict, key); !text.empty()) {
+        change(text);
+        dict.set(key, text);
+    }
+}
+
 void replace_all(std::string& text, const std::string& name, std::string_view instead)
 {
     if (name.empty()) {
@@ -95,11 +106,13 @@ void replace_all(std::string& text, const std::string& name, std::string_view in
 DeviceView stripped(const DeviceView& device)
 {
     DeviceView result = device;
-    replace_all(result.attach_reason, device.netdev, "(the netdev)");
-    replace_all(result.attach_reason, device.bond, "(the bond)");
+    const auto strip = [&](std::string& text) {
+        replace_all(text, device.netdev, "(the netdev)");
+        replace_all(text, device.bond, "(the bond)");
+    };
+    strip(result.attach_reason);
     for (auto& step : result.self_test) {
-        replace_all(step.remark, device.netdev, "(the netdev)");
-        replace_all(step.remark, device.bond, "(the bond)");
+        change_text(step, "remark", strip);
     }
     result.netdev.clear();
     result.reason.clear();
@@ -116,8 +129,9 @@ void apply(const Mask& mask, DeviceView& device)
         mask.apply(*text);
     }
     for (auto& step : device.self_test) {
-        mask.apply(step.name);
-        mask.apply(step.remark);
+        for (const char* key : {"name", "remark"}) {
+            change_text(step, key, [&](std::string& text) { mask.apply(text); });
+        }
     }
     for (auto& attribute : device.attributes) {
         mask.apply(attribute.value);

@@ -8,6 +8,7 @@
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/broadcast.h"
 #include "tools/rdma-qosctl/hardware_report.h"
+#include "tools/rdma-qosctl/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -77,22 +78,18 @@ Json capabilities_json(const Capabilities& capabilities)
     return json;
 }
 
-Json self_test_json(const std::vector<SelfTestView>& steps)
+// As the daemon has them, with the name of the errno.
+Json self_test_json(const std::vector<bus::Dict>& steps)
 {
     Json list = Json::array();
     for (const auto& step : steps) {
-        Json json{{"name", step.name}, {"passed", step.passed}};
-        if (step.sys_errno != 0) {
-            json["errno"] = step.sys_errno;
-            json["errno-name"] = errno_name(step.sys_errno);
+        Json json = Json::object();
+        for (const auto& [key, value] : step.entries()) {
+            json[key] = std::visit(ToJson{}, value.data);
+            if (key == "errno") {
+                json["errno-name"] = errno_name(number_of(step, key));
+            }
         }
-        if (step.status != 0) {
-            json["status"] = step.status;
-        }
-        if (step.syndrome != 0) {
-            json["syndrome"] = step.syndrome;
-        }
-        set_text(json, "remark", step.remark);
         list.push_back(std::move(json));
     }
     return list;
@@ -185,54 +182,6 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
 }
 
-Json rates_json(const std::vector<BusyRateView>& rates)
-{
-    Json list = Json::array();
-    for (const auto& rate : rates) {
-        Json json{{"class", rate.path}};
-        set_rate(json, "before", rate.before);
-        set_rate(json, "after", rate.after);
-        list.push_back(std::move(json));
-    }
-    return list;
-}
-
-Json session_change_json(const SessionChangeView& change)
-{
-    Json json{{"session", change.session}, {"pid", change.owner.pid}, {"uid", change.owner.uid}};
-    set_text(json, "user", change.owner.user);
-    set_text(json, "unit", change.owner.unit);
-    set_text(json, "command", change.owner.command);
-    set_text(json, "device", change.device);
-    json["queue-pairs"] = change.queue_pairs;
-    set_text(json, "level-before", change.level_before);
-    set_text(json, "level-after", change.level_after);
-    set_text(json, "leaf-before", change.leaf_before);
-    set_text(json, "leaf-after", change.leaf_after);
-    return json;
-}
-
-Json plan_json(const PlanView& plan)
-{
-    return {
-        {"device", plan.device},     {"operations", plan.operations},        {"operation-list", plan.operation_list},
-        {"findings", plan.findings}, {"link-speed", plan.link_speed.kbps()}, {"rates", rates_json(plan.rates)},
-        {"text", plan.text}};
-}
-
-std::string_view name_of(Severity severity)
-{
-    switch (severity) {
-    case Severity::Error:
-        return "error";
-    case Severity::Warning:
-        return "warning";
-    case Severity::Note:
-        return "note";
-    }
-    return "error";
-}
-
 std::string_view name_of(FindingKind kind)
 {
     switch (kind) {
@@ -264,18 +213,12 @@ std::string_view name_of(FindingKind kind)
 
 Json session_json(const SessionView& session)
 {
-    const OwnerView& owner = session.owner;
-    Json json{{"session", session.id}, {"state", session.state}, {"level", session.level}};
-    Json who{{"pid", owner.pid}, {"start-time", owner.start_time}, {"uid", owner.uid}};
-    set_text(who, "user", owner.user);
-    set_text(who, "unit", owner.unit);
-    set_text(who, "cgroup", owner.cgroup);
-    set_text(who, "executable", owner.executable);
-    set_text(who, "command", owner.command);
-    json["owner"] = std::move(who);
-    json["grant"] = to_json(session.grant);
-    json["queue-pairs"] = to_json(session.queue_pairs);
-    return json;
+    return {{"session", session.id},
+            {"state", session.state},
+            {"level", session.level},
+            {"owner", to_json(session.owner)},
+            {"grant", to_json(session.grant)},
+            {"queue-pairs", to_json(session.queue_pairs)}};
 }
 
 std::string to_text(const Json& json)
@@ -319,7 +262,7 @@ Json to_json(const Diagnostics& diagnostics)
 {
     Json json = Json::array();
     for (const auto& diagnostic : diagnostics.all()) {
-        Json entry{{"severity", std::string(name_of(diagnostic.severity))}};
+        Json entry{{"severity", std::string(to_string(diagnostic.severity))}};
         if (diagnostic.location.file) {
             entry["file"] = diagnostic.location.file->name;
             if (diagnostic.location.line != 0) {
@@ -387,11 +330,6 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     return json;
 }
 
-Json levels_json(const std::vector<bus::Dict>& levels)
-{
-    return {{"levels", to_json(levels)}};
-}
-
 Json devices_json(const std::vector<const DeviceView*>& devices)
 {
     Json list = Json::array();
@@ -434,20 +372,12 @@ Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector
 
 Json plans_json(const PlanReport& report)
 {
-    Json list = Json::array();
-    for (const auto& plan : report.plans) {
-        list.push_back(plan_json(plan));
-    }
-    Json sessions = Json::array();
-    for (const auto& change : report.sessions) {
-        sessions.push_back(session_change_json(change));
-    }
     return {{"mode", report.offline ? "offline" : "daemon"},
             {"note", report.note},
             {"revision", report.revision},
             {"levels", report.levels},
-            {"sessions", std::move(sessions)},
-            {"plans", std::move(list)}};
+            {"sessions", to_json(report.sessions)},
+            {"plans", to_json(report.plans)}};
 }
 
 Json broadcast_json(const BroadcastReport& report)
@@ -470,27 +400,6 @@ Json broadcast_json(const BroadcastReport& report)
     }
     json["agrees"] = report.agrees();
     return json;
-}
-
-Json reconciled_json(const std::vector<ReconcileView>& results)
-{
-    Json list = Json::array();
-    for (const auto& result : results) {
-        list.push_back({{"device", result.device}, {"operations", result.operations}, {"failures", result.failures}});
-    }
-    return {{"devices", std::move(list)}};
-}
-
-Json drift_json(const std::vector<DriftView>& drifts)
-{
-    Json list = Json::array();
-    for (const auto& drift : drifts) {
-        Json entry{{"device", drift.device}, {"path", drift.path}, {"kind", drift.kind}};
-        set_text(entry, "expected", drift.expected);
-        set_text(entry, "found", drift.found);
-        list.push_back(std::move(entry));
-    }
-    return {{"drift", std::move(list)}};
 }
 
 Json signal_json(const bus::Signal& signal, const std::string& time)

@@ -36,7 +36,6 @@ struct SimulationReport;
 [[nodiscard]] Json error_json(const Error& error);
 
 [[nodiscard]] Json status_json(const World& world, const std::vector<Problem>& problems);
-[[nodiscard]] Json levels_json(const std::vector<bus::Dict>& levels);
 [[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices);
 [[nodiscard]] Json hardware_report_json(const HardwareReport& report);
 [[nodiscard]] Json sessions_json(const std::vector<SessionView>& sessions);
@@ -47,8 +46,6 @@ struct SimulationReport;
 [[nodiscard]] Json why_json(const WhyReport& report);    // json_why.cpp
 [[nodiscard]] Json simulation_json(const SimulationReport& report);    // simulate_json.cpp
 [[nodiscard]] Json broadcast_json(const BroadcastReport& report);
-[[nodiscard]] Json reconciled_json(const std::vector<ReconcileView>& results);
-[[nodiscard]] Json drift_json(const std::vector<DriftView>& drifts);
 [[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time);
 
 }    // namespace rdmaqos::ctl

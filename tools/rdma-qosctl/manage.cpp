@@ -26,10 +26,10 @@ Result<std::vector<bus::Dict>> call_on_device(const Context& context, const std:
     return call_manager<std::vector<bus::Dict>>(*client, method, {bus::Value(device)}, kDeviceTimeout);
 }
 
-ExitStatus status_of(const std::vector<ReconcileView>& results)
+ExitStatus status_of(const std::vector<bus::Dict>& results)
 {
     const bool failed = std::any_of(results.begin(), results.end(),
-                                    [](const ReconcileView& result) { return !result.failures.empty(); });
+                                    [](const bus::Dict& result) { return !list_of(result, "failures").empty(); });
     return failed ? ExitStatus::Failed : ExitStatus::Ok;
 }
 
@@ -41,12 +41,8 @@ Result<ExitStatus> switch_devices(const Context& context, const std::string& met
     if (!reply) {
         return fail(reply.error());
     }
-    std::vector<ReconcileView> results;
-    for (const auto& dict : *reply) {
-        results.push_back(to_reconcile(dict));
-    }
-    print(context.json ? to_text(reconciled_json(results)) : render_switched(results, done, context.colour));
-    return status_of(results);
+    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_switched(*reply, done, context.colour));
+    return status_of(*reply);
 }
 
 }    // namespace
@@ -85,12 +81,8 @@ Result<ExitStatus> reconcile(const Context& context, const std::string& device)
     if (!reply) {
         return fail(reply.error());
     }
-    std::vector<ReconcileView> results;
-    for (const auto& dict : *reply) {
-        results.push_back(to_reconcile(dict));
-    }
-    print(context.json ? to_text(reconciled_json(results)) : render_reconciled(results, context.colour));
-    return status_of(results);
+    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_reconciled(*reply, context.colour));
+    return status_of(*reply);
 }
 
 Result<ExitStatus> disable(const Context& context, const std::string& device)
@@ -114,12 +106,8 @@ Result<ExitStatus> verify(const Context& context, const std::string& device)
     if (!reply) {
         return fail(reply.error());
     }
-    std::vector<DriftView> drifts;
-    for (const auto& dict : *reply) {
-        drifts.push_back(to_drift(dict));
-    }
-    print(context.json ? to_text(drift_json(drifts)) : render_drift(drifts, context.colour));
-    return drifts.empty() ? ExitStatus::Ok : ExitStatus::Drift;
+    print(context.json ? to_text({{"drift", to_json(*reply)}}) : render_drift(*reply, context.colour));
+    return reply->empty() ? ExitStatus::Ok : ExitStatus::Drift;
 }
 
 }    // namespace rdmaqos::ctl

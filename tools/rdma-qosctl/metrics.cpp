@@ -187,9 +187,9 @@ Json number_json(double value)
 Result<std::vector<MetricFamily>> parse_metrics(std::string_view text)
 {
     Reader reader;
-    for (std::size_t number = 1; !text.empty(); ++number) {
-        const auto line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(line.size() + 1, text.size()));
+    std::size_t number = 0;
+    for (const auto line : lines_of(text)) {
+        ++number;
         if (!reader.take(line)) {
             return fail(ErrorCode::Internal,
                         fmt::format("line {} of the daemon's metrics is not understood: {}", number, printable(line)));

@@ -302,33 +302,36 @@ Compiled compile_for(const Policy& policy, const Target& target, const Settings&
     return compile({to_tree_spec(policy), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
 }
 
-PlanView plan_for(const Policy& policy, const Target& target, const Settings& settings)
+bus::Dict plan_for(const Policy& policy, const Target& target, const Settings& settings)
 {
     const Compiled compiled = compile_for(policy, target, settings);
     const ActualState empty;
     const Plan plan = diff({compiled.tree, {}}, empty, target.capabilities);
-    PlanView view;
-    view.device = target.device;
-    view.operations = plan.operations.size();
-    view.text = render_plan(empty, plan);
     const std::string operations = render_operations(empty, plan);
-    for (std::string_view lines = operations; !lines.empty();) {
-        const auto end = lines.find('\n');
-        view.operation_list.emplace_back(lines.substr(0, end));
-        lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
-    }
+    const auto lines = lines_of(operations);
+    std::vector<std::string> findings;
     for (const auto& finding : compiled.findings) {
-        view.findings.push_back(to_string(finding));
+        findings.push_back(to_string(finding));
     }
-    view.link_speed = target.link_speed;
     std::set<ElementPath> classes;
     for (const auto& [path, leaves] : compiled.classes) {
         classes.insert(path);
     }
+    std::vector<bus::Dict> rates;
     for (const auto& [path, rate] : compare_busy_rates({}, compiled.tree, target.link_speed, classes)) {
-        view.rates.push_back({path.text(), rate.before, rate.after});
+        bus::Dict& dict = rates.emplace_back();
+        dict.set("class", path.text());
+        dict.set("after", rate.after->kbps());
     }
-    return view;
+    bus::Dict dict;
+    dict.set("device", target.device);
+    dict.set("operations", static_cast<std::uint32_t>(plan.operations.size()));
+    dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
+    dict.set("findings", std::move(findings));
+    dict.set("link-speed", target.link_speed.kbps());
+    dict.set("rates", std::move(rates));
+    dict.set("text", render_plan(empty, plan));
+    return dict;
 }
 
 Result<OfflineWorld> load_world(const std::string& policy_file, const std::string& root, const std::string& simulation,

@@ -58,8 +58,8 @@ struct Target {
                                             const std::string& root);
 
 [[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
-// What the policy would do to an empty device.
-[[nodiscard]] PlanView plan_for(const Policy& policy, const Target& target, const Settings& settings);
+// What the policy would do to an empty device, in the keys of docs/dbus.md, "Plan … devices".
+[[nodiscard]] bus::Dict plan_for(const Policy& policy, const Target& target, const Settings& settings);
 
 // Who asks.
 struct IdentityOptions {

@@ -65,31 +65,6 @@ TreeElementView to_tree_element(const bus::Dict& dict)
     return element;
 }
 
-SelfTestView to_self_test(const bus::Dict& dict)
-{
-    SelfTestView step;
-    step.name = text_of(dict, "name");
-    step.passed = flag_of(dict, "passed");
-    step.sys_errno = static_cast<int>(std::min<std::uint64_t>(number_of(dict, "errno"), INT32_MAX));
-    step.status = static_cast<std::uint8_t>(std::min<std::uint64_t>(number_of(dict, "status"), UINT8_MAX));
-    step.syndrome = small_number_of(dict, "syndrome");
-    step.remark = text_of(dict, "remark");
-    return step;
-}
-
-OwnerView to_owner(const bus::Dict& dict)
-{
-    OwnerView owner;
-    owner.pid = small_number_of(dict, "pid");
-    owner.start_time = number_of(dict, "start-time");
-    owner.uid = small_number_of(dict, "uid");
-    owner.unit = text_of(dict, "unit");
-    owner.cgroup = text_of(dict, "cgroup");
-    owner.executable = text_of(dict, "executable");
-    owner.command = text_of(dict, "command");
-    return owner;
-}
-
 }    // namespace
 
 Result<bus::Client> connect(const Context& context)
@@ -226,9 +201,7 @@ DeviceView to_device(const bus::Dict& properties)
     device.reason = text_of(properties, "Reason");
     device.attach_mode = text_of(properties, "AttachMode");
     device.attach_reason = text_of(properties, "AttachReason");
-    for (const auto& step : dicts_of(properties, "SelfTest")) {
-        device.self_test.push_back(to_self_test(step));
-    }
+    device.self_test = dicts_of(properties, "SelfTest");
     for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
         device.attributes.push_back({name, value, meaning});
     }
@@ -252,7 +225,7 @@ SessionView to_session(const std::string& path, const bus::Dict& properties)
 {
     SessionView session;
     session.id = parse_number(std::string_view(path).substr(path.rfind('/') + 1)).value_or(0);
-    session.owner = to_owner(value_of<bus::Dict>(properties, "Owner"));
+    session.owner = value_of<bus::Dict>(properties, "Owner");
     session.state = text_of(properties, "State");
     session.level = text_of(properties, "Level");
     session.grant = value_of<bus::Dict>(properties, "Grant");
@@ -285,37 +258,25 @@ PlanReport to_plan_report(const bus::Dict& dict)
     PlanReport report;
     report.revision = text_of(dict, "revision");
     report.levels = list_of(dict, "levels");
-    for (const auto& session : dicts_of(dict, "sessions")) {
-        report.sessions.push_back({number_of(session, "session"), to_owner(session), text_of(session, "device"),
-                                   number_of(session, "queue-pairs"), text_of(session, "level-before"),
-                                   text_of(session, "level-after"), text_of(session, "leaf-before"),
-                                   text_of(session, "leaf-after")});
+    report.sessions = dicts_of(dict, "sessions");
+    UserNames names;
+    for (auto& session : report.sessions) {
+        names.add_to(session);
     }
-    for (const auto& device : dicts_of(dict, "devices")) {
-        PlanView plan{text_of(device, "device"),
-                      number_of(device, "operations"),
-                      text_of(device, "text"),
-                      list_of(device, "operation-list"),
-                      list_of(device, "findings"),
-                      rate_of(device, "link-speed").value_or(Bandwidth()),
-                      {}};
-        for (const auto& rate : dicts_of(device, "rates")) {
-            plan.rates.push_back({text_of(rate, "class"), rate_of(rate, "before"), rate_of(rate, "after")});
-        }
-        report.plans.push_back(std::move(plan));
-    }
+    report.plans = dicts_of(dict, "devices");
     return report;
 }
 
-ReconcileView to_reconcile(const bus::Dict& dict)
+void UserNames::add_to(bus::Dict& owner)
 {
-    return {text_of(dict, "device"), number_of(dict, "operations"), list_of(dict, "failures")};
-}
-
-DriftView to_drift(const bus::Dict& dict)
-{
-    return {text_of(dict, "device"), text_of(dict, "path"), text_of(dict, "kind"), text_of(dict, "expected"),
-            text_of(dict, "found")};
+    const std::uint64_t uid = number_of(owner, "uid");
+    const auto [entry, is_new] = names_.try_emplace(uid);
+    if (is_new) {
+        entry->second = user_name(static_cast<std::uint32_t>(uid));
+    }
+    if (!entry->second.empty()) {
+        owner.set("user", entry->second);
+    }
 }
 
 Result<ManagerView> fetch_manager(bus::Client& client)
@@ -343,7 +304,7 @@ Result<World> fetch_world(bus::Client& client)
         paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));
     }
     auto lists = client.call_each(paths, kSessionInterface, "ListQueuePairs");
-    std::map<std::uint32_t, std::string> names;
+    UserNames names;
     for (std::size_t index = 0; index < world.sessions.size(); ++index) {
         auto& session = world.sessions[index];
         auto& listed = lists[index];
@@ -352,11 +313,7 @@ Result<World> fetch_world(bus::Client& client)
         } else if (!listed && listed.error().code != ErrorCode::UnknownSession) {    // it may have ended meanwhile
             return fail(std::move(listed).error());
         }
-        auto [entry, is_new] = names.try_emplace(session.owner.uid);
-        if (is_new) {
-            entry->second = user_name(session.owner.uid);
-        }
-        session.owner.user = entry->second;
+        names.add_to(session.owner);
     }
     return world;
 }

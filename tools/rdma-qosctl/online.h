@@ -1,6 +1,7 @@
 // The running daemon: connecting, and its answers as the values of views.h.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,16 @@ template <typename T>
 [[nodiscard]] World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects);
 // The answer of Plan, without a note.
 [[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
-[[nodiscard]] ReconcileView to_reconcile(const bus::Dict& dict);
-[[nodiscard]] DriftView to_drift(const bus::Dict& dict);
+
+// Names of users on this host, each looked up once.
+class UserNames {
+public:
+    // As `user`, if its `uid` has a name.
+    void add_to(bus::Dict& owner);
+
+private:
+    std::map<std::uint64_t, std::string> names_;
+};
 
 [[nodiscard]] Result<ManagerView> fetch_manager(bus::Client& client);
 [[nodiscard]] Result<World> fetch_world(bus::Client& client);

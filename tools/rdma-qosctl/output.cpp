@@ -41,12 +41,6 @@ bool is_set(const char* variable)
 
 }    // namespace
 
-std::size_t display_width(std::string_view text)
-{
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
-}
-
 std::vector<std::string> wrap(std::string_view text, std::size_t columns)
 {
     std::vector<std::string> lines{""};
@@ -101,11 +95,8 @@ std::string Table::render(Colour colour) const
 {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        std::size_t widest = display_width(columns_[i].title);
-        for (const auto& row : rows_) {
-            widest = std::max(widest, display_width(row[i].text));
-        }
-        widths.push_back(widest);
+        const std::size_t cells = widest(rows_, [i](const auto& row) -> const std::string& { return row[i].text; });
+        widths.push_back(std::max(display_width(columns_[i].title), cells));
     }
     std::string text;
     const auto add_line = [&](const auto& cell_of) {
@@ -138,13 +129,10 @@ void Fields::add(std::string label, std::string_view value, Style style)
 
 std::string Fields::render(Colour colour) const
 {
-    std::size_t widest = 0;
-    for (const auto& field : fields_) {
-        widest = std::max(widest, display_width(field.label));
-    }
+    const std::size_t columns = widest(fields_, &Field::label) + 1;
     std::string text;
     for (const auto& field : fields_) {
-        text += fmt::format("{}:{}{}{}\n", field.label, std::string(widest - display_width(field.label), ' '), kGap,
+        text += fmt::format("{}{}{}\n", padded(field.label + ":", columns), kGap,
                             styled(field.value, field.style, colour));
     }
     return text;
@@ -153,14 +141,11 @@ std::string Fields::render(Colour colour) const
 std::string printable_lines(std::string_view text)
 {
     std::string result;
-    while (!text.empty()) {
-        const auto end = text.find('\n');
-        result += printable(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            break;
-        }
-        result += '\n';
-        text.remove_prefix(end + 1);
+    for (const auto line : lines_of(text)) {
+        result += printable(line) + '\n';
+    }
+    if (!text.empty() && !text.ends_with('\n')) {
+        result.pop_back();
     }
     return result;
 }

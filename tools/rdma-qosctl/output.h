@@ -64,8 +64,6 @@ private:
     std::vector<Field> fields_;
 };
 
-// Columns of a terminal that a UTF-8 text takes.
-[[nodiscard]] std::size_t display_width(std::string_view text);
 // Lines of at most `columns`, broken at blanks; a longer word has a line of its own. At least one line.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 

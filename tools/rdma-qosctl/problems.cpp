@@ -132,7 +132,7 @@ std::vector<Problem> find_problems(const World& world)
         if (session.state == "detached") {
             problems.push_back({false,
                                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
-                                            session.owner.pid, session.owner.command),
+                                            number_of(session.owner, "pid"), text_of(session.owner, "command")),
                                 "its process has to register again; restart it if it does not"});
         }
     }

@@ -134,9 +134,10 @@ std::string changed_properties_text(const bus::Signal& signal)
 
 }    // namespace
 
-std::string owner_text(const OwnerView& owner)
+std::string owner_text(const bus::Dict& owner)
 {
-    return owner.user.empty() ? std::to_string(owner.uid) : owner.user;
+    const std::string user = text_of(owner, "user");
+    return user.empty() ? std::to_string(number_of(owner, "uid")) : user;
 }
 
 std::string render_levels(const std::vector<bus::Dict>& levels, Colour colour)
@@ -185,9 +186,10 @@ std::string render_sessions(const std::vector<SessionView>& sessions, Colour col
                   {"RULE"}});
     Table queue_pairs = queue_pair_table();
     for (const auto& session : sessions) {
-        owners.add({std::to_string(session.id), std::to_string(session.owner.pid), owner_text(session.owner),
-                    session.owner.unit, session.owner.command, Cell(session.state, style_of_state(session.state)),
-                    session.level, std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
+        owners.add({std::to_string(session.id), number_text(session.owner, "pid"), owner_text(session.owner),
+                    text_of(session.owner, "unit"), text_of(session.owner, "command"),
+                    Cell(session.state, style_of_state(session.state)), session.level,
+                    std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
         add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
     }
     std::string text = owners.render(colour);
@@ -260,48 +262,53 @@ std::string render_grant(const std::string& session, const bus::Dict& grant, Col
     return text;
 }
 
-std::string render_reconciled(const std::vector<ReconcileView>& results, Colour colour)
+namespace {
+
+// A line for each device, `done` says what was done, and one for each failure.
+template <typename Done>
+std::string render_results(const std::vector<bus::Dict>& results, Colour colour, Done done)
 {
     if (results.empty()) {
         return "no device: nothing to do\n";
     }
     std::string text;
     for (const auto& result : results) {
-        const auto done = result.operations == 0 ? std::string("was as it should be")
-                                                 : counted(result.operations, "operation");
-        text += fmt::format("{}: {}{}\n", printable(result.device), done,
-                            result.failures.empty() ? ""
-                                                    : fmt::format(", {}", counted(result.failures.size(), "failure")));
-        for (const auto& failure : result.failures) {
+        text += fmt::format("{}: {}\n", printable(text_of(result, "device")), done(result));
+        for (const auto& failure : list_of(result, "failures")) {
             text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
         }
     }
     return text;
 }
 
-std::string render_switched(const std::vector<ReconcileView>& results, std::string_view done, Colour colour)
+}    // namespace
+
+std::string render_reconciled(const std::vector<bus::Dict>& results, Colour colour)
 {
-    if (results.empty()) {
-        return "no device: nothing to do\n";
-    }
-    std::string text;
-    for (const auto& result : results) {
-        text += fmt::format("{}: {}, {}\n", printable(result.device), done, counted(result.operations, "operation"));
-        for (const auto& failure : result.failures) {
-            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
-        }
-    }
-    return text;
+    return render_results(results, colour, [](const bus::Dict& result) {
+        const std::uint64_t operations = number_of(result, "operations");
+        const std::size_t failures = list_of(result, "failures").size();
+        return (operations == 0 ? "was as it should be" : counted(operations, "operation")) +
+               (failures == 0 ? "" : ", " + counted(failures, "failure"));
+    });
 }
 
-std::string render_drift(const std::vector<DriftView>& drifts, Colour colour)
+std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done, Colour colour)
+{
+    return render_results(results, colour, [done](const bus::Dict& result) {
+        return fmt::format("{}, {}", done, counted(number_of(result, "operations"), "operation"));
+    });
+}
+
+std::string render_drift(const std::vector<bus::Dict>& drifts, Colour colour)
 {
     if (drifts.empty()) {
         return styled("no drift: every element is as it should be", Style::Good, colour) + "\n";
     }
     Table table({{"DEVICE"}, {"ELEMENT"}, {"DRIFT"}, {"EXPECTED"}, {"FOUND"}});
     for (const auto& drift : drifts) {
-        table.add({drift.device, drift.path, Cell(drift.kind, Style::Bad), drift.expected, drift.found});
+        table.add({text_of(drift, "device"), text_of(drift, "path"), Cell(text_of(drift, "kind"), Style::Bad),
+                   text_of(drift, "expected"), text_of(drift, "found")});
     }
     return table.render(colour);
 }

@@ -18,10 +18,10 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, Colour colour);
 [[nodiscard]] std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour);
 [[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, Colour colour);
-[[nodiscard]] std::string render_reconciled(const std::vector<ReconcileView>& results, Colour colour);
+[[nodiscard]] std::string render_reconciled(const std::vector<bus::Dict>& results, Colour colour);
 // `done`: what has become of each device, "disabled".
-[[nodiscard]] std::string render_switched(const std::vector<ReconcileView>& results, std::string_view done, Colour colour);
-[[nodiscard]] std::string render_drift(const std::vector<DriftView>& drifts, Colour colour);
+[[nodiscard]] std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done, Colour colour);
+[[nodiscard]] std::string render_drift(const std::vector<bus::Dict>& drifts, Colour colour);
 // One line, without a time: "drift repaired on mlx5_0/1: 2 elements".
 [[nodiscard]] std::string render_signal(const bus::Signal& signal);
 
@@ -30,7 +30,7 @@ using BusyRates = std::map<std::string, Bandwidth>;
 [[nodiscard]] BusyRates busy_rates(const World& world, const DeviceView& device);    // show.cpp
 
 // "alice", or "1000" if the uid has no name
-[[nodiscard]] std::string owner_text(const OwnerView& owner);
+[[nodiscard]] std::string owner_text(const bus::Dict& owner);
 
 // render_plan.cpp
 // For an administrator to approve: which levels change, per device the tree, who then gets how much when everything is
@@ -55,9 +55,9 @@ using BusyRates = std::map<std::string, Bandwidth>;
 // A heading for each structure, then a line for each attribute of it; long values and meanings go on below.
 [[nodiscard]] std::string render_attributes(const std::vector<AttributeView>& attributes, Colour colour);
 // A line for each step: whether it passed, what the device answered, what that means.
-[[nodiscard]] std::string render_self_test(const std::vector<SelfTestView>& steps, Colour colour);
+[[nodiscard]] std::string render_self_test(const std::vector<bus::Dict>& steps, Colour colour);
 // "EREMOTEIO"; a number that has no name: "errno 4711"
-[[nodiscard]] std::string errno_name(int number);
+[[nodiscard]] std::string errno_name(std::uint64_t number);
 
 // hardware_report.cpp
 struct HardwareReport;

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/render.h"
 
 namespace rdmaqos::ctl {
@@ -41,41 +43,37 @@ std::string beside(std::string_view head, std::size_t at, const std::vector<std:
     std::string text;
     for (const auto& line : lines) {
         const std::string_view left = text.empty() ? head : std::string_view();
-        text += fmt::format("{}{}{}\n", left, std::string(at - display_width(left), ' '), styled(line, style, colour));
+        text += fmt::format("{}{}\n", padded(left, at), styled(line, style, colour));
     }
     return text;
 }
 
-std::string answer_of(const SelfTestView& step)
+std::string answer_of(const bus::Dict& step)
 {
     std::vector<std::string> parts;
-    if (step.sys_errno != 0) {
-        parts.push_back(errno_name(step.sys_errno));
+    if (const auto number = find_number(step, "errno")) {
+        parts.push_back(errno_name(*number));
     }
-    if (step.status != 0) {
-        parts.push_back(fmt::format("status {:#x}", step.status));
-    }
-    if (step.syndrome != 0) {
-        parts.push_back(fmt::format("syndrome {:#x}", step.syndrome));
+    for (const std::string_view key : {"status", "syndrome"}) {
+        if (const auto number = find_number(step, key)) {
+            parts.push_back(fmt::format("{} {:#x}", key, *number));
+        }
     }
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }    // namespace
 
-std::string errno_name(int number)
+std::string errno_name(std::uint64_t number)
 {
-    const char* name = strerrorname_np(number);
+    const char* name = number <= INT_MAX ? strerrorname_np(static_cast<int>(number)) : nullptr;
     return name == nullptr ? fmt::format("errno {}", number) : std::string(name);
 }
 
 std::string render_attributes(const std::vector<AttributeView>& attributes, Colour colour)
 {
-    std::size_t widest = 0;
-    for (const auto& attribute : attributes) {
-        widest = std::max(widest, display_width(printable(attribute.name)));
-    }
-    const std::size_t at = kIndent.size() + widest + kIndent.size();
+    const std::size_t names = widest(attributes, [](const auto& attribute) { return printable(attribute.name); });
+    const std::size_t at = kIndent.size() + names + kIndent.size();
     const std::size_t left = kColumns - std::min(at, kColumns / 2);
     std::string text;
     for (const auto& structure : structures_of(attributes)) {
@@ -95,19 +93,20 @@ std::string render_attributes(const std::vector<AttributeView>& attributes, Colo
     return text;
 }
 
-std::string render_self_test(const std::vector<SelfTestView>& steps, Colour colour)
+std::string render_self_test(const std::vector<bus::Dict>& steps, Colour colour)
 {
     constexpr std::size_t kAt = 10;    // behind "  passed  "
     std::string text;
     for (const auto& step : steps) {
         const std::string answer = answer_of(step);
-        const std::string line = fmt::format("{}{}{}", printable(step.name), answer.empty() ? "" : ": ", answer);
+        const std::string line = fmt::format("{}{}{}", printable(text_of(step, "name")), answer.empty() ? "" : ": ",
+                                             answer);
+        const bool passed = flag_of(step, "passed");
         text += fmt::format("{}{}{}{}", kIndent,
-                            styled(step.passed ? "passed" : "failed", step.passed ? Style::Good : Style::Bad, colour),
-                            kIndent, beside("", 0, {line}, Style::Plain, colour));
-        if (!step.remark.empty()) {
-            text += beside("", kAt, wrap(fmt::format("({})", printable(step.remark)), kColumns - kAt), Style::Faint,
-                           colour);
+                            styled(passed ? "passed" : "failed", passed ? Style::Good : Style::Bad, colour), kIndent,
+                            beside("", 0, {line}, Style::Plain, colour));
+        if (const std::string remark = text_of(step, "remark"); !remark.empty()) {
+            text += beside("", kAt, wrap(fmt::format("({})", printable(remark)), kColumns - kAt), Style::Faint, colour);
         }
     }
     return text;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/render.h"
 
 namespace rdmaqos::ctl {
@@ -30,36 +31,42 @@ std::string part_text(const std::optional<Bandwidth>& rate, Bandwidth link_speed
     return fmt::format("{:.1f} %", 100.0 * static_cast<double>(rate->kbps()) / static_cast<double>(link_speed.kbps()));
 }
 
-std::string change_text(const BusyRateView& rate)
+std::string change_text(const std::optional<Bandwidth>& before, const std::optional<Bandwidth>& after)
 {
-    if (!rate.before) {
+    if (!before) {
         return "new";
     }
-    if (!rate.after) {
+    if (!after) {
         return "gone";
     }
-    const bool grows = *rate.after > *rate.before;
-    const Bandwidth difference = grows ? Bandwidth::from_kbps(rate.after->kbps() - rate.before->kbps())
-                                       : Bandwidth::from_kbps(rate.before->kbps() - rate.after->kbps());
+    const bool grows = *after > *before;
+    const Bandwidth difference = grows ? Bandwidth::from_kbps(after->kbps() - before->kbps())
+                                       : Bandwidth::from_kbps(before->kbps() - after->kbps());
     std::string text = fmt::format("{}{}", grows ? "+" : "-", rounded_text(difference));
-    if (!rate.before->is_zero()) {
+    if (!before->is_zero()) {
         text += fmt::format(" ({}{:.1f} %)", grows ? "+" : "-",
-                            100.0 * static_cast<double>(difference.kbps()) / static_cast<double>(rate.before->kbps()));
+                            100.0 * static_cast<double>(difference.kbps()) / static_cast<double>(before->kbps()));
     }
     return text;
 }
 
+Bandwidth link_speed_of(const bus::Dict& plan)
+{
+    return rate_of(plan, "link-speed").value_or(Bandwidth());
+}
+
 // Of an empty device there is nothing to compare with.
-std::string render_rates_of_new(const PlanView& plan, Colour colour)
+std::string render_rates_of_new(const bus::Dict& plan, Colour colour)
 {
     Table table({{"CLASS"}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
-    for (const auto& rate : plan.rates) {
-        table.add({rate.path, rate_text(rate.after), part_text(rate.after, plan.link_speed)});
+    for (const auto& rate : dicts_of(plan, "rates")) {
+        const auto after = rate_of(rate, "after");
+        table.add({text_of(rate, "class"), rate_text(after), part_text(after, link_speed_of(plan))});
     }
     return table.render(colour);
 }
 
-std::string render_rate_changes(const PlanView& plan, Colour colour)
+std::string render_rate_changes(const bus::Dict& plan, Colour colour)
 {
     Table table({{"CLASS"},
                  {"NOW", Align::Right},
@@ -68,13 +75,16 @@ std::string render_rate_changes(const PlanView& plan, Colour colour)
                  {"OF THE PORT", Align::Right},
                  {"CHANGE"}});
     std::size_t unchanged = 0;
-    for (const auto& rate : plan.rates) {
-        if (rate.before == rate.after) {
+    const Bandwidth link_speed = link_speed_of(plan);
+    for (const auto& rate : dicts_of(plan, "rates")) {
+        const auto before = rate_of(rate, "before");
+        const auto after = rate_of(rate, "after");
+        if (before == after) {
             ++unchanged;
             continue;
         }
-        table.add({rate.path, rate_text(rate.before), part_text(rate.before, plan.link_speed), rate_text(rate.after),
-                   part_text(rate.after, plan.link_speed), change_text(rate)});
+        table.add({text_of(rate, "class"), rate_text(before), part_text(before, link_speed), rate_text(after),
+                   part_text(after, link_speed), change_text(before, after)});
     }
     std::string text = table.empty() ? "" : table.render(colour);
     if (unchanged > 0) {
@@ -84,19 +94,20 @@ std::string render_rate_changes(const PlanView& plan, Colour colour)
     return text;
 }
 
-std::string render_rates(const PlanView& plan, bool offline, Colour colour)
+std::string render_rates(const bus::Dict& plan, bool offline, Colour colour)
 {
-    if (plan.rates.empty()) {
+    if (dicts_of(plan, "rates").empty()) {
         return "";
     }
-    return fmt::format("when every class sends all it can, on {}:\n{}", to_string(plan.link_speed),
+    return fmt::format("when every class sends all it can, on {}:\n{}", to_string(link_speed_of(plan)),
                        offline ? render_rates_of_new(plan, colour) : render_rate_changes(plan, colour));
 }
 
-std::string render_operations(const PlanView& plan)
+std::string render_operations(const bus::Dict& plan)
 {
-    std::string text = plan.operation_list.empty() ? "" : "operations, in order:\n";
-    for (const auto& operation : plan.operation_list) {
+    const auto operations = list_of(plan, "operation-list");
+    std::string text = operations.empty() ? "" : "operations, in order:\n";
+    for (const auto& operation : operations) {
         text += fmt::format("  {}\n", printable(operation));
     }
     return text;
@@ -125,10 +136,12 @@ std::string render_sessions(const PlanReport& report, Colour colour)
                  {"LEVEL"},
                  {"LEAF"}});
     for (const auto& change : report.sessions) {
-        table.add({std::to_string(change.session), std::to_string(change.owner.pid), change.owner.command,
-                   owner_text(change.owner), change.device, std::to_string(change.queue_pairs),
-                   from_to(change.level_before, change.level_after),
-                   change.queue_pairs == 0 ? "" : from_to(change.leaf_before, change.leaf_after)});
+        const std::uint64_t queue_pairs = number_of(change, "queue-pairs");
+        table.add({std::to_string(number_of(change, "session")), std::to_string(number_of(change, "pid")),
+                   text_of(change, "command"), owner_text(change), text_of(change, "device"),
+                   std::to_string(queue_pairs),
+                   from_to(text_of(change, "level-before"), text_of(change, "level-after")),
+                   queue_pairs == 0 ? "" : from_to(text_of(change, "leaf-before"), text_of(change, "leaf-after"))});
     }
     return fmt::format("\n{}\n{}", styled("sessions that get another level or leaf", Style::Heading, colour),
                        table.render(colour));
@@ -146,14 +159,15 @@ std::string render_plans(const PlanReport& report, Colour colour)
         text += fmt::format("  {}\n", printable(level));
     }
     for (const auto& plan : report.plans) {
-        text += fmt::format("\n{}\n{}", styled(printable(plan.device), Style::Heading, colour),
-                            printable_lines(plan.text));
-        if (!plan.text.empty() && plan.text.back() != '\n') {
+        const std::string tree = text_of(plan, "text");
+        text += fmt::format("\n{}\n{}", styled(printable(text_of(plan, "device")), Style::Heading, colour),
+                            printable_lines(tree));
+        if (!tree.empty() && tree.back() != '\n') {
             text += '\n';
         }
         text += render_operations(plan);
         text += render_rates(plan, report.offline, colour);
-        for (const auto& finding : plan.findings) {
+        for (const auto& finding : list_of(plan, "findings")) {
             text += fmt::format("{} {}\n", styled("finding:", Style::Warning, colour), printable(finding));
         }
     }

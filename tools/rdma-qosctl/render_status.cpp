@@ -30,9 +30,9 @@ std::string describe_levels(const ManagerView& manager)
 
 std::string describe_sessions(const World& world)
 {
-    std::set<std::uint32_t> users;
+    std::set<std::uint64_t> users;
     for (const auto& session : world.sessions) {
-        users.insert(session.owner.uid);
+        users.insert(number_of(session.owner, "uid"));
     }
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;
@@ -50,19 +50,12 @@ std::string describe_sessions(const World& world)
 std::string indented(std::string_view text, std::string_view indent)
 {
     std::string result;
-    std::size_t lines = 0;
-    while (!text.empty()) {
-        const auto end = text.find('\n');
-        if (lines == kLinesOfAProblem) {
-            result += fmt::format("{}... (the rest: rdma-qosctl status --json)\n", indent);
-            break;
-        }
-        result += fmt::format("{}{}\n", lines == 0 ? "" : indent, printable(text.substr(0, end)));
-        ++lines;
-        if (end == std::string_view::npos) {
-            break;
-        }
-        text.remove_prefix(end + 1);
+    const auto lines = lines_of(text);
+    for (std::size_t i = 0; i < std::min(lines.size(), kLinesOfAProblem); ++i) {
+        result += fmt::format("{}{}\n", i == 0 ? "" : indent, printable(lines[i]));
+    }
+    if (lines.size() > kLinesOfAProblem) {
+        result += fmt::format("{}... (the rest: rdma-qosctl status --json)\n", indent);
     }
     return result;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kListed = 4;    // siblings and queue pairs in a line
 
 template <typename List>
-std::string shortened(const List& list)
+std::string first_of(const List& list)
 {
     const auto shown = std::min<std::size_t>(list.size(), kListed);
     std::string text = fmt::format("{}", fmt::join(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
@@ -24,10 +24,12 @@ std::string shortened(const List& list)
     return text;
 }
 
-std::string describe_owner(const OwnerView& owner)
+std::string describe_owner(const bus::Dict& owner)
 {
-    return fmt::format("{}{}, {}{}", owner.pid, owner.command.empty() ? "" : fmt::format(" ({})", owner.command),
-                       owner_text(owner), owner.unit.empty() ? "" : fmt::format(", {}", owner.unit));
+    const std::string command = text_of(owner, "command");
+    const std::string unit = text_of(owner, "unit");
+    return fmt::format("{}{}, {}{}", number_of(owner, "pid"), command.empty() ? "" : fmt::format(" ({})", command),
+                       owner_text(owner), unit.empty() ? "" : fmt::format(", {}", unit));
 }
 
 std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)
@@ -50,15 +52,13 @@ std::string render_way(const WhyLeaf& leaf, Colour colour)
         table.add({indent + std::string(ElementPath(step.path).name()), share,
                    Cell(step.is_narrowest_cap ? cap + " <- narrowest" : cap,
                         step.is_narrowest_cap ? Style::Warning : Style::Plain),
-                   shortened(step.siblings)});
+                   first_of(step.siblings)});
         ++depth;
     }
     std::string text;
     const std::string drawn = table.render(colour);
-    for (std::string_view lines = drawn; !lines.empty();) {
-        const auto end = lines.find('\n');
-        text += fmt::format("  {}\n", lines.substr(0, end));
-        lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    for (const auto line : lines_of(drawn)) {
+        text += fmt::format("  {}\n", line);
     }
     return text;
 }
@@ -69,7 +69,7 @@ std::string render_leaf(const WhyLeaf& leaf, Colour colour)
     std::string text = fmt::format(
         "\n{}\n",
         styled(fmt::format("{}, {} {} of level {}{}", printable(leaf.device),
-                           leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs", shortened(leaf.queue_pairs),
+                           leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs", first_of(leaf.queue_pairs),
                            printable(leaf.level), leaf.leaf.empty() ? "" : fmt::format(" in {}", printable(leaf.leaf))),
                Style::Heading, colour));
     if (!outside && !leaf.leaf.empty()) {

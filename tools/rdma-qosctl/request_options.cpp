@@ -13,8 +13,6 @@
 namespace rdmaqos::ctl {
 namespace {
 
-constexpr std::uint64_t kLargestQosClass = 0xFFF;
-
 struct TextKey {
     std::string_view key;
     std::string RequestOptions::*member;
@@ -123,7 +121,7 @@ Result<void> set_qos_class(Request& request, const std::string& text, const Poli
             number = *named;
         }
     }
-    if (!number || *number > kLargestQosClass) {
+    if (!number || *number > kHighestQosClass) {
         return invalid("qos-class", text, "a number from 0 to 4095 or a name of `qos-class-names`");
     }
     request.qos_class = static_cast<std::uint16_t>(*number);
@@ -197,7 +195,7 @@ Result<Request> to_request(const RequestOptions& options, const Policy& policy)
     if (*pkey) {
         request.pkey = static_cast<std::uint16_t>(**pkey);
     }
-    const auto sl = parse("sl", options.sl, 15);
+    const auto sl = parse("sl", options.sl, kHighestSl);
     if (!sl) {
         return fail(sl.error());
     }

@@ -27,21 +27,29 @@ Result<World> ask(const Context& context)
     return fetch_world(*client);
 }
 
-// All, or the one that is named.
-Result<std::vector<const DeviceView*>> choose(const World& world, const std::string& name)
+struct Chosen {
+    World world;
+    std::vector<const DeviceView*> devices;    // of the world: all, or the one that is named
+};
+
+Result<Chosen> ask_for(const Context& context, const std::string& name)
 {
-    std::vector<const DeviceView*> chosen;
+    auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    Chosen chosen{std::move(*world), {}};
     if (name.empty()) {
-        for (const auto& device : world.devices) {
-            chosen.push_back(&device);
+        for (const auto& device : chosen.world.devices) {
+            chosen.devices.push_back(&device);
         }
         return chosen;
     }
-    const auto device = find_device(world, name);
+    const auto device = find_device(chosen.world, name);
     if (!device) {
         return fail(device.error());
     }
-    chosen.push_back(*device);
+    chosen.devices.push_back(*device);
     return chosen;
 }
 
@@ -83,28 +91,24 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
 
 Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
 {
-    const auto world = ask(context);
-    if (!world) {
-        return fail(world.error());
-    }
-    const auto chosen = choose(*world, options.device);
+    const auto chosen = ask_for(context, options.device);
     if (!chosen) {
         return fail(chosen.error());
     }
     std::vector<BusyRates> rates;
-    for (const auto* each : *chosen) {
+    for (const auto* each : chosen->devices) {
         if (options.busy) {
-            rates.push_back(busy_rates(*world, *each));
+            rates.push_back(busy_rates(chosen->world, *each));
         }
     }
     if (context.json) {
-        print(to_text(trees_json(*chosen, rates)));
+        print(to_text(trees_json(chosen->devices, rates)));
         return ExitStatus::Ok;
     }
-    std::string text = chosen->empty() ? "no device: the daemon waits for one\n" : "";
-    for (std::size_t i = 0; i < chosen->size(); ++i) {
+    std::string text = chosen->devices.empty() ? "no device: the daemon waits for one\n" : "";
+    for (std::size_t i = 0; i < chosen->devices.size(); ++i) {
         text += i > 0 ? "\n" : "";
-        text += render_device_tree(*(*chosen)[i], options.busy ? &rates[i] : nullptr,
+        text += render_device_tree(*chosen->devices[i], options.busy ? &rates[i] : nullptr,
                                    options.all ? 0 : kPrincipalsShown, context.colour);
     }
     print(text);
@@ -121,40 +125,33 @@ Result<ExitStatus> levels(const Context& context)
     if (!manager) {
         return fail(manager.error());
     }
-    print(context.json ? to_text(levels_json(manager->levels)) : render_levels(manager->levels, context.colour));
+    print(context.json ? to_text({{"levels", to_json(manager->levels)}})
+                       : render_levels(manager->levels, context.colour));
     return ExitStatus::Ok;
 }
 
 Result<ExitStatus> devices(const Context& context, const std::string& device)
 {
-    const auto world = ask(context);
-    if (!world) {
-        return fail(world.error());
-    }
-    const auto chosen = choose(*world, device);
+    const auto chosen = ask_for(context, device);
     if (!chosen) {
         return fail(chosen.error());
     }
     if (context.json) {
-        print(to_text(devices_json(*chosen)));
+        print(to_text(devices_json(chosen->devices)));
     } else {
-        print(device.empty() ? render_devices(world->devices, context.colour)
-                             : render_device(*chosen->front(), context.colour));
+        print(device.empty() ? render_devices(chosen->world.devices, context.colour)
+                             : render_device(*chosen->devices.front(), context.colour));
     }
     return ExitStatus::Ok;
 }
 
 Result<ExitStatus> hardware_report(const Context& context, const HardwareReportOptions& options)
 {
-    const auto world = ask(context);
-    if (!world) {
-        return fail(world.error());
-    }
-    const auto chosen = choose(*world, options.device);
+    const auto chosen = ask_for(context, options.device);
     if (!chosen) {
         return fail(chosen.error());
     }
-    const auto report = make_hardware_report(this_host(), world->manager.version, *chosen,
+    const auto report = make_hardware_report(this_host(), chosen->world.manager.version, chosen->devices,
                                              options.guids ? Guids::Shown : Guids::Masked);
     print(context.json ? to_text(hardware_report_json(report)) : render_hardware_report(report, context.colour));
     return ExitStatus::Ok;
@@ -177,7 +174,7 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
                });
     };
     std::erase_if(world->sessions, [&](const SessionView& session) {
-        return (pid && session.owner.pid != *pid) || (!filter.level.empty() && !has_level(session));
+        return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));
     });
     print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.colour));
     return ExitStatus::Ok;

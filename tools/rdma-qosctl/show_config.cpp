@@ -84,11 +84,8 @@ std::string comment(std::string_view text)
 std::string commented(const std::string& lines)
 {
     std::string text;
-    std::size_t begin = 0;
-    while (begin < lines.size()) {
-        const auto end = lines.find('\n', begin);
-        text += (end == begin ? "#" : "#   ") + lines.substr(begin, end - begin) + '\n';
-        begin = end + 1;
+    for (const auto line : lines_of(lines)) {
+        text += fmt::format("{}{}\n", line.empty() ? "#" : "#   ", line);
     }
     return text;
 }

@@ -108,7 +108,7 @@ bool Topology::add_partition(const std::vector<std::string>& words)
     partition.name = words[1];
     partition.pkey = partition_of(static_cast<std::uint16_t>(*pkey));
     if (words.size() > kColumns) {
-        const auto sl = number_up_to(words[kColumns], 15);
+        const auto sl = number_up_to(words[kColumns], kHighestSl);
         if (!sl) {
             return false;
         }
@@ -174,11 +174,10 @@ Fabric Topology::take()
 Result<Fabric> parse_topology(const std::string& text)
 {
     Topology topology;
-    std::string_view rest = text;
-    for (std::size_t number = 1; !rest.empty(); ++number) {
-        const auto end = std::min(rest.find('\n'), rest.size());
-        const auto words = words_of(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
+    std::size_t number = 0;
+    for (const auto line : lines_of(text)) {
+        ++number;
+        const auto words = words_of(line);
         if (!words.empty() && !words.front().starts_with('#') && !topology.add(words)) {
             return fail(ErrorCode::InvalidArgument,
                         fmt::format("line {} of the topology is not `GUID TYPE \"DESCRIPTION\" PORT PKEYS [node=GUID] "

@@ -39,16 +39,6 @@ struct TreeElementView {
     bool draining = false;
 };
 
-// One step of the test by which the attach mode was found. Of the answer, 0: there was none.
-struct SelfTestView {
-    std::string name;
-    bool passed = false;
-    int sys_errno = 0;
-    std::uint8_t status = 0;
-    std::uint32_t syndrome = 0;
-    std::string remark;
-};
-
 // One thing the device says of itself, in words; the meaning may be empty.
 struct AttributeView {
     std::string name;
@@ -75,7 +65,7 @@ struct DeviceView {
     std::string reason;
     std::string attach_mode;
     std::string attach_reason;
-    std::vector<SelfTestView> self_test;      // empty: there was nothing to test
+    std::vector<bus::Dict> self_test;         // the steps, keys of "SelfTest"; empty: there was nothing to test
     std::vector<AttributeView> attributes;    // in the device's order
     Capabilities capabilities;
     std::uint32_t elements_used = 0;
@@ -94,23 +84,12 @@ struct DeviceView {
     [[nodiscard]] std::string key() const { return name + "/" + std::to_string(port); }
 };
 
-struct OwnerView {
-    std::uint32_t pid = 0;
-    std::uint64_t start_time = 0;
-    std::uint32_t uid = 0;
-    std::string user;    // name of uid on this host; empty if it has none
-    std::string unit;
-    std::string cgroup;
-    std::string executable;
-    std::string command;
-};
-
 struct SessionView {
     std::uint64_t id = 0;    // the last part of its object path
-    OwnerView owner;
-    std::string state;    // "active", "detached"
+    bus::Dict owner;         // keys of docs/dbus.md, "Owner"; and `user`, the name of its uid on this host
+    std::string state;       // "active", "detached"
     std::string level;
-    bus::Dict grant;                       // keys of docs/dbus.md, "Keys of a grant"
+    bus::Dict grant;                       // "Keys of a grant"
     std::vector<bus::Dict> queue_pairs;    // "Keys of a result"
 };
 
@@ -120,57 +99,13 @@ struct World {
     std::vector<SessionView> sessions;    // by id
 };
 
-// What a class gets when everything is busy; empty: the class is not there.
-struct BusyRateView {
-    std::string path;
-    std::optional<Bandwidth> before;
-    std::optional<Bandwidth> after;
-};
-
-// Queue pairs of a session that get another level or leaf; none: the session itself gets another level.
-struct SessionChangeView {
-    std::uint64_t session = 0;
-    OwnerView owner;
-    std::string device;
-    std::uint64_t queue_pairs = 0;
-    std::string level_before;
-    std::string level_after;
-    std::string leaf_before;    // empty: none
-    std::string leaf_after;
-};
-
-// What a policy would do to one device.
-struct PlanView {
-    std::string device;
-    std::uint64_t operations = 0;
-    std::string text;    // the tree with its changes
-    std::vector<std::string> operation_list;
-    std::vector<std::string> findings;
-    Bandwidth link_speed;
-    std::vector<BusyRateView> rates;
-};
-
 struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
     std::string revision;
     std::vector<std::string> levels;    // a sentence per changed level; none offline
-    std::vector<SessionChangeView> sessions;
-    std::vector<PlanView> plans;
-};
-
-struct ReconcileView {
-    std::string device;
-    std::uint64_t operations = 0;
-    std::vector<std::string> failures;
-};
-
-struct DriftView {
-    std::string device;
-    std::string path;
-    std::string kind;
-    std::string expected;
-    std::string found;
+    std::vector<bus::Dict> sessions;    // keys of docs/dbus.md, "Plan … sessions"; and `user`
+    std::vector<bus::Dict> plans;       // "Plan … devices"
 };
 
 // One more thing wrong, and what to do about it.

@@ -428,7 +428,7 @@ std::vector<const SessionView*> sessions_of(const World& world, const std::strin
         }
     };
     if (number) {
-        collect([&](const SessionView& session) { return session.owner.pid == *number; });
+        collect([&](const SessionView& session) { return number_of(session.owner, "pid") == *number; });
         if (found.empty()) {
             collect([&](const SessionView& session) { return has_queue_pair(world, session, *number, ""); });
         }
@@ -439,8 +439,8 @@ std::vector<const SessionView*> sessions_of(const World& world, const std::strin
     }
     if (found.empty()) {
         collect([&](const SessionView& session) {
-            return !session.owner.unit.empty() &&
-                   (session.owner.unit == target || glob_matches(target, session.owner.unit));
+            const std::string unit = text_of(session.owner, "unit");
+            return !unit.empty() && (unit == target || glob_matches(target, unit));
         });
     }
     return found;

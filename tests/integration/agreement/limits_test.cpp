@@ -6,6 +6,7 @@
 #include "tests/support/service_fixture.h"
 #include "tests/support/world.h"
 #include "tests/unit/ctl/simulate_sample.h"
+#include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/problems.h"
 #include "tools/rdma-qosctl/render.h"
 #include "tools/rdma-qosctl/why.h"
@@ -235,7 +236,7 @@ protected:
     [[nodiscard]] const ctl::SessionView& session() const
     {
         return *std::find_if(world.sessions.begin(), world.sessions.end(),
-                             [](const ctl::SessionView& one) { return one.owner.pid == 1; });
+                             [](const ctl::SessionView& one) { return ctl::number_of(one.owner, "pid") == 1; });
     }
     [[nodiscard]] bool in_tree() const
     {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "lib/bus/framing.h"
 #include "tests/support/daemon_fixture.h"
 
@@ -69,6 +70,20 @@ std::string receive_until(int socket, const std::string& text)
     return all;
 }
 
+// A message of one byte, with room for a descriptor.
+struct OneByte {
+    OneByte()
+    {
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+    }
+
+    char byte = 0;
+    iovec part{&byte, 1};
+    DescriptorRoom room;
+    msghdr message{};
+};
+
 // A socket to the bus on which a process has said Hello that is dead now; its number in `pid`.
 UniqueFd connection_of_a_dead_process(const std::string& address, pid_t& pid)
 {
@@ -95,38 +110,20 @@ UniqueFd connection_of_a_dead_process(const std::string& address, pid_t& pid)
         if (send(socket, auth.data(), auth.size(), MSG_NOSIGNAL) < 0 || receive_until(socket, "NameAcquired").empty()) {
             _exit(1);
         }
-        char byte = 0;
-        iovec part{&byte, 1};
-        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-        msghdr message{};
-        message.msg_iov = &part;
-        message.msg_iovlen = 1;
-        message.msg_control = control;
-        message.msg_controllen = sizeof(control);
-        auto* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        std::memcpy(CMSG_DATA(header), &socket, sizeof(socket));
-        _exit(sendmsg(theirs.get(), &message, 0) == 1 ? 0 : 1);
+        OneByte passed;
+        passed.room.put(passed.message, std::span(&socket, 1));
+        _exit(sendmsg(theirs.get(), &passed.message, 0) == 1 ? 0 : 1);
     }
     theirs.reset();
-    char byte = 0;
-    iovec part{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    const bool received = recvmsg(ours.get(), &message, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message) != nullptr;
+    OneByte passed;
+    passed.room.offer(passed.message);
+    const bool received = recvmsg(ours.get(), &passed.message, MSG_CMSG_CLOEXEC) == 1;
+    auto descriptors = take_descriptors(passed.message);
     waitpid(pid, nullptr, 0);
-    if (!received) {
+    if (!received || descriptors.size() != 1) {
         throw std::runtime_error("no connection to the bus");
     }
-    int socket = -1;
-    std::memcpy(&socket, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(socket));
-    return UniqueFd(socket);
+    return std::move(descriptors.front());
 }
 
 // A process that waits to be killed, with a number of our choice; 0: the kernel does not let us choose.

@@ -187,6 +187,58 @@ TEST(Shortened, EndsWithAWholeCharacter)
     EXPECT_EQ(shortened(text, 8), "\u00fc\u20ac...");
 }
 
+TEST(Shortened, ForMessages)
+{
+    EXPECT_EQ(shortened(std::string(60, 'x')), std::string(60, 'x'));
+    EXPECT_EQ(shortened(std::string(61, 'x')), std::string(60, 'x').append("..."));
+    EXPECT_EQ(shortened(std::string(59, 'x') + "\u00fc"), std::string(59, 'x').append("..."));
+}
+
+TEST(Characters, AreThoseOfAscii)
+{
+    for (const char c : {'0', '9'}) {
+        EXPECT_TRUE(is_digit(c)) << c;
+    }
+    for (const char c : {'a', 'z', 'A', 'Z'}) {
+        EXPECT_TRUE(is_letter(c)) << c;
+    }
+    for (const char c : {'/', ':', '@', '[', '`', '{', '\xe4', '\0'}) {
+        EXPECT_FALSE(is_digit(c) || is_letter(c) || is_blank(c)) << c;
+        EXPECT_EQ(to_lower(c), c);
+    }
+    EXPECT_EQ(to_lower('Z'), 'z');
+}
+
+TEST(Blanks, AreTakenOff)
+{
+    EXPECT_EQ(without_blanks(" \ta b\t "), "a b");
+    EXPECT_EQ(without_leading_blanks("  a "), "a ");
+    EXPECT_EQ(without_blanks(" \ta\n ", " \n"), "\ta");
+    // A place in the text can be told of what is left, if nothing is.
+    const std::string_view blanks = "  ";
+    EXPECT_TRUE(without_blanks(blanks).empty());
+    EXPECT_EQ(without_blanks(blanks).data(), blanks.data() + blanks.size());
+}
+
+TEST(Lines, AreWhatLineFeedsEnd)
+{
+    using Lines = std::vector<std::string_view>;
+    EXPECT_EQ(lines_of(""), Lines{});
+    EXPECT_EQ(lines_of("a"), Lines{"a"});
+    EXPECT_EQ(lines_of("a\n\nb\n"), (Lines{"a", "", "b"}));
+    EXPECT_EQ(lines_of("\n"), Lines{""});
+}
+
+TEST(Width, CountsCharacters)
+{
+    EXPECT_EQ(display_width("gr\u00f6\u00dfe"), 5U);
+    EXPECT_EQ(padded("gr\u00f6\u00dfe", 7), "gr\u00f6\u00dfe  ");
+    EXPECT_EQ(padded("gr\u00f6\u00dfe", 3), "gr\u00f6\u00dfe");
+    const std::vector<std::string> texts{"a", "\u00e4\u00f6\u00fc", "bc"};
+    EXPECT_EQ(widest(texts, [](const std::string& text) { return text; }), 3U);
+    EXPECT_EQ(widest(std::vector<std::string>{}, [](const std::string& text) { return text; }), 0U);
+}
+
 TEST(Shortened, TakesBytesThatAreNoUtf8AsTheyAre)
 {
     EXPECT_EQ(beginning_of("\xfc\xfc\xfc\xfc", 2), "\xfc\xfc");

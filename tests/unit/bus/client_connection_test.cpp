@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "lib/bus/client.h"
 #include "tests/support/toy_server.h"
 
@@ -46,19 +47,11 @@ public:
     void say(const std::string& bytes, int descriptor = -1) const
     {
         iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+        DescriptorRoom room;
         msghdr message{};
         message.msg_iov = &part;
         message.msg_iovlen = 1;
-        if (descriptor >= 0) {
-            message.msg_control = control;
-            message.msg_controllen = sizeof(control);
-            auto* header = CMSG_FIRSTHDR(&message);
-            header->cmsg_level = SOL_SOCKET;
-            header->cmsg_type = SCM_RIGHTS;
-            header->cmsg_len = CMSG_LEN(sizeof(int));
-            std::memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
-        }
+        room.put(message, std::span(&descriptor, descriptor >= 0 ? 1 : 0));
         EXPECT_EQ(sendmsg(socket_.get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
     void authenticate() const

@@ -107,11 +107,12 @@ TEST_F(Offline, PlanAgainstAnEmptyDevice)
 {
     const auto read = load_policy({}, root_);
     ASSERT_TRUE(read.value);
-    const PlanView plan = plan_for(*read.value, default_target(), Settings{});
-    EXPECT_EQ(plan.device, "default profile");
-    EXPECT_EQ(plan.operations, plan.operation_list.size());
-    std::string text = plan.text;
-    for (const auto& operation : plan.operation_list) {
+    const bus::Dict plan = plan_for(*read.value, default_target(), Settings{});
+    const auto operations = list_of(plan, "operation-list");
+    EXPECT_EQ(text_of(plan, "device"), "default profile");
+    EXPECT_EQ(number_of(plan, "operations"), operations.size());
+    std::string text = text_of(plan, "text");
+    for (const auto& operation : operations) {
         text += operation + "\n";
     }
     expect_golden("ctl/plan-offline.txt", text);

@@ -65,13 +65,8 @@ TEST(Online, Device)
     EXPECT_EQ(device.bond, "bond0");
     EXPECT_EQ(device.attach_reason, "because");
     ASSERT_EQ(device.self_test.size(), 2U);
-    EXPECT_TRUE(device.self_test[0].passed);
-    EXPECT_EQ(device.self_test[0].sys_errno, 0);
-    EXPECT_FALSE(device.self_test[1].passed);
-    EXPECT_EQ(device.self_test[1].sys_errno, 121);
-    EXPECT_EQ(device.self_test[1].status, 3);
-    EXPECT_EQ(device.self_test[1].syndrome, 7U);
-    EXPECT_EQ(device.self_test[1].remark, "refused");
+    EXPECT_TRUE(flag_of(device.self_test[0], "passed"));
+    EXPECT_EQ(number_of(device.self_test[1], "errno"), 121U);
     ASSERT_EQ(device.attributes.size(), 2U);
     EXPECT_EQ(device.attributes[0].meaning, "many");
     EXPECT_EQ(device.attributes[1].value, "unsupported");
@@ -105,8 +100,8 @@ TEST(Online, Session)
               {"Level", "rpc"},
               {"Grant", dict({{"level", "rpc"}})}}));
     EXPECT_EQ(session.id, 42U);
-    EXPECT_EQ(session.owner.pid, 4711U);
-    EXPECT_EQ(session.owner.unit, "a.scope");
+    EXPECT_EQ(number_of(session.owner, "pid"), 4711U);
+    EXPECT_EQ(text_of(session.owner, "unit"), "a.scope");
     EXPECT_EQ(session.level, "rpc");
     EXPECT_EQ(text_of(session.grant, "level"), "rpc");
 }
@@ -150,36 +145,30 @@ TEST(Online, FindDevice)
     EXPECT_EQ(find_device(World{}, "x").error().message, "there is no device x: the daemon has none");
 }
 
-TEST(Online, DriftPlanAndReconcile)
+TEST(Online, Plan)
 {
-    const DriftView drift = to_drift(
-        dict({{"device", "d"}, {"path", "/a"}, {"kind", "missing"}, {"expected", "leaf"}}));
-    EXPECT_EQ(drift.kind, "missing");
-    EXPECT_EQ(drift.found, "");
-    const bus::Dict rate = dict({{"class", "/a"}, {"after", std::uint64_t{5000}}});
-    const bus::Dict device = dict({{"device", "d"},
-                                   {"operations", 3U},
-                                   {"findings", std::vector<std::string>{"f"}},
-                                   {"link-speed", std::uint64_t{10'000'000}},
-                                   {"rates", std::vector<bus::Dict>{rate}}});
-    const bus::Dict session = dict({{"session", std::uint64_t{7}}, {"pid", 12U}, {"leaf-after", "/a"}});
+    const bus::Dict device = dict({{"device", "d"}, {"operations", 3U}});
+    bus::Dict session = dict({{"session", std::uint64_t{7}}, {"pid", 12U}, {"uid", 0U}, {"leaf-after", "/a"}});
     const PlanReport report = to_plan_report(dict({{"revision", "abc"},
                                                    {"levels", std::vector<std::string>{"level a: new"}},
                                                    {"sessions", std::vector<bus::Dict>{session}},
                                                    {"devices", std::vector<bus::Dict>{device}}}));
     EXPECT_EQ(report.revision, "abc");
-    ASSERT_EQ(report.plans.size(), 1U);
-    EXPECT_EQ(report.plans[0].operations, 3U);
-    EXPECT_EQ(report.plans[0].findings.size(), 1U);
-    EXPECT_EQ(report.plans[0].link_speed, Bandwidth::from_gbps(10));
-    ASSERT_EQ(report.plans[0].rates.size(), 1U);
-    EXPECT_EQ(report.plans[0].rates[0].before, std::nullopt);
-    EXPECT_EQ(report.plans[0].rates[0].after, Bandwidth::from_mbps(5));
-    ASSERT_EQ(report.sessions.size(), 1U);
-    EXPECT_EQ(report.sessions[0].owner.pid, 12U);
-    EXPECT_EQ(report.sessions[0].leaf_after, "/a");
-    const ReconcileView result = to_reconcile(dict({{"device", "d"}, {"operations", std::uint64_t{4}}}));
-    EXPECT_EQ(result.operations, 4U);
+    EXPECT_EQ(report.levels, std::vector<std::string>{"level a: new"});
+    EXPECT_EQ(report.plans, std::vector{device});
+    session.set("user", "root");
+    EXPECT_EQ(report.sessions, std::vector{session});
+}
+
+TEST(Online, UsersHaveNamesWhereThisHostHas)
+{
+    UserNames names;
+    bus::Dict root = dict({{"uid", 0U}});
+    bus::Dict nobody = dict({{"uid", 0xFFFFFFF0U}});
+    names.add_to(root);
+    names.add_to(nobody);
+    EXPECT_EQ(text_of(root, "user"), "root");
+    EXPECT_FALSE(nobody.contains("user"));
 }
 
 }    // namespace

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/render.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -179,46 +180,72 @@ TEST(Render, Answers)
     expect_golden("ctl/answers.txt", render_answers({answer, bare}, Colour::Off));
 }
 
-Bandwidth gbps(std::uint64_t value)
+constexpr std::uint64_t kGbps = 1'000'000;    // in kbit/s
+
+bus::Dict moved(std::uint64_t session, std::uint32_t pid, const std::string& command, const std::string& device,
+                std::uint64_t queue_pairs, const std::string& level_after, const std::string& leaf_after)
 {
-    return Bandwidth::from_gbps(value);
+    bus::Dict change = dict({{"session", session},
+                             {"pid", pid},
+                             {"uid", 1000U},
+                             {"user", "alice"},
+                             {"unit", "job-7.scope"},
+                             {"command", command}});
+    if (!device.empty()) {
+        change.set("device", device);
+    }
+    change.set("queue-pairs", queue_pairs);
+    change.set("level-before", "rpc");
+    change.set("level-after", level_after);
+    if (!device.empty()) {
+        change.set("leaf-before", fmt::format("/rpc/pid:{}", pid));
+    }
+    if (!leaf_after.empty()) {
+        change.set("leaf-after", leaf_after);
+    }
+    return change;
 }
 
-OwnerView owner(std::uint32_t pid, const std::string& command)
+bus::Dict rate(const std::string& path, std::optional<std::uint64_t> before, std::optional<std::uint64_t> after)
 {
-    OwnerView view;
-    view.pid = pid;
-    view.uid = 1000;
-    view.user = "alice";
-    view.unit = "job-7.scope";
-    view.command = command;
-    return view;
+    bus::Dict dict;
+    dict.set("class", path);
+    if (before) {
+        dict.set("before", *before);
+    }
+    if (after) {
+        dict.set("after", *after);
+    }
+    return dict;
+}
+
+bus::Dict plan(const std::string& device, const std::string& text, std::vector<std::string> operations,
+               std::vector<std::string> findings, std::vector<bus::Dict> rates)
+{
+    return dict({{"device", device},
+                 {"operations", static_cast<std::uint32_t>(operations.size())},
+                 {"operation-list", std::move(operations)},
+                 {"findings", std::move(findings)},
+                 {"link-speed", 100 * kGbps},
+                 {"rates", std::move(rates)},
+                 {"text", text}});
 }
 
 TEST(Render, Plans)
 {
     PlanReport report;
     report.note = "what a reload with new.yaml would do, by the running daemon:";
-    report.plans = {
-        {"mlx5_0/1",
-         1,
-         "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
-         {"modify /bulk: share 30 -> 40"},
-         {"/x: asked share 200, reached 100: the device's maximum"},
-         gbps(100),
-         {{"/bulk", gbps(30), gbps(40)}, {"/new", {}, gbps(5)}, {"/old", gbps(10), {}}, {"/rpc", gbps(60), gbps(60)}}},
-        {"mlx5_1/1",
-         0,
-         "no changes",
-         {},
-         {},
-         gbps(100),
-         {{"/bulk", gbps(30), gbps(30)}, {"/rpc", gbps(60), gbps(60)}}}};
+    report.plans = {plan("mlx5_0/1", "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
+                         {"modify /bulk: share 30 -> 40"}, {"/x: asked share 200, reached 100: the device's maximum"},
+                         {rate("/bulk", 30 * kGbps, 40 * kGbps), rate("/new", {}, 5 * kGbps),
+                          rate("/old", 10 * kGbps, {}), rate("/rpc", 60 * kGbps, 60 * kGbps)}),
+                    plan("mlx5_1/1", "no changes", {}, {},
+                         {rate("/bulk", 30 * kGbps, 30 * kGbps), rate("/rpc", 60 * kGbps, 60 * kGbps)})};
     expect_golden("ctl/plans-no-session.txt", render_plans(report, Colour::Off));
     report.levels = {"level bulk: share 30 -> 40"};
-    report.sessions = {{7, owner(4711, "ib_write_bw"), "mlx5_0/1", 4, "rpc", "bulk", "/rpc/pid:4711", "/bulk"},
-                       {8, owner(4712, "cp\x1b[31m"), "mlx5_0/1", 1, "rpc", "rpc", "/rpc/pid:4712", ""},
-                       {9, owner(4713, "idle"), "", 0, "rpc", "DEFAULT", "", ""}};
+    report.sessions = {moved(7, 4711, "ib_write_bw", "mlx5_0/1", 4, "bulk", "/bulk"),
+                       moved(8, 4712, "cp\x1b[31m", "mlx5_0/1", 1, "rpc", ""),
+                       moved(9, 4713, "idle", "", 0, "DEFAULT", "")};
     expect_golden("ctl/plans.txt", render_plans(report, Colour::Off));
     expect_golden("ctl/plans.json", to_text(plans_json(report)));
 }
@@ -226,8 +253,7 @@ TEST(Render, Plans)
 TEST(Render, RatesOfAPlanAreWholeMegabits)
 {
     PlanReport report;
-    report.plans = {{"mlx5_0/1", 0, "", {}, {}, gbps(100), {}}};
-    report.plans[0].rates = {{"/rpc", gbps(42), Bandwidth::from_kbps(23'333'333)}};
+    report.plans = {plan("mlx5_0/1", "", {}, {}, {rate("/rpc", 42 * kGbps, 23'333'333)})};
     const std::string text = render_plans(report, Colour::Off);
     EXPECT_NE(text.find("23.333 Gbit/s"), std::string::npos) << text;
     EXPECT_NE(text.find("-18.666 Gbit/s (-44.4 %)"), std::string::npos) << text;
@@ -238,16 +264,21 @@ TEST(Render, OfflinePlans)
     PlanReport report;
     report.offline = true;
     report.note = "offline: what the policy would do to an empty device:";
-    report.plans = {
-        {"default profile", 1, "+ bulk\n", {"create leaf /bulk"}, {}, gbps(100), {{"/bulk", {}, gbps(100)}}}};
+    report.plans = {plan("default profile", "+ bulk\n", {"create leaf /bulk"}, {}, {rate("/bulk", {}, 100 * kGbps)})};
     expect_golden("ctl/plans-offline.txt", render_plans(report, Colour::Off));
+}
+
+bus::Dict result(const char* device, std::uint32_t operations, std::vector<std::string> failures)
+{
+    return dict({{"device", device}, {"operations", operations}, {"failures", std::move(failures)}});
 }
 
 TEST(Render, Reconciled)
 {
-    expect_golden("ctl/reconciled.txt",
-                  render_reconciled({{"mlx5_0/1", 0, {}}, {"mlx5_1/1", 2, {"create /x: no space (tried 2 times)"}}},
-                                    Colour::Off));
+    expect_golden(
+        "ctl/reconciled.txt",
+        render_reconciled({result("mlx5_0/1", 0, {}), result("mlx5_1/1", 2, {"create /x: no space (tried 2 times)"})},
+                          Colour::Off));
     EXPECT_EQ(render_reconciled({}, Colour::Off), "no device: nothing to do\n");
 }
 
@@ -271,18 +302,20 @@ TEST(Render, APacedQueuePairShowsWhereItsBurstComesFrom)
 
 TEST(Render, Switched)
 {
-    expect_golden(
-        "ctl/switched.txt",
-        render_switched({{"mlx5_0/1", 0, {}}, {"mlx5_1/1", 2, {"destroy /x: holds queue pairs (tried 1 time)"}}},
-                        "disabled", Colour::Off));
+    expect_golden("ctl/switched.txt",
+                  render_switched({result("mlx5_0/1", 0, {}),
+                                   result("mlx5_1/1", 2, {"destroy /x: holds queue pairs (tried 1 time)"})},
+                                  "disabled", Colour::Off));
     EXPECT_EQ(render_switched({}, "disabled", Colour::Off), "no device: nothing to do\n");
 }
 
 TEST(Render, Drift)
 {
-    expect_golden("ctl/drift.txt", render_drift({{"mlx5_0/1", "/bulk", "share", "30", "31"},
-                                                 {"mlx5_0/1", "/tenants/rpc", "missing", "node", ""}},
-                                                Colour::Off));
+    const bus::Dict share = dict(
+        {{"device", "mlx5_0/1"}, {"path", "/bulk"}, {"kind", "share"}, {"expected", "30"}, {"found", "31"}});
+    const bus::Dict missing = dict(
+        {{"device", "mlx5_0/1"}, {"path", "/tenants/rpc"}, {"kind", "missing"}, {"expected", "node"}});
+    expect_golden("ctl/drift.txt", render_drift({share, missing}, Colour::Off));
     EXPECT_EQ(render_drift({}, Colour::Off), "no drift: every element is as it should be\n");
 }
 

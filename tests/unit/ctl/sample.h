@@ -112,11 +112,16 @@ inline DeviceView sample_hardware()
     device.attach_reason = "the device refuses the leaf of another process (port enx1070fdaa0000 in bond-storage)";
     device.capabilities.pacing.burst = true;
     device.self_test = {
-        {"create a leaf", true, 0, 0, 0, ""},
-        {"attach in INIT", false, 121, 3, 0x51c00a,
-         "a queue pair of one process may not use the leaf of another, so each process gets a tree of its own, "
-         "seen from 1070:fd03:00aa:0001"},
-        {"detach", false, 4711, 0, 0, ""},
+        dict({{"name", "create a leaf"}, {"passed", true}}),
+        dict({{"name", "attach in INIT"},
+              {"passed", false},
+              {"errno", 121U},
+              {"status", std::uint8_t{3}},
+              {"syndrome", 0x51c00aU},
+              {"remark",
+               "a queue pair of one process may not use the leaf of another, so each process gets a tree of its own, "
+               "seen from 1070:fd03:00aa:0001"}}),
+        dict({{"name", "detach"}, {"passed", false}, {"errno", 4711U}}),
     };
     device.attributes = {
         {"orig_attr.fw_ver", "22.31.1014", "what the self-test found holds for this firmware"},
@@ -138,8 +143,14 @@ inline SessionView sample_session_rpc()
 {
     SessionView session;
     session.id = 3;
-    session.owner = {
-        4711, 123456, 1000, "alice", "job-7.scope", "/user.slice/job-7.scope", "/usr/bin/ib_send_bw", "ib_send_bw"};
+    session.owner = dict({{"pid", 4711U},
+                          {"start-time", std::uint64_t{123456}},
+                          {"uid", 1000U},
+                          {"user", "alice"},
+                          {"unit", "job-7.scope"},
+                          {"cgroup", "/user.slice/job-7.scope"},
+                          {"executable", "/usr/bin/ib_send_bw"},
+                          {"command", "ib_send_bw"}});
     session.state = "active";
     session.level = "rpc";
     session.grant = dict({{"level", "rpc"},
@@ -171,9 +182,7 @@ inline SessionView sample_session_bulk()
 {
     SessionView session;
     session.id = 12;
-    session.owner.pid = 815;
-    session.owner.uid = 4242;
-    session.owner.command = "cp\x1b[31m";
+    session.owner = dict({{"pid", 815U}, {"start-time", std::uint64_t{0}}, {"uid", 4242U}, {"command", "cp\x1b[31m"}});
     session.state = "active";
     session.level = "bulk";
     session.grant = dict({{"level", "bulk"},

@@ -74,14 +74,5 @@ TEST(HexDigits, HaveSixtyFourBits)
     EXPECT_EQ(read_hex_digits("x").length, 0U);
 }
 
-TEST(Blanks, AreTakenOff)
-{
-    EXPECT_EQ(without_blanks(" \ta b\t "), "a b");
-    EXPECT_EQ(without_leading_blanks("  a "), "a ");
-    EXPECT_EQ(without_blanks("  "), "");
-    EXPECT_EQ(shortened(std::string(61, 'x')), std::string(60, 'x').append("..."));
-    EXPECT_EQ(shortened(std::string(59, 'x') + "\u00fc"), std::string(59, 'x').append("..."));
-}
-
 }    // namespace
 }    // namespace rdmaqos::reader

@@ -155,5 +155,14 @@ TEST(Explain, ALongListIsShortenedForPeopleOnly)
     EXPECT_NE(explanation_to_json(policy.policy, explanation).find("0x7ce"), std::string::npos);
 }
 
+TEST(Explain, ColumnsAreAsWideAsTheirCharacters)
+{
+    TestPolicy policy;
+    policy.level("a", [](QosLevel&) {});
+    policy.rule("a", [](MatchRule& r) { r.client = ClientCriteria{.units = {"gr\u00f6\u00dfe.scope"}}; });
+    const auto text = render_explanation(policy.policy, policy.explain({}, somebody(), hundred_gigabit()));
+    EXPECT_NE(text.find("asks gr\u00f6\u00dfe.scope  has "), std::string::npos) << text;
+}
+
 }    // namespace
 }    // namespace rdmaqos

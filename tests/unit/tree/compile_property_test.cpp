@@ -114,32 +114,16 @@ TEST(CompileProperty, AMinRateIsHonouredOrTheAdministratorIsTold)
     EXPECT_TRUE(rc::check("min-rates", [] {
         const auto in = any_input();
         const auto compiled = compile(in);
+        const auto rates = busy_rates(compiled.tree, in.link_speed);
         for (const auto& element : in.spec.elements) {
-            const auto guaranteed = compiled.guaranteed.find(element.path);
-            if (!element.rate.min_rate || guaranteed == compiled.guaranteed.end()) {
+            const auto guaranteed = rates.find(element.path);
+            if (!element.rate.min_rate || guaranteed == rates.end()) {
                 continue;
             }
             const bool told = std::any_of(compiled.findings.begin(), compiled.findings.end(), [&](const auto& finding) {
                 return finding.path == element.path && finding.kind == FindingKind::MinRateMissed && finding.is_error;
             });
             RC_ASSERT((guaranteed->second < *element.rate.min_rate) == told);
-        }
-    }));
-}
-
-TEST(CompileProperty, WhatIsGuaranteedExists)
-{
-    EXPECT_TRUE(rc::check("guaranteed", [] {
-        const auto in = any_input();
-        const auto compiled = compile(in);
-        std::map<ElementPath, std::uint64_t> below;
-        for (const auto& [path, element] : compiled.tree) {
-            const auto guaranteed = compiled.guaranteed.at(path);
-            below[element.parent] += guaranteed.kbps();
-            RC_ASSERT((!element.attributes.max_rate || guaranteed <= *element.attributes.max_rate));
-        }
-        for (const auto& [path, kbps] : below) {
-            RC_ASSERT(kbps <= (path.empty() ? in.link_speed : compiled.guaranteed.at(path)).kbps());
         }
     }));
 }

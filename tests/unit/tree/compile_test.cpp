@@ -115,7 +115,7 @@ CompileInput crowded_below_a_small_cap(std::uint32_t max_share)
 TEST(Compile, SharesOfNearlyNothingAreStillShares)
 {
     const auto compiled = compile(crowded_below_a_small_cap(100));
-    EXPECT_TRUE(compiled.guaranteed.at(ElementPath("/n/7")).is_zero());
+    EXPECT_TRUE(busy_rates(compiled.tree).at(ElementPath("/n/7")).is_zero());
     for (const char* parent : {"/n/0", "/n/7", "/n/1999"}) {
         EXPECT_EQ(share_of(compiled, std::string(parent) + "/a"), 5U) << parent;
         EXPECT_EQ(share_of(compiled, std::string(parent) + "/b"), 1U) << parent;
@@ -404,7 +404,7 @@ TEST(Compile, AMinRateBecomesAWeight)
     EXPECT_EQ(share_of(compiled, "/a"), 1U);
     EXPECT_EQ(share_of(compiled, "/b"), 6U);
     EXPECT_EQ(share_of(compiled, "/c"), 3U);
-    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/a")), gbps(10));
+    EXPECT_EQ(busy_rates(compiled.tree).at(ElementPath("/a")), gbps(10));
     EXPECT_THAT(compiled.findings, IsEmpty());
 }
 
@@ -439,14 +439,15 @@ TEST(Compile, AParentsCapLimitsItsGuarantees)
         input({node("/t", share(1, gbps(20))), level("/t/a", min_rate(gbps(15))), level("/t/b")}));
     EXPECT_EQ(share_of(compiled, "/t/a"), 3U);
     EXPECT_EQ(share_of(compiled, "/t/b"), 1U);
-    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/t/a")), gbps(15));
+    EXPECT_EQ(busy_rates(compiled.tree).at(ElementPath("/t/a")), gbps(15));
 }
 
 TEST(Compile, WhatACappedSiblingLeavesIsGuaranteedToTheOthers)
 {
     const auto compiled = compile(input({level("/g1", share(7)), level("/g2", share(3, Bandwidth::from_mbps(4096)))}));
-    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/g2")), Bandwidth::from_mbps(4096));
-    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/g1")), Bandwidth::from_mbps(95904));
+    const auto rates = busy_rates(compiled.tree);
+    EXPECT_EQ(rates.at(ElementPath("/g2")), Bandwidth::from_mbps(4096));
+    EXPECT_EQ(rates.at(ElementPath("/g1")), Bandwidth::from_mbps(95904));
 }
 
 TEST(Compile, AFoldedNodesMinRateHoldsForItsChildrenTogether)
@@ -454,8 +455,8 @@ TEST(Compile, AFoldedNodesMinRateHoldsForItsChildrenTogether)
     auto in = input({node("/t", min_rate(gbps(40))), level("/t/a"), level("/t/b", share(3)), level("/s", share(1))});
     in.capabilities.max_depth = 2;
     const auto compiled = compile(in);
-    EXPECT_GE(compiled.guaranteed.at(ElementPath("/t/a")).kbps() + compiled.guaranteed.at(ElementPath("/t/b")).kbps(),
-              gbps(40).kbps());
+    const auto rates = busy_rates(compiled.tree);
+    EXPECT_GE(rates.at(ElementPath("/t/a")).kbps() + rates.at(ElementPath("/t/b")).kbps(), gbps(40).kbps());
     EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
 }
 
@@ -472,7 +473,6 @@ TEST(Compile, WithoutALinkSpeedNothingIsSaidAboutRates)
 {
     const auto compiled = compile(input({level("/a", min_rate(gbps(200))), level("/b", share(1, gbps(200)))}, {}));
     EXPECT_THAT(compiled.findings, IsEmpty());
-    EXPECT_THAT(compiled.guaranteed, IsEmpty());
     EXPECT_EQ(leaf_count(compiled.tree), 2U);
 }
 
@@ -497,7 +497,7 @@ TEST(Compile, ADeviceWithoutShares)
     const auto compiled = compile(in);
     EXPECT_EQ(share_of(compiled, "/a"), 0U);
     EXPECT_EQ(only(compiled, FindingKind::NotSupported).reached, "equal parts");
-    EXPECT_EQ(compiled.guaranteed.at(ElementPath("/a")), gbps(50));
+    EXPECT_EQ(busy_rates(compiled.tree).at(ElementPath("/a")), gbps(50));
 }
 
 TEST(Compile, EqualSharesNeedNoSupport)

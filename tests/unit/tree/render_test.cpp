@@ -39,7 +39,8 @@ DesiredState placed(const CompileInput& in)
 std::string with_findings(const CompileInput& in)
 {
     const auto compiled = compile(in);
-    const auto note = [&compiled](const ElementPath& path) { return to_string(compiled.guaranteed.at(path)); };
+    const auto rates = busy_rates(compiled.tree, in.link_speed);
+    const auto note = [&rates](const ElementPath& path) { return to_string(rates.at(path)); };
     return render_tree({compiled.tree, {}}, note, 4) + findings_text(compiled.findings);
 }
 

@@ -1,10 +1,13 @@
 // Short ways to say a device, a policy and who is there.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/model/solver.h"
 #include "lib/tree/compile.h"
 #include "lib/tree/plan.h"
 
@@ -79,6 +82,23 @@ inline CompileInput input(std::vector<SpecElement> elements, Bandwidth link = gb
     result.capabilities = connectx6();
     result.link_speed = link;
     return result;
+}
+
+// What each element gets when everything is busy, also what is in nodes that have no leaf yet.
+inline std::map<ElementPath, Bandwidth> busy_rates(Tree tree, Bandwidth link = gbps(100))
+{
+    std::set<ElementPath> parents;
+    for (const auto& [path, element] : tree) {
+        parents.insert(element.parent);
+    }
+    for (auto& [path, element] : tree) {
+        element.kind = parents.contains(path) ? ElementKind::Node : ElementKind::Leaf;
+    }
+    std::map<ElementPath, Bandwidth> rates;
+    for (const auto& [path, allocation] : solve(tree, link, everybody_sends(tree))) {
+        rates.emplace(path, allocation.rate());
+    }
+    return rates;
 }
 
 inline std::string findings_text(const std::vector<Finding>& findings)

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
+#include "policy/yaml/fields.h"
 #include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos {
@@ -28,7 +30,6 @@ constexpr std::array kHeadings{"#"sv,        "Chassis "sv, "Hostname:"sv,   "Non
                                "vendid="sv,  "devid="sv,   "sysimgguid="sv, "caguid="sv,
                                "hcaguid="sv, "rtguid="sv,  "???guid="sv};
 constexpr std::uint64_t kHighestPort = 254;
-constexpr std::size_t kLongestDescription = 4096;    // of a fabric file; of a node 64
 
 // Takes parts off the front of a line.
 class Cursor {

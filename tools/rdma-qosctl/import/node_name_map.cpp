@@ -7,6 +7,7 @@
 
 #include "lib/base/net.h"
 #include "lib/base/text.h"
+#include "policy/yaml/fields.h"
 #include "tools/rdma-qosctl/import/text_lines.h"
 
 namespace rdmaqos {
@@ -15,7 +16,6 @@ namespace {
 using namespace reader;
 
 constexpr std::size_t kLongestLine = 254;    // with its line feed what OpenSM reads at once
-constexpr std::size_t kLongestName = 4096;
 
 class NameMapReader {
 public:
@@ -73,7 +73,7 @@ private:
 
     void add(std::string_view written, std::uint64_t guid, std::string_view name)
     {
-        if (name.empty() || name.size() > kLongestName || !is_valid_utf8(name)) {
+        if (name.empty() || name.size() > kLongestDescription || !is_valid_utf8(name)) {
             diagnostics_
                 .warning(lines_.locate(name.empty() ? written : name),
                          "a name that is not UTF-8 or too long is left out")

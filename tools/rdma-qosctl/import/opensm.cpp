@@ -16,6 +16,7 @@
 #include "policy/model/ib.h"
 #include "policy/text/context.h"
 #include "policy/text/yaml_text.h"
+#include "policy/yaml/fields.h"
 #include "tools/rdma-qosctl/import/opensm_values.h"
 #include "tools/rdma-qosctl/import/text_lines.h"
 
@@ -26,9 +27,7 @@ using namespace opensm;
 
 constexpr std::size_t kSection = 0;
 constexpr std::size_t kEntry = 4;    // the keys of an entry; its `- ` stands before them
-constexpr std::uint64_t kHighestSl = 15;
 constexpr std::uint64_t kHighestPort = 255;
-constexpr std::size_t kLongestUse = 4096;
 constexpr std::string_view kToFill = "#~ ";
 
 // A name that may be a part of the path of a scheduling element.
@@ -131,9 +130,9 @@ private:
             return;
         }
         std::string shown = is_printable_utf8(text->value) ? text->value : printable(text->value);
-        if (shown.size() > kLongestUse) {
-            scalars_.remark("cut short: a `use` has at most {} bytes", kLongestUse);
-            shown = beginning_of(shown, kLongestUse);
+        if (shown.size() > reader::kLongestDescription) {
+            scalars_.remark("cut short: a `use` has at most {} bytes", reader::kLongestDescription);
+            shown = beginning_of(shown, reader::kLongestDescription);
         }
         key("use", yaml_scalar(shown));
     }
@@ -183,7 +182,7 @@ private:
                 write_group(group);
             } else if (group.name) {
                 yaml_.comment(2, fmt::format("{}: OpenSM never finds this port-group `{}`: another one is before it",
-                                             place(group.at), reader::shortened(group.name->value)));
+                                             place(group.at), shortened(group.name->value)));
             }
         }
     }
@@ -275,8 +274,7 @@ private:
         const reader::CNumber number = reader::read_c_number(port);
         if (!is_valid_utf8(description) || description.empty() || number.value == 0 || number.value > kHighestPort) {
             scalars_.remark("left out: \"{}\" is the name of no port", name.value);
-            warn(name.at, fmt::format("port-name `{}` is left out: no port can have it", reader::shortened(name.value)),
-                 {});
+            warn(name.at, fmt::format("port-name `{}` is left out: no port can have it", shortened(name.value)), {});
             return std::nullopt;
         }
         std::string written = fmt::format("{}/P{}", description, number.value);
@@ -296,8 +294,7 @@ private:
             } else {
                 scalars_.remark("left out: a YAML policy cannot name the partition \"{}\"", name.value);
                 warn(name.at,
-                     fmt::format("partition `{}` is left out: a YAML policy cannot name it",
-                                 reader::shortened(name.value)),
+                     fmt::format("partition `{}` is left out: a YAML policy cannot name it", shortened(name.value)),
                      {});
             }
         }
@@ -318,7 +315,7 @@ private:
                 write_level(level);
             } else {
                 yaml_.comment(2, fmt::format("{}: OpenSM never finds this qos-level `{}`: another one is before it",
-                                             place(level.at), reader::shortened(level.name->value)));
+                                             place(level.at), shortened(level.name->value)));
             }
         }
         offer_levels_for_ulps();
@@ -498,7 +495,7 @@ private:
     static std::string in_words(const UlpEntry& entry)
     {
         const UlpMeaning meaning = meaning_of(entry);
-        const auto shown = [](const IntervalSet& set) { return reader::shortened(to_string(set, NumberBase::Hex)); };
+        const auto shown = [](const IntervalSet& set) { return shortened(to_string(set, NumberBase::Hex)); };
         if (!meaning.service_id.empty()) {
             return "service-id " + shown(meaning.service_id);
         }

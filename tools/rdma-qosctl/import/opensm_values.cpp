@@ -68,9 +68,9 @@ std::string Names::unused(std::string name)
 std::string ScalarWriter::number(const Number& number, std::uint64_t value)
 {
     if (number.is_too_large) {
-        remark("{} is more than 64 bits hold: it is {:#x}", reader::shortened(number.spelled), number.value);
+        remark("{} is more than 64 bits hold: it is {:#x}", shortened(number.spelled), number.value);
     } else if (number.is_octal) {
-        remark("{} is octal to OpenSM: {}", reader::shortened(number.spelled), number.value);
+        remark("{} is octal to OpenSM: {}", shortened(number.spelled), number.value);
     } else if (value == number.value) {
         return spelling(number);
     }
@@ -85,8 +85,7 @@ std::string ScalarWriter::range(const Range& range)
     }
     const Number& last = *range.last;
     if (first.value > last.value) {
-        remark("{}-{} is reversed: OpenSM swaps the bounds", reader::shortened(first.spelled),
-               reader::shortened(last.spelled));
+        remark("{}-{} is reversed: OpenSM swaps the bounds", shortened(first.spelled), shortened(last.spelled));
         return number(last) + "-" + number(first);
     }
     return number(first) + "-" + number(last);
@@ -97,11 +96,10 @@ std::string ScalarWriter::pkeys(const Range& range)
     const auto [interval, masking] = mask_pkeys(range.interval());
     if (masking == PKeyMasking::InsideOut) {
         remark("{}-{} crosses a multiple of 0x8000: without the membership bit it is turned inside out",
-               reader::shortened(range.first.spelled), range.last ? reader::shortened(range.last->spelled) : "");
+               shortened(range.first.spelled), range.last ? shortened(range.last->spelled) : "");
     } else if (masking == PKeyMasking::TooWide) {
         remark("{}{}{} has more than the 16 bits of a P_Key, of which OpenSM takes the lower 15",
-               reader::shortened(range.first.spelled), range.last ? "-" : "",
-               range.last ? reader::shortened(range.last->spelled) : "");
+               shortened(range.first.spelled), range.last ? "-" : "", range.last ? shortened(range.last->spelled) : "");
     }
     const std::uint64_t highest = range.last ? std::uint64_t{kPKeyMask} : 0xFFFF;
     if (range.first.value <= highest && (!range.last || range.last->value <= highest)) {
@@ -114,8 +112,8 @@ std::string ScalarWriter::pkeys(const Range& range)
 void ScalarWriter::name(const Text& text, std::string_view what)
 {
     if (text.lost_blanks) {
-        remark("`{}` has no quotes: OpenSM takes its blanks out, the {} is `{}`", reader::shortened(text.spelled), what,
-               reader::shortened(text.value));
+        remark("`{}` has no quotes: OpenSM takes its blanks out, the {} is `{}`", shortened(text.spelled), what,
+               shortened(text.value));
     }
 }
 

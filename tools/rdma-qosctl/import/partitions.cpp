@@ -20,7 +20,6 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t kLongestLine = 4094;    // what OpenSM reads at once
 constexpr std::size_t kLongestName = 31;
-constexpr std::uint64_t kHighestSl = 15;
 constexpr std::uint64_t kHighestScope = 15;
 constexpr std::uint64_t kHighestFlowLabel = 0xFFFFF;
 constexpr std::uint32_t kFirstOrder = 2;    // 0 and 1 are what the default partition starts with
@@ -221,7 +220,7 @@ private:
     {
         std::string_view name = head.name;
         std::optional<std::string_view> id = head.value;
-        const bool is_number = !id && !name.empty() && name.front() >= '0' && name.front() <= '9';
+        const bool is_number = !id && !name.empty() && is_digit(name.front());
         if (is_number) {
             id = name;
             name = {};

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "lib/base/text.h"
 
 namespace rdmaqos::reader {
@@ -13,16 +11,11 @@ namespace {
 // The value of a digit of any base up to 16; 16 if it is none.
 unsigned digit(char c)
 {
-    if (c >= '0' && c <= '9') {
+    if (is_digit(c)) {
         return static_cast<unsigned>(c - '0');
     }
-    if (c >= 'a' && c <= 'f') {
-        return static_cast<unsigned>(c - 'a') + 10;
-    }
-    if (c >= 'A' && c <= 'F') {
-        return static_cast<unsigned>(c - 'A') + 10;
-    }
-    return 16;
+    const char lower = to_lower(c);
+    return lower >= 'a' && lower <= 'f' ? static_cast<unsigned>(lower - 'a') + 10 : 16;
 }
 
 // The digits at the start; saturates.
@@ -82,27 +75,6 @@ CNumber read_hex_digits(std::string_view text)
     const CNumber number = read_digits(text, 16);
     const auto significant = std::min(text.substr(0, number.length).find_first_not_of('0'), number.length);
     return number.length - significant > 16 ? CNumber{} : number;
-}
-
-std::string_view without_leading_blanks(std::string_view text)
-{
-    const auto first = std::find_if_not(text.begin(), text.end(), is_blank);
-    return text.substr(static_cast<std::size_t>(first - text.begin()));
-}
-
-std::string_view without_blanks(std::string_view text)
-{
-    text = without_leading_blanks(text);
-    while (!text.empty() && is_blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
-
-std::string shortened(std::string_view text)
-{
-    constexpr std::size_t kLongestShown = 60;
-    return rdmaqos::shortened(text, kLongestShown);
 }
 
 }    // namespace rdmaqos::reader

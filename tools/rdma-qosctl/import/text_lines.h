@@ -48,15 +48,4 @@ struct CNumber {
 // The digits of a hexadecimal number without 0x, as many as there are; length 0 if none or if more than 64 bits.
 [[nodiscard]] CNumber read_hex_digits(std::string_view text);
 
-// Blank and tab.
-[[nodiscard]] constexpr bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-[[nodiscard]] std::string_view without_leading_blanks(std::string_view text);
-[[nodiscard]] std::string_view without_blanks(std::string_view text);    // at both ends
-
-// For messages: not more than some 60 bytes.
-[[nodiscard]] std::string shortened(std::string_view text);
-
 }    // namespace rdmaqos::reader

@@ -130,9 +130,7 @@ LoadStep read_step(Context& context, const Node& entry, std::optional<std::chron
 void read_steps(Context& context, const Field& field, std::vector<LoadStep>& steps)
 {
     const Node& list = *field.value;
-    if (!list.is_sequence()) {
-        context.error(list, fmt::format("`steps` must be a list, not {}", kind_in_words(list.kind)),
-                      "start every entry with `- `");
+    if (!check_list(context, field)) {
         return;
     }
     if (list.children.empty()) {

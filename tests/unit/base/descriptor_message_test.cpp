@@ -1,4 +1,4 @@
-#include "lib/bus/descriptor_wire.h"
+#include "lib/base/descriptor_message.h"
 
 #include <array>
 #include <string>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace rdmaqos::bus {
+namespace rdmaqos {
 namespace {
 
 class Pair : public testing::Test {
@@ -83,4 +83,4 @@ TEST_F(Pair, WhatIsNoSocketMayHoldThem)
 }
 
 }    // namespace
-}    // namespace rdmaqos::bus
+}    // namespace rdmaqos

@@ -1,10 +1,10 @@
-#include "lib/bus/descriptor_wire.h"
+#include "lib/base/descriptor_message.h"
 
 #include <cstring>
 
 #include <sys/ioctl.h>
 
-namespace rdmaqos::bus {
+namespace rdmaqos {
 
 void DescriptorRoom::put(msghdr& message, std::span<const int> descriptors)
 {
@@ -62,4 +62,4 @@ bool may_hold_descriptors(int socket)
     return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) != unread || (message.msg_flags & MSG_CTRUNC) != 0;
 }
 
-}    // namespace rdmaqos::bus
+}    // namespace rdmaqos

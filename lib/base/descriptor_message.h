@@ -1,0 +1,32 @@
+// Descriptors that go with a message over a local socket.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include "lib/base/file.h"
+
+namespace rdmaqos {
+
+constexpr std::size_t kMostDescriptors = 253;    // SCM_MAX_FD, which D-Bus programs keep to
+
+// Room for the descriptors of one message.
+struct DescriptorRoom {
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> bytes;
+
+    // For a message that is to be sent with these descriptors, at most kMostDescriptors; none: nothing is added.
+    void put(msghdr& message, std::span<const int> descriptors);
+    // For a message that is to be received.
+    void offer(msghdr& message);
+};
+// Those that came with a message.
+[[nodiscard]] std::vector<UniqueFd> take_descriptors(msghdr& message);
+// Whether descriptors may be among what a unix socket has received and nobody has read. False is certain, for what had
+// arrived when it was asked.
+[[nodiscard]] bool may_hold_descriptors(int socket);
+
+}    // namespace rdmaqos
