@@ -206,7 +206,7 @@ TEST_F(EmulatorLifetime, ACallThatIsUnderWayWhenTheDeviceIsResetFailsAndLeavesNo
     UverbsClient client(emulator.path());
     mlx5::Mailbox command(272);
     set(command, mlx5::prm::kOpcode, mlx5::prm::CreateQp);
-    emulator.server().behaviour().call_microseconds = 300'000;
+    emulator.server().behaviour().call_microseconds = 1'000'000;
     std::thread maker([&] { EXPECT_EQ(client.devx_create(command).error, EIO); });
     std::this_thread::sleep_for(100ms);
     emulator.server().reset(emulator.device());
