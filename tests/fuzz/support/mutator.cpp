@@ -177,7 +177,8 @@ void fuzz(const std::string& name, const std::vector<std::string>& seeds,
     LastInput last(std::filesystem::absolute(fmt::format("fuzz-{}.input", name)));
     std::uint64_t cases = 0;
     const auto end = steady_clock::now() + duration;
-    while (steady_clock::now() < end && !::testing::Test::HasFailure()) {
+    // However slow the machine is: the corpus, and something beyond it.
+    while ((cases <= seeds.size() || steady_clock::now() < end) && !::testing::Test::HasFailure()) {
         const std::string text = cases < seeds.size() ? seeds[cases] : mutate(random, seeds);
         last.store(text);
         const auto started = steady_clock::now();
@@ -192,7 +193,6 @@ void fuzz(const std::string& name, const std::vector<std::string>& seeds,
     std::filesystem::remove(last.path());
     ::testing::Test::RecordProperty("cases", std::to_string(cases));
     fmt::print("{}: {} inputs from seed {}\n", name, cases, seed);
-    EXPECT_GT(cases, seeds.size()) << "too slow to try anything but the corpus";
 }
 
 }    // namespace rdmaqos::test
