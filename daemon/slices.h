@@ -13,7 +13,7 @@
 
 namespace rdmaqos {
 
-// A turn.
+// What one call of a long task may take of the main loop.
 constexpr Duration kSlice = std::chrono::microseconds(500);
 
 // Part of an answer; false when it is complete.

@@ -44,6 +44,17 @@ std::vector<UniqueFd> take_descriptors(msghdr& message)
     return result;
 }
 
+Peeked peek(int socket, std::span<char> buffer)
+{
+    iovec part{buffer.data(), buffer.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    // Without room for descriptors: the kernel says that there are some, and leaves them where they are.
+    const ssize_t length = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+    return {length, length > 0 && (message.msg_flags & MSG_CTRUNC) != 0};
+}
+
 bool may_hold_descriptors(int socket)
 {
     int unread = 0;
@@ -54,12 +65,8 @@ bool may_hold_descriptors(int socket)
     if (unread == 0 || static_cast<std::size_t>(unread) > bytes.size()) {
         return unread != 0;
     }
-    iovec part{bytes.data(), bytes.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    // Bytes that came with descriptors end a read, and without room for them the kernel says so.
-    return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) != unread || (message.msg_flags & MSG_CTRUNC) != 0;
+    const Peeked seen = peek(socket, bytes);
+    return seen.length != unread || seen.descriptors;
 }
 
 }    // namespace rdmaqos

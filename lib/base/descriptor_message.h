@@ -25,6 +25,12 @@ struct DescriptorRoom {
 };
 // Those that came with a message.
 [[nodiscard]] std::vector<UniqueFd> take_descriptors(msghdr& message);
+// What a unix socket has received, without taking anything of it.
+struct Peeked {
+    ssize_t length = 0;          // as recvmsg() returns it, errno included
+    bool descriptors = false;    // came with these bytes; they end where descriptors come
+};
+[[nodiscard]] Peeked peek(int socket, std::span<char> buffer);
 // Whether descriptors may be among what a unix socket has received and nobody has read. False is certain, for what had
 // arrived when it was asked.
 [[nodiscard]] bool may_hold_descriptors(int socket);

@@ -64,7 +64,7 @@ inline constexpr std::size_t kLongestShown = 60;
 
 // Columns of a terminal that a UTF-8 text takes.
 [[nodiscard]] std::size_t display_width(std::string_view text);
-// With blanks behind it up to so many columns.
+// Filled up with blanks to this many columns.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t columns);
 // How wide a column must be for the text of every row, which `text_of` (a member or a function) gives.
 template <typename Rows, typename TextOf>

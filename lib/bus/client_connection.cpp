@@ -133,16 +133,11 @@ void ClientConnection::update_events()
 ClientConnection::Look ClientConnection::look(std::size_t most) const
 {
     auto& buffer = scratch();
-    iovec part{buffer.data(), std::min(most, buffer.size())};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    // Without room for descriptors: the kernel says that there are some, and leaves them where they are.
-    const ssize_t length = recvmsg(socket_.get(), &message, MSG_PEEK | MSG_DONTWAIT);
+    const auto [length, descriptors] = peek(socket_.get(), std::span(buffer).first(std::min(most, buffer.size())));
     Look seen;
     seen.ended = length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
     seen.bytes = std::string_view(buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-    seen.descriptors = length > 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+    seen.descriptors = descriptors;
     return seen;
 }
 

@@ -13,7 +13,7 @@ namespace rdmaqos {
 // The files read_host_policy would read, in order: path below the host's root as the user knows it.
 [[nodiscard]] std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path& root);
 
-// What lies beside these files and is not read.
+// Files in the same directories that are not read.
 enum class WhySkipped : std::uint8_t {
     Masked,       // by the file of the same name in /etc
     Disabled,     // a link to /dev/null

@@ -27,8 +27,8 @@ namespace rdmaqos {
 
 // The policy of a host: policy.yaml (sorted as 50-policy.yaml) and policy.d/*.yaml of /usr/lib/rdma-qos and
 // /etc/rdma-qos below `root`; a file in /etc masks one of the same name in /usr/lib, a link to /dev/null disables it.
-// policy.conf, OpenSM's native file, takes the place of policy.yaml; both in one directory, or one beside files of
-// policy.d, is an error. No file at all is an error that says where one is expected.
+// policy.conf, OpenSM's native file, replaces policy.yaml; both in one directory, or policy.conf together with files of
+// policy.d, are an error. No file at all is an error that says where one is expected.
 [[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names,
                                                   const Fabric& fabric = {});
 

@@ -18,7 +18,7 @@ namespace rdmaqos {
 [[nodiscard]] ReadResult<Settings> read_settings(std::shared_ptr<const SourceFile> source);
 
 struct SettingText {
-    std::string_view section;    // "limits"; empty: it stands in no section
+    std::string_view section;    // "limits"; empty: a key of the top level
     std::string_view key;
     std::string text;    // "4096", "60s"
 };
