@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/loop_calls.h"
-#include "daemon/service.h"
+#include "daemon/loop/loop_calls.h"
+#include "daemon/service/service.h"
 #include "lib/bus/event.h"
 #include "lib/nic_mlx5/mlx5_backend.h"
 #include "lib/nic_mlx5/watcher.h"

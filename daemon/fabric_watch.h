@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "daemon/service.h"
+#include "daemon/service/service.h"
 #include "lib/bus/event.h"
 
 namespace rdmaqos {

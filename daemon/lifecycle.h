@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/service.h"
+#include "daemon/service/service.h"
 #include "lib/bus/event.h"
 
 namespace rdmaqos {

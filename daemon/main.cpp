@@ -9,15 +9,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "daemon/bus_door.h"
+#include "daemon/bus/doors.h"
 #include "daemon/discovery.h"
 #include "daemon/end_in_time.h"
 #include "daemon/fabric_watch.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
-#include "daemon/metrics_file.h"
+#include "daemon/metrics/metrics_file.h"
+#include "daemon/model/version.h"
 #include "daemon/simulation.h"
-#include "daemon/version.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/nic_mlx5/self_test.h"

@@ -3,7 +3,7 @@
 //
 // It can be moved but not copied. A std::function can hold only what can be copied, and every task of a worker and
 // everything that is posted is a std::function: so a callback that would leave the loop does not compile. Who has to
-// answer later keeps it in a table on the loop (daemon/loop_calls.h), and sends a number across.
+// answer later keeps it in a table on the loop (daemon/loop/loop_calls.h), and sends a number across.
 //
 // Debug builds also check each call and each destruction, and abort on another thread.
 #pragma once

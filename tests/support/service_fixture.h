@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/service.h"
+#include "daemon/service/service.h"
 #include "lib/model/profile.h"
 #include "lib/nic_model/model_backend.h"
 #include "tests/support/manual_loop.h"

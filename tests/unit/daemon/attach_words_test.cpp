@@ -1,4 +1,4 @@
-#include "daemon/attach_words.h"
+#include "daemon/device/attach_words.h"
 
 #include <gtest/gtest.h>
 

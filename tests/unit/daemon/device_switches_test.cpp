@@ -1,4 +1,4 @@
-#include "daemon/device_switches.h"
+#include "daemon/service/device_switches.h"
 
 #include <cerrno>
 #include <filesystem>

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/service.h"
+#include "daemon/service/service.h"
 #include "tests/support/service_fixture.h"
 
 namespace rdmaqos {

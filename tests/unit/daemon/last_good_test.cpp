@@ -1,4 +1,4 @@
-#include "daemon/last_good.h"
+#include "daemon/service/last_good.h"
 
 #include <cerrno>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "daemon/limits.h"
+#include "daemon/service/limits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/loop_calls.h"
+#include "daemon/loop/loop_calls.h"
 
 #include <future>
 #include <stdexcept>
@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/ending_workers.h"
-#include "daemon/gathering.h"
-#include "daemon/loader.h"
+#include "daemon/loop/ending_workers.h"
+#include "daemon/loop/gathering.h"
+#include "daemon/loop/loader.h"
 #include "tests/support/manual_loop.h"
 #include "tests/support/witness.h"
 

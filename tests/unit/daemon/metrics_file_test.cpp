@@ -1,4 +1,4 @@
-#include "daemon/metrics_file.h"
+#include "daemon/metrics/metrics_file.h"
 
 #include <mutex>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "daemon/metrics_text.h"
+#include "daemon/metrics/metrics_text.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "daemon/pacing_budget.h"
+#include "daemon/device/pacing_budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

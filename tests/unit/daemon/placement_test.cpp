@@ -1,4 +1,4 @@
-#include "daemon/placement.h"
+#include "daemon/device/placement.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "daemon/service.h"
+#include "daemon/service/service.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/bus_convert.h"
+#include "daemon/bus/convert.h"
 
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include "daemon/bus_objects.h"
+#include "daemon/bus/objects.h"
 
 #include <gtest/gtest.h>
 

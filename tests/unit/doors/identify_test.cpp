@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "daemon/bus_system.h"
+#include "daemon/bus/system_endpoint.h"
 
 namespace rdmaqos {
 namespace {

@@ -36,7 +36,7 @@ constexpr std::size_t kMaxLines = 600;
 
 struct TypeDefinition {
     std::string name;     // "rdmaqos::ctl::Context"
-    std::string place;    // "daemon/types.h:108"
+    std::string place;    // "daemon/model/types.h:108"
 };
 // The types that a source defines in a namespace with a name, read by the project's format: such a line begins at the
 // left margin, and so does "}    // namespace". Two of one name in a program are undefined behaviour that no tool here

@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic/backend.h\"", ""},
         Planted{"lib/reconcile/a.cpp", "#include \"lib/nic_model/model_backend.h\"", "may not include lib/nic_model"},
         Planted{"policy/path/a.cpp", "#include \"lib/nic/backend.h\"", "policy/path may not include lib/nic"},
-        Planted{"policy/load/a.cpp", "#include \"daemon/types.h\"", "policy/load may not include daemon"},
+        Planted{"policy/load/a.cpp", "#include \"daemon/model/types.h\"", "policy/load may not include daemon/model"},
         Planted{"daemon/a.cpp", "#include \"tools/rdma-qosctl/a.h\"", "daemon may not include tools/rdma-qosctl"},
         Planted{"tools/rdma-qosctl/a.cpp", "#include \"lib/reconcile/reconciler.h\"", "may not include lib/reconcile"},
         Planted{"lib/base/a.cpp", "#include \"error.h\"", "not given from the project's root"},
@@ -206,8 +206,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "policy/explain may not include policy/load"},
         Planted{"policy/a.cpp", "#include \"policy/model/policy.h\"", "lies in no folder of the table"},
         Planted{"policy/yaml/a.cpp", "#include \"policy/a.h\"", "policy/yaml may not include policy (policy/a.h)"},
-        Planted{"daemon/a.cpp", "#include \"policy/explain/explain.h\"", ""},
+        Planted{"daemon/a.cpp", "#include \"daemon/bus/doors.h\"", ""},
         Planted{"daemon/a.cpp", "#include \"policy/opensm/file.h\"", "daemon may not include policy/opensm"},
+        Planted{"daemon/loop/a.cpp", "#include \"daemon/model/types.h\"", "daemon/loop may not include daemon/model"},
+        Planted{"daemon/model/a.cpp", "#include \"policy/explain/explain.h\"", ""},
+        Planted{"daemon/model/a.cpp", "#include \"daemon/device/managed_device.h\"",
+                "daemon/model may not include daemon/device"},
+        Planted{"daemon/device/a.cpp", "#include \"daemon/model/types.h\"\n#include \"daemon/loop/gathering.h\"", ""},
+        Planted{"daemon/device/a.cpp", "#include \"daemon/service/state.h\"",
+                "daemon/device may not include daemon/service"},
+        Planted{"daemon/device/a.cpp", "#include \"policy/match/matcher.h\"",
+                "daemon/device may not include policy/match"},
+        Planted{"daemon/service/a.cpp", "#include \"daemon/device/managed_device.h\"", ""},
+        Planted{"daemon/service/a.cpp", "#include \"daemon/bus/call.h\"", "daemon/service may not include daemon/bus"},
+        Planted{"daemon/service/a.cpp", "#include \"lib/bus/message.h\"", "daemon/service may not include lib/bus"},
+        Planted{"daemon/metrics/a.cpp", "#include \"daemon/bus/call.h\"", "daemon/metrics may not include daemon/bus"},
+        Planted{"daemon/bus/a.cpp", "#include \"daemon/service/service.h\"\n#include \"lib/bus/message.h\"", ""},
+        Planted{"daemon/bus/a.cpp", "#include \"daemon/device/managed_device.h\"",
+                "daemon/bus may not include daemon/device"},
+        Planted{"daemon/bus/a.cpp", "#include \"daemon/discovery.h\"", "daemon/bus may not include daemon (daemon"},
         Planted{"daemon/a.cpp", "#include \"tools/rdma-qosctl/import/fabric.h\"",
                 "daemon may not include tools/rdma-qosctl/import"},
         Planted{"tools/emulator/a.cpp", "#include \"policy/load/policy_reader.h\"",
@@ -266,6 +283,8 @@ TEST(Layering, FoldersAreKnownByTheirFiles)
     EXPECT_EQ(folder_of("lib/nic/backend.h"), "lib/nic");
     EXPECT_EQ(folder_of("policy/yaml/fields.h"), "policy/yaml");
     EXPECT_EQ(folder_of("policy/CMakeLists.txt"), "policy");
+    EXPECT_EQ(folder_of("daemon/bus/call.cpp"), "daemon/bus");
+    EXPECT_EQ(folder_of("daemon/main.cpp"), "daemon");
     EXPECT_EQ(folder_of("tools/rdma-qosctl/import/fabric.h"), "tools/rdma-qosctl/import");
     EXPECT_EQ(folder_of("tools/rdma-qosctl/simulate.h"), "tools/rdma-qosctl");
     EXPECT_EQ(folder_of("tests/unit/base/error_test.cpp"), "");

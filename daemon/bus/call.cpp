@@ -1,0 +1,59 @@
+#include "daemon/bus/call.h"
+
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+
+bus::MessageRef Call::new_reply() const
+{
+    if (!connection_->is_open() || sd_bus_message_get_expect_reply(message_.get()) <= 0) {
+        return {};
+    }
+    sd_bus_message* raw = nullptr;
+    if (sd_bus_message_new_method_return(message_.get(), &raw) < 0) {
+        return {};
+    }
+    return bus::MessageRef::adopt(raw);
+}
+
+void Call::send(const bus::MessageRef& answer, int written) const
+{
+    if (written < 0) {
+        refuse(error_from_errno(ErrorCode::Internal, -written, "the answer cannot be written"));
+        return;
+    }
+    connection_->send(answer.get());
+}
+
+void Call::count_refused(const std::vector<QueuePairResult>& results) const
+{
+    for (const auto& result : results) {
+        if (result.error) {
+            ++counters_->queue_pair_refusals[result.error->code];
+        }
+    }
+}
+
+void Call::refuse(const Error& error) const
+{
+    ++counters_->refusals[error.code];
+    if (error.code == ErrorCode::Internal) {
+        log(LogLevel::Error, "a call failed: {}", to_string(error));
+    }
+    if (!connection_->is_open() || sd_bus_message_get_expect_reply(message_.get()) <= 0) {
+        return;
+    }
+    const std::string name(dbus_name(error.code));
+    std::string text = to_string(error);
+    if (!is_valid_utf8(text)) {
+        text = printable(text);
+    }
+    const sd_bus_error as_sent{name.c_str(), text.c_str(), 0};
+    sd_bus_message* raw = nullptr;
+    if (sd_bus_message_new_method_error(message_.get(), &raw, &as_sent) >= 0) {
+        connection_->send(bus::MessageRef::adopt(raw).get());
+    }
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,421 @@
+// From the service's answers to dictionaries, written straight into the message.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "daemon/bus/convert.h"
+#include "lib/base/text.h"
+#include "lib/tree/render.h"
+#include "policy/model/lower.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::DictWriter;
+using bus::Writer;
+
+std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
+{
+    return bandwidth ? std::optional(bandwidth->kbps()) : std::nullopt;
+}
+
+std::string text(std::string_view view)
+{
+    return std::string(view);
+}
+
+void write_grant_keys(DictWriter& dict, const Grant& grant)
+{
+    dict.set("level", grant.level);
+    dict.set("rule", grant.rule);
+    dict.set("verified", grant.verified);
+    dict.set("sl", grant.sl);
+    dict.set("mtu", grant.mtu);
+    dict.set("rate", kbps(grant.rate));
+    dict.set("packet-life", grant.packet_life);
+    dict.set("pkey", grant.pkey);
+    dict.set("traffic-class", grant.traffic_class);
+    if (grant.traffic_class) {
+        dict.set("dscp", static_cast<std::uint8_t>(*grant.traffic_class >> 2U));
+    }
+    dict.set("share", grant.share);
+    dict.set("max-rate", kbps(grant.max_rate));
+    dict.set("max-rate-now", kbps(grant.max_rate_now));
+    dict.set("per-queue-pair-max-rate", kbps(grant.per_queue_pair.max_rate));
+    dict.set("per-queue-pair-max-burst", grant.per_queue_pair.max_burst);
+    dict.set("per-queue-pair-typical-packet", grant.per_queue_pair.typical_packet);
+    if (grant.message_model) {
+        dict.set("message-model", text(to_string(*grant.message_model)));
+    }
+    dict.set_text("leaf", grant.leaf);
+    dict.set("enforced", grant.enforced);
+    dict.set_text("cause", grant.cause);
+    dict.set_text("reason", grant.reason);
+}
+
+void write_one(Writer& writer, const QueuePairResult& result)
+{
+    DictWriter dict(writer);
+    dict.set("device", result.device);
+    dict.set("number", result.number);
+    if (result.error) {
+        dict.set("error", text(dbus_name(result.error->code)));
+        dict.set("message", to_string(*result.error));
+    }
+    dict.set_text("level", result.level);
+    dict.set_text("rule", result.rule);
+    dict.set_text("leaf", result.leaf);
+    dict.set_text("responder-leaf", result.responder_leaf);
+    if (result.rate) {
+        dict.set("rate", result.rate->rate.kbps());
+        dict.set("max-burst", result.rate->max_burst);
+        dict.set("typical-packet", result.rate->typical_packet);
+    }
+    dict.set("enforced", result.enforced);
+    if (!result.owner_verified) {
+        dict.set("owner", "unverified");
+    }
+    dict.set_text("cause", text(result.cause));
+    dict.set_text("reason", result.reason);
+}
+
+std::vector<std::string> to_texts(const std::vector<Finding>& findings)
+{
+    std::vector<std::string> texts;
+    texts.reserve(findings.size());
+    for (const auto& finding : findings) {
+        texts.push_back(to_string(finding));
+    }
+    return texts;
+}
+
+void write_one(Writer& writer, const SessionChange& change)
+{
+    DictWriter dict(writer);
+    dict.set("session", static_cast<std::uint64_t>(change.session));
+    dict.set("pid", static_cast<std::uint32_t>(change.owner->pid));
+    dict.set("uid", change.owner->uid);
+    dict.set_text("unit", change.owner->unit);
+    dict.set_text("command", change.owner->command);
+    dict.set_text("device", change.device);
+    dict.set("queue-pairs", change.queue_pairs);
+    dict.set_text("level-before", change.level_before);
+    dict.set_text("level-after", change.level_after);
+    dict.set_text("leaf-before", change.leaf_before);
+    dict.set_text("leaf-after", change.leaf_after);
+}
+
+void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
+{
+    DictWriter dict(writer);
+    dict.set("class", rate.first.text());
+    dict.set("before", kbps(rate.second.before));
+    dict.set("after", kbps(rate.second.after));
+}
+
+void write_one(Writer& writer, const DevicePlan& plan);
+
+template <typename List>
+void write_list(DictWriter& dict, const char* key, const List& list)
+{
+    dict.open(key, "aa{sv}");
+    dict.writer().open('a', "a{sv}");
+    for (const auto& entry : list) {
+        write_one(dict.writer(), entry);
+    }
+    dict.writer().close();
+    dict.close();
+}
+
+void write_one(Writer& writer, const DevicePlan& plan)
+{
+    DictWriter dict(writer);
+    dict.set("device", plan.device);
+    dict.set("operations", static_cast<std::uint32_t>(plan.plan.operations.size()));
+    const std::string operations = render_operations(plan.before, plan.plan);
+    const auto lines = lines_of(operations);
+    dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
+    dict.set("findings", to_texts(plan.findings));
+    dict.set("link-speed", plan.link_speed.kbps());
+    write_list(dict, "rates", plan.rates);
+    dict.set("text", render_plan(plan.before, plan.plan));
+}
+
+std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
+{
+    std::vector<std::string> texts;
+    texts.reserve(types.size());
+    for (const auto type : types) {
+        texts.emplace_back(to_string(type));
+    }
+    return texts;
+}
+
+}    // namespace
+
+std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, const RefusedQueuePairs& refused)
+{
+    // Ascending places: each insertion finds everything before it already in place.
+    for (const auto& [place, result] : refused) {
+        const auto at = results.begin() + static_cast<std::ptrdiff_t>(std::min(place, results.size()));
+        results.insert(at, result);
+    }
+    return results;
+}
+
+std::string_view to_string(SessionState state)
+{
+    return state == SessionState::Active ? "active" : "detached";
+}
+
+std::string_view to_string(DriftKind kind)
+{
+    switch (kind) {
+    case DriftKind::Missing:
+        return "missing";
+    case DriftKind::Share:
+        return "share";
+    case DriftKind::MaxRate:
+        return "max-rate";
+    case DriftKind::Parent:
+        return "parent";
+    case DriftKind::Kind:
+        return "kind";
+    }
+    return "?";
+}
+
+void write(Writer& writer, const Grant& grant)
+{
+    DictWriter dict(writer);
+    write_grant_keys(dict, grant);
+}
+
+void write(Writer& writer, const RegisterReply& reply)
+{
+    DictWriter dict(writer);
+    write_grant_keys(dict, reply.grant);
+    if (!reply.queue_pairs.empty()) {
+        dict.open("queue-pairs", "aa{sv}");
+        write(writer, reply.queue_pairs);
+        dict.close();
+    }
+}
+
+void write(Writer& writer, const QueuePairResult& result)
+{
+    write_one(writer, result);
+}
+
+void write(Writer& writer, const std::vector<QueuePairResult>& results)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& result : results) {
+        write_one(writer, result);
+    }
+    writer.close();
+}
+
+void write(Writer& writer, const Identity& owner)
+{
+    DictWriter dict(writer);
+    dict.set("pid", static_cast<std::uint32_t>(owner.pid));
+    dict.set("start-time", owner.start_time);
+    dict.set("uid", owner.uid);
+    dict.set_text("unit", owner.unit);
+    dict.set_text("cgroup", owner.cgroup);
+    dict.set_text("executable", owner.executable);
+    dict.set_text("command", owner.command);
+}
+
+void write(DictWriter& dict, const Request& request, const Result<PathResult>& result)
+{
+    if (result) {
+        dict.set("level", result->level);
+        dict.set("rule", result->rule);
+    }
+    if (request.source) {
+        dict.set("source", to_string(*request.source));
+    }
+    if (request.destination) {
+        dict.set("destination", to_string(*request.destination));
+    }
+    if (!result) {
+        dict.set("error", text(dbus_name(result.error().code)));
+        dict.set("message", result.error().message);
+        return;
+    }
+    const PathAnswer& answer = result->answer;
+    dict.set("mtu", bytes(answer.mtu));
+    dict.set("rate", nominal(answer.rate).kbps());
+    dict.set("packet-life", answer.packet_life);
+    dict.set("pkey", answer.pkey);
+    dict.set("sl", answer.sl);
+}
+
+void write(Writer& writer, const PlanReport& report)
+{
+    DictWriter dict(writer);
+    dict.set("revision", report.revision);
+    dict.set("levels", report.levels);
+    write_list(dict, "sessions", report.sessions);
+    write_list(dict, "devices", report.devices);
+}
+
+void write(Writer& writer, const std::vector<DeviceReconcile>& results)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& result : results) {
+        DictWriter dict(writer);
+        dict.set("device", result.device);
+        dict.set("operations", result.operations);
+        std::vector<std::string> failures;
+        for (const auto& failure : result.failures) {
+            failures.push_back(to_sentence(failure));
+        }
+        dict.set("failures", failures);
+    }
+    writer.close();
+}
+
+void write(Writer& writer, const std::vector<DeviceDrift>& results)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& [device, drifts] : results) {
+        for (const auto& drift : drifts) {
+            DictWriter dict(writer);
+            dict.set("device", device);
+            dict.set("path", drift.path.text());
+            dict.set("kind", text(to_string(drift.kind)));
+            dict.set("expected", drift.expected);
+            dict.set("found", drift.found);
+        }
+    }
+    writer.close();
+}
+
+void write(Writer& writer, const Capabilities& capabilities)
+{
+    DictWriter dict(writer);
+    dict.set("scheduling", capabilities.scheduling);
+    dict.set("shares", capabilities.shares);
+    dict.set("rate-caps", capabilities.rate_caps);
+    dict.set("max-depth", capabilities.max_depth);
+    dict.set("max-leaves", capabilities.max_leaves);
+    dict.set("max-elements", capabilities.max_elements);
+    dict.set("max-share", capabilities.max_share);
+    dict.set("responder-leaf", capabilities.responder_leaf);
+    dict.set("attachable", to_texts(capabilities.attachable));
+    dict.set("pacing", to_texts(capabilities.pacing.supported_types));
+    if (capabilities.pacing.table_size != 0) {
+        dict.set("pacing-table-size", capabilities.pacing.table_size);
+    }
+    dict.set("pacing-burst", capabilities.pacing.burst);
+    dict.set("pacing-typical-packet", capabilities.pacing.typical_packet);
+    dict.set("pacing-min-rate", kbps(capabilities.pacing.min_rate));
+    dict.set("pacing-max-rate", kbps(capabilities.pacing.max_rate));
+}
+
+void write(Writer& writer, const CounterReading& reading)
+{
+    const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(reading.taken_at.time_since_epoch());
+    DictWriter dict(writer);
+    dict.set("transmit-bytes", reading.counters.transmit_bytes);
+    dict.set("receive-bytes", reading.counters.receive_bytes);
+    dict.set("taken-at", static_cast<std::uint64_t>(taken_at.count()));
+}
+
+void write(Writer& writer, const std::vector<SelfTestStep>& steps)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& step : steps) {
+        DictWriter dict(writer);
+        dict.set("name", step.name);
+        dict.set("passed", step.passed);
+        if (step.sys_errno != 0) {
+            dict.set("errno", static_cast<std::uint32_t>(step.sys_errno));
+        }
+        if (step.status != 0) {
+            dict.set("status", step.status);
+        }
+        if (step.syndrome != 0) {
+            dict.set("syndrome", step.syndrome);
+        }
+        dict.set_text("remark", step.remark);
+    }
+    writer.close();
+}
+
+void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
+{
+    bus::Triples triples;
+    triples.reserve(attributes.size());
+    for (const auto& [name, value, meaning] : attributes) {
+        triples.push_back({name, value, meaning});
+    }
+    writer.put(triples);
+}
+
+void write_tree(Writer& writer, const DeviceStatus& status)
+{
+    writer.open('a', "a{sv}");
+    if (status.snapshot) {
+        const auto& snapshot = *status.snapshot;
+        for (const auto& [path, element] : without_ids(snapshot.actual).tree) {
+            DictWriter dict(writer);
+            dict.set("path", path.text());
+            dict.set_text("parent", element.parent.text());
+            dict.set("kind", element.kind == ElementKind::Leaf ? "leaf" : "node");
+            if (!path.is_root()) {
+                dict.set("share", element.attributes.share);
+            }
+            dict.set("max-rate", kbps(element.attributes.max_rate));
+            if (element.kind == ElementKind::Leaf) {
+                const auto inside = snapshot.queue_pairs_in.find(path);
+                dict.set("queue-pairs", inside == snapshot.queue_pairs_in.end() ? 0U : inside->second);
+            }
+            dict.set("draining", std::ranges::find(snapshot.draining, path) != snapshot.draining.end());
+        }
+    }
+    writer.close();
+}
+
+void write(DictWriter& dict, const Policy& policy, const QosLevel& level, const LevelUse& use)
+{
+    dict.set("name", level.name);
+    dict.set_text("use", level.use);
+    dict.set("sl", level.sl);
+    if (level.mtu_limit) {
+        dict.set("mtu-limit", bytes(*level.mtu_limit));
+    }
+    if (level.rate_limit) {
+        dict.set("rate-limit", nominal(*level.rate_limit).kbps());
+    }
+    dict.set("packet-life", level.packet_life);
+    dict.set("traffic-class", level.traffic_class);
+    if (level.schedule) {
+        dict.set("class", class_path(policy, level).text());
+        dict.set("share", level.schedule->rate.share);
+        dict.set("min-rate", kbps(level.schedule->rate.min_rate));
+        dict.set("max-rate", kbps(level.schedule->rate.max_rate));
+        dict.set("fair-by", text(to_string(level.schedule->fair_by)));
+    }
+    dict.set("per-queue-pair-max-rate", kbps(level.per_queue_pair.max_rate));
+    if (level.message_model) {
+        dict.set("message-model", text(to_string(*level.message_model)));
+    }
+    dict.set("restricted", level.allow.has_value());
+    dict.set("sessions", use.sessions);
+    dict.set("queue-pairs", use.queue_pairs);
+}
+
+std::string to_sentence(const ElementFailure& failure)
+{
+    if (failure.path.empty()) {
+        return to_string(failure.error);    // of the device as a whole
+    }
+    return fmt::format("{} {}: {} (tried {} {})", failure.operation, failure.path.text(), to_string(failure.error),
+                       failure.attempts, failure.attempts == 1 ? "time" : "times");
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,222 @@
+#include "daemon/bus/doors.h"
+
+#include <utility>
+
+#include "daemon/bus/objects.h"
+#include "lib/bus/descriptor_helper.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr auto kRetryInterval = std::chrono::seconds(10);
+
+}    // namespace
+
+// A client of the direct door: known before its first message.
+class BusDoors::Direct final : public BusEndpoint {
+public:
+    Direct(BusContext& shared, std::shared_ptr<bus::Connection> connected, Peer peer)
+        : BusEndpoint(shared, std::move(connected)), peer_(std::move(peer))
+    {
+    }
+
+    [[nodiscard]] const Peer* known(sd_bus_message* /*message*/) override { return &peer_; }
+    void find_out(sd_bus_message* /*message*/, Known done) override { done(&peer_); }
+    [[nodiscard]] bool is_system_bus() const override { return false; }
+    [[nodiscard]] Result<void> admit(sd_bus_message* /*message*/) override
+    {
+        return context.service.admit(peer_.identity->uid);
+    }
+
+    [[nodiscard]] PeerId id() const { return peer_.id; }
+
+private:
+    Peer peer_;
+    CountedConnection counted_{context.counters};
+};
+
+BusDoors::BusDoors(Service& service, bus::EventLoop& loop, DoorOptions options)
+    : context_(service, loop), options_(std::move(options)), signals_(context_, *this)
+{
+    service.add_observer(*this);
+}
+
+BusDoors::~BusDoors()
+{
+    context_.service.remove_observer(*this);
+    server_.reset();
+    while (!clients_.empty()) {
+        closed(clients_.begin()->first);
+    }
+}
+
+bus::ServerLimits BusDoors::server_limits() const
+{
+    bus::ServerLimits limits;
+    limits.connections_per_uid = context_.service.settings().limits.connections_per_uid;
+    return limits;
+}
+
+Result<void> BusDoors::open(std::function<void()> ready)
+{
+    bus::ServerOptions options;
+    options.path = options_.socket;
+    options.limits = server_limits();
+    options.descriptors.command = {"/proc/self/exe", bus::kDescriptorHelperCommand};
+    options.close = [closer = context_.service.closer()](std::uint32_t uid, UniqueFd fd) {
+        closer->close(uid, std::move(fd));
+    };
+    auto server = bus::Server::listen(context_.loop, context_.turns, std::move(options), *this);
+    if (!server) {
+        return fail(std::move(server).error());
+    }
+    server_ = std::move(*server);
+    ready_ = std::move(ready);
+    if (!options_.system_bus) {
+        tell_ready();
+    } else if (auto connected = connect_system_bus(); !connected) {
+        without_system_bus(to_string(connected.error()));
+    }
+    return {};
+}
+
+void BusDoors::tell_ready()
+{
+    if (ready_) {
+        std::exchange(ready_, nullptr)();
+    }
+}
+
+void BusDoors::policy_changed()
+{
+    if (server_) {
+        server_->set_limits(server_limits());
+    }
+}
+
+// ---- the direct door ----
+
+Result<void> BusDoors::connected(std::uint64_t id, const bus::PeerProcess& process,
+                                 const std::shared_ptr<bus::Connection>& connection)
+{
+    auto identity = identify(process);
+    if (!identity) {
+        return fail(std::move(identity).error());
+    }
+    const Peer peer{context_.next_peer(), std::move(*identity)};
+    auto client = std::make_unique<Direct>(context_, connection, peer);
+    if (auto installed = install_objects(*client); !installed) {
+        return installed;
+    }
+    by_peer_.emplace(static_cast<std::uint64_t>(peer.id), client.get());
+    clients_.emplace(id, std::move(client));
+    return {};
+}
+
+void BusDoors::closed(std::uint64_t id)
+{
+    const auto node = clients_.extract(id);
+    if (node.empty()) {
+        return;
+    }
+    const PeerId peer = node.mapped()->id();
+    by_peer_.erase(static_cast<std::uint64_t>(peer));
+    context_.new_question();
+    context_.service.peer_gone(peer);
+}
+
+std::vector<BusEndpoint*> BusDoors::listeners() const
+{
+    std::vector<BusEndpoint*> result(context_.subscribers.begin(), context_.subscribers.end());
+    if (name_owned_) {
+        result.push_back(system_.get());
+    }
+    return result;
+}
+
+BusEndpoint* BusDoors::direct_endpoint(PeerId peer) const
+{
+    const auto client = by_peer_.find(static_cast<std::uint64_t>(peer));
+    return client == by_peer_.end() ? nullptr : client->second;
+}
+
+// ---- the system bus ----
+
+Result<void> BusDoors::connect_system_bus()
+{
+    auto bus = bus::BusConnection::open_system_bus();
+    if (!bus) {
+        return fail(std::move(bus).error());
+    }
+    sd_bus* raw = bus->get();
+    auto connection = bus::BusConnection::create(context_.loop, std::move(*bus), [this] {
+        without_system_bus("the connection ended");
+    });
+    if (!connection) {
+        return fail(std::move(connection).error());
+    }
+    auto endpoint = SystemEndpoint::create(context_, std::move(*connection));
+    if (!endpoint) {
+        return fail(std::move(endpoint).error());
+    }
+    system_ = std::move(*endpoint);
+    // Last: who sees the name can use everything.
+    const int result = sd_bus_request_name_async(raw, nullptr, bus::names::kService, 0, &BusDoors::on_name_answer,
+                                                 this);
+    if (result < 0) {
+        return fail(error_from_errno(ErrorCode::Io, -result, "the name cannot be requested"));
+    }
+    system_->connection->flush();
+    return {};
+}
+
+int BusDoors::on_name_answer(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
+{
+    try {
+        std::uint32_t answer = 0;
+        const auto* error = sd_bus_message_get_error(reply);
+        const sd_bus_error taken{"", "another program has it", 0};
+        constexpr std::uint32_t kPrimaryOwner = 1;
+        if (error == nullptr && (sd_bus_message_read_basic(reply, 'u', &answer) <= 0 || answer != kPrimaryOwner)) {
+            error = &taken;
+        }
+        static_cast<BusDoors*>(userdata)->name_answered(error);
+    } catch (const std::exception& problem) {
+        write_log(LogLevel::Error, {}, problem.what());
+    }
+    return 1;
+}
+
+void BusDoors::name_answered(const sd_bus_error* error)
+{
+    if (error == nullptr) {
+        name_owned_ = true;
+        absence_told_ = false;
+        log(LogLevel::Info, "on the system bus as {}", bus::names::kService);
+        tell_ready();
+        return;
+    }
+    // Not from within the connection's own callback: it goes away.
+    context_.loop.post([this, why = std::string(error->message == nullptr ? error->name : error->message)] {
+        without_system_bus("the name " + std::string(bus::names::kService) + " was not given: " + why);
+    });
+}
+
+void BusDoors::without_system_bus(const std::string& why)
+{
+    name_owned_ = false;
+    system_.reset();
+    if (!std::exchange(absence_told_, true)) {
+        log(LogLevel::Warning, "not on the system bus ({}): serving {} alone, trying again every {} s", why,
+            options_.socket.string(), kRetryInterval.count());
+    }
+    tell_ready();
+    retry_ = context_.loop.after(kRetryInterval, [this] {
+        if (auto connected = connect_system_bus(); !connected) {
+            without_system_bus(to_string(connected.error()));
+        }
+    });
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,152 @@
+#include "daemon/bus/listing.h"
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "daemon/bus/objects.h"
+#include "daemon/bus/slices.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos {
+namespace {
+
+namespace names = bus::names;
+
+constexpr std::uint32_t kUnknownUser = UINT32_MAX;
+
+// Every object has these, without properties.
+constexpr std::array kStandardInterfaces{"org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable",
+                                         "org.freedesktop.DBus.Properties"};
+
+void write_properties(BusEndpoint& endpoint, const char* path, const char* interface, const sd_bus_vtable* entry,
+                      bus::Writer& writer)
+{
+    writer.open('a', "{sv}");
+    for (; entry->type != _SD_BUS_VTABLE_END; ++entry) {
+        if (entry->type != _SD_BUS_VTABLE_PROPERTY) {
+            continue;
+        }
+        const auto& property = entry->x.property;
+        writer.open('e', "sv");
+        writer.put_known(property.member);
+        writer.open('v', property.signature);
+        bus::BusError error;
+        writer.keep(property.get(endpoint.connection->bus(), path, interface, property.member, writer.message(), &endpoint,
+                                 error.get()));
+        writer.close();
+        writer.close();
+    }
+    writer.close();
+}
+
+struct Object {
+    std::string path;
+    const char* interface;
+};
+
+// What is being written; ends when its client does.
+class Listing {
+public:
+    Listing(BusEndpoint& endpoint, const Call& call) : endpoint_(endpoint), call_(call), reply_(call.begin_reply())
+    {
+        if (!call.is_wanted()) {
+            return;    // nor is the endpoint there any longer
+        }
+        for (const auto& key : endpoint.context.device_keys) {
+            objects_.push_back({device_path(key), names::kDevice});
+        }
+        for (const auto id : endpoint.context.session_ids) {
+            objects_.push_back({session_path(SessionId{id}), names::kSession});
+        }
+        if (reply_) {
+            writer_ = std::make_unique<bus::Writer>(reply_.get());
+            writer_->open('a', "{oa{sa{sv}}}");
+        }
+    }
+
+    // One object, or the end; false when it is done.
+    bool step()
+    {
+        if (!writer_ || !call_.is_wanted()) {
+            return false;
+        }
+        if (next_ == objects_.size()) {
+            writer_->close();
+            call_.finish_reply(reply_, writer_->result());
+            return false;
+        }
+        const Object& object = objects_[next_++];
+        if (still_there(object)) {
+            write(object);
+        }
+        return writer_->result() >= 0;
+    }
+
+private:
+    [[nodiscard]] bool still_there(const Object& object) const
+    {
+        const auto& context = endpoint_.context;
+        if (object.interface == names::kDevice) {
+            const auto key = device_of_path(object.path.c_str());
+            return key && context.device_keys.contains(*key);
+        }
+        const auto id = session_of_path(object.path);
+        return id && context.session_ids.contains(static_cast<std::uint64_t>(*id));
+    }
+
+    void write(const Object& object)
+    {
+        endpoint_.context.new_question(endpoint_.known(call_.message()));
+        writer_->open('e', "oa{sa{sv}}");
+        writer_->put(bus::ObjectPath{object.path});
+        writer_->open('a', "{sa{sv}}");
+        for (const char* interface : kStandardInterfaces) {
+            writer_->open('e', "sa{sv}");
+            writer_->put_known(interface);
+            writer_->open('a', "{sv}");
+            writer_->close();
+            writer_->close();
+        }
+        writer_->open('e', "sa{sv}");
+        writer_->put_known(object.interface);
+        write_properties(endpoint_, object.path.c_str(), object.interface,
+                         object.interface == names::kDevice ? device_vtable() : session_vtable(), *writer_);
+        writer_->close();
+        writer_->close();
+        writer_->close();
+    }
+
+    BusEndpoint& endpoint_;
+    Call call_;
+    bus::MessageRef reply_;
+    std::unique_ptr<bus::Writer> writer_;
+    std::vector<Object> objects_;
+    std::size_t next_ = 0;
+};
+
+}    // namespace
+
+bool asks_for_all_objects(sd_bus_message* message)
+{
+    const char* path = sd_bus_message_get_path(message);
+    return sd_bus_message_is_method_call(message, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects") > 0 &&
+           path != nullptr && std::string_view(path) == names::kRoot;
+}
+
+void list_all_objects(BusEndpoint& endpoint, const Call& call)
+{
+    auto& context = endpoint.context;
+    endpoint.charge(call.message(), context.device_keys.size() + context.session_ids.size());
+    const Peer* peer = endpoint.known(call.message());
+    const auto taken = context.long_answers.write(peer == nullptr ? kUnknownUser : peer->identity->uid, [&endpoint, call] {
+        auto listing = std::make_shared<Listing>(endpoint, call);
+        return [listing] { return listing->step(); };
+    });
+    if (!taken) {
+        call.refuse(taken.error());
+    }
+}
+
+}    // namespace rdmaqos

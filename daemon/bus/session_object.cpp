@@ -1,0 +1,215 @@
+// org.rdmaqos1.Session
+#include <memory>
+#include <vector>
+
+#include "daemon/bus/objects.h"
+#include "daemon/bus/slices.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::Writer;
+
+SessionId session_of(const Call& call)
+{
+    return session_of_path(sd_bus_message_get_path(call.message())).value_or(SessionId{});
+}
+
+// Written in about the time of a short call.
+constexpr std::size_t kQueuePairsForOneCall = 16;
+
+Result<QueuePairName> read_name(const Call& call)
+{
+    const char* device = nullptr;
+    QueuePairName name;
+    if (const int result = sd_bus_message_read(call.message(), "su", &device, &name.number); result <= 0) {
+        return fail(Error{ErrorCode::InvalidArgument, -result, "the message cannot be read"});
+    }
+    name.device = device;
+    return name;
+}
+
+void answer(const Call& call, const Result<void>& result)
+{
+    if (result) {
+        call.reply();
+    } else {
+        call.refuse(result.error());
+    }
+}
+
+void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    const auto dicts = bus::read_dicts(call.message(), call.limits());
+    if (!dicts) {
+        call.refuse(dicts.error());
+        return;
+    }
+    const auto policy = context.service.policy();
+    if (dicts->size() > kMostQueuePairsInACall) {
+        call.refuse(too_many_queue_pairs(dicts->size()));
+        return;
+    }
+    endpoint.charge(call.message(), dicts->size());
+    auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->uid));
+    context.service.attach(
+        peer.id, session_of(call), std::move(arguments.requests),
+        [call, refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
+            if (!results) {
+                call.refuse(results.error());
+                return;
+            }
+            const auto all = merge(std::move(*results), refused);
+            call.count_refused(all);
+            call.reply([&](Writer& writer) { write(writer, all); });
+        });
+}
+
+void on_detach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto name = read_name(call);
+    if (!name) {
+        call.refuse(name.error());
+        return;
+    }
+    endpoint.context.service.detach(peer.id, session_of(call), name->device, name->number,
+                                    [call](const Result<void>& result) { answer(call, result); });
+}
+
+void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto name = read_name(call);
+    if (!name) {
+        call.refuse(name.error());
+        return;
+    }
+    const auto dict = bus::read_dict(call.message(), call.limits());
+    const auto rate = dict ? to_rate_limit(*dict) : Result<std::optional<RateLimit>>(fail(dict.error()));
+    if (!rate) {
+        call.refuse(rate.error());
+        return;
+    }
+    endpoint.context.service.set_rate(peer.id, session_of(call), name->device, name->number, *rate,
+                                      [call](const Result<void>& result) { answer(call, result); });
+}
+
+void on_release(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    endpoint.context.service.release(peer.id, session_of(call),
+                                     [call](const Result<void>& result) { answer(call, result); });
+}
+
+void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    struct Listing {
+        Call call;
+        bus::MessageRef reply;
+        Writer writer;
+        SessionId session;
+        std::optional<QueuePairName> last{};
+
+        // One queue pair, or the end; false when it is done.
+        bool step(const Service& of)
+        {
+            if (!reply || !call.is_wanted()) {
+                return false;
+            }
+            last = of.next_queue_pair(session, last);
+            if (!last) {
+                writer.close();
+                call.finish_reply(reply, writer.result());
+                return false;
+            }
+            if (const auto result = of.queue_pair(last->device, last->number)) {
+                write(writer, *result);
+            }
+            return true;
+        }
+    };
+    auto& service = endpoint.context.service;
+    const SessionId id = session_of(call);
+    const auto taken = endpoint.context.long_answers.write(peer.identity->uid, [&service, call, id, uid = peer.identity->uid] {
+        auto reply = call.begin_reply();
+        auto listing = std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), id});
+        service.charge(uid, service.queue_pair_count(id) / kQueuePairsForOneCall);
+        if (reply) {
+            listing->writer.open('a', "a{sv}");
+        }
+        return [&service, listing] { return listing->step(service); };
+    });
+    if (!taken) {
+        call.refuse(taken.error());
+    }
+}
+
+// What a getter writes when the session has just ended: an empty value of the property's type.
+const SessionInfo& session_at(BusEndpoint& endpoint, const char* path)
+{
+    static const SessionInfo kEnded;
+    const auto id = session_of_path(path);
+    const auto* info = id ? endpoint.context.session(*id) : nullptr;
+    return info == nullptr ? kEnded : *info;
+}
+
+void get_owner(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+{
+    const SessionInfo& session = session_at(endpoint, path);
+    const Peer* peer = endpoint.context.asking();
+    // The kernel shows what a process runs to who may trace it: root, and the process itself.
+    if (peer != nullptr && (peer->identity->uid == 0 || peer->id == session.peer)) {
+        write(writer, session.owner);
+        return;
+    }
+    Identity owner = session.owner;
+    owner.executable.clear();
+    write(writer, owner);
+}
+
+void get_state(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+{
+    writer.put(to_string(session_at(endpoint, path).state));
+}
+
+void get_level(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+{
+    writer.put(session_at(endpoint, path).grant.level);
+}
+
+void get_grant(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+{
+    write(writer, session_at(endpoint, path).grant);
+}
+
+constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
+
+const sd_bus_vtable kVtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("Attach", SD_BUS_ARGS("aa{sv}", queue_pairs), SD_BUS_RESULT("aa{sv}", results),
+                            method<on_attach>, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Detach", SD_BUS_ARGS("s", device, "u", number), SD_BUS_NO_RESULT, method<on_detach>,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("SetRate", SD_BUS_ARGS("s", device, "u", number, "a{sv}", rate), SD_BUS_NO_RESULT,
+                            method<on_set_rate>, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    // No property: there may be thousands, and whoever lists sessions does not want them all.
+    SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", queue_pairs),
+                            method<on_list_queue_pairs>, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_PROPERTY("Owner", "a{sv}", property<get_owner>, 0, kConst),
+    SD_BUS_PROPERTY("State", "s", property<get_state>, 0, kChanges),
+    SD_BUS_PROPERTY("Level", "s", property<get_level>, 0, kChanges),
+    SD_BUS_PROPERTY("Grant", "a{sv}", property<get_grant>, 0, kChanges),
+    SD_BUS_SIGNAL_WITH_ARGS("GrantChanged", SD_BUS_ARGS("a{sv}", grant), 0),
+    SD_BUS_VTABLE_END,
+};
+
+}    // namespace
+
+const sd_bus_vtable* session_vtable()
+{
+    return kVtable;
+}
+
+}    // namespace rdmaqos

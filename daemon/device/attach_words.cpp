@@ -1,0 +1,75 @@
+#include "daemon/device/attach_words.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rdmaqos {
+namespace {
+
+// One process's part of a cap that is divided, in whole Mbit/s as the device takes it and never 0.
+Bandwidth part_of(Bandwidth cap, std::size_t processes)
+{
+    return Bandwidth::from_mbps(std::max<std::uint64_t>(1, cap.mbps() / processes));
+}
+
+void judge_cap(const PromisedCap& cap, CapMode mode, AttachVerdict& verdict, std::vector<std::string>& parts)
+{
+    const std::string name = cap.of_class ? std::string("class cap") : fmt::format("cap of {}", cap.path.text());
+    const std::string rate = to_string(cap.rate);
+    if (cap.processes <= 1) {
+        parts.push_back(fmt::format("{} {}, for its only process", name, rate));
+    } else if (cap.of_class && mode == CapMode::Divide) {
+        parts.push_back(fmt::format("{} {} split {} ways: {} each, unused parts cannot be lent", name, rate,
+                                    cap.processes, to_string(part_of(cap.rate, cap.processes))));
+    } else {
+        verdict.held = false;
+        parts.push_back(fmt::format("each of {} processes may use the whole {} of {}", cap.processes, name, rate));
+    }
+}
+
+AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
+{
+    AttachVerdict verdict;
+    std::vector<std::string> parts;
+    if (promise.competes && promise.device_processes > 1) {
+        verdict.held = false;
+        const std::string what = promise.rate.min_rate ? fmt::format("min-rate {}", to_string(*promise.rate.min_rate))
+                                                       : fmt::format("share {}", promise.rate.share.value_or(0));
+        const std::size_t others = promise.device_processes - 1;
+        parts.push_back(fmt::format("its {} is not held against the {} other {} on the device", what, others,
+                                    others == 1 ? "process" : "processes"));
+    }
+    if (promise.fair_by != FairBy::None && promise.processes > 1) {
+        verdict.held = false;
+        parts.push_back(fmt::format("its {} processes are not held to fair parts (`fair-by: {}`)", promise.processes,
+                                    to_string(promise.fair_by)));
+    }
+    for (const auto& cap : promise.caps) {
+        judge_cap(cap, cap_mode, verdict, parts);
+    }
+    if (parts.empty()) {
+        parts.emplace_back("nothing that is promised depends on another process");
+    }
+    verdict.words = fmt::format("attach mode per-process: {}", fmt::join(parts, "; "));
+    return verdict;
+}
+
+}    // namespace
+
+AttachVerdict judge_attach(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise)
+{
+    switch (attach.mode) {
+    case AttachMode::Shared:
+        return {};
+    case AttachMode::PerProcess:
+        return judge_per_process(cap_mode, promise);
+    case AttachMode::None:
+        return {false, fmt::format("attach mode none{}{}: queue pairs cannot be brought into the tree",
+                                   attach.reason.empty() ? "" : ", ", attach.reason)};
+    }
+    return {};
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,539 @@
+#include "daemon/device/placement.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "policy/model/lower.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr std::string_view kPacedSegment = "paced";
+
+std::string key_of(const Principal& principal)
+{
+    std::string key = principal.class_path.text();
+    for (const auto& segment : principal.segments) {
+        key += '/';
+        key += segment;
+    }
+    return key;
+}
+
+std::string queue_pair_segment(const QueuePairRef& ref)
+{
+    return fmt::format("qp:{}", ref.number);
+}
+
+// Numbers are given again: with another handle or type it is another queue pair.
+bool is_same_queue_pair(const QueuePairRef& a, const QueuePairRef& b)
+{
+    return a.number == b.number && a.type == b.type && a.handle == b.handle && a.sq_number == b.sq_number;
+}
+
+bool is_below(const ElementPath& path, const ElementPath& node)
+{
+    return path != node && (node.is_root() || path.text().starts_with(node.text() + '/'));
+}
+
+}    // namespace
+
+ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
+{
+    ScheduleSpec spec{to_tree_spec(policy), {}, leaf_reserve};
+    for (const auto& level : policy.levels) {
+        if (level.schedule && level.per_queue_pair.max_rate) {
+            spec.capped_classes.insert(class_path(policy, level));
+        }
+    }
+    return spec;
+}
+
+Membership membership(const Policy& policy, const QosLevel& level, std::string rule)
+{
+    Membership result{level.name, std::move(rule), class_path(policy, level), FairBy::None, level.per_queue_pair};
+    if (level.schedule) {
+        result.fair_by = level.schedule->fair_by;
+    }
+    return result;
+}
+
+PlacementBook::PlacementBook(Capabilities capabilities, Bandwidth link_speed)
+    : capabilities_(std::move(capabilities)), link_speed_(link_speed), pacing_(capabilities_.pacing.table_size)
+{
+}
+
+void PlacementBook::set_spec(ScheduleSpec spec)
+{
+    spec_ = std::move(spec);
+    // A class without leaves per principal needs them where its queue pairs are capped by leaves.
+    for (auto& element : spec_.tree.elements) {
+        if (element.is_class && element.fair_by == FairBy::None && leaf_capped(element.path)) {
+            element.fair_by = FairBy::QueuePair;
+        }
+    }
+    stale_ = all_dirty_ = true;
+}
+
+void PlacementBook::set_link_speed(Bandwidth link_speed)
+{
+    if (link_speed != link_speed_) {
+        link_speed_ = link_speed;
+        stale_ = true;
+    }
+}
+
+bool PlacementBook::leaf_capped(const ElementPath& class_path) const
+{
+    const auto& paceable = capabilities_.pacing.supported_types;
+    return capabilities_.rate_caps && spec_.capped_classes.contains(class_path) &&
+           !std::includes(paceable.begin(), paceable.end(), capabilities_.attachable.begin(),
+                          capabilities_.attachable.end());
+}
+
+bool PlacementBook::paced(const Member& member) const
+{
+    return capabilities_.pacing.supported_types.contains(member.ref.type);
+}
+
+// A maximum is never lifted: the smaller rate and the smaller burst count. A packet size limits nothing.
+std::optional<RateLimit> PlacementBook::limit_of(const Member& member)
+{
+    const PerQueuePair& level = member.membership.per_queue_pair;
+    const auto& requested = member.requested_rate;
+    const auto smaller = [](const auto& a, const auto& b) { return a && b ? std::min(a, b) : (a ? a : b); };
+    const auto given = [](const auto& size) { return size.value_or(0) == 0 ? std::nullopt : size; };
+    const auto rate = smaller(level.max_rate, requested ? std::optional(requested->rate) : std::nullopt);
+    if (!rate) {
+        return std::nullopt;
+    }
+    RateLimit limit{*rate, given(level.max_burst), given(level.typical_packet)};
+    if (requested) {
+        limit.max_burst = smaller(limit.max_burst, given(requested->max_burst));
+        limit.typical_packet = given(requested->typical_packet) ? requested->typical_packet : limit.typical_packet;
+    }
+    return limit;
+}
+
+std::optional<MissingLeaf> PlacementBook::missing_leaf(const Membership& membership) const
+{
+    if (membership.class_path.empty()) {
+        return MissingLeaf{false, no_schedule(membership.level)};
+    }
+    if (membership.fair_by == FairBy::QueuePair || spec_.capped_classes.contains(membership.class_path)) {
+        return std::nullopt;
+    }
+    return MissingLeaf{false, fmt::format("in level {} it has no leaf of its own; give the level `per-queue-pair: "
+                                          "{{max-rate: ...}}` or `fair-by: queue-pair`",
+                                          membership.level)};
+}
+
+HeldLimit PlacementBook::hold(const Member& member) const
+{
+    const auto limit = limit_of(member);
+    return limit ? hold_limit(*limit, member.ref.type, capabilities_, missing_leaf(member.membership)) : HeldLimit{};
+}
+
+HeldLimit PlacementBook::expected_limit(const Membership& membership, QueuePairType type) const
+{
+    Member member;
+    member.membership = membership;
+    member.ref.type = type;
+    return hold(member);
+}
+
+std::optional<Principal> PlacementBook::principal_of(const Member& member) const
+{
+    const Membership& membership = member.membership;
+    if (membership.class_path.empty()) {
+        return std::nullopt;
+    }
+    Principal principal{membership.class_path, {}, {}};
+    const bool own_leaf = membership.fair_by == FairBy::QueuePair;
+    if (membership.fair_by != FairBy::None && !own_leaf) {
+        principal.segments.push_back(
+            principal_segment(membership.fair_by, *member.owner, QueuePairId{member.ref.number}));
+    }
+    if (own_leaf || leaf_capped(membership.class_path)) {
+        const bool shares_paced_leaf = !own_leaf && paced(member);
+        principal.segments.push_back(shares_paced_leaf ? std::string(kPacedSegment) : queue_pair_segment(member.ref));
+        if (const HeldLimit held = hold(member); held.by == LimitHolder::Leaf) {
+            principal.max_rate = held.limit->rate;
+        }
+    }
+    if (principal.segments.empty()) {
+        return std::nullopt;
+    }
+    return principal;
+}
+
+void PlacementBook::join_principal(MemberEntry& entry)
+{
+    auto principal = principal_of(entry.member);
+    if (!principal) {
+        return;
+    }
+    const auto [known, is_new] = principal_keys_.try_emplace(key_of(*principal), next_principal_);
+    if (is_new) {
+        ++next_principal_;
+    }
+    entry.principal = known->second;
+    PrincipalEntry& shared = principals_[known->second];
+    if (is_new || shared.principal != *principal) {
+        shared.principal = std::move(*principal);
+        stale_ = true;
+    }
+    shared.members.insert(entry.member.ref.number);
+}
+
+void PlacementBook::leave_principal(MemberEntry& entry)
+{
+    if (!entry.principal) {
+        return;
+    }
+    const auto found = principals_.find(*entry.principal);
+    entry.principal.reset();
+    found->second.members.erase(entry.member.ref.number);
+    if (found->second.members.empty()) {
+        principal_keys_.erase(key_of(found->second.principal));
+        principals_.erase(found);
+        stale_ = true;
+    }
+}
+
+void PlacementBook::rejoin_principal(MemberEntry& entry)
+{
+    const auto principal = principal_of(entry.member);
+    const bool stays = principal && entry.principal &&
+                       key_of(*principal) == key_of(principals_.at(*entry.principal).principal);
+    // Leaving and joining again would cost a principal its place in the order of arrival, and perhaps its leaf.
+    if (!stays) {
+        leave_principal(entry);
+    }
+    join_principal(entry);
+}
+
+void PlacementBook::add(Member member)
+{
+    if (const auto present = members_.find(member.ref.number); present != members_.end()) {
+        MemberEntry& entry = present->second;
+        member.order = entry.member.order;
+        if (is_same_queue_pair(entry.member.ref, member.ref)) {
+            member.requested_rate = entry.member.requested_rate;
+        }
+        count_process(entry.member, false);
+        entry.member = std::move(member);
+        count_process(entry.member, true);
+        rejoin_principal(entry);
+        dirty_.insert(entry.member.ref.number);
+        return;
+    }
+    if (member.order == 0) {
+        member.order = next_order_;
+    }
+    next_order_ = std::max(next_order_, member.order + 1);
+    const std::uint32_t number = member.ref.number;
+    MemberEntry& entry = members_[number];
+    entry.member = std::move(member);
+    count_process(entry.member, true);
+    join_principal(entry);
+    dirty_.insert(number);
+}
+
+void PlacementBook::remove(std::uint32_t number)
+{
+    const auto found = members_.find(number);
+    if (found != members_.end()) {
+        leave_principal(found->second);
+        count_process(found->second.member, false);
+        pacing_.want(number, found->second.member.order, std::nullopt);
+        members_.erase(found);
+        dirty_.erase(number);
+    }
+}
+
+void PlacementBook::change(std::uint32_t number, Membership membership, std::optional<RateLimit> requested_rate)
+{
+    MemberEntry& entry = members_.at(number);
+    count_process(entry.member, false);
+    entry.member.membership = std::move(membership);
+    count_process(entry.member, true);
+    entry.member.requested_rate = requested_rate;
+    rejoin_principal(entry);
+    dirty_.insert(number);
+}
+
+void PlacementBook::clear()
+{
+    members_.clear();
+    principals_.clear();
+    principal_keys_.clear();
+    pacing_.clear();
+    processes_.clear();
+    ++processes_revision_;
+    dirty_.clear();
+    stale_ = true;
+}
+
+void PlacementBook::compile_now()
+{
+    CompileInput input{spec_.tree, {}, capabilities_, link_speed_, spec_.leaf_reserve};
+    input.principals.reserve(principals_.size());
+    for (const auto& [order, entry] : principals_) {
+        input.principals.push_back(entry.principal);
+    }
+    compiled_ = compile(input);
+    std::size_t index = 0;
+    for (auto& [order, entry] : principals_) {
+        const ElementPath& leaf = compiled_.principal_leaves.at(index++);
+        if (entry.leaf != leaf) {
+            entry.leaf = leaf;
+            dirty_.insert(entry.members.begin(), entry.members.end());
+        }
+    }
+    stale_ = false;
+}
+
+Placement PlacementBook::place(const MemberEntry& entry) const
+{
+    Placement placement;
+    const Member& member = entry.member;
+    if (entry.held.by == LimitHolder::Pacing && pacing_.granted(*entry.held.limit)) {
+        placement.rate = entry.held.limit;
+    }
+    const auto leaves = compiled_.classes.find(member.membership.class_path);
+    if (member.membership.class_path.empty() || leaves == compiled_.classes.end()) {
+        return placement;
+    }
+    placement.requester = entry.principal ? principals_.at(*entry.principal).leaf : leaves->second.shared_leaf;
+    // Only reliable connections answer RDMA READ; their answers belong to the class too.
+    if (member.ref.type == QueuePairType::Rc && capabilities_.responder_leaf) {
+        placement.responder =
+            leaves->second.responder_leaf.empty() ? placement.requester : leaves->second.responder_leaf;
+    }
+    return placement;
+}
+
+PlacementBook::Changes PlacementBook::update()
+{
+    Changes changes;
+    if (stale_) {
+        const Tree before = std::move(compiled_.tree);
+        compile_now();
+        changes.tree = compiled_.tree != before;
+    }
+    if (all_dirty_) {
+        for (const auto& [number, entry] : members_) {
+            dirty_.insert(number);
+        }
+        all_dirty_ = false;
+    }
+    for (const std::uint32_t number : dirty_) {
+        MemberEntry& entry = members_.at(number);
+        entry.asked = limit_of(entry.member);
+        entry.held = hold(entry.member);
+        const bool is_paced = entry.held.by == LimitHolder::Pacing;
+        pacing_.want(number, entry.member.order, is_paced ? entry.held.limit : std::nullopt);
+    }
+    const auto served = pacing_.settle();
+    dirty_.insert(served.begin(), served.end());
+    for (const std::uint32_t number : dirty_) {
+        MemberEntry& entry = members_.at(number);
+        Placement placement = place(entry);
+        if (placement != entry.placement) {
+            entry.placement = placement;
+            changes.placements.emplace(QueuePairId{number}, std::move(placement));
+        }
+    }
+    dirty_.clear();
+    return changes;
+}
+
+DesiredState PlacementBook::desired() const
+{
+    DesiredState state{compiled_.tree, {}};
+    for (const auto& [number, entry] : members_) {
+        state.queue_pairs.emplace(QueuePairId{number}, entry.placement);
+    }
+    return state;
+}
+
+const Member* PlacementBook::find(std::uint32_t number) const
+{
+    const auto found = members_.find(number);
+    return found == members_.end() ? nullptr : &found->second.member;
+}
+
+const Placement& PlacementBook::placement(std::uint32_t number) const
+{
+    return members_.at(number).placement;
+}
+
+std::vector<std::uint32_t> PlacementBook::members_in_order() const
+{
+    std::vector<std::uint32_t> numbers;
+    numbers.reserve(members_.size());
+    for (const auto& [number, entry] : members_) {
+        numbers.push_back(number);
+    }
+    std::sort(numbers.begin(), numbers.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return members_.at(a).member.order < members_.at(b).member.order;
+    });
+    return numbers;
+}
+
+ElementPath PlacementBook::expected_leaf(const Membership& membership, const Identity& owner) const
+{
+    const auto leaves = compiled_.classes.find(membership.class_path);
+    if (leaves == compiled_.classes.end()) {
+        return {};
+    }
+    if (membership.fair_by == FairBy::None || membership.fair_by == FairBy::QueuePair ||
+        leaf_capped(membership.class_path)) {
+        return leaves->second.shared_leaf;
+    }
+    const std::string segment = principal_segment(membership.fair_by, owner, QueuePairId{});
+    const auto known = principal_keys_.find(key_of(Principal{membership.class_path, {segment}, {}}));
+    if (known != principal_keys_.end()) {
+        return principals_.at(known->second).leaf;
+    }
+    return leaves->second.shared_leaf.parent().child(segment);
+}
+
+std::size_t PlacementBook::principals_in_others(const ElementPath& class_path) const
+{
+    const auto leaves = compiled_.classes.find(class_path);
+    if (leaves == compiled_.classes.end()) {
+        return 0;
+    }
+    return static_cast<std::size_t>(std::count_if(principals_.begin(), principals_.end(), [&](const auto& entry) {
+        return entry.second.principal.class_path == class_path && entry.second.leaf == leaves->second.shared_leaf;
+    }));
+}
+
+bool PlacementBook::in_own_leaf(const MemberEntry& entry) const
+{
+    return entry.principal && principals_.at(*entry.principal).leaf.name() == queue_pair_segment(entry.member.ref);
+}
+
+bool PlacementBook::waits_for_pacing(const MemberEntry& entry) const
+{
+    return entry.held.by == LimitHolder::Pacing && !pacing_.granted(*entry.held.limit);
+}
+
+HeldLimit PlacementBook::held_limit(std::uint32_t number) const
+{
+    const MemberEntry& entry = members_.at(number);
+    if (waits_for_pacing(entry)) {
+        return {LimitHolder::Nobody,
+                std::nullopt,
+                LimitGap::PacingTable,
+                fmt::format("all {} entries of the device's pacing table have other limits; use fewer different rates, "
+                            "bursts and packet sizes",
+                            pacing_.table_size()),
+                {}};
+    }
+    if (entry.held.by != LimitHolder::Leaf || in_own_leaf(entry)) {
+        return entry.held;
+    }
+    const auto& findings = compiled_.findings;
+    const auto budget = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+        return finding.kind == FindingKind::BudgetExceeded && finding.path == entry.member.membership.class_path;
+    });
+    const std::string why = budget == findings.end() ? std::string("the device's leaves are used up") : budget->why;
+    return hold_limit(*entry.asked, entry.member.ref.type, capabilities_, MissingLeaf{true, no_leaf_left(why)});
+}
+
+std::string PlacementBook::shortfall(std::uint32_t number) const
+{
+    const MemberEntry& entry = members_.at(number);
+    return entry.asked ? rdmaqos::shortfall(*entry.asked, held_limit(number)) : std::string{};
+}
+
+void PlacementBook::count_process(const Member& member, bool joins)
+{
+    for (ElementPath path = member.membership.class_path; !path.empty(); path = path.parent()) {
+        auto& owners = processes_[path];
+        const auto owner = owners.try_emplace(member.owner->pid, 0).first;
+        processes_revision_ += joins && owner->second == 0 ? 1 : 0;
+        owner->second += joins ? 1 : 0;
+        owner->second -= joins ? 0 : 1;
+        if (owner->second == 0) {
+            owners.erase(owner);
+            ++processes_revision_;
+        }
+    }
+}
+
+std::size_t PlacementBook::processes(const ElementPath& path) const
+{
+    const auto found = processes_.find(path);
+    return found == processes_.end() ? 0 : found->second.size();
+}
+
+ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional<pid_t> pid) const
+{
+    const auto count = [&](const ElementPath& path) {
+        const auto found = processes_.find(path);
+        const bool joins = pid && (found == processes_.end() || !found->second.contains(*pid));
+        return processes(path) + (joins ? 1 : 0);
+    };
+    ClassPromise result;
+    result.processes = count(class_path);
+    result.device_processes = count(ElementPath::root());
+    for (const auto& element : spec_.tree.elements) {
+        const bool is_class = element.path == class_path;
+        const bool above = is_below(class_path, element.path);
+        if (is_class) {
+            result.rate = element.rate;
+            // A class that has leaves per queue pair only to cap them promises nothing among them.
+            result.fair_by = leaf_capped(class_path) && element.fair_by == FairBy::QueuePair ? FairBy::None
+                                                                                            : element.fair_by;
+        }
+        if ((is_class || above) && element.rate.max_rate) {
+            result.caps.push_back({element.path, *element.rate.max_rate, count(element.path), is_class});
+        }
+        const bool beside = !is_class && !above && is_below(class_path, element.path.parent());
+        result.competes = result.competes || beside;
+    }
+    std::reverse(result.caps.begin(), result.caps.end());    // the narrowest scope first
+    return result;
+}
+
+Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
+{
+    Bandwidth narrowest = link_speed_;
+    for (ElementPath path = leaf; !path.empty(); path = path.parent()) {
+        const auto element = compiled_.tree.find(path);
+        if (element != compiled_.tree.end() && element->second.attributes.max_rate) {
+            narrowest = std::min(narrowest, *element->second.attributes.max_rate);
+        }
+    }
+    return narrowest;
+}
+
+Result<void> PlacementBook::can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const
+{
+    if (!rate) {
+        return {};    // without a limit of its class there is none to restore
+    }
+    const MemberEntry& entry = members_.at(number);
+    Member member = entry.member;
+    member.requested_rate = rate;
+    const HeldLimit held = hold(member);
+    const bool burst_is_lost = rate->max_burst.value_or(0) != 0 && held.gap != LimitGap::None;
+    if (held.by == LimitHolder::Nobody || burst_is_lost) {
+        return fail(ErrorCode::Unsupported, rdmaqos::shortfall(*limit_of(member), held));
+    }
+    if (held.by == LimitHolder::Leaf && !in_own_leaf(entry)) {
+        return fail(
+            ErrorCode::NoSpace,
+            fmt::format("the limit of {} per queue pair cannot be held: queue pair {} has no leaf of its own, as "
+                        "none is left on the device or in the `leaf-budget` of its level",
+                        to_string(rate->rate), number));
+    }
+    return {};
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,166 @@
+// Who is where on one device: the queue pairs that sessions brought, the principals they stand for, and the tree the
+// policy compiles to with them. Values and pure functions only; ManagedDevice sends the result to the worker.
+//
+//     member (queue pair) ──▶ class of its level ──▶ principal (process, user, ...) ──▶ leaf
+//
+// Where a level limits each queue pair and the device cannot pace its type, the queue pair gets a leaf of its own with
+// that cap ("leaf-capped"): below its principal, or directly below the class. Queue pairs of such a class whose type
+// can be paced share a leaf `paced`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/device/attach_words.h"
+#include "daemon/device/pacing_budget.h"
+#include "daemon/model/types.h"
+#include "lib/tree/compile.h"
+#include "lib/tree/queue_pair_limit.h"
+
+namespace rdmaqos {
+
+// What a level means for a queue pair's place; taken from the policy when the level is chosen.
+struct Membership {
+    std::string level;
+    std::string rule;          // Match::why
+    ElementPath class_path;    // empty: the level has no `schedule`
+    FairBy fair_by = FairBy::None;
+    PerQueuePair per_queue_pair;
+};
+
+struct Member {
+    SessionId session{};
+    QueuePairRef ref;
+    Request request;         // path keys of its own, over those of its session
+    bool has_path = false;
+    std::shared_ptr<const Identity> owner;
+    Membership membership;
+    std::optional<RateLimit> requested_rate;    // by SetRate
+    std::uint64_t order = 0;                    // of arrival; set by add()
+};
+
+// What a policy asks of every device.
+struct ScheduleSpec {
+    TreeSpec tree;
+    std::set<ElementPath> capped_classes;    // classes of levels with a per-queue-pair max-rate
+    std::uint32_t leaf_reserve = 0;
+};
+
+[[nodiscard]] ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve);
+[[nodiscard]] Membership membership(const Policy& policy, const QosLevel& level, std::string rule);
+
+class PlacementBook {
+public:
+    PlacementBook(Capabilities capabilities, Bandwidth link_speed);
+
+    void set_spec(ScheduleSpec spec);
+    void set_link_speed(Bandwidth link_speed);
+
+    // Keeps `order` if it is set (when members move to a new book), else numbers it. A number that is there already is
+    // replaced and keeps its order, and if it is the same queue pair also the rate it asked for.
+    void add(Member member);
+    void remove(std::uint32_t number);
+    // A level changed, or a rate was asked for.
+    void change(std::uint32_t number, Membership membership, std::optional<RateLimit> requested_rate);
+    void clear();
+    // Before the first update(): limits that have an entry of the pacing table in `other` keep it.
+    void keep_pacing_of(const PlacementBook& other) { pacing_.inherit(other.pacing_); }
+
+    struct Changes {
+        bool tree = false;                             // compiled().tree differs from the last time
+        std::map<QueuePairId, Placement> placements;    // those that differ, new members included
+    };
+    // Compiles if need be; what changed since the last call.
+    [[nodiscard]] Changes update();
+
+    [[nodiscard]] const Compiled& compiled() const { return compiled_; }
+    [[nodiscard]] DesiredState desired() const;
+    [[nodiscard]] const Member* find(std::uint32_t number) const;
+    [[nodiscard]] const Placement& placement(std::uint32_t number) const;
+    [[nodiscard]] std::vector<std::uint32_t> members_in_order() const;
+    [[nodiscard]] std::size_t size() const { return members_.size(); }
+
+    // The leaf a queue pair of this owner would get, as far as that can be said before it is there.
+    [[nodiscard]] ElementPath expected_leaf(const Membership& membership, const Identity& owner) const;
+    // How many principals of a class share its leaf `others`.
+    [[nodiscard]] std::size_t principals_in_others(const ElementPath& class_path) const;
+    // Its level, or SetRate, limits it on its own.
+    [[nodiscard]] bool is_limited(std::uint32_t number) const { return members_.at(number).asked.has_value(); }
+    // How its own limit is held here: by pacing that has an entry of the table, by a leaf that is its own, or not.
+    [[nodiscard]] HeldLimit held_limit(std::uint32_t number) const;
+    // Why that is less than was asked; empty: it is not.
+    [[nodiscard]] std::string shortfall(std::uint32_t number) const;
+    // How a limit of its level would be held for a queue pair of this type that has not come yet.
+    [[nodiscard]] HeldLimit expected_limit(const Membership& membership, QueuePairType type) const;
+    // What is different from what was asked, but harms nothing; empty: nothing.
+    [[nodiscard]] std::string remark(std::uint32_t number) const { return members_.at(number).held.note; }
+    // Its limit has no entry of the device's pacing table (yet).
+    [[nodiscard]] bool waits_for_pacing(std::uint32_t number) const { return waits_for_pacing(members_.at(number)); }
+    // What a class promises here; `pid`, who may not have come yet, is counted in.
+    [[nodiscard]] ClassPromise promise(const ElementPath& class_path, std::optional<pid_t> pid) const;
+    // Distinct owners' processes in a class or below a node; the root: in any class.
+    [[nodiscard]] std::size_t processes(const ElementPath& path) const;
+    // Changes with the number of processes of any class.
+    [[nodiscard]] std::uint64_t processes_revision() const { return processes_revision_; }
+    [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
+    // The narrowest cap between a leaf, which need not be there yet, and the wire, the link included.
+    [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf) const;
+    // Can SetRate give this member this limit (empty: the class's own) at all? Says why not.
+    [[nodiscard]] Result<void> can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const;
+
+private:
+    struct PrincipalEntry {
+        Principal principal;
+        std::set<std::uint32_t> members;
+        ElementPath leaf;
+    };
+    struct MemberEntry {
+        Member member;
+        std::optional<std::uint64_t> principal;    // key in principals_
+        std::optional<RateLimit> asked;            // its own limit, by its level and SetRate
+        HeldLimit held;                            // as long as the table has an entry, or the class a leaf for it
+        Placement placement;
+    };
+
+    [[nodiscard]] bool leaf_capped(const ElementPath& class_path) const;
+    [[nodiscard]] bool paced(const Member& member) const;
+    [[nodiscard]] static std::optional<RateLimit> limit_of(const Member& member);
+    // Empty: its queue pairs that cannot be paced get leaves of their own, as far as there are any.
+    [[nodiscard]] std::optional<MissingLeaf> missing_leaf(const Membership& membership) const;
+    [[nodiscard]] HeldLimit hold(const Member& member) const;
+    [[nodiscard]] bool in_own_leaf(const MemberEntry& entry) const;
+    [[nodiscard]] bool waits_for_pacing(const MemberEntry& entry) const;
+    [[nodiscard]] std::optional<Principal> principal_of(const Member& member) const;
+    [[nodiscard]] Placement place(const MemberEntry& entry) const;
+    void join_principal(MemberEntry& entry);
+    // After a change of the member.
+    void rejoin_principal(MemberEntry& entry);
+    void leave_principal(MemberEntry& entry);
+    void compile_now();
+    // The member's process in its class and in all that is above it.
+    void count_process(const Member& member, bool joins);
+
+    Capabilities capabilities_;
+    Bandwidth link_speed_;
+    ScheduleSpec spec_;
+    Compiled compiled_;
+    std::unordered_map<std::uint32_t, MemberEntry> members_;
+    std::map<std::uint64_t, PrincipalEntry> principals_;    // by arrival
+    std::unordered_map<std::string, std::uint64_t> principal_keys_;
+    PacingBudget pacing_;
+    std::map<ElementPath, std::map<pid_t, std::size_t>> processes_;    // queue pairs of each
+    std::uint64_t processes_revision_ = 0;
+    std::set<std::uint32_t> dirty_;    // members whose placement must be looked at
+    std::uint64_t next_order_ = 1;
+    std::uint64_t next_principal_ = 1;
+    bool stale_ = false;               // compiled_ is out of date
+    bool all_dirty_ = false;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,373 @@
+#include "daemon/metrics/metrics_text.h"
+
+#include <array>
+#include <concepts>
+#include <initializer_list>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace rdmaqos {
+namespace {
+
+enum class Type : std::uint8_t { Counter, Gauge, Histogram };
+
+struct Family {
+    const char* name;
+    Type type;
+    const char* help;
+};
+
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+std::string_view word(Type type)
+{
+    switch (type) {
+    case Type::Counter:
+        return "counter";
+    case Type::Gauge:
+        return "gauge";
+    case Type::Histogram:
+        return "histogram";
+    }
+    return "untyped";
+}
+
+// Families one after another; one without samples is left out.
+class Text {
+public:
+    void family(const Family& family)
+    {
+        family_ = family;
+        announced_ = false;
+    }
+    template <typename Number>
+    void sample(Labels labels, Number value)
+    {
+        line("", labels, "", value);
+    }
+    void sample(Labels labels, bool value) { line("", labels, "", value ? 1 : 0); }
+    void histogram(Labels labels, const Histogram& histogram)
+    {
+        for (std::size_t i = 0; i < Histogram::kBounds.size(); ++i) {
+            const double seconds = static_cast<double>(Histogram::kBounds.at(i).count()) / 1e6;
+            line("_bucket", labels, fmt::format("{}", seconds), histogram.at_most(i));
+        }
+        line("_bucket", labels, "+Inf", histogram.count());
+        line("_sum", labels, "", histogram.sum_seconds());
+        line("_count", labels, "", histogram.count());
+    }
+    [[nodiscard]] std::string take() { return std::move(text_); }
+
+private:
+    // `bound`: of a bucket, else empty.
+    template <typename Number>
+    void line(std::string_view suffix, Labels labels, const std::string& bound, Number value)
+    {
+        if (!std::exchange(announced_, true)) {
+            text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family_.name, family_.help, family_.name,
+                                 word(family_.type));
+        }
+        text_ += family_.name;
+        text_ += suffix;
+        char before = '{';
+        const auto add = [&](std::string_view name, std::string_view label) {
+            text_ += fmt::format("{}{}=\"{}\"", before, name, escape_label(label));
+            before = ',';
+        };
+        for (const auto& [name, label] : labels) {
+            add(name, label);
+        }
+        if (!bound.empty()) {
+            add("le", bound);
+        }
+        text_ += fmt::format("{} {}\n", before == ',' ? "}" : "", value);
+    }
+
+    std::string text_;
+    Family family_{};
+    bool announced_ = false;
+};
+
+double seconds_of(WallTime time)
+{
+    const auto since_1970 = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
+    return static_cast<double>(since_1970.count()) / 1e3;
+}
+
+double bytes_per_second(Bandwidth rate)
+{
+    constexpr double kBytesPerKbit = 125;
+    return static_cast<double>(rate.kbps()) * kBytesPerKbit;
+}
+
+// "UnknownLevel": every name of the table, so that the first refusal of a kind is seen as an increase too.
+void write_errors(Text& text, const Family& family, const std::map<ErrorCode, std::uint64_t>& counts)
+{
+    text.family(family);
+    for (const auto& name : error_names()) {
+        const auto count = counts.find(name.code);
+        text.sample({{"error", name.dbus_name.substr(name.dbus_name.rfind('.') + 1)}},
+                    count == counts.end() ? 0 : count->second);
+    }
+}
+
+void write_daemon(Text& text, const Metrics& metrics)
+{
+    text.family({"rdmaqos_build_info", Type::Gauge, "Version of rdma-qosd; always 1."});
+    text.sample({{"version", metrics.version}}, 1);
+    text.family({"rdmaqos_start_time_seconds", Type::Gauge, "When rdma-qosd started, in seconds since 1970."});
+    text.sample({}, seconds_of(metrics.started_at));
+    text.family({"rdmaqos_enforcing", Type::Gauge, "1: devices are written to; 0: mode monitor."});
+    text.sample({}, metrics.enforcing);
+    if (metrics.policy) {
+        text.family(
+            {"rdmaqos_policy_info", Type::Gauge, "Revision of the running policy; always 1; absent without one."});
+        text.sample({{"revision", metrics.policy->revision}}, 1);
+        text.family({"rdmaqos_policy_levels", Type::Gauge, "Levels of the running policy."});
+        text.sample({}, metrics.policy->levels);
+        text.family({"rdmaqos_policy_rules", Type::Gauge, "Match rules and ULP rules of the running policy."});
+        text.sample({}, metrics.policy->rules);
+        text.family({"rdmaqos_match_index_bytes", Type::Gauge, "Memory of the indexes that rules are found by."});
+        text.sample({}, metrics.policy->match_index_bytes);
+    }
+    text.family({"rdmaqos_reloads_total", Type::Counter, "Reloads, by how they ended."});
+    text.sample({{"result", "accepted"}}, metrics.service.reloads_accepted);
+    text.sample({{"result", "refused"}}, metrics.service.reloads_refused);
+    text.family(
+        {"rdmaqos_last_reload_successful", Type::Gauge, "Whether the last reload, or the start, was accepted."});
+    text.sample({}, metrics.last_reload_good);
+    if (metrics.service.last_good_reload) {
+        text.family({"rdmaqos_last_reload_success_timestamp_seconds", Type::Gauge,
+                     "When files were last accepted, in seconds since 1970."});
+        text.sample({}, seconds_of(*metrics.service.last_good_reload));
+    }
+    text.family(
+        {"rdmaqos_reload_duration_seconds", Type::Histogram, "Reloads, from the first byte read to the last device."});
+    text.histogram({}, metrics.service.reloads);
+}
+
+void write_clients(Text& text, const Metrics& metrics)
+{
+    text.family(
+        {"rdmaqos_connections", Type::Gauge, "Clients connected to the direct socket, or known on the system bus."});
+    text.sample({}, metrics.doors.connections_now);
+    text.family({"rdmaqos_connections_accepted_total", Type::Counter, "Clients that have connected."});
+    text.sample({}, metrics.doors.connections);
+    text.family({"rdmaqos_calls_total", Type::Counter, "Method calls of clients."});
+    text.sample({}, metrics.doors.calls);
+    write_errors(text, {"rdmaqos_refusals_total", Type::Counter, "Calls answered with an error, by its name."},
+                 metrics.doors.refusals);
+    write_errors(text,
+                 {"rdmaqos_queue_pair_refusals_total", Type::Counter,
+                  "Single queue pairs refused within an answer, by the error's name."},
+                 metrics.doors.queue_pair_refusals);
+    text.family({"rdmaqos_sessions", Type::Gauge, "Sessions, by the level of the session."});
+    for (const auto& [level, count] : metrics.sessions) {
+        text.sample({{"level", level}}, count);
+    }
+    text.family({"rdmaqos_sessions_without_level", Type::Gauge, "Sessions that the running policy gives no level."});
+    text.sample({}, metrics.sessions_without_level);
+    text.family(
+        {"rdmaqos_sessions_detached", Type::Gauge, "Sessions whose device went away and that must register again."});
+    text.sample({}, metrics.sessions_detached);
+    text.family({"rdmaqos_sessions_registered_total", Type::Counter, "Sessions that have been registered."});
+    text.sample({}, metrics.service.sessions);
+    text.family(
+        {"rdmaqos_register_duration_seconds", Type::Histogram, "Register calls, queue pairs in them included."});
+    text.histogram({}, metrics.service.register_calls);
+    text.family({"rdmaqos_attach_duration_seconds", Type::Histogram, "Attach calls, waiting for the device included."});
+    text.histogram({}, metrics.service.attach_calls);
+}
+
+struct LevelFamily {
+    Family family;
+    std::uint64_t LevelMetrics::*value;
+};
+
+void write_levels(Text& text, const Metrics& metrics)
+{
+    constexpr std::array kFamilies{
+        LevelFamily{{"rdmaqos_level_sessions", Type::Gauge, "Sessions with queue pairs of the level on the device."},
+                    &LevelMetrics::sessions},
+        LevelFamily{
+            {"rdmaqos_level_queue_pairs", Type::Gauge, "Queue pairs of the level on the device, enforced or not."},
+            &LevelMetrics::queue_pairs},
+        LevelFamily{{"rdmaqos_level_leaves", Type::Gauge, "Leaves of the level on the device."},
+                    &LevelMetrics::leaves}};
+    for (const auto& [family, value] : kFamilies) {
+        text.family(family);
+        for (const auto& device : metrics.devices) {
+            for (const auto& [level, use] : device.levels) {
+                text.sample({{"device", device.device}, {"level", level}}, use.*value);
+            }
+        }
+    }
+}
+
+// One number per device; nothing where it does not apply.
+struct DeviceFamily {
+    Family family;
+    std::optional<double> (*value)(const DeviceMetrics&);
+};
+
+template <auto member>
+std::optional<double> number(const DeviceMetrics& device)
+{
+    return static_cast<double>(device.*member);
+}
+
+template <auto member>
+std::optional<double> counter(const DeviceMetrics& device)
+{
+    return static_cast<double>(device.counters.*member);
+}
+
+template <auto member>
+std::optional<double> port_bytes(const DeviceMetrics& device)
+{
+    return device.port ? std::optional(static_cast<double>((*device.port).*member)) : std::nullopt;
+}
+
+std::optional<double> link_speed(const DeviceMetrics& device)
+{
+    return bytes_per_second(device.link_speed);
+}
+
+constexpr std::array kDeviceFamilies{
+    DeviceFamily{{"rdmaqos_device_up", Type::Gauge, "0: the device is being reset and does not answer."},
+                 number<&DeviceMetrics::up>},
+    DeviceFamily{{"rdmaqos_device_degraded", Type::Gauge,
+                  "1: the device is not what the policy asks; `rdma-qosctl status` says why."},
+                 number<&DeviceMetrics::degraded>},
+    DeviceFamily{{"rdmaqos_device_disabled", Type::Gauge, "1: by `rdma-qosctl disable`."},
+                 number<&DeviceMetrics::disabled>},
+    DeviceFamily{{"rdmaqos_device_findings", Type::Gauge, "Things the policy asks that the device cannot give."},
+                 number<&DeviceMetrics::findings>},
+    DeviceFamily{{"rdmaqos_port_up", Type::Gauge, "Whether the link is up."}, number<&DeviceMetrics::link_up>},
+    DeviceFamily{{"rdmaqos_port_speed_bytes_per_second", Type::Gauge, "Speed of the link."}, link_speed},
+    DeviceFamily{{"rdmaqos_port_transmit_bytes_total", Type::Counter,
+                  "What the port has sent, all traffic of the host; absent where it is not counted."},
+                 port_bytes<&PortCounters::transmit_bytes>},
+    DeviceFamily{{"rdmaqos_port_receive_bytes_total", Type::Counter,
+                  "What the port has received, all traffic of the host; absent where it is not counted."},
+                 port_bytes<&PortCounters::receive_bytes>},
+    DeviceFamily{{"rdmaqos_queue_pairs_inside", Type::Gauge, "Queue pairs of sessions that are in a leaf."},
+                 number<&DeviceMetrics::queue_pairs_inside>},
+    DeviceFamily{{"rdmaqos_queue_pairs_outside", Type::Gauge, "Queue pairs of sessions that are in no leaf."},
+                 number<&DeviceMetrics::queue_pairs_outside>},
+    DeviceFamily{
+        {"rdmaqos_queue_pairs_enforced", Type::Gauge, "Queue pairs of sessions that get what their level says."},
+        number<&DeviceMetrics::queue_pairs_enforced>},
+    DeviceFamily{{"rdmaqos_queue_pairs_unenforced", Type::Gauge,
+                  "Queue pairs of sessions that do not; `rdma-qosctl sessions` says why."},
+                 number<&DeviceMetrics::queue_pairs_unenforced>},
+    DeviceFamily{{"rdmaqos_queue_pairs_unscheduled", Type::Gauge,
+                  "Queue pairs of sessions whose level asks nothing of the NIC."},
+                 number<&DeviceMetrics::queue_pairs_unscheduled>},
+    DeviceFamily{{"rdmaqos_elements_used", Type::Gauge, "Scheduling elements on the device."},
+                 number<&DeviceMetrics::elements_used>},
+    DeviceFamily{{"rdmaqos_elements_free", Type::Gauge, "Scheduling elements left of what the device advertises."},
+                 number<&DeviceMetrics::elements_free>},
+    DeviceFamily{{"rdmaqos_leaves_used", Type::Gauge, "Leaves on the device."}, number<&DeviceMetrics::leaves_used>},
+    DeviceFamily{{"rdmaqos_leaves_free", Type::Gauge, "Leaves left of what the device advertises."},
+                 number<&DeviceMetrics::leaves_free>},
+    DeviceFamily{{"rdmaqos_leaves_draining", Type::Gauge, "Leaves that should go but hold queue pairs."},
+                 number<&DeviceMetrics::leaves_draining>},
+    DeviceFamily{{"rdmaqos_elements_failing", Type::Gauge, "Elements that could not be written and are tried again."},
+                 number<&DeviceMetrics::open_failures>},
+    DeviceFamily{{"rdmaqos_retries_total", Type::Counter,
+                  "Runs that tried again what had failed, and repeats at once after busy."},
+                 counter<&Counters::retries>},
+    DeviceFamily{{"rdmaqos_drift_found_total", Type::Counter, "Elements found to differ from what was written."},
+                 counter<&Counters::drift_found>},
+    DeviceFamily{{"rdmaqos_drift_repaired_total", Type::Counter, "Elements brought back after they had drifted."},
+                 counter<&Counters::drift_repaired>},
+    DeviceFamily{{"rdmaqos_queue_depth", Type::Gauge, "Tasks that wait for the device."},
+                 number<&DeviceMetrics::queue_depth>},
+    DeviceFamily{
+        {"rdmaqos_queue_limit", Type::Gauge, "Waiting tasks at which calls of clients are answered with Busy."},
+        number<&DeviceMetrics::queue_limit>},
+};
+
+void write_devices(Text& text, const Metrics& metrics)
+{
+    for (const auto& [family, value] : kDeviceFamilies) {
+        text.family(family);
+        for (const auto& device : metrics.devices) {
+            if (const auto present = value(device)) {
+                text.sample({{"device", device.device}}, *present);
+            }
+        }
+    }
+    text.family({"rdmaqos_queue_pairs_unenforced_by_cause", Type::Gauge,
+                 "Queue pairs of sessions that do not get what their level says, by what is missing."});
+    for (const auto& device : metrics.devices) {
+        for (const auto& [cause, count] : device.unenforced_by_cause) {
+            text.sample({{"device", device.device}, {"cause", cause}}, count);
+        }
+    }
+    text.family(
+        {"rdmaqos_reconcile_duration_seconds", Type::Histogram, "Runs that bring the device to what is desired."});
+    for (const auto& device : metrics.devices) {
+        text.histogram({{"device", device.device}}, device.passes);
+    }
+}
+
+// `write(labels, statistics)` for every device and kind of operation.
+template <typename Write>
+void each_operation(const Metrics& metrics, Write write)
+{
+    for (const auto& device : metrics.devices) {
+        for (std::size_t kind = 0; kind < kOperationKinds; ++kind) {
+            write({{"device", device.device}, {"operation", to_string(static_cast<OperationKind>(kind))}},
+                  device.operations.at(kind));
+        }
+    }
+}
+
+void write_operations(Text& text, const Metrics& metrics)
+{
+    text.family({"rdmaqos_operations_total", Type::Counter, "Writes to the device, failed ones included."});
+    each_operation(metrics, [&](Labels labels, const OperationStatistics& of_kind) {
+        text.sample(labels, of_kind.times.count());
+    });
+    text.family({"rdmaqos_operations_failed_total", Type::Counter, "Writes that the device refused or failed."});
+    each_operation(metrics,
+                   [&](Labels labels, const OperationStatistics& of_kind) { text.sample(labels, of_kind.failed); });
+    text.family({"rdmaqos_operation_duration_seconds", Type::Histogram, "Time the device took for a write."});
+    each_operation(metrics,
+                   [&](Labels labels, const OperationStatistics& of_kind) { text.histogram(labels, of_kind.times); });
+}
+
+}    // namespace
+
+std::string escape_label(std::string_view value)
+{
+    std::string escaped;
+    escaped.reserve(value.size());
+    for (const char c : value) {
+        if (c == '\n') {
+            escaped += "\\n";
+            continue;
+        }
+        if (c == '\\' || c == '"') {
+            escaped.push_back('\\');
+        }
+        escaped.push_back(c);
+    }
+    return escaped;
+}
+
+std::string to_prometheus(const Metrics& metrics)
+{
+    Text text;
+    write_daemon(text, metrics);
+    write_clients(text, metrics);
+    write_levels(text, metrics);
+    write_devices(text, metrics);
+    write_operations(text, metrics);
+    return text.take();
+}
+
+}    // namespace rdmaqos

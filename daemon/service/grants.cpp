@@ -1,0 +1,191 @@
+// Service: what a session is told that it has.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "daemon/service/state.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+namespace {
+
+// Grants that may have changed are made at once; when that takes long, as for sessions of many thousand queue pairs, in a
+// tenth of the time.
+constexpr Duration kGrantsAtOnce = std::chrono::milliseconds(1);
+constexpr int kGrantsPart = 10;
+
+}    // namespace
+
+Grant Service::State::make_grant(const Session& session, const Choice& choice) const
+{
+    Grant grant;
+    grant.level = choice.membership.level;
+    grant.rule = choice.membership.rule;
+    grant.verified = choice.verified;
+    if (choice.level == nullptr) {
+        grant.cause = "no-level";
+        grant.reason = choice.refused ? choice.refused->message : "no level";
+        return grant;
+    }
+    const QosLevel& level = *choice.level;
+    grant.sl = level.sl;
+    if (level.mtu_limit) {
+        grant.mtu = bytes(*level.mtu_limit);
+    }
+    if (level.rate_limit) {
+        grant.rate = nominal(*level.rate_limit);
+    }
+    grant.packet_life = level.packet_life;
+    if (const auto lowest = level.pkeys.lowest()) {
+        grant.pkey = static_cast<std::uint16_t>(*lowest);
+    }
+    grant.traffic_class = level.traffic_class;
+    if (level.schedule) {
+        grant.share = level.schedule->rate.share;
+        grant.max_rate = level.schedule->rate.max_rate;
+    }
+    grant.per_queue_pair = level.per_queue_pair;
+    grant.message_model = level.message_model;
+    explain_enforcement(session, grant);
+    return grant;
+}
+
+Service::State::LevelUse Service::State::use_of_level(const Session& session, const std::string& level) const
+{
+    LevelUse use;
+    if (!devices.empty()) {
+        const auto named = devices.find(session.device);
+        use.nic = named != devices.end() ? named->second.get() : devices.begin()->second.get();
+    }
+    for (const auto& [key, numbers] : session.queue_pairs) {
+        const auto found = devices.find(key);
+        if (found == devices.end()) {
+            continue;    // it went away while queue pairs were being attached
+        }
+        const ManagedDevice* holder = found->second.get();
+        for (const std::uint32_t number : numbers) {
+            const auto standing = holder->standing(number);
+            if (!standing || standing->member.membership.level != level) {
+                continue;
+            }
+            if (use.queue_pairs++ == 0) {
+                use.nic = holder;
+                use.leaf = standing->outcome.requester.text();
+            }
+            if (!standing->why.cause.empty()) {
+                if (use.unenforced++ == 0) {
+                    use.first_cause = standing->why.cause;
+                    use.first_reason = standing->why.words;
+                }
+            } else if (!standing->note.empty()) {
+                use.note = standing->note;
+            }
+        }
+    }
+    return use;
+}
+
+void Service::State::explain_enforcement(const Session& session, Grant& grant) const
+{
+    const Membership& membership = session.choice.membership;
+    const LevelUse use = use_of_level(session, grant.level);
+    const ManagedDevice* nic = use.nic;
+    if (nic == nullptr) {
+        grant.cause = "no-device";
+        grant.reason = "no RDMA device is present";
+        return;
+    }
+    const ElementPath expected = nic->book().expected_leaf(membership, *session.owner);
+    grant.leaf = use.leaf.empty() ? expected.text() : use.leaf;
+    if (!grant.leaf.empty()) {
+        grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
+    }
+    if (use.queue_pairs == 0) {
+        Unenforced why = nic->expected(membership, *session.owner);
+        grant.cause = why.cause;
+        grant.reason = std::move(why.words);
+    } else if (use.unenforced > 0) {
+        grant.cause = use.first_cause;
+        grant.reason = fmt::format("{} of {} not enforced: {}", use.unenforced, counted(use.queue_pairs, "queue pair"),
+                                   use.first_reason);
+    } else {
+        grant.reason = use.note;
+    }
+    grant.enforced = grant.cause.empty();
+}
+
+void Service::State::refresh(const Session& session)
+{
+    stale_grants.insert(session.id);
+    make_stale_grants();
+}
+
+void Service::State::refresh_all()
+{
+    for (const auto& [id, session] : sessions) {
+        stale_grants.insert(id);
+    }
+    make_stale_grants();
+}
+
+void Service::State::refresh_neighbours()
+{
+    bool changed = false;
+    for (const auto& [key, device] : devices) {
+        if (device->attach_mode() == AttachMode::PerProcess) {
+            const std::uint64_t now = device->book().processes_revision();
+            changed = std::exchange(processes_seen[key], now) != now || changed;
+        }
+    }
+    if (changed) {
+        refresh_all();
+    }
+}
+
+void Service::State::make_stale_grants()
+{
+    if (grants_timer) {
+        return;
+    }
+    const auto begin = clock.now();
+    Duration took{};
+    while (!stale_grants.empty() && took < kGrantsAtOnce) {
+        const auto session = sessions.find(*stale_grants.begin());
+        stale_grants.erase(stale_grants.begin());
+        if (session != sessions.end()) {
+            make_new_grant(session->second);
+        }
+        took = clock.now() - begin;
+    }
+    if (took >= kGrantsAtOnce) {
+        grants_timer = executor.after(took * (kGrantsPart - 1), [this] {
+            grants_timer.reset();
+            make_stale_grants();
+        });
+    }
+}
+
+const Grant& Service::State::grant_of(Session& session)
+{
+    if (stale_grants.erase(session.id) > 0) {
+        make_new_grant(session);
+    }
+    return session.grant;
+}
+
+void Service::State::make_new_grant(Session& session)
+{
+    Grant grant = make_grant(session, session.choice);
+    if (session.state == SessionState::Detached) {
+        grant.enforced = false;
+        grant.cause = "detached";
+        grant.reason = "the device went away or was reset: register again";
+    }
+    const bool changed = !(grant == session.grant);
+    session.grant = std::move(grant);
+    if (changed) {
+        notify([&](ServiceObserver& observer) { observer.session_changed(session.id, true); });
+    }
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,184 @@
+// The daemon without its doors: policy, devices, sessions. It decides nothing about buses and nothing about firmware:
+//
+//     doors (daemon/bus) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
+//
+// Thread: the main loop, for every call and every callback. A callback may run before the call returns, and runs once;
+// a service that is destroyed meanwhile destroys it instead.
+//
+// A device that answers nothing is waited for, for a while (kPatienceWithDevices); then the answer says so.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/model/metrics.h"
+#include "daemon/model/types.h"
+#include "lib/base/executor.h"
+#include "lib/base/file_closer.h"
+#include "policy/model/name_service.h"
+#include "policy/model/settings.h"
+
+namespace rdmaqos {
+
+// Told what changed, so that a door can emit signals. Called on the main loop; must not call back into the service
+// except for reading.
+class ServiceObserver {
+public:
+    virtual ~ServiceObserver() = default;
+    virtual void session_added(SessionId) {}
+    virtual void session_removed(SessionId) {}
+    virtual void session_changed(SessionId, bool /*grant_changed*/) {}
+    virtual void device_added(const std::string& /*key*/) {}
+    virtual void device_removed(const std::string& /*key*/) {}
+    virtual void device_changed(const std::string& /*key*/) {}
+    virtual void released_changed() {}    // Service::released_devices()
+    virtual void policy_changed() {}
+    virtual void fabric_changed() {}    // what is known of it, or Service::fabric_error()
+    virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
+};
+
+struct ServiceOptions {
+    std::filesystem::path root;    // prefix of every path; "" for the host
+    NameService names = NameService::host();
+    bool simulated = false;
+    std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
+};
+
+class Service {
+public:
+    // All must outlive the service.
+    Service(ServiceOptions options, Executor& executor, const Clock& clock);
+    ~Service();
+    Service(const Service&) = delete;
+    Service& operator=(const Service&) = delete;
+
+    void add_observer(ServiceObserver& observer);
+    void remove_observer(ServiceObserver& observer);
+
+    // Reads settings, fabric and policy for the first time, on the calling thread. A broken policy is an error with
+    // its diagnostics; the daemon then runs without one (every request is answered with InvalidPolicy) and says so.
+    [[nodiscard]] ReloadOutcome start();
+
+    // A device appeared / went away. One that is not wanted() is closed again.
+    void add_device(std::unique_ptr<Backend> backend);
+    void remove_device(const std::string& key);
+
+    // Takes every queue pair of a device (`device` empty: of all that are present) out of its tree and the tree down;
+    // sessions stay, new queue pairs are taken but not placed. Lasts, by node GUID and port, until enable(): over a
+    // restart and a replug too. Answered when the devices have answered.
+    void disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    // Also takes back release_device(); answered when such a device is here again, or with the reason why it is not.
+    // `device` empty: all, those that are not present included.
+    void enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    // Takes everything off a device and lets go of it, so that its driver can be worked on. Answered when its files are
+    // closed. It stays away until enable(), until it has vanished and come back, or until the daemon ends.
+    void release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    [[nodiscard]] std::vector<std::string> released_devices() const;    // keys
+    // For whoever looks for devices: a port that is with us looks otherwise than before (its addresses, its P_Keys, its
+    // link, its description). It is asked, and groups it belongs to are looked up anew.
+    void port_changed(Guid node_guid, std::uint32_t port);
+    // For whoever looks for devices: may this one be opened?
+    [[nodiscard]] bool wanted(Guid node_guid, std::uint32_t port) const;
+    // A device that was found, but is not with us, is not there any longer.
+    void device_vanished(Guid node_guid, std::uint32_t port);
+    // `look` is called when a device that was not wanted is. It ends in add_device() or device_refused().
+    void on_wanted_again(std::function<void(Guid node_guid, std::uint32_t port)> look);
+    // For whoever looks for devices: this one cannot be taken. `why` is a sentence.
+    void device_refused(Guid node_guid, std::uint32_t port, const std::string& why);
+
+    // Reads all files again, off the main loop; accepted only if there is no error in them and every present device
+    // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are
+    // served one after another. `done` when every device has been told and has answered; one that does not answer is
+    // named in the findings, and takes the policy when it does.
+    void reload(LoopCallback<void(ReloadOutcome)> done);
+    // Reads the fabric file alone again, off the main loop, and looks up the members of port groups anew: sessions and
+    // queue pairs get the levels they then belong in, and devices are told what changed. A broken file changes nothing
+    // but fabric_error(); one that is gone is an empty fabric. `done` when every device has answered.
+    void reread_fabric(LoopCallback<void()> done);
+    // The same, unless the file is the one that was read last.
+    void look_at_fabric(LoopCallback<void()> done);
+    // Where the fabric file is.
+    [[nodiscard]] std::filesystem::path fabric_file() const;
+    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: what
+    // is quoted, how long a text may be and how many may wait depends on it. Busy: too many do.
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
+    void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
+    // `device` empty: all.
+    void reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
+    void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
+
+    // Asks the port (a key of devices()) for its counters, on the device's worker thread. Unsupported where it has
+    // none.
+    void counters(const std::string& device, Callback<CounterReading> done);
+
+    // All there is to count, at this moment; ports that do not answer soon are left out.
+    void metrics(LoopCallback<void(Metrics)> done);
+    [[nodiscard]] const ServiceCounters& tally() const;
+    // Closes files of clients on threads that may wait for it.
+    [[nodiscard]] const std::shared_ptr<FileCloser>& closer() const;
+    // Kept here for the doors, which count in it.
+    [[nodiscard]] DoorCounters& door_counters();
+
+    // Client calls. `peer` is whose connection it came by; a session belongs to the peer that registered it.
+    void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
+                          Callback<RegisterReply> done);
+    void attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
+                Callback<std::vector<QueuePairResult>> done);
+    void detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number, Callback<void> done);
+    // Empty rate: back to the class's own value.
+    void set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                  std::optional<RateLimit> rate, Callback<void> done);
+    void release(PeerId peer, SessionId session, Callback<void> done);
+    // The connection closed or its process ended: every session of it goes.
+    void peer_gone(PeerId peer);
+
+    // Token bucket per uid for all client calls; LimitReached with a sentence.
+    [[nodiscard]] Result<void> admit(std::uint32_t uid);
+    // The last one costs as much as this many more; the user pays before the next.
+    void charge(std::uint32_t uid, std::size_t requests);
+
+    // One source and one destination; a door that is asked for several calls this for each pair.
+    [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
+    [[nodiscard]] Result<Explanation> explain(const Request& request, const Identity& identity) const;
+
+    // Looks a device up by "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
+    [[nodiscard]] Result<std::string> find_device(const std::string& name) const;
+    [[nodiscard]] Result<DeviceNames> device_names(const std::string& name) const;
+
+    [[nodiscard]] const Settings& settings() const;
+    // Null while no valid policy has been read.
+    [[nodiscard]] std::shared_ptr<const Policy> policy() const;
+    // Empty: the last reload went well.
+    [[nodiscard]] std::string last_reload_error(Quote quote) const;
+    // Why the fabric file cannot be used, with places; what was known of the fabric before stays. Empty: it can.
+    [[nodiscard]] std::string fabric_error(Quote quote) const;
+    [[nodiscard]] std::vector<std::string> features() const;
+    [[nodiscard]] bool simulated() const;
+
+    [[nodiscard]] std::vector<SessionId> sessions() const;
+    [[nodiscard]] std::optional<SessionInfo> session(SessionId id) const;
+    // Without its queue pairs.
+    [[nodiscard]] std::optional<SessionInfo> session_alone(SessionId id) const;
+    // One after the other; empty when `after` was the last one, or the session has ended.
+    [[nodiscard]] std::optional<QueuePairName> next_queue_pair(SessionId id,
+                                                               const std::optional<QueuePairName>& after) const;
+    [[nodiscard]] std::size_t queue_pair_count(SessionId id) const;
+    // Of whatever session; empty: it is not attached.
+    [[nodiscard]] std::optional<QueuePairResult> queue_pair(const std::string& device, std::uint32_t number) const;
+    [[nodiscard]] std::map<std::string, LevelUse> level_uses() const;
+    [[nodiscard]] std::vector<std::string> devices() const;    // keys
+    [[nodiscard]] std::optional<DeviceStatus> device(const std::string& key) const;
+
+    // Takes every queue pair out and every element down, then calls `done`. New requests are answered with Busy.
+    void shutdown(LoopCallback<void()> done);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,207 @@
+#include "daemon/service/staging.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "lib/base/file.h"
+#include "lib/model/busy_rates.h"
+#include "policy/explain/changes.h"
+#include "policy/load/policy_reader.h"
+#include "policy/yaml/settings_reader.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
+
+// The paths that the classes of two compiled policies have.
+std::set<ElementPath> classes_of(const Compiled& before, const Compiled& after)
+{
+    std::set<ElementPath> classes;
+    for (const auto* compiled : {&before, &after}) {
+        for (const auto& [path, leaves] : compiled->classes) {
+            classes.insert(path);
+        }
+    }
+    return classes;
+}
+
+// Where a queue pair stands, in the terms of a SessionChange.
+struct Standing {
+    std::string level;
+    std::string leaf;
+
+    friend auto operator<=>(const Standing&, const Standing&) = default;
+};
+
+Standing standing_of(const PlacementBook& book, std::uint32_t number)
+{
+    return {book.find(number)->membership.level, book.placement(number).requester.text()};
+}
+
+void add_queue_pairs(const std::string& device, const PlacementBook& before, const PlacementBook& after,
+                     std::vector<SessionChange>& changes)
+{
+    std::map<std::tuple<SessionId, Standing, Standing>, SessionChange> moves;
+    for (const std::uint32_t number : before.members_in_order()) {
+        const Member& member = *before.find(number);
+        auto from = standing_of(before, number);
+        auto to = standing_of(after, number);
+        if (from == to) {
+            continue;
+        }
+        SessionChange& change = moves[{member.session, from, to}];
+        change = {member.session,        member.owner,          device,
+                  std::move(from.level), std::move(to.level),   std::move(from.leaf),
+                  std::move(to.leaf),    change.queue_pairs + 1};
+    }
+    for (auto& [key, change] : moves) {
+        changes.push_back(std::move(change));
+    }
+}
+
+}    // namespace
+
+Diagnostics Loaded::diagnostics() const
+{
+    Diagnostics all = settings.diagnostics;
+    all.append(fabric.diagnostics);
+    all.append(policy.diagnostics);
+    return all;
+}
+
+Loaded load_files(const std::filesystem::path& root, const NameService& names)
+{
+    FabricFile fabric = load_fabric(root);
+    auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
+    return {read_settings(below_root(root, kSettingsPath)), std::move(fabric.read), fabric.stamp, std::move(policy)};
+}
+
+Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,
+                 const std::vector<LocalPort>& ports)
+{
+    Rules made;
+    made.policy = std::move(policy);
+    made.fabric = fabric ? std::move(fabric) : std::make_shared<const Fabric>();
+    if (!made.policy) {
+        return made;
+    }
+    made.matcher = std::make_shared<const Matcher>(*made.policy, resolve(*made.policy, *made.fabric, ports));
+    made.by_device = std::any_of(made.policy->rules.begin(), made.policy->rules.end(),
+                                 [](const MatchRule& rule) { return !rule.devices.empty(); });
+    return made;
+}
+
+Choice choose(const Rules& rules, const Request& request, const Identity& owner)
+{
+    Choice choice;
+    const auto found = rules.matcher->match(request, owner);
+    if (found) {
+        choice.level = found->level;
+        choice.verified = found->verified;
+        choice.membership = membership(*rules.policy, *found->level, rules.matcher->why(*found, request, owner));
+    } else {
+        choice.refused = found.error();
+        choice.membership.rule = found.error().message;
+    }
+    return choice;
+}
+
+bool has_own_choice(const Member& member, const Rules& rules, const Request& of_session, bool session_names_device)
+{
+    return member.has_path || (rules.by_device && !session_names_device && !of_session.level);
+}
+
+bool Staged::has_errors() const
+{
+    return std::any_of(findings.begin(), findings.end(), [](const auto& finding) { return finding.second.is_error; });
+}
+
+Staged stage(const Scene& scene, Rules rules, const Settings& settings)
+{
+    Staged staged;
+    staged.rules = std::move(rules);
+    const ScheduleSpec spec = schedule_spec(*staged.rules.policy, settings.leaf_reserve);
+    std::unordered_map<std::uint64_t, const Scene::Party*> parties;
+    for (const auto& session : scene.sessions) {
+        staged.sessions.emplace(session.id, choose(staged.rules, session.request, *session.owner));
+        parties.emplace(static_cast<std::uint64_t>(session.id), &session);
+    }
+    for (const auto& device : scene.devices) {
+        PlacementBook book = device.empty;
+        book.set_spec(spec);
+        for (const std::uint32_t number : device.book->members_in_order()) {
+            Member member = *device.book->find(number);
+            const Scene::Party& session = *parties.at(static_cast<std::uint64_t>(member.session));
+            member.membership = has_own_choice(member, staged.rules, session.request, session.names_device)
+                                    ? choose(staged.rules, member.request, *session.owner).membership
+                                    : staged.sessions.at(member.session).membership;
+            book.add(std::move(member));
+        }
+        static_cast<void>(book.update());
+        for (const auto& finding : book.compiled().findings) {
+            staged.findings.emplace_back(device.key, finding);
+        }
+        staged.devices.push_back({device.key, std::move(book)});
+    }
+    return staged;
+}
+
+std::vector<SessionChange> session_changes(const Scene& scene, const Staged& staged)
+{
+    std::vector<SessionChange> changes;
+    for (const auto& session : scene.sessions) {
+        const std::string& after = staged.sessions.at(session.id).membership.level;
+        if (!session.has_queue_pairs && session.level != after) {
+            changes.push_back({session.id, session.owner, {}, session.level, after, {}, {}, 0});
+        }
+    }
+    for (std::size_t i = 0; i < scene.devices.size(); ++i) {
+        add_queue_pairs(scene.devices[i].key, *scene.devices[i].book, staged.devices[i].book, changes);
+    }
+    return changes;
+}
+
+std::shared_ptr<Tried> read_and_stage(const Reading& reading)
+{
+    auto tried = std::make_shared<Tried>();
+    Loaded& loaded = tried->loaded;
+    if (reading.text) {
+        loaded.settings.value = std::make_shared<Settings>(reading.settings);
+        loaded.fabric.value = reading.fabric ? reading.fabric : std::make_shared<const Fabric>();
+        loaded.policy = read_policy({reading.text}, reading.names, *loaded.fabric.value);
+    } else {
+        loaded = load_files(reading.root, reading.names);
+    }
+    tried->scene = reading.scene;
+    if (loaded.ok()) {
+        tried->staged = stage(tried->scene, make_rules(loaded.policy.value, loaded.fabric.value, tried->scene.ports),
+                              *loaded.settings.value);
+    }
+    return tried;
+}
+
+PlanDraft draft_plan(const Tried& tried, const Policy& running)
+{
+    PlanDraft draft;
+    const Staged& staged = *tried.staged;
+    draft.report.revision = staged.rules.policy->revision;
+    draft.report.levels = level_changes(running, *staged.rules.policy);
+    draft.report.sessions = session_changes(tried.scene, staged);
+    for (std::size_t i = 0; i < staged.devices.size(); ++i) {
+        const Scene::Device& device = tried.scene.devices[i];
+        const Compiled& before = device.book->compiled();
+        const Compiled& after = staged.devices[i].book.compiled();
+        DevicePlan& plan = draft.report.devices.emplace_back();
+        plan.device = device.key;
+        plan.findings = after.findings;
+        plan.rates = compare_busy_rates(before.tree, after.tree, device.link_speed, classes_of(before, after));
+        plan.link_speed = device.link_speed;
+        draft.desired.push_back(std::make_shared<const DesiredState>(staged.devices[i].book.desired()));
+    }
+    return draft;
+}
+
+}    // namespace rdmaqos

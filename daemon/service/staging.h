@@ -1,0 +1,137 @@
+// A policy tried on the present devices and sessions, before it is in force: pure functions over copies, so that all of
+// it can be done on the loader's thread, whatever the policy's size.
+//
+//     main loop                    loader's thread                                    main loop
+//     Scene, Reading ──▶           read, resolve, match, place, compile: Tried ──▶    commit, or a report
+//
+// Who comes and goes meanwhile is not in the Scene: whoever commits compares the marks (Scene::mark).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/device/placement.h"
+#include "daemon/model/types.h"
+#include "lib/base/file.h"
+#include "policy/match/matcher.h"
+#include "policy/model/local_port.h"
+#include "policy/model/name_service.h"
+#include "policy/model/request.h"
+#include "policy/model/settings.h"
+#include "policy/text/read_result.h"
+
+namespace rdmaqos {
+
+// Everything a request is judged by; replaced as a whole.
+struct Rules {
+    std::shared_ptr<const Policy> policy;    // null: there is none
+    std::shared_ptr<const Fabric> fabric;
+    std::shared_ptr<const Matcher> matcher;    // of the policy
+    bool by_device = false;                    // some rule has a `device:` criterion
+};
+[[nodiscard]] Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,
+                               const std::vector<LocalPort>& ports);
+
+// The level of a request under some rules.
+struct Choice {
+    const QosLevel* level = nullptr;    // points into the policy; null: none, `refused` says why
+    bool verified = false;
+    Membership membership;
+    std::optional<Error> refused;
+};
+[[nodiscard]] Choice choose(const Rules& rules, const Request& request, const Identity& owner);
+// Does this queue pair get a level of its own, and not its session's?
+[[nodiscard]] bool has_own_choice(const Member& member, const Rules& rules, const Request& of_session,
+                                  bool session_names_device);
+
+// The fabric file as it was read, and what it looked like just before.
+struct FabricFile {
+    FileStamp stamp;
+    ReadResult<Fabric> read;
+};
+[[nodiscard]] FabricFile load_fabric(const std::filesystem::path& root);
+
+// What reading all files gave.
+struct Loaded {
+    ReadResult<Settings> settings;
+    ReadResult<Fabric> fabric;
+    FileStamp fabric_stamp;
+    ReadResult<Policy> policy;
+
+    [[nodiscard]] Diagnostics diagnostics() const;
+    [[nodiscard]] bool ok() const { return settings.value && fabric.value && policy.value; }
+};
+[[nodiscard]] Loaded load_files(const std::filesystem::path& root, const NameService& names);
+
+// What a policy is tried on.
+struct Scene {
+    struct Party {
+        SessionId id{};
+        Request request;
+        std::shared_ptr<const Identity> owner;
+        bool names_device = false;
+        bool has_queue_pairs = false;
+        std::string level;    // now
+    };
+    struct Device {
+        std::string key;
+        std::shared_ptr<const PlacementBook> book;
+        PlacementBook empty;    // a book of this device for another policy
+        Bandwidth link_speed;
+    };
+
+    std::vector<LocalPort> ports;
+    std::vector<Party> sessions;
+    std::vector<Device> devices;
+    std::vector<std::uint64_t> mark;    // another one: sessions, queue pairs or devices have changed
+};
+
+// A policy tried, not yet in force.
+struct Staged {
+    struct Device {
+        std::string key;
+        PlacementBook book;
+    };
+
+    Rules rules;
+    std::map<SessionId, Choice> sessions;
+    std::vector<Device> devices;
+    std::vector<std::pair<std::string, Finding>> findings;
+
+    [[nodiscard]] bool has_errors() const;
+};
+[[nodiscard]] Staged stage(const Scene& scene, Rules rules, const Settings& settings);
+[[nodiscard]] std::vector<SessionChange> session_changes(const Scene& scene, const Staged& staged);
+
+// What is to be read, and tried on what.
+struct Reading {
+    std::filesystem::path root;
+    NameService names;
+    // A policy that is not the host's goes with the running settings and fabric.
+    std::shared_ptr<const SourceFile> text;
+    Settings settings;
+    std::shared_ptr<const Fabric> fabric;
+    Scene scene;
+};
+
+struct Tried {
+    Loaded loaded;
+    std::optional<Staged> staged;    // empty: something is wrong in the files
+    Scene scene;
+};
+[[nodiscard]] std::shared_ptr<Tried> read_and_stage(const Reading& reading);
+
+// What taking the policy would mean, but for what the devices have now; and what they would get, in the same order.
+struct PlanDraft {
+    PlanReport report;
+    std::vector<std::shared_ptr<const DesiredState>> desired;
+};
+[[nodiscard]] PlanDraft draft_plan(const Tried& tried, const Policy& running);
+
+}    // namespace rdmaqos
