@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/bus/convert.h"
+#include "daemon/bus/convert_in.h"
+#include "daemon/bus/convert_out.h"
 #include "daemon/model/metrics.h"
-#include "daemon/model/types.h"
+#include "daemon/model/session.h"
 #include "lib/base/result.h"
 #include "lib/bus/connection.h"
 #include "lib/bus/message.h"

@@ -1,4 +1,5 @@
-// From dictionaries to requests.
+#include "daemon/bus/convert_in.h"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -6,7 +7,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "daemon/bus/convert.h"
 #include "daemon/bus/request_keys.h"
 #include "lib/base/text.h"
 #include "lib/tree/queue_pair_limit.h"

@@ -1,9 +1,9 @@
-// From the service's answers to dictionaries, written straight into the message.
+#include "daemon/bus/convert_out.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "daemon/bus/convert.h"
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
 #include "policy/model/lower.h"

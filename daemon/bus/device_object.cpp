@@ -1,5 +1,7 @@
-// org.rdmaqos1.Device
-#include "daemon/bus/objects.h"
+#include "daemon/bus/device_object.h"
+
+#include "daemon/bus/endpoint.h"
+#include "daemon/bus/object_paths.h"
 
 namespace rdmaqos {
 namespace {

@@ -12,7 +12,8 @@
 
 #include "daemon/bus/authorize.h"
 #include "daemon/bus/call.h"
-#include "daemon/bus/convert.h"
+#include "daemon/bus/convert_in.h"
+#include "daemon/bus/convert_out.h"
 #include "daemon/bus/slices.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"

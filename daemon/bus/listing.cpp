@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/bus/objects.h"
+#include "daemon/bus/device_object.h"
+#include "daemon/bus/object_paths.h"
+#include "daemon/bus/session_object.h"
 #include "daemon/bus/slices.h"
 #include "lib/bus/names.h"
 

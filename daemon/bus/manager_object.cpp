@@ -1,4 +1,5 @@
-// org.rdmaqos1.Manager
+#include "daemon/bus/manager_object.h"
+
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -6,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "daemon/bus/objects.h"
+#include "daemon/bus/endpoint.h"
+#include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
 #include "daemon/metrics/metrics_text.h"
 #include "daemon/model/version.h"

@@ -1,23 +1,19 @@
 #include "daemon/bus/objects.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 
-#include <fmt/format.h>
-
+#include "daemon/bus/device_object.h"
+#include "daemon/bus/manager_object.h"
+#include "daemon/bus/object_paths.h"
+#include "daemon/bus/session_object.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos {
 namespace {
 
 namespace names = bus::names;
-
-struct Free {
-    void operator()(char* text) const noexcept { std::free(text); }    // NOLINT(*-no-malloc): sd-bus allocates so
-};
 
 int find_device(sd_bus* /*bus*/, const char* path, const char* /*interface*/, void* userdata, void** found,
                 sd_bus_error* /*error*/) noexcept
@@ -70,7 +66,7 @@ int list_nodes(const Range& range, const ToPath& to_path, char*** nodes) noexcep
             }
         }
     } catch (const std::exception&) {
-        std::for_each(list, list + count, [](char* path) { Free()(path); });
+        std::for_each(list, list + count, [](char* path) { std::free(path); });    // NOLINT(*-no-malloc)
         std::free(list);    // NOLINT(*-no-malloc)
         return -ENOMEM;
     }
@@ -92,46 +88,6 @@ int list_sessions(sd_bus* /*bus*/, const char* /*prefix*/, void* userdata, char*
 }
 
 }    // namespace
-
-std::string session_path(SessionId id)
-{
-    return fmt::format("{}/{}", names::kSessions, static_cast<std::uint64_t>(id));
-}
-
-std::optional<SessionId> session_of_path(std::string_view path)
-{
-    const std::string_view prefix = names::kSessions;
-    if (!path.starts_with(prefix) || path.size() < prefix.size() + 2 || path[prefix.size()] != '/') {
-        return std::nullopt;
-    }
-    path.remove_prefix(prefix.size() + 1);
-    std::uint64_t id = 0;
-    const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), id);
-    if (error != std::errc() || end != path.data() + path.size() || path.front() == '0') {
-        return std::nullopt;
-    }
-    return SessionId{id};
-}
-
-std::string device_path(const std::string& key)
-{
-    char* raw = nullptr;
-    if (sd_bus_path_encode(names::kDevices, key.c_str(), &raw) < 0) {
-        throw std::bad_alloc();
-    }
-    const std::unique_ptr<char, Free> path(raw);
-    return path.get();
-}
-
-std::optional<std::string> device_of_path(const char* path)
-{
-    char* raw = nullptr;
-    if (sd_bus_path_decode(path, names::kDevices, &raw) <= 0) {
-        return std::nullopt;
-    }
-    const std::unique_ptr<char, Free> key(raw);
-    return std::string(key.get());
-}
 
 Result<void> install_objects(BusEndpoint& endpoint)
 {

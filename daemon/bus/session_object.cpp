@@ -1,8 +1,10 @@
-// org.rdmaqos1.Session
+#include "daemon/bus/session_object.h"
+
 #include <memory>
 #include <vector>
 
-#include "daemon/bus/objects.h"
+#include "daemon/bus/endpoint.h"
+#include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
 
 namespace rdmaqos {

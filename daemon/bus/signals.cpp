@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "daemon/bus/objects.h"
+#include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
 #include "lib/bus/names.h"
 

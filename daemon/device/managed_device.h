@@ -18,10 +18,12 @@
 #include <vector>
 
 #include "daemon/device/placement.h"
+#include "daemon/loop/callback.h"
 #include "daemon/loop/ending_workers.h"
 #include "daemon/loop/loop_calls.h"
+#include "daemon/model/device_status.h"
 #include "daemon/model/metrics.h"
-#include "daemon/model/types.h"
+#include "daemon/model/session.h"
 #include "lib/base/executor.h"
 #include "lib/reconcile/worker.h"
 #include "policy/model/settings.h"

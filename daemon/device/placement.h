@@ -19,7 +19,8 @@
 
 #include "daemon/device/attach_words.h"
 #include "daemon/device/pacing_budget.h"
-#include "daemon/model/types.h"
+#include "daemon/model/session.h"
+#include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
 #include "lib/tree/queue_pair_limit.h"
 

@@ -15,38 +15,20 @@
 #include <string>
 #include <vector>
 
+#include "daemon/loop/callback.h"
+#include "daemon/model/device_status.h"
 #include "daemon/model/metrics.h"
-#include "daemon/model/types.h"
+#include "daemon/model/path_result.h"
+#include "daemon/model/reload.h"
+#include "daemon/model/session.h"
+#include "daemon/service/observer.h"
+#include "daemon/service/options.h"
 #include "lib/base/executor.h"
 #include "lib/base/file_closer.h"
-#include "policy/model/name_service.h"
+#include "policy/explain/explain.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
-
-// Told what changed, so that a door can emit signals. Called on the main loop; must not call back into the service
-// except for reading.
-class ServiceObserver {
-public:
-    virtual ~ServiceObserver() = default;
-    virtual void session_added(SessionId) {}
-    virtual void session_removed(SessionId) {}
-    virtual void session_changed(SessionId, bool /*grant_changed*/) {}
-    virtual void device_added(const std::string& /*key*/) {}
-    virtual void device_removed(const std::string& /*key*/) {}
-    virtual void device_changed(const std::string& /*key*/) {}
-    virtual void released_changed() {}    // Service::released_devices()
-    virtual void policy_changed() {}
-    virtual void fabric_changed() {}    // what is known of it, or Service::fabric_error()
-    virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
-};
-
-struct ServiceOptions {
-    std::filesystem::path root;    // prefix of every path; "" for the host
-    NameService names = NameService::host();
-    bool simulated = false;
-    std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
-};
 
 class Service {
 public:

@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "daemon/device/placement.h"
-#include "daemon/model/types.h"
+#include "daemon/model/reload.h"
+#include "daemon/model/session.h"
 #include "lib/base/file.h"
 #include "policy/match/matcher.h"
 #include "policy/model/local_port.h"

@@ -1,7 +1,7 @@
 // What rdma-qosctl sees of a Service, without a bus between the two: for tests that compare what is told with what is.
 #pragma once
 
-#include "daemon/bus/convert.h"
+#include "daemon/bus/convert_out.h"
 #include "daemon/service/service.h"
 #include "policy/model/policy.h"
 #include "tests/support/bus_pair.h"

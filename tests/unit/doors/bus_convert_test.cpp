@@ -1,9 +1,10 @@
-#include "daemon/bus/convert.h"
+#include "daemon/bus/convert_in.h"
 
 #include <functional>
 
 #include <gtest/gtest.h>
 
+#include "daemon/bus/convert_out.h"
 #include "tests/support/bus_pair.h"
 
 namespace rdmaqos {

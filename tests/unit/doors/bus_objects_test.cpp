@@ -1,4 +1,4 @@
-#include "daemon/bus/objects.h"
+#include "daemon/bus/object_paths.h"
 
 #include <gtest/gtest.h>
 

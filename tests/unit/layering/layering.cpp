@@ -240,7 +240,10 @@ Violations check_source(std::string_view path, std::string_view text)
 Violations check_named_header(std::string_view path, std::string_view text)
 {
     constexpr std::string_view kSource = ".cpp";
-    if (!path.starts_with("policy/") || !path.ends_with(kSource)) {
+    static constexpr std::array<std::string_view, 5> kRooms{"policy/", "daemon/bus/", "daemon/loop/", "daemon/metrics/",
+                                                            "daemon/model/"};
+    if (std::ranges::none_of(kRooms, [&](std::string_view room) { return path.starts_with(room); }) ||
+        !path.ends_with(kSource)) {
         return {};
     }
     const auto header = fmt::format("#include \"{}.h\"\n", path.substr(0, path.size() - kSource.size()));

@@ -24,7 +24,7 @@ using Violations = std::vector<std::string>;
 // where they may stand. `path` is relative to the project.
 [[nodiscard]] Violations check_source(std::string_view path, std::string_view text);
 
-// A source of the policy implements the header of its name, and includes it first.
+// In the rooms where this holds, a source implements the header of its name, and includes it first.
 [[nodiscard]] Violations check_named_header(std::string_view path, std::string_view text);
 
 // The project's targets and the restricted libraries that a folder's CMakeLists.txt links.
@@ -36,7 +36,7 @@ constexpr std::size_t kMaxLines = 600;
 
 struct TypeDefinition {
     std::string name;     // "rdmaqos::ctl::Context"
-    std::string place;    // "daemon/model/types.h:108"
+    std::string place;    // "daemon/model/session.h:108"
 };
 // The types that a source defines in a namespace with a name, read by the project's format: such a line begins at the
 // left margin, and so does "}    // namespace". Two of one name in a program are undefined behaviour that no tool here

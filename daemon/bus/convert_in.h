@@ -1,5 +1,5 @@
-// Between D-Bus dictionaries and the service's types. The keys, their types and ranges are those of docs/dbus.md; each
-// mistake is an InvalidArgument with a sentence for the person who wrote the call.
+// From D-Bus dictionaries to requests. The keys, their types and ranges are those of docs/dbus.md; each mistake is an
+// InvalidArgument with a sentence for the person who wrote the call.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/model/types.h"
+#include "daemon/model/session.h"
+#include "lib/base/result.h"
 #include "lib/bus/message.h"
 #include "lib/bus/value.h"
 
@@ -36,9 +37,6 @@ struct QueuePairArguments {
 };
 [[nodiscard]] Error too_many_queue_pairs(std::size_t count);
 [[nodiscard]] QueuePairArguments to_queue_pairs(const std::vector<bus::Dict>& dicts, const Names& names);
-// The answers in the order of the call.
-[[nodiscard]] std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results,
-                                                 const RefusedQueuePairs& refused);
 
 struct RegisterArguments {
     RegisterRequest request;
@@ -75,28 +73,5 @@ struct ExplainRequest {
 
 // Empty: back to the class's own value.
 [[nodiscard]] Result<std::optional<RateLimit>> to_rate_limit(const bus::Dict& dict);
-
-void write(bus::Writer& writer, const Grant& grant);
-void write(bus::Writer& writer, const RegisterReply& reply);    // the grant, with `queue-pairs` if there are any
-void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
-void write(bus::Writer& writer, const QueuePairResult& result);
-void write(bus::Writer& writer, const Identity& owner);
-// An answer of QueryPath to one pair of ends: the path, or why there is none.
-void write(bus::DictWriter& dict, const Request& request, const Result<PathResult>& result);
-void write(bus::Writer& writer, const PlanReport& report);
-void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
-void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
-void write(bus::Writer& writer, const Capabilities& capabilities);
-void write(bus::Writer& writer, const CounterReading& reading);
-void write(bus::Writer& writer, const std::vector<SelfTestStep>& steps);
-void write(bus::Writer& writer, const std::vector<DeviceAttribute>& attributes);
-// The tree as the device has it, with the queue pairs in each leaf.
-void write_tree(bus::Writer& writer, const DeviceStatus& status);
-
-void write(bus::DictWriter& dict, const Policy& policy, const QosLevel& level, const LevelUse& use);
-
-[[nodiscard]] std::string to_sentence(const ElementFailure& failure);
-[[nodiscard]] std::string_view to_string(DriftKind kind);
-[[nodiscard]] std::string_view to_string(SessionState state);
 
 }    // namespace rdmaqos

@@ -1,0 +1,67 @@
+// What a device is, and what became of what it was told.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/nic/backend.h"
+#include "lib/reconcile/reconciler.h"
+#include "lib/tree/compile.h"
+
+namespace rdmaqos {
+
+enum class DeviceState : std::uint8_t { Ready, Degraded, Monitor, Disabled, Gone };
+[[nodiscard]] std::string_view to_string(DeviceState state);
+
+struct DeviceStatus {
+    DeviceInfo info;
+    DeviceState state = DeviceState::Ready;
+    std::string reason;    // one sentence when not Ready: what is wrong and what to do
+    AttachReport attach{AttachMode::None, "", {}};
+    std::shared_ptr<const std::vector<DeviceAttribute>> attributes;    // never changes; null for a device that has just gone
+    Capabilities capabilities;
+    std::shared_ptr<const Snapshot> snapshot;    // null until the first reconcile
+    std::vector<Finding> findings;
+    std::vector<std::string> attach_notes;    // mode per-process: what holds of each class that is in use
+    std::uint32_t queue_pairs_inside = 0;
+    std::uint32_t queue_pairs_outside = 0;    // of sessions, but in no leaf
+    std::size_t queue_depth = 0;
+};
+
+// What the device advertises less what is used.
+[[nodiscard]] std::uint32_t elements_used(const DeviceStatus& status);
+[[nodiscard]] std::uint32_t elements_free(const DeviceStatus& status);
+[[nodiscard]] std::uint32_t leaves_used(const DeviceStatus& status);
+[[nodiscard]] std::uint32_t leaves_free(const DeviceStatus& status);
+
+// What a port has moved, and when it was asked: two readings give a rate.
+struct CounterReading {
+    PortCounters counters;
+    TimePoint taken_at{};
+
+    friend bool operator==(const CounterReading&, const CounterReading&) = default;
+};
+
+// What a device has, and what would have to be done to it.
+struct PlannedChange {
+    ActualState before;
+    Plan plan;
+};
+
+struct DeviceDrift {
+    std::string device;
+    std::vector<Drift> drifts;
+};
+
+// What a device was told, and what did not work.
+struct DeviceReconcile {
+    std::string device;
+    std::uint64_t operations = 0;
+    std::vector<ElementFailure> failures;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,65 @@
+// What a reload did, or would do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/model/session.h"
+#include "lib/base/diagnostic.h"
+#include "lib/model/busy_rates.h"
+#include "lib/tree/compile.h"
+#include "lib/tree/plan.h"
+#include "policy/model/identity.h"
+
+namespace rdmaqos {
+
+// Lines of the host's files are for those who may read the files: root.
+[[nodiscard]] inline Quote quote_for(std::uint32_t uid)
+{
+    return uid == 0 ? Quote::Lines : Quote::Nothing;
+}
+
+struct ReloadOutcome {
+    bool accepted = false;
+    std::string revision;         // of the running policy afterwards
+    Diagnostics diagnostics;      // of the files
+    std::vector<std::pair<std::string, Finding>> findings;    // per device
+    std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
+    // One text for a terminal or an error message: diagnostics, findings, devices that have not answered.
+    [[nodiscard]] std::string to_string(Colour colour, Quote quote = Quote::Lines) const;
+};
+
+struct DevicePlan {
+    std::string device;
+    ActualState before;
+    Plan plan;
+    std::vector<Finding> findings;
+    std::map<ElementPath, BusyRate> rates;    // of classes, when everything is busy
+    Bandwidth link_speed;
+};
+
+// Queue pairs of a session that get another level or leaf; none: the session itself gets another level.
+struct SessionChange {
+    SessionId session{};
+    std::shared_ptr<const Identity> owner;
+    std::string device;    // empty without queue pairs
+    std::string level_before;
+    std::string level_after;
+    std::string leaf_before;    // empty: none
+    std::string leaf_after;
+    std::uint32_t queue_pairs = 0;
+};
+
+// What a reload would do.
+struct PlanReport {
+    std::string revision;
+    std::vector<std::string> levels;    // sentences (policy/explain/changes.h)
+    std::vector<SessionChange> sessions;
+    std::vector<DevicePlan> devices;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,28 @@
+// Who is told what changed in the service.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/model/session.h"
+
+namespace rdmaqos {
+
+// Told what changed, so that a door can emit signals. Called on the main loop; must not call back into the service
+// except for reading.
+class ServiceObserver {
+public:
+    virtual ~ServiceObserver() = default;
+    virtual void session_added(SessionId) {}
+    virtual void session_removed(SessionId) {}
+    virtual void session_changed(SessionId, bool /*grant_changed*/) {}
+    virtual void device_added(const std::string& /*key*/) {}
+    virtual void device_removed(const std::string& /*key*/) {}
+    virtual void device_changed(const std::string& /*key*/) {}
+    virtual void released_changed() {}    // Service::released_devices()
+    virtual void policy_changed() {}
+    virtual void fabric_changed() {}    // what is known of it, or Service::fabric_error()
+    virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,20 @@
+// What a service is given once, when it is made.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+
+#include "daemon/model/metrics.h"
+#include "policy/model/name_service.h"
+
+namespace rdmaqos {
+
+struct ServiceOptions {
+    std::filesystem::path root;    // prefix of every path; "" for the host
+    NameService names = NameService::host();
+    bool simulated = false;
+    std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
+};
+
+}    // namespace rdmaqos
