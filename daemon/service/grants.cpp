@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/service/state.h"
+#include "daemon/service/session_table.h"
 #include "lib/base/text.h"
 
 namespace rdmaqos {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/service/state.h"
+#include "daemon/service/session_table.h"
 #include "lib/base/log.h"
 #include "policy/path/path_limits.h"
 

@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"daemon/model/a.cpp", "#include \"daemon/device/managed_device.h\"",
                 "daemon/model may not include daemon/device"},
         Planted{"daemon/device/a.cpp", "#include \"daemon/model/session.h\"\n#include \"daemon/loop/gathering.h\"", ""},
-        Planted{"daemon/device/a.cpp", "#include \"daemon/service/state.h\"",
+        Planted{"daemon/device/a.cpp", "#include \"daemon/service/session_table.h\"",
                 "daemon/device may not include daemon/service"},
         Planted{"daemon/device/a.cpp", "#include \"policy/match/matcher.h\"",
                 "daemon/device may not include policy/match"},

@@ -59,7 +59,7 @@ struct Service::State : DeviceListener {
     // InvalidPolicy while there is none, Busy while shutting down.
     [[nodiscard]] Result<void> ready() const;
 
-    // devices.cpp
+    // device_control.cpp
     using SwitchResults = std::shared_ptr<std::vector<DeviceReconcile>>;
     void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
                         Callback<std::vector<DeviceReconcile>> done);
@@ -73,13 +73,13 @@ struct Service::State : DeviceListener {
     [[nodiscard]] static DeviceReconcile unanswered(const std::string& key);
     [[nodiscard]] std::string unknown_device(const std::string& name) const;
 
-    // enable.cpp
+    // awaited_devices.cpp
     // A device that enable() has asked back: `done` with what became of it, or why it does not come.
     void await(const DeviceId& id, const DeviceNames& names, std::function<void(DeviceReconcile)> done);
     void refuse_awaited(const DeviceId& id, std::string why);
     void has_come(ManagedDevice& device);
 
-    // policy.cpp
+    // reloads.cpp
     // `done` gets the devices that have not answered in time.
     void commit(Staged staged, const Settings& with, Gathering::Done done);
     // The part of commit() that concerns rules and what follows from them; settings stay.
@@ -88,7 +88,7 @@ struct Service::State : DeviceListener {
     void finish_reload(const Result<std::shared_ptr<Tried>>& tried);
     void answer_reload(const ReloadOutcome& outcome);
 
-    // fabric.cpp
+    // fabric_upkeep.cpp
     [[nodiscard]] std::vector<LocalPort> local_ports() const;
     // Looks up the members of groups by this fabric and the present ports. If nobody came or went, that is all; else
     // levels are chosen anew and devices brought to them. `cause` begins a sentence for the journal.
@@ -98,7 +98,7 @@ struct Service::State : DeviceListener {
     // Told when they differ from the last ones.
     void set_fabric_error(std::string error, std::string unquoted);
 
-    // plan.cpp
+    // plans.cpp
     enum class Books : bool { Borrowed, Copied };    // for another thread: copied
     [[nodiscard]] Scene scene(Books books) const;
     [[nodiscard]] std::vector<std::uint64_t> scene_mark() const;
@@ -133,7 +133,7 @@ struct Service::State : DeviceListener {
     void make_stale_grants();
     void make_new_grant(Session& session);
 
-    // sessions.cpp
+    // session_calls.cpp
     [[nodiscard]] Result<Session*> owned_session(PeerId peer, SessionId id);
     // By the rules that are in force. UnknownSession: its session has ended.
     [[nodiscard]] Result<Membership> membership_now(const Member& member) const;
@@ -152,7 +152,7 @@ struct Service::State : DeviceListener {
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
     void remove_session(SessionId id, LoopCallback<void()> done);
 
-    // collect_metrics.cpp
+    // metrics_collector.cpp
     void finish_metrics(std::uint64_t collection);
     [[nodiscard]] Metrics metrics() const;
     // The callback, which then also notes the time from now to its call.

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "daemon/model/version.h"
-#include "daemon/service/state.h"
+#include "daemon/service/session_table.h"
 
 namespace rdmaqos {
 namespace {
