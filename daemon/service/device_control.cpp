@@ -1,15 +1,14 @@
-// Service: devices that come, go, and are switched off and on by the administrator.
+#include "daemon/service/device_control.h"
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "daemon/service/session_table.h"
-#include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "policy/model/lower.h"
 
 namespace rdmaqos {
 namespace {
@@ -25,108 +24,98 @@ Error went_away(const std::string& key)
     return {ErrorCode::DeviceGone, 0, fmt::format("{} went away while it was being released", key)};
 }
 
+// Of all devices that a call of enable() is about. It is answered when none is open.
+struct Enabling {
+    std::vector<DeviceReconcile> results;
+    std::optional<Error> error;
+    std::size_t open = 0;
+    Callback<std::vector<DeviceReconcile>> done;
+
+    void close_one()
+    {
+        if (--open == 0) {
+            done(error ? Result<std::vector<DeviceReconcile>>(fail(*error)) : std::move(results));
+        }
+    }
+};
+
 }    // namespace
 
-void Service::add_device(std::unique_ptr<Backend> backend)
+void DeviceControl::add(std::unique_ptr<Backend> backend)
 {
-    State& state = *state_;
-    auto device = std::make_unique<ManagedDevice>(std::move(backend), state.settings, state.executor, state.clock,
-                                                  state, state.ending);
+    auto device = std::make_unique<ManagedDevice>(std::move(backend), policy_.settings(), context_.executor,
+                                                  context_.clock, listener_, context_.ending);
     const std::string key = device->key();
     const DeviceInfo& info = device->info();
-    if (state.shutting_down) {
+    if (context_.shutting_down) {
         return;    // nothing is built any more
     }
-    if (!wanted(info.node_guid, info.port)) {
+    if (!wanted(id_of(info))) {
         log(LogLevel::Info, {{"DEVICE", key}}, "{} is left alone: it was released; `rdma-qosctl enable {}` takes it",
             key, key);
         return;
     }
     log(LogLevel::Notice, {{"DEVICE", key}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
         to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach.mode));
-    if (const auto off = state.disabled.find(id_of(info)); off != state.disabled.end()) {
+    if (const auto off = devices_.disabled.find(id_of(info)); off != devices_.disabled.end()) {
         off->second = names_of(info);
         device->set_disabled(true, [](const DeviceReconcile&) {});
         log(LogLevel::Notice, {{"DEVICE", key}}, "{} is disabled (`rdma-qosctl disable`)", key);
     }
-    remove_device(key);    // one that has gone and did not say so
-    ManagedDevice& added = *device;
-    state.devices.emplace(key, std::move(device));
-    ++state.device_changes;
-    if (state.rules.policy) {
+    remove(key, [] {});    // one that has gone and did not say so
+    ManagedDevice& added = devices_.add(std::move(device));
+    if (const auto& policy = policy_.policy()) {
         PlacementBook book = added.new_book();
-        book.set_spec(schedule_spec(*state.rules.policy, state.settings.leaf_reserve));
+        book.set_spec(schedule_spec(*policy, policy_.settings().leaf_reserve));
         added.adopt(std::move(book), [] {});
         for (const auto& finding : added.book().compiled().findings) {
             log(finding.is_error ? LogLevel::Error : LogLevel::Warning, {{"DEVICE", key}}, "{}: {}", key,
                 to_string(finding));
         }
     }
-    state.resolve_again(state.rules.fabric, fmt::format("{} came", key), [] {});
-    state.refresh_all();
-    state.notify([&](ServiceObserver& observer) { observer.device_added(key); });
-    state.has_come(added);
+    changes_.resolve_again(policy_.rules().fabric, fmt::format("{} came", key), [] {});
+    grants_.refresh_all();
+    context_.notify([&](ServiceObserver& observer) { observer.device_added(key); });
+    awaited_.has_come(added);
 }
 
-void Service::remove_device(const std::string& key)
+void DeviceControl::remove(const std::string& key, LoopCallback<void()> closed)
 {
-    state_->remove_device(std::string(key), [] {});    // the device's own copy goes with it
-}
-
-void Service::State::remove_device(const std::string& key, LoopCallback<void()> closed)
-{
-    const auto found = devices.find(key);
-    if (found == devices.end()) {
+    std::unique_ptr<ManagedDevice> gone = devices_.take(key);
+    if (!gone) {
         closed();
         return;
     }
     std::set<SessionId> affected;
-    for (const std::uint32_t number : found->second->book().members_in_order()) {
-        affected.insert(found->second->book().find(number)->session);
+    for (const std::uint32_t number : gone->book().members_in_order()) {
+        affected.insert(gone->book().find(number)->session);
     }
     log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
     // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
-    std::unique_ptr<ManagedDevice> gone = std::move(found->second);
-    devices.erase(found);
-    ++device_changes;
-    device_was_reset(key, {affected.begin(), affected.end()});
-    resolve_again(rules.fabric, fmt::format("{} went away", key), [] {});
-    notify([&](ServiceObserver& observer) { observer.device_removed(key); });
+    listener_.device_was_reset(key, {affected.begin(), affected.end()});
+    changes_.resolve_again(policy_.rules().fabric, fmt::format("{} went away", key), [] {});
+    context_.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
     gone->leave(std::move(closed));
     // What called us may be a callback of it.
-    calls.defer([gone = std::move(gone)] {});
+    context_.calls.defer([gone = std::move(gone)] {});
 }
 
-Result<void> Service::State::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
+void DeviceControl::remove_soon(const std::string& key)
 {
-    constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
-    auto& files = session.files[device];
-    std::erase_if(files, [](const auto& file) { return file.expired(); });
-    if (!ref.file) {
-        ref.file = files.size() == 1 ? files.front().lock() : nullptr;
-        return {};
-    }
-    for (const auto& known : files) {
-        const auto file = known.lock();
-        if (file && (file == ref.file || is_same_open_file(file->fd(), ref.file->fd()))) {
-            ref.file = file;
-            return {};
+    context_.calls.defer([this, key] {
+        // By then another may have its name.
+        if (const ManagedDevice* device = devices_.find(key); device != nullptr && device->gone()) {
+            remove(key, [] {});
         }
-    }
-    if (files.size() >= kMostFiles) {
-        return fail(ErrorCode::LimitReached,
-                    fmt::format("a session can bring {} open files of a device; this is one more", kMostFiles));
-    }
-    files.push_back(ref.file);
-    return {};
+    });
 }
 
-void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bool off, const SwitchResults& results,
-                                    Callback<std::vector<DeviceReconcile>> done)
+void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, bool off, const Results& results,
+                                   Reconciled done)
 {
     const auto kept = std::make_shared<Result<void>>();
     const auto all = Gathering::begin([this, results, kept, done = std::move(done)](const Gathering::Missing& missing) {
-        refresh_all();
+        grants_.refresh_all();
         for (const auto& part : missing) {
             if (part == kStateFile) {
                 *kept = fail(ErrorCode::Timeout, "the disk does not answer");
@@ -149,103 +138,143 @@ void Service::State::switch_devices(const std::vector<ManagedDevice*>& which, bo
         });
     }
     all->expect(kStateFile);
-    loader.run([root = options.root, list = disabled] { return save_disabled(root, list); },
-               [kept, all](Result<void> saved) {
-                   *kept = std::move(saved);
-                   all->came(kStateFile);
-               });
-    all->within(executor, kPatienceWithDevices);
+    context_.loader.run([root = context_.options.root, list = devices_.disabled] { return save_disabled(root, list); },
+                        [kept, all](Result<void> saved) {
+                            *kept = std::move(saved);
+                            all->came(kStateFile);
+                        });
+    all->within(context_.executor, kPatienceWithDevices);
     all->all_expected();
 }
 
-void Service::disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+void DeviceControl::disable(const std::string& device, Reconciled done)
 {
-    State& state = *state_;
-    const auto found = state.devices_to_manage(device);
+    const auto found = to_manage(device);
     if (!found) {
         done(fail(found.error()));
         return;
     }
     for (const ManagedDevice* each : *found) {
-        state.disabled[id_of(each->info())] = names_of(each->info());
+        devices_.disabled[id_of(each->info())] = names_of(each->info());
     }
-    state.switch_devices(*found, true, std::make_shared<std::vector<DeviceReconcile>>(), std::move(done));
+    switch_devices(*found, true, std::make_shared<std::vector<DeviceReconcile>>(), std::move(done));
 }
 
-// All names, those of devices that are switched off and not there included.
-std::string Service::State::unknown_device(const std::string& name) const
+void DeviceControl::enable(const std::string& device, Reconciled done)
 {
-    std::string known;
-    const auto add = [&](const std::string& key, std::string_view remark) {
-        known += fmt::format("{}{}{}", known.empty() ? "" : ", ", key, remark);
-    };
-    for (const auto& [key, device] : devices) {
-        add(key, "");
+    if (const auto here = context_.not_ending(); !here) {
+        done(fail(here.error()));
+        return;
     }
-    for (const auto& [id, names] : released) {
-        add(key_of(names), " (released)");
-    }
-    for (const auto& [id, names] : disabled) {
-        if (!devices.contains(key_of(names)) && !released.contains(id)) {
-            add(key_of(names), " (disabled, not present)");
+    const auto present = devices_.named(device);
+    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    std::vector<ManagedDevice*> off;
+    for (ManagedDevice* each : present ? *present : std::vector<ManagedDevice*>{}) {
+        devices_.disabled.erase(id_of(each->info()));
+        if (each->disabled()) {
+            off.push_back(each);
+        } else {
+            results->push_back({each->key(), 0, {}});
         }
     }
-    return known.empty() ? fmt::format("there is no device `{}`: no RDMA device is present", name)
-                         : fmt::format("there is no device `{}`; there are {}", name, known);
+    const auto is_meant = [&](const auto& entry) { return device.empty() || has_name(entry.second, device); };
+    SwitchedOff coming = awaited_.names();
+    std::erase_if(coming, [&](const auto& entry) { return !is_meant(entry); });
+    SwitchedOff again;
+    std::ranges::copy_if(devices_.released, std::inserter(again, again.end()), is_meant);
+    coming.insert(again.begin(), again.end());
+    std::erase_if(devices_.released, is_meant);
+    std::erase_if(devices_.disabled, [&](const auto& entry) {
+        const bool listed = std::ranges::find(*results, key_of(entry.second), &DeviceReconcile::device) !=
+                            results->end();
+        if (is_meant(entry) && !listed && !coming.contains(entry.first)) {
+            results->push_back({key_of(entry.second), 0, {}});    // not present: there is nothing to wait for
+        }
+        return is_meant(entry);
+    });
+    if (off.empty() && results->empty() && coming.empty() && !device.empty()) {
+        done(fail(ErrorCode::UnknownDevice, devices_.unknown(device)));
+        return;
+    }
+
+    const auto enabling = std::make_shared<Enabling>();
+    enabling->done = std::move(done);
+    enabling->open = coming.size() + 1;
+    for (const auto& [id, names] : coming) {
+        awaited_.await(id, names, [enabling](const DeviceReconcile& result) {
+            enabling->results.push_back(result);
+            enabling->close_one();
+        });
+    }
+    switch_devices(off, false, results, [enabling](Result<std::vector<DeviceReconcile>> switched) {
+        if (switched) {
+            enabling->results.insert(enabling->results.begin(), switched->begin(), switched->end());
+        } else {
+            enabling->error = std::move(switched).error();
+        }
+        enabling->close_one();
+    });
+    if (!again.empty()) {
+        context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
+    }
+    for (const auto& [id, names] : again) {
+        if (wanted_again_) {
+            wanted_again_(id.node_guid, id.port);
+        }
+    }
 }
 
-void Service::release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+void DeviceControl::release(const std::string& device, Reconciled done)
 {
-    State& state = *state_;
     if (device.empty()) {
         done(fail(ErrorCode::InvalidArgument, "`device` is missing: which one is to be released?"));
         return;
     }
-    const auto found = state.devices_to_manage(device);
+    const auto found = to_manage(device);
     if (!found) {
         done(fail(found.error()));
         return;
     }
     for (const ManagedDevice* each : *found) {
-        if (state.releasing.contains(each->key())) {
+        if (releasing_.contains(each->key())) {
             done(fail(ErrorCode::Busy, fmt::format("{} is being released", each->key())));
             return;
         }
     }
     const auto results = std::make_shared<std::vector<DeviceReconcile>>();
     const auto all = Gathering::begin([results, done = std::move(done)](const Gathering::Missing& missing) {
-        std::ranges::transform(missing, std::back_inserter(*results), &State::unanswered);
+        std::ranges::transform(missing, std::back_inserter(*results), &unanswered);
         done(std::move(*results));
     });
     for (const ManagedDevice* each : *found) {
         log(LogLevel::Notice, {{"DEVICE", each->key()}}, "{}: released (`rdma-qosctl release`)", each->key());
-        state.released[id_of(each->info())] = names_of(each->info());
-        state.releasing[each->key()] = nullptr;
+        devices_.released[id_of(each->info())] = names_of(each->info());
+        releasing_[each->key()] = nullptr;
         all->expect(each->key());
-        state.let_go(each->key(), kDrainAttempts, results, all);
+        let_go(each->key(), kDrainAttempts, results, all);
     }
-    all->within(state.executor, kPatienceWithDevices);
+    all->within(context_.executor, kPatienceWithDevices);
     all->all_expected();
 }
 
-void Service::State::let_go(const std::string& key, std::uint32_t attempts, const SwitchResults& results,
-                            const std::shared_ptr<Gathering>& all)
+void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const Results& results,
+                           const std::shared_ptr<Gathering>& all)
 {
-    const auto found = devices.find(key);
-    if (found == devices.end()) {
+    ManagedDevice* device = devices_.find(key);
+    if (device == nullptr) {
         finish_release({key, 0, {{ElementPath("/"), "query", went_away(key), 1}}}, results, all);
         return;
     }
-    found->second->drain([this, key, attempts, results, all](DeviceReconcile result) {
-        const auto drained = devices.find(key);
-        if (drained == devices.end()) {
+    device->drain([this, key, attempts, results, all](DeviceReconcile result) {
+        const ManagedDevice* drained = devices_.find(key);
+        if (drained == nullptr) {
             finish_release(std::move(result), results, all);
             return;
         }
-        const auto status = drained->second->status();
+        const auto status = drained->status();
         const bool empty = !status.snapshot || status.snapshot->actual.elements.empty();
         if (!empty && attempts > 1 && status.state != DeviceState::Gone) {
-            releasing[key] = executor.after(
+            releasing_[key] = context_.executor.after(
                 kDrainPause, [this, key, attempts, results, all] { let_go(key, attempts - 1, results, all); });
             return;
         }
@@ -253,39 +282,93 @@ void Service::State::let_go(const std::string& key, std::uint32_t attempts, cons
             log(LogLevel::Warning, {{"DEVICE", key}}, "{} is let go of, but {} is left on it: {}", key,
                 failure.path.text(), failure.error.message);
         }
-        remove_device(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
-        notify([](ServiceObserver& observer) { observer.released_changed(); });
+        remove(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
+        context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     });
 }
 
-void Service::State::finish_release(DeviceReconcile result, const SwitchResults& results,
-                                    const std::shared_ptr<Gathering>& all)
+void DeviceControl::finish_release(DeviceReconcile result, const Results& results,
+                                   const std::shared_ptr<Gathering>& all)
 {
     const std::string key = result.device;
-    releasing.erase(key);
+    releasing_.erase(key);
     results->push_back(std::move(result));
     all->came(key);
 }
 
-bool Service::wanted(Guid node_guid, std::uint32_t port) const
+void DeviceControl::vanished(const DeviceId& id)
 {
-    return !state_->released.contains({node_guid, port});
-}
-
-void Service::device_vanished(Guid node_guid, std::uint32_t port)
-{
-    if (state_->released.erase({node_guid, port}) > 0) {
-        state_->notify([](ServiceObserver& observer) { observer.released_changed(); });
+    if (devices_.released.erase(id) > 0) {
+        context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
 }
 
-std::vector<std::string> Service::released_devices() const
+Result<std::vector<ManagedDevice*>> DeviceControl::to_manage(const std::string& name) const
 {
-    std::vector<std::string> keys;
-    for (const auto& [id, names] : state_->released) {
-        keys.push_back(key_of(names));
+    if (const auto here = context_.not_ending(); !here) {
+        return fail(here.error());
     }
-    return keys;
+    return devices_.named(name);
+}
+
+void DeviceControl::reconcile(const std::string& device, Reconciled done)
+{
+    const auto devices = to_manage(device);
+    if (!devices) {
+        done(fail(devices.error()));
+        return;
+    }
+    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
+    const auto all = Gathering::begin([results, done = std::move(done)](const Gathering::Missing& missing) {
+        std::ranges::transform(missing, std::back_inserter(*results), &unanswered);
+        done(std::move(*results));
+    });
+    for (ManagedDevice* each : *devices) {
+        all->expect(each->key());
+        each->reconcile_now([results, all](DeviceReconcile result) {
+            const std::string key = result.device;
+            results->push_back(std::move(result));
+            all->came(key);
+        });
+    }
+    all->within(context_.executor, kPatienceWithDevices);
+    all->all_expected();
+}
+
+void DeviceControl::verify(const std::string& device, Callback<std::vector<DeviceDrift>> done)
+{
+    const auto devices = to_manage(device);
+    if (!devices) {
+        done(fail(devices.error()));
+        return;
+    }
+    struct Found {
+        std::vector<DeviceDrift> drifts;
+        std::optional<Error> error;    // of the first device that could not be read
+    };
+    const auto found = std::make_shared<Found>();
+    const auto all = Gathering::begin([found, done = std::move(done)](const Gathering::Missing& missing) {
+        if (!missing.empty()) {
+            done(fail(ErrorCode::Timeout, unanswered(missing.front()).failures.front().error.message));
+        } else if (found->error) {
+            done(fail(*found->error));
+        } else {
+            done(std::move(found->drifts));
+        }
+    });
+    for (ManagedDevice* each : *devices) {
+        all->expect(each->key());
+        each->verify(false, [found, all, key = each->key()](Result<DeviceDrift> result) {
+            if (result) {
+                found->drifts.push_back(std::move(*result));
+            } else if (!found->error) {
+                found->error = result.error();
+            }
+            all->came(key);
+        });
+    }
+    all->within(context_.executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 }    // namespace rdmaqos

@@ -1,9 +1,9 @@
-// Service: what a session is told that it has.
+#include "daemon/service/grants.h"
+
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "daemon/service/session_table.h"
 #include "lib/base/text.h"
 
 namespace rdmaqos {
@@ -16,7 +16,7 @@ constexpr int kGrantsPart = 10;
 
 }    // namespace
 
-Grant Service::State::make_grant(const Session& session, const Choice& choice) const
+Grant Grants::make(const Session& session, const Choice& choice) const
 {
     Grant grant;
     grant.level = choice.membership.level;
@@ -50,19 +50,18 @@ Grant Service::State::make_grant(const Session& session, const Choice& choice) c
     return grant;
 }
 
-Service::State::LevelUse Service::State::use_of_level(const Session& session, const std::string& level) const
+Grants::LevelUse Grants::use_of_level(const Session& session, const std::string& level) const
 {
     LevelUse use;
-    if (!devices.empty()) {
-        const auto named = devices.find(session.device);
-        use.nic = named != devices.end() ? named->second.get() : devices.begin()->second.get();
+    if (!devices_.empty()) {
+        const ManagedDevice* named = devices_.find(session.device);
+        use.nic = named != nullptr ? named : devices_.begin()->second.get();
     }
     for (const auto& [key, numbers] : session.queue_pairs) {
-        const auto found = devices.find(key);
-        if (found == devices.end()) {
+        const ManagedDevice* holder = devices_.find(key);
+        if (holder == nullptr) {
             continue;    // it went away while queue pairs were being attached
         }
-        const ManagedDevice* holder = found->second.get();
         for (const std::uint32_t number : numbers) {
             const auto standing = holder->standing(number);
             if (!standing || standing->member.membership.level != level) {
@@ -85,7 +84,7 @@ Service::State::LevelUse Service::State::use_of_level(const Session& session, co
     return use;
 }
 
-void Service::State::explain_enforcement(const Session& session, Grant& grant) const
+void Grants::explain_enforcement(const Session& session, Grant& grant) const
 {
     const Membership& membership = session.choice.membership;
     const LevelUse use = use_of_level(session, grant.level);
@@ -114,27 +113,27 @@ void Service::State::explain_enforcement(const Session& session, Grant& grant) c
     grant.enforced = grant.cause.empty();
 }
 
-void Service::State::refresh(const Session& session)
+void Grants::refresh(const Session& session)
 {
-    stale_grants.insert(session.id);
-    make_stale_grants();
+    stale_.insert(session.id);
+    make_stale_ones();
 }
 
-void Service::State::refresh_all()
+void Grants::refresh_all()
 {
-    for (const auto& [id, session] : sessions) {
-        stale_grants.insert(id);
+    for (const auto& [id, session] : sessions_) {
+        stale_.insert(id);
     }
-    make_stale_grants();
+    make_stale_ones();
 }
 
-void Service::State::refresh_neighbours()
+void Grants::refresh_neighbours()
 {
     bool changed = false;
-    for (const auto& [key, device] : devices) {
+    for (const auto& [key, device] : devices_) {
         if (device->attach_mode() == AttachMode::PerProcess) {
             const std::uint64_t now = device->book().processes_revision();
-            changed = std::exchange(processes_seen[key], now) != now || changed;
+            changed = std::exchange(processes_seen_[key], now) != now || changed;
         }
     }
     if (changed) {
@@ -142,40 +141,40 @@ void Service::State::refresh_neighbours()
     }
 }
 
-void Service::State::make_stale_grants()
+void Grants::make_stale_ones()
 {
-    if (grants_timer) {
+    if (timer_) {
         return;
     }
-    const auto begin = clock.now();
+    const auto begin = context_.clock.now();
     Duration took{};
-    while (!stale_grants.empty() && took < kGrantsAtOnce) {
-        const auto session = sessions.find(*stale_grants.begin());
-        stale_grants.erase(stale_grants.begin());
-        if (session != sessions.end()) {
-            make_new_grant(session->second);
+    while (!stale_.empty() && took < kGrantsAtOnce) {
+        Session* session = sessions_.find(*stale_.begin());
+        stale_.erase(stale_.begin());
+        if (session != nullptr) {
+            make_new_one(*session);
         }
-        took = clock.now() - begin;
+        took = context_.clock.now() - begin;
     }
     if (took >= kGrantsAtOnce) {
-        grants_timer = executor.after(took * (kGrantsPart - 1), [this] {
-            grants_timer.reset();
-            make_stale_grants();
+        timer_ = context_.executor.after(took * (kGrantsPart - 1), [this] {
+            timer_.reset();
+            make_stale_ones();
         });
     }
 }
 
-const Grant& Service::State::grant_of(Session& session)
+const Grant& Grants::of(Session& session)
 {
-    if (stale_grants.erase(session.id) > 0) {
-        make_new_grant(session);
+    if (stale_.erase(session.id) > 0) {
+        make_new_one(session);
     }
     return session.grant;
 }
 
-void Service::State::make_new_grant(Session& session)
+void Grants::make_new_one(Session& session)
 {
-    Grant grant = make_grant(session, session.choice);
+    Grant grant = make(session, session.choice);
     if (session.state == SessionState::Detached) {
         grant.enforced = false;
         grant.cause = "detached";
@@ -184,7 +183,7 @@ void Service::State::make_new_grant(Session& session)
     const bool changed = !(grant == session.grant);
     session.grant = std::move(grant);
     if (changed) {
-        notify([&](ServiceObserver& observer) { observer.session_changed(session.id, true); });
+        context_.notify([&](ServiceObserver& observer) { observer.session_changed(session.id, true); });
     }
 }
 

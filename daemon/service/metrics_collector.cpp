@@ -1,9 +1,9 @@
-// Service: what there is to count, put together.
-#include <algorithm>
-#include <utility>
+#include "daemon/service/metrics_collector.h"
 
+#include <chrono>
+
+#include "daemon/loop/gathering.h"
 #include "daemon/model/version.h"
-#include "daemon/service/session_table.h"
 
 namespace rdmaqos {
 namespace {
@@ -13,30 +13,49 @@ constexpr auto kPatience = std::chrono::seconds(1);
 
 }    // namespace
 
-void Service::metrics(LoopCallback<void(Metrics)> done)
+MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
+                                   const SessionTable& sessions)
+    : context_(context), policy_(policy), devices_(devices), sessions_(sessions),
+      started_at_(context.options.wall_clock())
 {
-    auto& request = state_->metrics_request;
-    request.waiting.push_back(std::move(done));
-    if (request.waiting.size() > 1) {
+}
+
+void MetricsCollector::policy_accepted_at_start()
+{
+    tally_.last_good_reload = context_.options.wall_clock();
+}
+
+void MetricsCollector::reload_answered(bool accepted, Duration took)
+{
+    tally_.reloads.observe(took);
+    ++(accepted ? tally_.reloads_accepted : tally_.reloads_refused);
+    if (accepted) {
+        tally_.last_good_reload = context_.options.wall_clock();
+    }
+}
+
+void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
+{
+    waiting_.push_back(std::move(done));
+    if (waiting_.size() > 1) {
         return;
     }
-    const std::uint64_t collection = ++request.collection;
-    request.ports.clear();
-    request.patience = state_->executor.after(
-        kPatience, [state = state_.get(), collection] { state->finish_metrics(collection); });
+    const std::uint64_t collection = ++collection_;
+    ports_.clear();
+    patience_ = context_.executor.after(kPatience, [this, collection] { finish(collection); });
     // Answered when the last port is, and never before this returns.
-    const auto all = Gathering::begin([state = state_.get(), collection](const Gathering::Missing&) {
-        state->calls.defer([state, collection] { state->finish_metrics(collection); });
+    const auto all = Gathering::begin([this, collection](const Gathering::Missing&) {
+        context_.calls.defer([this, collection] { finish(collection); });
     });
-    for (const auto& [key, device] : state_->devices) {
-        if (!device->has_room() || !request.asked.insert(key).second) {
+    for (const auto& [key, device] : devices_) {
+        if (!device->has_room() || !asked_.insert(key).second) {
             continue;
         }
         all->expect(key);
-        device->counters([state = state_.get(), collection, key = key, all](const Result<CounterReading>& reading) {
-            state->metrics_request.asked.erase(key);
-            if (reading && state->metrics_request.collection == collection) {
-                state->metrics_request.ports.insert_or_assign(key, reading->counters);
+        device->counters([this, collection, key = key, all](const Result<CounterReading>& reading) {
+            asked_.erase(key);
+            if (reading && collection_ == collection) {
+                ports_.insert_or_assign(key, reading->counters);
             }
             all->came(key);
         });
@@ -44,58 +63,47 @@ void Service::metrics(LoopCallback<void(Metrics)> done)
     all->all_expected();
 }
 
-void Service::State::finish_metrics(std::uint64_t collection)
+void MetricsCollector::finish(std::uint64_t collection)
 {
-    auto& request = metrics_request;
-    if (request.collection != collection || request.waiting.empty()) {
+    if (collection_ != collection || waiting_.empty()) {
         return;
     }
-    request.patience.reset();
-    const auto waiting = std::exchange(request.waiting, {});
-    const Metrics all = metrics();
+    patience_.reset();
+    const auto waiting = std::exchange(waiting_, {});
+    const Metrics metrics = all();
     for (const auto& done : waiting) {
-        done(all);
+        done(metrics);
     }
 }
 
-Metrics Service::State::metrics() const
+Metrics MetricsCollector::all() const
 {
     Metrics all;
     all.version = kVersion;
-    all.started_at = started_at;
-    all.enforcing = settings.mode == Mode::Enforce;
-    all.last_reload_good = reload_error.empty();
-    all.service = tally;
-    all.doors = door_counters;
-    if (rules.policy) {
-        const Policy& policy = *rules.policy;
-        all.policy = PolicyMetrics{policy.revision, policy.levels.size(), policy.rules.size(), rules.matcher->memory()};
-        for (const auto& level : policy.levels) {
+    all.started_at = started_at_;
+    all.enforcing = policy_.settings().mode == Mode::Enforce;
+    all.last_reload_good = policy_.reload_complaint.empty();
+    all.service = tally_;
+    all.doors = doors_;
+    if (const auto& policy = policy_.policy()) {
+        all.policy = PolicyMetrics{policy->revision, policy->levels.size(), policy->rules.size(),
+                                   policy_.rules().matcher->memory()};
+        for (const auto& level : policy->levels) {
             all.sessions.emplace(level.name, 0);
         }
     }
-    for (const auto& [id, session] : sessions) {
+    for (const auto& [id, session] : sessions_) {
         all.sessions_detached += session.state == SessionState::Detached ? 1 : 0;
         const auto level = all.sessions.find(session.choice.membership.level);
         ++(level == all.sessions.end() ? all.sessions_without_level : level->second);
     }
-    for (const auto& [key, device] : devices) {
-        all.devices.push_back(device->metrics(rules.policy.get()));
-        if (const auto port = metrics_request.ports.find(key); port != metrics_request.ports.end()) {
+    for (const auto& [key, device] : devices_) {
+        all.devices.push_back(device->metrics(policy_.policy().get()));
+        if (const auto port = ports_.find(key); port != ports_.end()) {
             all.devices.back().port = port->second;
         }
     }
     return all;
-}
-
-const ServiceCounters& Service::tally() const
-{
-    return state_->tally;
-}
-
-DoorCounters& Service::door_counters()
-{
-    return state_->door_counters;
 }
 
 }    // namespace rdmaqos

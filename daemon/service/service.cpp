@@ -1,33 +1,78 @@
-// Service: construction, and questions that change nothing.
 #include "daemon/service/service.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "daemon/loop/gathering.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_control.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/fabric_upkeep.h"
+#include "daemon/service/grants.h"
+#include "daemon/service/metrics_collector.h"
+#include "daemon/service/plans.h"
+#include "daemon/service/policy_changes.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/reloads.h"
+#include "daemon/service/session_calls.h"
 #include "daemon/service/session_table.h"
-#include "lib/base/log.h"
-#include "policy/path/path_limits.h"
 
 namespace rdmaqos {
-namespace {
 
-PathPort path_port(const DeviceInfo& info)
-{
-    return {info.name, info.port, info.port_guid, info.gids, info.pkeys, info.link_speed, info.mtu};
-}
+// The parts, each of which knows those above it alone; and which of them hears what of devices.
+struct Service::State final : DeviceListener {
+    State(ServiceOptions options, Executor& executor, const Clock& clock)
+        : context(std::move(options), executor, clock), sessions(clock)
+    {
+    }
+    // Devices first: the end of each is told to who waits for it.
+    ~State() override { devices.clear(); }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
-}    // namespace
+    void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers) override
+    {
+        calls.queue_pairs_changed(device, numbers);
+    }
+    void queue_pairs_vanished(const std::string& device,
+                              const std::vector<std::pair<SessionId, std::uint32_t>>& gone) override
+    {
+        calls.queue_pairs_vanished(device, gone);
+    }
+    void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) override
+    {
+        calls.device_was_reset(device, affected);
+    }
+    void device_removed_itself(const std::string& device) override { control.remove_soon(device); }
+    void device_status_changed(const std::string& device) override
+    {
+        context.notify([&](ServiceObserver& observer) { observer.device_changed(device); });
+    }
+    void device_addresses_changed(const std::string& /*device*/) override { changes.resolve_soon(); }
+    void drift_repaired(const std::string& device, std::uint32_t count) override
+    {
+        context.notify([&](ServiceObserver& observer) { observer.drift_repaired(device, count); });
+    }
 
-Service::State::State(Service& owner, ServiceOptions given, Executor& loop, const Clock& time)
-    : service(owner), options(std::move(given)), executor(loop), clock(time), limits(time),
-      started_at(options.wall_clock()), ending(loop), loader(loop), calls(loop)
-{
-}
+    // What there is.
+    ServiceContext context;
+    PolicyInForce policy;
+    DeviceTable devices;
+    SessionTable sessions;
+    // What is done with it.
+    Grants grants{context, devices, sessions};
+    MetricsCollector metrics{context, policy, devices, sessions};
+    PolicyChanges changes{context, policy, devices, sessions, grants};
+    Reloads reloads{context, policy, devices, sessions, changes, metrics};
+    Plans plans{context, policy, devices, changes};
+    FabricUpkeep fabric{context, policy, changes};
+    DeviceControl control{context, policy, devices, grants, changes, *this};
+    SessionCalls calls{context, policy, devices, sessions, grants, metrics};
+};
 
 Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)
-    : state_(std::make_unique<State>(*this, std::move(options), executor, clock))
+    : state_(std::make_unique<State>(std::move(options), executor, clock))
 {
 }
 
@@ -35,218 +80,143 @@ Service::~Service() = default;
 
 void Service::add_observer(ServiceObserver& observer)
 {
-    state_->observers.push_back(&observer);
+    state_->context.observers.push_back(&observer);
 }
 
 void Service::remove_observer(ServiceObserver& observer)
 {
-    std::erase(state_->observers, &observer);
+    std::erase(state_->context.observers, &observer);
 }
 
-Result<std::vector<ManagedDevice*>> Service::State::devices_to_manage(const std::string& name) const
+ReloadOutcome Service::start()
 {
-    if (const auto here = not_ending(); !here) {
-        return fail(here.error());
+    return state_->reloads.start();
+}
+
+void Service::reload(LoopCallback<void(ReloadOutcome)> done)
+{
+    state_->reloads.reload(std::move(done));
+}
+
+void Service::reread_fabric(LoopCallback<void()> done)
+{
+    state_->fabric.reread(std::move(done));
+}
+
+void Service::look_at_fabric(LoopCallback<void()> done)
+{
+    state_->fabric.look(std::move(done));
+}
+
+std::filesystem::path Service::fabric_file() const
+{
+    return fabric_path(state_->context.options.root);
+}
+
+void Service::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid,
+                   Callback<PlanReport> done)
+{
+    state_->plans.plan(std::move(policy), uid, std::move(done));
+}
+
+void Service::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done)
+{
+    state_->plans.check(std::move(policy), uid, std::move(done));
+}
+
+// Devices.
+
+void Service::add_device(std::unique_ptr<Backend> backend)
+{
+    state_->control.add(std::move(backend));
+}
+
+void Service::remove_device(const std::string& key)
+{
+    state_->control.remove(std::string(key), [] {});    // the device's own copy goes with it
+}
+
+void Service::disable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    state_->control.disable(device, std::move(done));
+}
+
+void Service::enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    state_->control.enable(device, std::move(done));
+}
+
+void Service::release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
+{
+    state_->control.release(device, std::move(done));
+}
+
+std::vector<std::string> Service::released_devices() const
+{
+    std::vector<std::string> keys;
+    for (const auto& [id, names] : state_->devices.released) {
+        keys.push_back(key_of(names));
     }
-    return devices_by_name(name);
+    return keys;
 }
 
-Result<std::vector<ManagedDevice*>> Service::State::devices_by_name(const std::string& name) const
+void Service::port_changed(Guid node_guid, std::uint32_t port)
 {
-    std::vector<ManagedDevice*> found;
-    for (const auto& [key, device] : devices) {
-        if (name.empty() || has_name(names_of(device->info()), name)) {
-            found.push_back(device.get());
+    for (const auto& [key, device] : state_->devices) {
+        if (device->info().node_guid == node_guid && device->info().port == port) {
+            device->refresh_info();
+            return;
         }
     }
-    if (found.empty() && !name.empty()) {
-        return fail(ErrorCode::UnknownDevice, unknown_device(name));
-    }
-    return found;
 }
 
-Result<ManagedDevice*> Service::State::device_by_name(const std::string& name) const
+bool Service::wanted(Guid node_guid, std::uint32_t port) const
 {
-    if (name.empty()) {
-        return fail(ErrorCode::InvalidArgument, "`device` is missing");
-    }
-    const auto found = devices_by_name(name);
-    if (!found) {
-        return fail(found.error());
-    }
-    if (found->size() > 1) {
-        return fail(ErrorCode::InvalidArgument,
-                    fmt::format("`{}` has several ports; say which, as in `{}`", name, found->front()->key()));
-    }
-    return found->front();
+    return state_->control.wanted({node_guid, port});
 }
 
-DeviceReconcile Service::State::unanswered(const std::string& key)
+void Service::device_vanished(Guid node_guid, std::uint32_t port)
 {
-    const Error error{ErrorCode::Timeout, 0,
-                      fmt::format("{} has not answered for {} s; it does what it was told when it answers", key,
-                                  kPatienceWithDevices.count())};
-    return {key, 0, {{ElementPath("/"), "query", error, 1}}};
+    state_->control.vanished({node_guid, port});
 }
 
-Result<void> Service::State::not_ending() const
+void Service::on_wanted_again(std::function<void(Guid, std::uint32_t)> look)
 {
-    if (shutting_down) {
-        return fail(ErrorCode::Busy, "rdma-qosd is ending");
-    }
-    return {};
+    state_->control.on_wanted_again(std::move(look));
 }
 
-Result<void> Service::State::ready() const
+void Service::device_refused(Guid node_guid, std::uint32_t port, const std::string& why)
 {
-    if (auto here = not_ending(); !here) {
-        return here;
-    }
-    if (!rules.policy) {
-        return fail(ErrorCode::InvalidPolicy,
-                    "rdma-qosd has no valid policy; `rdma-qosctl check` says why, `rdma-qosctl reload` tries again");
-    }
-    return {};
-}
-
-const std::shared_ptr<FileCloser>& Service::closer() const
-{
-    return state_->closer;
-}
-
-void Service::State::device_removed_itself(const std::string& device)
-{
-    // Not now: the device is in the middle of saying so. By then another may have its name.
-    calls.defer([this, key = device] {
-        if (const auto found = devices.find(key); found != devices.end() && found->second->gone()) {
-            remove_device(key, [] {});
-        }
-    });
-}
-
-void Service::State::device_status_changed(const std::string& device)
-{
-    notify([&](ServiceObserver& observer) { observer.device_changed(device); });
-}
-
-void Service::State::drift_repaired(const std::string& device, std::uint32_t count)
-{
-    notify([&](ServiceObserver& observer) { observer.drift_repaired(device, count); });
+    state_->control.refused({node_guid, port}, why);
 }
 
 void Service::reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
 {
-    const auto devices = state_->devices_to_manage(device);
-    if (!devices) {
-        done(fail(devices.error()));
-        return;
-    }
-    const auto results = std::make_shared<std::vector<DeviceReconcile>>();
-    const auto all = Gathering::begin([results, done = std::move(done)](const Gathering::Missing& missing) {
-        std::ranges::transform(missing, std::back_inserter(*results), &State::unanswered);
-        done(std::move(*results));
-    });
-    for (ManagedDevice* each : *devices) {
-        all->expect(each->key());
-        each->reconcile_now([results, all](DeviceReconcile result) {
-            const std::string key = result.device;
-            results->push_back(std::move(result));
-            all->came(key);
-        });
-    }
-    all->within(state_->executor, kPatienceWithDevices);
-    all->all_expected();
+    state_->control.reconcile(device, std::move(done));
 }
 
 void Service::verify(const std::string& device, Callback<std::vector<DeviceDrift>> done)
 {
-    const auto devices = state_->devices_to_manage(device);
-    if (!devices) {
-        done(fail(devices.error()));
-        return;
-    }
-    struct Found {
-        std::vector<DeviceDrift> drifts;
-        std::optional<Error> error;    // of the first device that could not be read
-    };
-    const auto found = std::make_shared<Found>();
-    const auto all = Gathering::begin([found, done = std::move(done)](const Gathering::Missing& missing) {
-        if (!missing.empty()) {
-            done(fail(ErrorCode::Timeout, State::unanswered(missing.front()).failures.front().error.message));
-        } else if (found->error) {
-            done(fail(*found->error));
-        } else {
-            done(std::move(found->drifts));
-        }
-    });
-    for (ManagedDevice* each : *devices) {
-        all->expect(each->key());
-        each->verify(false, [found, all, key = each->key()](Result<DeviceDrift> result) {
-            if (result) {
-                found->drifts.push_back(std::move(*result));
-            } else if (!found->error) {
-                found->error = result.error();
-            }
-            all->came(key);
-        });
-    }
-    all->within(state_->executor, kPatienceWithDevices);
-    all->all_expected();
+    state_->control.verify(device, std::move(done));
 }
 
 void Service::counters(const std::string& device, Callback<CounterReading> done)
 {
-    const auto found = state_->devices.find(device);
-    if (found == state_->devices.end()) {
+    ManagedDevice* found = state_->devices.find(device);
+    if (found == nullptr) {
         done(fail(ErrorCode::UnknownDevice, fmt::format("there is no device `{}` (any longer)", device)));
         return;
     }
-    if (const auto room = found->second->has_room(); !room) {
+    if (const auto room = found->has_room(); !room) {
         done(fail(room.error()));
         return;
     }
-    found->second->counters(std::move(done));
-}
-
-PathLimits Service::State::path_limits(const Request& request) const
-{
-    std::vector<PathPort> ports;
-    ports.reserve(devices.size());
-    for (const auto& [key, device] : devices) {
-        ports.push_back(path_port(device->info()));
-    }
-    return rdmaqos::path_limits(request, ports, [this](Guid guid) { return rules.fabric->find_port(guid); });
-}
-
-Result<PathResult> Service::query_path(const Request& request, const Identity& identity) const
-{
-    if (const auto ready = state_->ready(); !ready) {
-        return fail(ready.error());
-    }
-    const Rules& rules = state_->rules;
-    const auto found = rules.matcher->match(request, identity);
-    if (!found) {
-        return fail(found.error());
-    }
-    const auto answer = apply_level(*found->level, request, state_->path_limits(request));
-    if (!answer) {
-        return fail(answer.error());
-    }
-    return PathResult{found->level->name, rules.matcher->why(*found, request, identity), *answer};
-}
-
-Result<Explanation> Service::explain(const Request& request, const Identity& identity) const
-{
-    if (const auto ready = state_->ready(); !ready) {
-        return fail(ready.error());
-    }
-    const Rules& rules = state_->rules;
-    return rdmaqos::explain(*rules.matcher, request, identity, state_->path_limits(request));
+    found->counters(std::move(done));
 }
 
 Result<std::string> Service::find_device(const std::string& name) const
 {
-    const auto device = state_->device_by_name(name);
+    const auto device = state_->devices.one_named(name);
     if (!device) {
         return fail(device.error());
     }
@@ -255,26 +225,142 @@ Result<std::string> Service::find_device(const std::string& name) const
 
 Result<DeviceNames> Service::device_names(const std::string& name) const
 {
-    const auto device = state_->device_by_name(name);
+    const auto device = state_->devices.one_named(name);
     if (!device) {
         return fail(device.error());
     }
     return names_of((*device)->info());
 }
 
+std::vector<std::string> Service::devices() const
+{
+    std::vector<std::string> keys;
+    for (const auto& [key, device] : state_->devices) {
+        keys.push_back(key);
+    }
+    return keys;
+}
+
+std::optional<DeviceStatus> Service::device(const std::string& key) const
+{
+    const ManagedDevice* found = state_->devices.find(key);
+    return found == nullptr ? std::nullopt : std::optional(found->status());
+}
+
+// Metrics.
+
+void Service::metrics(LoopCallback<void(Metrics)> done)
+{
+    state_->metrics.collect(std::move(done));
+}
+
+const ServiceCounters& Service::tally() const
+{
+    return state_->metrics.tally();
+}
+
+DoorCounters& Service::door_counters()
+{
+    return state_->metrics.doors();
+}
+
+const std::shared_ptr<FileCloser>& Service::closer() const
+{
+    return state_->context.closer;
+}
+
+// Calls of clients.
+
+void Service::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
+                               Callback<RegisterReply> done)
+{
+    state_->calls.register_session(peer, std::move(identity), std::move(request), std::move(done));
+}
+
+void Service::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
+                     Callback<std::vector<QueuePairResult>> done)
+{
+    state_->calls.attach(peer, session, std::move(queue_pairs), std::move(done));
+}
+
+void Service::detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                     Callback<void> done)
+{
+    state_->calls.detach(peer, session, device, number, std::move(done));
+}
+
+void Service::set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                       std::optional<RateLimit> rate, Callback<void> done)
+{
+    state_->calls.set_rate(peer, session, device, number, rate, std::move(done));
+}
+
+void Service::release(PeerId peer, SessionId session, Callback<void> done)
+{
+    state_->calls.release(peer, session, std::move(done));
+}
+
+void Service::peer_gone(PeerId peer)
+{
+    state_->calls.peer_gone(peer);
+}
+
+Result<void> Service::admit(std::uint32_t uid)
+{
+    return state_->sessions.limits.take_request(uid);
+}
+
+void Service::charge(std::uint32_t uid, std::size_t requests)
+{
+    state_->sessions.limits.charge(uid, requests);
+}
+
+Result<PathResult> Service::query_path(const Request& request, const Identity& identity) const
+{
+    if (const auto ready = state_->calls.ready(); !ready) {
+        return fail(ready.error());
+    }
+    const Rules& rules = state_->policy.rules();
+    const auto found = rules.matcher->match(request, identity);
+    if (!found) {
+        return fail(found.error());
+    }
+    const auto answer = apply_level(*found->level, request, state_->devices.path_limits(request, *rules.fabric));
+    if (!answer) {
+        return fail(answer.error());
+    }
+    return PathResult{found->level->name, rules.matcher->why(*found, request, identity), *answer};
+}
+
+Result<Explanation> Service::explain(const Request& request, const Identity& identity) const
+{
+    if (const auto ready = state_->calls.ready(); !ready) {
+        return fail(ready.error());
+    }
+    const Rules& rules = state_->policy.rules();
+    return rdmaqos::explain(*rules.matcher, request, identity, state_->devices.path_limits(request, *rules.fabric));
+}
+
+// What is in force.
+
 const Settings& Service::settings() const
 {
-    return state_->settings;
+    return state_->policy.settings();
 }
 
 std::shared_ptr<const Policy> Service::policy() const
 {
-    return state_->rules.policy;
+    return state_->policy.policy();
 }
 
 std::string Service::last_reload_error(Quote quote) const
 {
-    return quote == Quote::Lines ? state_->reload_error : state_->reload_error_unquoted;
+    return state_->policy.reload_complaint.shown(quote);
+}
+
+std::string Service::fabric_error(Quote quote) const
+{
+    return state_->policy.fabric_complaint.shown(quote);
 }
 
 std::vector<std::string> Service::features() const
@@ -292,7 +378,7 @@ std::vector<std::string> Service::features() const
     if (pacing) {
         features.emplace_back("pacing");
     }
-    if (state_->options.simulated) {
+    if (simulated()) {
         features.emplace_back("simulated");
     }
     return features;
@@ -300,40 +386,82 @@ std::vector<std::string> Service::features() const
 
 bool Service::simulated() const
 {
-    return state_->options.simulated;
+    return state_->context.options.simulated;
 }
 
-std::vector<std::string> Service::devices() const
+// Sessions.
+
+std::vector<SessionId> Service::sessions() const
 {
-    std::vector<std::string> keys;
-    for (const auto& [key, device] : state_->devices) {
-        keys.push_back(key);
+    std::vector<SessionId> ids;
+    ids.reserve(state_->sessions.size());
+    for (const auto& [id, session] : state_->sessions) {
+        ids.push_back(id);
     }
-    return keys;
+    return ids;
 }
 
-std::optional<DeviceStatus> Service::device(const std::string& key) const
+std::optional<SessionInfo> Service::session_alone(SessionId id) const
 {
-    const auto found = state_->devices.find(key);
-    if (found == state_->devices.end()) {
+    Session* session = state_->sessions.find(id);
+    if (session == nullptr) {
         return std::nullopt;
     }
-    return found->second->status();
+    return SessionInfo{id, session->peer, *session->owner, session->state, state_->grants.of(*session), {}};
 }
 
-Result<void> Service::admit(std::uint32_t uid)
+std::optional<QueuePairName> Service::next_queue_pair(SessionId id, const std::optional<QueuePairName>& after) const
 {
-    return state_->limits.take_request(uid);
+    const Session* session = state_->sessions.find(id);
+    return session == nullptr ? std::nullopt : session->next_queue_pair(after);
 }
 
-void Service::charge(std::uint32_t uid, std::size_t requests)
+std::size_t Service::queue_pair_count(SessionId id) const
 {
-    state_->limits.charge(uid, requests);
+    const Session* session = state_->sessions.find(id);
+    return session == nullptr ? 0 : session->queue_pair_count();
+}
+
+std::optional<QueuePairResult> Service::queue_pair(const std::string& device, std::uint32_t number) const
+{
+    const ManagedDevice* found = state_->devices.find(device);
+    return found == nullptr ? std::nullopt : found->result(number);
+}
+
+std::optional<SessionInfo> Service::session(SessionId id) const
+{
+    auto info = session_alone(id);
+    for (auto name = next_queue_pair(id, std::nullopt); name; name = next_queue_pair(id, name)) {
+        if (auto result = queue_pair(name->device, name->number)) {
+            info->queue_pairs.push_back(std::move(*result));
+        }
+    }
+    return info;
+}
+
+std::map<std::string, LevelUse> Service::level_uses() const
+{
+    std::map<std::string, LevelUse> uses;
+    for (const auto& [id, session] : state_->sessions) {
+        ++uses[session.choice.membership.level].sessions;
+        for (const auto& [key, numbers] : session.queue_pairs) {
+            const ManagedDevice* device = state_->devices.find(key);
+            if (device == nullptr) {
+                continue;
+            }
+            for (const std::uint32_t number : numbers) {
+                if (const Member* member = device->book().find(number); member != nullptr) {
+                    ++uses[member->membership.level].queue_pairs;
+                }
+            }
+        }
+    }
+    return uses;
 }
 
 void Service::shutdown(LoopCallback<void()> done)
 {
-    state_->shutting_down = true;
+    state_->context.shutting_down = true;
     const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     for (const auto& [key, device] : state_->devices) {
         all->expect(key);

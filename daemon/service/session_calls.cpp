@@ -1,11 +1,12 @@
-// Service: sessions and their queue pairs.
+#include "daemon/service/session_calls.h"
+
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 
-#include "daemon/service/session_table.h"
-#include "lib/base/log.h"
-#include "lib/base/text.h"
+#include "daemon/loop/gathering.h"
 
 namespace rdmaqos {
 namespace {
@@ -39,22 +40,20 @@ QueuePairResult failed(const QueuePairRequest& request, const Error& error)
 
 }    // namespace
 
-std::uint32_t Session::queue_pair_count() const
+Result<void> SessionCalls::ready() const
 {
-    std::size_t count = 0;
-    for (const auto& [key, numbers] : queue_pairs) {
-        count += numbers.size();
+    if (auto here = context_.not_ending(); !here) {
+        return here;
     }
-    return static_cast<std::uint32_t>(count);
+    return policy_.exists();
 }
 
-void Service::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
-                               Callback<RegisterReply> done)
+void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
+                                    Callback<RegisterReply> done)
 {
-    State& state = *state_;
-    done = state.timed(&ServiceCounters::register_calls, std::move(done));
-    if (const auto ready = state.ready(); !ready) {
-        done(fail(ready.error()));
+    done = metrics_.timed(&ServiceCounters::register_calls, std::move(done));
+    if (const auto is_ready = ready(); !is_ready) {
+        done(fail(is_ready.error()));
         return;
     }
     Session session;
@@ -62,91 +61,99 @@ void Service::register_session(PeerId peer, std::shared_ptr<const Identity> iden
     session.owner = std::move(identity);
     session.request = std::move(request.request);
     if (!request.device.empty()) {
-        auto device = find_device(request.device);
+        const auto device = devices_.one_named(request.device);
         if (!device) {
             done(fail(device.error()));
             return;
         }
-        session.device = std::move(*device);
-        session.request.device = *device_names(session.device);
+        session.device = (*device)->key();
+        session.request.device = names_of((*device)->info());
     }
-    session.choice = choose(state.rules, session.request, *session.owner);
+    session.choice = choose(policy_.rules(), session.request, *session.owner);
     if (session.choice.refused) {
         done(fail(*session.choice.refused));
         return;
     }
-    if (const auto room = state.limits.add_session(session.owner->uid); !room) {
+    if (const auto room = sessions_.limits.add_session(session.owner->uid); !room) {
         done(fail(room.error()));
         return;
     }
-    session.id = SessionId{state.next_session++};
-    ++state.tally.sessions;
-    session.grant = state.make_grant(session, session.choice);
+    session.id = sessions_.new_id();
+    metrics_.session_registered();
+    session.grant = grants_.make(session, session.choice);
     const SessionId id = session.id;
-    state.by_peer[static_cast<std::uint64_t>(peer)].insert(id);
-    Session& kept = state.sessions.emplace(id, std::move(session)).first->second;
-    state.notify([&](ServiceObserver& observer) { observer.session_added(id); });
+    Session& kept = sessions_.add(std::move(session));
+    context_.notify([&](ServiceObserver& observer) { observer.session_added(id); });
     if (request.queue_pairs.empty()) {
         done(RegisterReply{id, kept.grant, {}});
         return;
     }
-    state.attach(kept, std::move(request.queue_pairs),
-                 [state = state_.get(), id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
-                     if (!results) {
-                         state->remove_session(id, [] {});
-                         done(fail(results.error()));
-                         return;
-                     }
-                     const auto found = state->sessions.find(id);
-                     if (found == state->sessions.end()) {
-                         done(fail(ErrorCode::UnknownSession, "the session ended while it was being made"));
-                         return;
-                     }
-                     done(RegisterReply{id, state->grant_of(found->second), std::move(*results)});
-                 });
+    attach(kept, std::move(request.queue_pairs),
+           [this, id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
+               if (!results) {
+                   remove(id, [] {});
+                   done(fail(results.error()));
+                   return;
+               }
+               Session* made = sessions_.find(id);
+               if (made == nullptr) {
+                   done(fail(ErrorCode::UnknownSession, "the session ended while it was being made"));
+                   return;
+               }
+               done(RegisterReply{id, grants_.of(*made), std::move(*results)});
+           });
 }
 
-Result<Session*> Service::State::owned_session(PeerId peer, SessionId id)
+Result<Session*> SessionCalls::owned(PeerId peer, SessionId id)
 {
     if (const auto is_ready = ready(); !is_ready) {
         return fail(is_ready.error());
     }
-    const auto found = sessions.find(id);
-    if (found == sessions.end()) {
-        return fail(ErrorCode::UnknownSession,
-                    fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
-    }
-    if (found->second.peer != peer) {
-        return fail(ErrorCode::NotOwner,
-                    fmt::format("session {} belongs to another connection", static_cast<std::uint64_t>(id)));
-    }
-    return &found->second;
+    return sessions_.owned(peer, id);
 }
 
-Choice Service::State::choose_for(const Session& session, const Member& member, const Rules& with,
-                                  const Choice& of_session) const
+Result<Membership> SessionCalls::membership_now(const Member& member) const
 {
-    if (has_own_choice(member, with, session.request, !session.device.empty())) {
-        return choose(with, member.request, *session.owner);
-    }
-    return of_session;
-}
-
-Result<Membership> Service::State::membership_now(const Member& member) const
-{
-    const auto session = sessions.find(member.session);
-    if (session == sessions.end()) {
+    const Session* session = sessions_.find(member.session);
+    if (session == nullptr) {
         return fail(ErrorCode::UnknownSession, "was released meanwhile");
     }
-    Choice choice = choose_for(session->second, member, rules, session->second.choice);
+    const Rules& rules = policy_.rules();
+    Choice choice = has_own_choice(member, rules, session->request, !session->device.empty())
+                        ? choose(rules, member.request, *session->owner)
+                        : session->choice;
     if (choice.refused) {
         return fail(*choice.refused);
     }
     return std::move(choice.membership);
 }
 
-Result<Member> Service::State::make_member(const Session& session, const QueuePairRequest& request,
-                                           const ManagedDevice& device) const
+Result<void> SessionCalls::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
+{
+    constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
+    auto& files = session.files[device];
+    std::erase_if(files, [](const auto& file) { return file.expired(); });
+    if (!ref.file) {
+        ref.file = files.size() == 1 ? files.front().lock() : nullptr;
+        return {};
+    }
+    for (const auto& known : files) {
+        const auto file = known.lock();
+        if (file && (file == ref.file || is_same_open_file(file->fd(), ref.file->fd()))) {
+            ref.file = file;
+            return {};
+        }
+    }
+    if (files.size() >= kMostFiles) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("a session can bring {} open files of a device; this is one more", kMostFiles));
+    }
+    files.push_back(ref.file);
+    return {};
+}
+
+Result<Member> SessionCalls::make_member(const Session& session, const QueuePairRequest& request,
+                                         const ManagedDevice& device) const
 {
     Member member;
     member.session = session.id;
@@ -174,22 +181,22 @@ Result<Member> Service::State::make_member(const Session& session, const QueuePa
     return member;
 }
 
-void Service::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
-                     Callback<std::vector<QueuePairResult>> done)
+void SessionCalls::attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
+                          Callback<std::vector<QueuePairResult>> done)
 {
-    done = state_->timed(&ServiceCounters::attach_calls, std::move(done));
-    const auto found = state_->owned_session(peer, session);
+    done = metrics_.timed(&ServiceCounters::attach_calls, std::move(done));
+    const auto found = owned(peer, session);
     if (!found) {
         done(fail(found.error()));
         return;
     }
-    state_->attach(**found, std::move(queue_pairs), std::move(done));
+    attach(**found, std::move(queue_pairs), std::move(done));
 }
 
-Result<std::pair<ManagedDevice*, Member>> Service::State::take(Session& session, QueuePairRequest& request,
-                                                               NamedQueuePairs& named) const
+Result<std::pair<ManagedDevice*, Member>> SessionCalls::take(Session& session, QueuePairRequest& request,
+                                                             NamedQueuePairs& named) const
 {
-    const auto device = device_by_name(request.device);
+    const auto device = devices_.one_named(request.device);
     if (!device) {
         return fail(device.error());
     }
@@ -210,19 +217,20 @@ Result<std::pair<ManagedDevice*, Member>> Service::State::take(Session& session,
     return std::pair(*device, std::move(*member));
 }
 
-void Service::State::attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
-                            Callback<std::vector<QueuePairResult>> done)
+void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
+                          Callback<std::vector<QueuePairResult>> done)
 {
     // Those that are attached already are counted already.
     const auto is_known = [&](const QueuePairRequest& request) {
-        const auto device = device_by_name(request.device);
+        const auto device = devices_.one_named(request.device);
         const auto numbers = device ? session.queue_pairs.find((*device)->key()) : session.queue_pairs.end();
         return numbers != session.queue_pairs.end() && numbers->second.contains(request.ref.number);
     };
     std::vector<bool> known;
     std::transform(queue_pairs.begin(), queue_pairs.end(), std::back_inserter(known), is_known);
     const auto count = static_cast<std::uint32_t>(std::count(known.begin(), known.end(), false));
-    if (const auto room = limits.add_queue_pairs(session.owner->uid, session.queue_pair_count(), count); !room) {
+    if (const auto room = sessions_.limits.add_queue_pairs(session.owner->uid, session.queue_pair_count(), count);
+        !room) {
         done(fail(room.error()));
         return;
     }
@@ -249,7 +257,7 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
         batch.members.push_back(std::move(member));
         batch.places.push_back(i);
     }
-    limits.remove_queue_pairs(session.owner->uid, refused);
+    sessions_.limits.remove_queue_pairs(session.owner->uid, refused);
     const auto all = Gathering::begin(
         [this, id = session.id, results, done = std::move(done)](const Gathering::Missing&) {
             finish_attach(id, *results);
@@ -271,259 +279,178 @@ void Service::State::attach(Session& session, std::vector<QueuePairRequest> queu
 }
 
 // Lets go of what the device refused.
-void Service::State::finish_attach(SessionId id, const std::vector<QueuePairResult>& results)
+void SessionCalls::finish_attach(SessionId id, const std::vector<QueuePairResult>& results)
 {
-    const auto found = sessions.find(id);
-    if (found == sessions.end()) {
+    Session* found = sessions_.find(id);
+    if (found == nullptr) {
         return;
     }
-    Session& session = found->second;
+    Session& session = *found;
     for (const auto& result : results) {
         const auto on_device = session.queue_pairs.find(result.device);
         if (result.error && on_device != session.queue_pairs.end()) {
-            const auto device = devices.find(result.device);
-            const Member* member = device == devices.end() ? nullptr : device->second->book().find(result.number);
+            const ManagedDevice* device = devices_.find(result.device);
+            const Member* member = device == nullptr ? nullptr : device->book().find(result.number);
             const bool attached = member != nullptr && member->session == id;
             if (!attached && on_device->second.erase(result.number) > 0) {
-                limits.remove_queue_pairs(session.owner->uid, 1);
+                sessions_.limits.remove_queue_pairs(session.owner->uid, 1);
             }
         }
     }
     session.state = SessionState::Active;
-    refresh(session);
-    refresh_neighbours();
-    notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+    grants_.refresh(session);
+    grants_.refresh_neighbours();
+    context_.notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
 }
 
-void Service::detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
-                     Callback<void> done)
+Result<std::pair<Session*, ManagedDevice*>>
+SessionCalls::owned_queue_pair(PeerId peer, SessionId id, const std::string& device, std::uint32_t number)
 {
-    const auto found = state_->owned_session(peer, session);
-    const auto key = find_device(device);
-    if (!found || !key) {
-        done(fail(found ? key.error() : found.error()));
+    const auto session = owned(peer, id);
+    if (!session) {
+        return fail(session.error());
+    }
+    const auto found = devices_.one_named(device);
+    if (!found) {
+        return fail(found.error());
+    }
+    const std::string& key = (*found)->key();
+    const auto numbers = (*session)->queue_pairs.find(key);
+    if (numbers == (*session)->queue_pairs.end() || !numbers->second.contains(number)) {
+        return fail(ErrorCode::BadQueuePair, fmt::format("this session has no queue pair {} on {}", number, key));
+    }
+    return std::pair(*session, *found);
+}
+
+void SessionCalls::detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                          Callback<void> done)
+{
+    const auto found = owned_queue_pair(peer, session, device, number);
+    if (!found) {
+        done(fail(found.error()));
         return;
     }
-    Session& owned = **found;
-    if (owned.queue_pairs[*key].erase(number) == 0) {
-        done(fail(ErrorCode::BadQueuePair, fmt::format("this session has no queue pair {} on {}", number, *key)));
-        return;
-    }
-    state_->limits.remove_queue_pairs(owned.owner->uid, 1);
-    state_->devices.at(*key)->remove(session, {number}, [state = state_.get(), session, done = std::move(done)] {
-        const auto still = state->sessions.find(session);
-        if (still != state->sessions.end()) {
-            state->refresh(still->second);
-            state->refresh_neighbours();
-            state->notify([&](ServiceObserver& observer) { observer.session_changed(session, false); });
+    const auto& [owner, holder] = *found;
+    owner->queue_pairs.at(holder->key()).erase(number);
+    sessions_.limits.remove_queue_pairs(owner->owner->uid, 1);
+    holder->remove(session, {number}, [this, session, done = std::move(done)] {
+        if (Session* still = sessions_.find(session)) {
+            grants_.refresh(*still);
+            grants_.refresh_neighbours();
+            context_.notify([&](ServiceObserver& observer) { observer.session_changed(session, false); });
         }
         done({});
     });
 }
 
-void Service::set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
-                       std::optional<RateLimit> rate, Callback<void> done)
+void SessionCalls::set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                            std::optional<RateLimit> rate, Callback<void> done)
 {
-    const auto found = state_->owned_session(peer, session);
-    const auto key = find_device(device);
-    if (!found || !key) {
-        done(fail(found ? key.error() : found.error()));
+    const auto found = owned_queue_pair(peer, session, device, number);
+    if (!found) {
+        done(fail(found.error()));
         return;
     }
-    if (!(*found)->queue_pairs[*key].contains(number)) {
-        done(fail(ErrorCode::BadQueuePair, fmt::format("this session has no queue pair {} on {}", number, *key)));
-        return;
-    }
-    ManagedDevice& managed = *state_->devices.at(*key);
-    if (const auto room = managed.has_room(); !room) {
+    ManagedDevice& holder = *found->second;
+    if (const auto room = holder.has_room(); !room) {
         done(fail(room.error()));
         return;
     }
-    managed.change_rate(number, rate, [state = state_.get(), session, done = std::move(done)](Result<void> changed) {
+    holder.change_rate(number, rate, [this, session, done = std::move(done)](Result<void> changed) {
         // What a leaf of its own holds shows nowhere else.
-        if (const auto still = state->sessions.find(session); still != state->sessions.end()) {
-            state->refresh(still->second);
+        if (const Session* still = sessions_.find(session)) {
+            grants_.refresh(*still);
         }
         done(std::move(changed));
     });
 }
 
-void Service::release(PeerId peer, SessionId session, Callback<void> done)
+void SessionCalls::release(PeerId peer, SessionId session, Callback<void> done)
 {
-    const auto found = state_->owned_session(peer, session);
+    const auto found = owned(peer, session);
     if (!found) {
         done(fail(found.error()));
         return;
     }
-    state_->remove_session(session, [done = std::move(done)] { done({}); });
+    remove(session, [done = std::move(done)] { done({}); });
 }
 
-void Service::peer_gone(PeerId peer)
+void SessionCalls::peer_gone(PeerId peer)
 {
-    const auto found = state_->by_peer.find(static_cast<std::uint64_t>(peer));
-    if (found == state_->by_peer.end()) {
-        return;
-    }
-    for (const SessionId id : std::set<SessionId>(found->second)) {
-        state_->remove_session(id, [] {});
+    for (const SessionId id : sessions_.of_peer(peer)) {
+        remove(id, [] {});
     }
 }
 
-void Service::State::remove_session(SessionId id, LoopCallback<void()> done)
+void SessionCalls::remove(SessionId id, LoopCallback<void()> done)
 {
-    const auto found = sessions.find(id);
-    if (found == sessions.end()) {
+    if (sessions_.find(id) == nullptr) {
         done();
         return;
     }
     const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
-    const Session session = std::move(found->second);
-    sessions.erase(found);
-    const auto peer = by_peer.find(static_cast<std::uint64_t>(session.peer));
-    peer->second.erase(id);
-    if (peer->second.empty()) {
-        by_peer.erase(peer);
-    }
-    limits.remove_queue_pairs(session.owner->uid, session.queue_pair_count());
-    limits.remove_session(session.owner->uid);
+    const Session session = sessions_.take(id);
     for (const auto& [key, numbers] : session.queue_pairs) {
-        const auto device = devices.find(key);
-        if (device != devices.end() && !numbers.empty()) {
+        ManagedDevice* device = devices_.find(key);
+        if (device != nullptr && !numbers.empty()) {
             all->expect(key);
-            device->second->remove(id, {numbers.begin(), numbers.end()}, [this, all, key = key] {
-                refresh_neighbours();
+            device->remove(id, {numbers.begin(), numbers.end()}, [this, all, key = key] {
+                grants_.refresh_neighbours();
                 all->came(key);
             });
         }
     }
-    notify([&](ServiceObserver& observer) { observer.session_removed(id); });
+    context_.notify([&](ServiceObserver& observer) { observer.session_removed(id); });
     all->all_expected();
 }
 
-void Service::State::queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers)
+void SessionCalls::changed(Session& session)
+{
+    grants_.refresh(session);
+    context_.notify([id = session.id](ServiceObserver& observer) { observer.session_changed(id, false); });
+}
+
+void SessionCalls::queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers)
 {
     std::set<SessionId> affected;
     for (const std::uint32_t number : numbers) {
-        if (const Member* member = devices.at(device)->book().find(number)) {
+        if (const Member* member = devices_.at(device).book().find(number)) {
             affected.insert(member->session);
         }
     }
     for (const SessionId id : affected) {
-        refresh(sessions.at(id));
-        notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+        changed(sessions_.at(id));
     }
 }
 
-void Service::State::queue_pairs_vanished(const std::string& device,
-                                          const std::vector<std::pair<SessionId, std::uint32_t>>& gone)
+void SessionCalls::queue_pairs_vanished(const std::string& device,
+                                        const std::vector<std::pair<SessionId, std::uint32_t>>& gone)
 {
     std::set<SessionId> affected;
     for (const auto& [id, number] : gone) {
-        const auto session = sessions.find(id);
-        if (session != sessions.end() && session->second.queue_pairs[device].erase(number) > 0) {
-            limits.remove_queue_pairs(session->second.owner->uid, 1);
+        Session* session = sessions_.find(id);
+        if (session != nullptr && session->queue_pairs[device].erase(number) > 0) {
+            sessions_.limits.remove_queue_pairs(session->owner->uid, 1);
             affected.insert(id);
         }
     }
     for (const SessionId id : affected) {
-        refresh(sessions.at(id));
-        notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+        changed(sessions_.at(id));
     }
 }
 
-void Service::State::device_was_reset(const std::string& device, const std::vector<SessionId>& affected)
+void SessionCalls::device_was_reset(const std::string& device, const std::vector<SessionId>& affected)
 {
     for (const SessionId id : affected) {
-        Session& session = sessions.at(id);
+        Session& session = sessions_.at(id);
         const auto lost = session.queue_pairs.find(device);
         if (lost != session.queue_pairs.end()) {
-            limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(lost->second.size()));
+            sessions_.limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(lost->second.size()));
             session.queue_pairs.erase(lost);
         }
         session.state = SessionState::Detached;
-        refresh(session);
-        notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+        changed(session);
     }
-}
-
-std::vector<SessionId> Service::sessions() const
-{
-    std::vector<SessionId> ids;
-    ids.reserve(state_->sessions.size());
-    for (const auto& [id, session] : state_->sessions) {
-        ids.push_back(id);
-    }
-    return ids;
-}
-
-std::optional<SessionInfo> Service::session_alone(SessionId id) const
-{
-    const auto found = state_->sessions.find(id);
-    if (found == state_->sessions.end()) {
-        return std::nullopt;
-    }
-    Session& session = found->second;
-    return SessionInfo{id, session.peer, *session.owner, session.state, state_->grant_of(session), {}};
-}
-
-std::optional<QueuePairName> Service::next_queue_pair(SessionId id, const std::optional<QueuePairName>& after) const
-{
-    const auto found = state_->sessions.find(id);
-    if (found == state_->sessions.end()) {
-        return std::nullopt;
-    }
-    const auto& all = found->second.queue_pairs;
-    for (auto on = after ? all.lower_bound(after->device) : all.begin(); on != all.end(); ++on) {
-        const auto& [device, numbers] = *on;
-        const auto number = after && after->device == device ? numbers.upper_bound(after->number) : numbers.begin();
-        if (number != numbers.end()) {
-            return QueuePairName{device, *number};
-        }
-    }
-    return std::nullopt;
-}
-
-std::size_t Service::queue_pair_count(SessionId id) const
-{
-    const auto found = state_->sessions.find(id);
-    return found == state_->sessions.end() ? 0 : found->second.queue_pair_count();
-}
-
-std::optional<QueuePairResult> Service::queue_pair(const std::string& device, std::uint32_t number) const
-{
-    const auto found = state_->devices.find(device);
-    return found == state_->devices.end() ? std::nullopt : found->second->result(number);
-}
-
-std::optional<SessionInfo> Service::session(SessionId id) const
-{
-    auto info = session_alone(id);
-    for (auto name = next_queue_pair(id, std::nullopt); name; name = next_queue_pair(id, name)) {
-        if (auto result = queue_pair(name->device, name->number)) {
-            info->queue_pairs.push_back(std::move(*result));
-        }
-    }
-    return info;
-}
-
-std::map<std::string, LevelUse> Service::level_uses() const
-{
-    std::map<std::string, LevelUse> uses;
-    for (const auto& [id, session] : state_->sessions) {
-        ++uses[session.choice.membership.level].sessions;
-        for (const auto& [key, numbers] : session.queue_pairs) {
-            const auto device = state_->devices.find(key);
-            if (device == state_->devices.end()) {
-                continue;
-            }
-            for (const std::uint32_t number : numbers) {
-                if (const Member* member = device->second->book().find(number); member != nullptr) {
-                    ++uses[member->membership.level].queue_pairs;
-                }
-            }
-        }
-    }
-    return uses;
 }
 
 }    // namespace rdmaqos

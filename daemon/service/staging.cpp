@@ -9,6 +9,7 @@
 #include "lib/model/busy_rates.h"
 #include "policy/explain/changes.h"
 #include "policy/load/policy_reader.h"
+#include "policy/yaml/fabric_reader.h"
 #include "policy/yaml/settings_reader.h"
 
 namespace rdmaqos {
@@ -70,6 +71,18 @@ Diagnostics Loaded::diagnostics() const
     all.append(fabric.diagnostics);
     all.append(policy.diagnostics);
     return all;
+}
+
+std::filesystem::path fabric_path(const std::filesystem::path& root)
+{
+    return below_root(root, "/etc/rdma-qos/fabric.yaml");
+}
+
+FabricFile load_fabric(const std::filesystem::path& root)
+{
+    const auto path = fabric_path(root);
+    const FileStamp stamp = stamp_of(path);    // before it is read: what is written meanwhile is read again
+    return {stamp, read_fabric(path)};
 }
 
 Loaded load_files(const std::filesystem::path& root, const NameService& names)

@@ -56,6 +56,8 @@ struct FabricFile {
     FileStamp stamp;
     ReadResult<Fabric> read;
 };
+// Where it is.
+[[nodiscard]] std::filesystem::path fabric_path(const std::filesystem::path& root);
 [[nodiscard]] FabricFile load_fabric(const std::filesystem::path& root);
 
 // What reading all files gave.

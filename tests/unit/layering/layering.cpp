@@ -240,8 +240,8 @@ Violations check_source(std::string_view path, std::string_view text)
 Violations check_named_header(std::string_view path, std::string_view text)
 {
     constexpr std::string_view kSource = ".cpp";
-    static constexpr std::array<std::string_view, 5> kRooms{"policy/", "daemon/bus/", "daemon/loop/", "daemon/metrics/",
-                                                            "daemon/model/"};
+    static constexpr std::array<std::string_view, 6> kRooms{"policy/",         "daemon/bus/",   "daemon/loop/",
+                                                            "daemon/metrics/", "daemon/model/", "daemon/service/"};
     if (std::ranges::none_of(kRooms, [&](std::string_view room) { return path.starts_with(room); }) ||
         !path.ends_with(kSource)) {
         return {};

@@ -1,0 +1,44 @@
+// What every part of the service works with: the main loop, the threads that work for it, and who is told.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "daemon/loop/ending_workers.h"
+#include "daemon/loop/loader.h"
+#include "daemon/loop/loop_calls.h"
+#include "daemon/service/observer.h"
+#include "daemon/service/options.h"
+#include "lib/base/clock.h"
+#include "lib/base/executor.h"
+#include "lib/base/file_closer.h"
+#include "lib/base/result.h"
+
+namespace rdmaqos {
+
+struct ServiceContext {
+    ServiceContext(ServiceOptions given, Executor& loop, const Clock& time);
+
+    template <typename Function>
+    void notify(Function function)
+    {
+        for (ServiceObserver* observer : std::vector<ServiceObserver*>(observers)) {
+            function(*observer);
+        }
+    }
+    // Busy while shutting down.
+    [[nodiscard]] Result<void> not_ending() const;
+
+    const ServiceOptions options;
+    Executor& executor;
+    const Clock& clock;
+    std::vector<ServiceObserver*> observers;
+    bool shutting_down = false;
+    std::shared_ptr<FileCloser> closer = std::make_shared<FileCloser>();    // of files of clients
+    // What waits for another thread goes before the thread.
+    EndingWorkers ending;
+    Loader loader;
+    LoopCalls calls;
+};
+
+}    // namespace rdmaqos

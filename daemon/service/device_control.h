@@ -1,0 +1,72 @@
+// Devices that come, go, and are switched off and on by the administrator.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/loop/callback.h"
+#include "daemon/loop/gathering.h"
+#include "daemon/service/awaited_devices.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/grants.h"
+#include "daemon/service/policy_changes.h"
+#include "daemon/service/policy_in_force.h"
+
+namespace rdmaqos {
+
+class DeviceControl {
+public:
+    using Reconciled = Callback<std::vector<DeviceReconcile>>;
+
+    // All must outlive it.
+    DeviceControl(ServiceContext& context, const PolicyInForce& policy, DeviceTable& devices, Grants& grants,
+                  PolicyChanges& changes, DeviceListener& listener)
+        : context_(context), policy_(policy), devices_(devices), grants_(grants), changes_(changes),
+          listener_(listener), awaited_(context)
+    {
+    }
+
+    // As the functions of Service with these names.
+    void add(std::unique_ptr<Backend> backend);
+    void disable(const std::string& device, Reconciled done);
+    void enable(const std::string& device, Reconciled done);
+    void release(const std::string& device, Reconciled done);
+    void reconcile(const std::string& device, Reconciled done);
+    void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
+    [[nodiscard]] bool wanted(const DeviceId& id) const { return !devices_.released.contains(id); }
+    void vanished(const DeviceId& id);
+    void refused(const DeviceId& id, std::string why) { awaited_.refuse(id, std::move(why)); }
+    void on_wanted_again(std::function<void(Guid, std::uint32_t)> look) { wanted_again_ = std::move(look); }
+
+    // It went away, by itself or because it was let go of. `closed` when its files are closed, too.
+    void remove(const std::string& key, LoopCallback<void()> closed);
+    // It says so itself, and is in the middle of that.
+    void remove_soon(const std::string& key);
+
+private:
+    using Results = std::shared_ptr<std::vector<DeviceReconcile>>;
+    // For the administrator; Busy while shutting down.
+    [[nodiscard]] Result<std::vector<ManagedDevice*>> to_manage(const std::string& name) const;
+    void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const Results& results, Reconciled done);
+    // Drains, so many times if need be, and removes; then the part `key` of `all` has come.
+    void let_go(const std::string& key, std::uint32_t attempts, const Results& results,
+                const std::shared_ptr<Gathering>& all);
+    void finish_release(DeviceReconcile result, const Results& results, const std::shared_ptr<Gathering>& all);
+
+    ServiceContext& context_;
+    const PolicyInForce& policy_;
+    DeviceTable& devices_;
+    Grants& grants_;
+    PolicyChanges& changes_;
+    DeviceListener& listener_;
+    AwaitedDevices awaited_;
+    std::map<std::string, std::unique_ptr<Timer>> releasing_;    // by key; the pause before the next attempt
+    std::function<void(Guid, std::uint32_t)> wanted_again_;
+};
+
+}    // namespace rdmaqos

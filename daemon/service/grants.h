@@ -1,0 +1,59 @@
+// What sessions are told that they have, made again when it may have changed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/session_table.h"
+
+namespace rdmaqos {
+
+class Grants {
+public:
+    // All must outlive it.
+    Grants(ServiceContext& context, const DeviceTable& devices, SessionTable& sessions)
+        : context_(context), devices_(devices), sessions_(sessions)
+    {
+    }
+
+    [[nodiscard]] Grant make(const Session& session, const Choice& choice) const;
+    // As it is now.
+    [[nodiscard]] const Grant& of(Session& session);
+
+    // The grant may have changed: it is made again, now or soon, and observers are told if it differs.
+    void refresh(const Session& session);
+    void refresh_all();
+    // In attach mode per-process a grant depends on how many processes there are.
+    void refresh_neighbours();
+
+private:
+    // What became of a session's queue pairs of one level.
+    struct LevelUse {
+        // Of the first of them, else of the session, else any; null: there is none.
+        const ManagedDevice* nic = nullptr;
+        std::size_t queue_pairs = 0;
+        std::size_t unenforced = 0;
+        std::string leaf;            // of the first of them
+        std::string first_cause;     // of those that are not enforced
+        std::string first_reason;    // of the same one
+        std::string note;            // of one that is
+    };
+    [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;
+    void explain_enforcement(const Session& session, Grant& grant) const;
+    void make_stale_ones();
+    void make_new_one(Session& session);
+
+    ServiceContext& context_;
+    const DeviceTable& devices_;
+    SessionTable& sessions_;
+    std::set<SessionId> stale_;
+    std::unique_ptr<Timer> timer_;    // until when nothing is done about them
+    std::map<std::string, std::uint64_t> processes_seen_;    // per device: PlacementBook::processes_revision()
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,40 @@
+// What a reload would do, and to whom. Nothing is changed.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "daemon/loop/callback.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/policy_changes.h"
+#include "daemon/service/policy_in_force.h"
+
+namespace rdmaqos {
+
+class Plans {
+public:
+    // All must outlive it.
+    Plans(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
+          const PolicyChanges& changes)
+        : context_(context), policy_(policy), devices_(devices), changes_(changes)
+    {
+    }
+
+    // Service::plan(), Service::check()
+    void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
+    void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
+
+private:
+    // May this user have a policy read now, the host's (null) or this one?
+    [[nodiscard]] Result<void> may_read(std::uint32_t uid, const SourceFile* text) const;
+    void ask_devices(PlanDraft draft, Callback<PlanReport> done);
+    void plan_from_memory(DevicePlan& plan, const DesiredState& desired) const;
+
+    ServiceContext& context_;
+    const PolicyInForce& policy_;
+    const DeviceTable& devices_;
+    const PolicyChanges& changes_;
+};
+
+}    // namespace rdmaqos

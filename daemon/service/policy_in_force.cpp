@@ -1,0 +1,34 @@
+#include "daemon/service/policy_in_force.h"
+
+#include <utility>
+
+namespace rdmaqos {
+
+Complaint complaint_of(const Diagnostics& diagnostics)
+{
+    return {render(diagnostics, Colour::Off), render(diagnostics, Colour::Off, Quote::Nothing)};
+}
+
+Complaint complaint_of(const ReloadOutcome& outcome)
+{
+    if (outcome.accepted) {
+        return {};
+    }
+    return {outcome.to_string(Colour::Off), outcome.to_string(Colour::Off, Quote::Nothing)};
+}
+
+Result<void> PolicyInForce::exists() const
+{
+    if (!rules_.policy) {
+        return fail(ErrorCode::InvalidPolicy,
+                    "rdma-qosd has no valid policy; `rdma-qosctl check` says why, `rdma-qosctl reload` tries again");
+    }
+    return {};
+}
+
+void PolicyInForce::set_fabric(std::shared_ptr<const Fabric> fabric)
+{
+    rules_.fabric = fabric ? std::move(fabric) : std::make_shared<const Fabric>();
+}
+
+}    // namespace rdmaqos

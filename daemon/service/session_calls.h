@@ -1,0 +1,80 @@
+// What clients ask of their sessions, and what devices say of the queue pairs in them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/loop/callback.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/grants.h"
+#include "daemon/service/metrics_collector.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/session_table.h"
+
+namespace rdmaqos {
+
+class SessionCalls {
+public:
+    // All must outlive it.
+    SessionCalls(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
+                 SessionTable& sessions, Grants& grants, MetricsCollector& metrics)
+        : context_(context), policy_(policy), devices_(devices), sessions_(sessions), grants_(grants), metrics_(metrics)
+    {
+    }
+
+    // InvalidPolicy while there is none, Busy while shutting down.
+    [[nodiscard]] Result<void> ready() const;
+
+    // As the functions of Service with these names.
+    void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
+                          Callback<RegisterReply> done);
+    void attach(PeerId peer, SessionId session, std::vector<QueuePairRequest> queue_pairs,
+                Callback<std::vector<QueuePairResult>> done);
+    void detach(PeerId peer, SessionId session, const std::string& device, std::uint32_t number, Callback<void> done);
+    void set_rate(PeerId peer, SessionId session, const std::string& device, std::uint32_t number,
+                  std::optional<RateLimit> rate, Callback<void> done);
+    void release(PeerId peer, SessionId session, Callback<void> done);
+    void peer_gone(PeerId peer);
+
+    // As the functions of DeviceListener with these names.
+    void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers);
+    void queue_pairs_vanished(const std::string& device, const std::vector<std::pair<SessionId, std::uint32_t>>& gone);
+    void device_was_reset(const std::string& device, const std::vector<SessionId>& affected);
+
+private:
+    [[nodiscard]] Result<Session*> owned(PeerId peer, SessionId id);
+    // A queue pair of the caller's session, which has it.
+    [[nodiscard]] Result<std::pair<Session*, ManagedDevice*>>
+    owned_queue_pair(PeerId peer, SessionId id, const std::string& device, std::uint32_t number);
+    // By the rules that are in force. UnknownSession: its session has ended.
+    [[nodiscard]] Result<Membership> membership_now(const Member& member) const;
+    // One ClientFile for each open file, however often its descriptor is passed; a queue pair without one is of the
+    // file its session brought before. LimitReached: too many.
+    [[nodiscard]] static Result<void> settle_file(Session& session, const std::string& device, QueuePairRef& ref);
+    [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
+                                             const ManagedDevice& device) const;
+    using NamedQueuePairs = std::set<std::pair<ManagedDevice*, std::uint32_t>>;    // so far in one call
+    [[nodiscard]] Result<std::pair<ManagedDevice*, Member>> take(Session& session, QueuePairRequest& request,
+                                                                 NamedQueuePairs& named) const;
+    void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
+                Callback<std::vector<QueuePairResult>> done);
+    void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
+    void remove(SessionId id, LoopCallback<void()> done);
+    // Its queue pairs are not what they were.
+    void changed(Session& session);
+
+    ServiceContext& context_;
+    const PolicyInForce& policy_;
+    const DeviceTable& devices_;
+    SessionTable& sessions_;
+    Grants& grants_;
+    MetricsCollector& metrics_;
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,83 @@
+#include "daemon/service/session_table.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace rdmaqos {
+
+std::uint32_t Session::queue_pair_count() const
+{
+    std::size_t count = 0;
+    for (const auto& [key, numbers] : queue_pairs) {
+        count += numbers.size();
+    }
+    return static_cast<std::uint32_t>(count);
+}
+
+std::optional<QueuePairName> Session::next_queue_pair(const std::optional<QueuePairName>& after) const
+{
+    for (auto on = after ? queue_pairs.lower_bound(after->device) : queue_pairs.begin(); on != queue_pairs.end();
+         ++on) {
+        const auto& [key, numbers] = *on;
+        const auto number = after && after->device == key ? numbers.upper_bound(after->number) : numbers.begin();
+        if (number != numbers.end()) {
+            return QueuePairName{key, *number};
+        }
+    }
+    return std::nullopt;
+}
+
+Session* SessionTable::find(SessionId id)
+{
+    const auto found = sessions_.find(id);
+    return found == sessions_.end() ? nullptr : &found->second;
+}
+
+const Session* SessionTable::find(SessionId id) const
+{
+    const auto found = sessions_.find(id);
+    return found == sessions_.end() ? nullptr : &found->second;
+}
+
+Result<Session*> SessionTable::owned(PeerId peer, SessionId id)
+{
+    Session* session = find(id);
+    if (session == nullptr) {
+        return fail(ErrorCode::UnknownSession,
+                    fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
+    }
+    if (session->peer != peer) {
+        return fail(ErrorCode::NotOwner,
+                    fmt::format("session {} belongs to another connection", static_cast<std::uint64_t>(id)));
+    }
+    return session;
+}
+
+std::set<SessionId> SessionTable::of_peer(PeerId peer) const
+{
+    const auto found = by_peer_.find(static_cast<std::uint64_t>(peer));
+    return found == by_peer_.end() ? std::set<SessionId>{} : found->second;
+}
+
+Session& SessionTable::add(Session session)
+{
+    const SessionId id = session.id;
+    by_peer_[static_cast<std::uint64_t>(session.peer)].insert(id);
+    return sessions_.emplace(id, std::move(session)).first->second;
+}
+
+Session SessionTable::take(SessionId id)
+{
+    Session session = std::move(sessions_.extract(id).mapped());
+    const auto peer = by_peer_.find(static_cast<std::uint64_t>(session.peer));
+    peer->second.erase(id);
+    if (peer->second.empty()) {
+        by_peer_.erase(peer);
+    }
+    limits.remove_queue_pairs(session.owner->uid, session.queue_pair_count());
+    limits.remove_session(session.owner->uid);
+    return session;
+}
+
+}    // namespace rdmaqos
