@@ -5,7 +5,7 @@
 #include "daemon/service/service.h"
 #include "policy/model/policy.h"
 #include "tests/support/bus_pair.h"
-#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::test {
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/json.h"
 #include "tools/rdma-qosctl/options.h"
-#include "tools/rdma-qosctl/output.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/commands.h"
+#include "tools/rdma-qosctl/commands/commands.h"
 
 namespace rdmaqos::ctl {
 namespace {

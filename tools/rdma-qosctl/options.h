@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "tools/rdma-qosctl/output.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 

@@ -16,9 +16,9 @@
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "lib/tree/compile.h"
-#include "tools/rdma-qosctl/offline.h"
+#include "tools/rdma-qosctl/offline/offline_world.h"
 #include "tools/rdma-qosctl/simulate/loads.h"
-#include "tools/rdma-qosctl/views.h"
+#include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
 

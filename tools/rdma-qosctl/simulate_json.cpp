@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/simulate.h"
 
 namespace rdmaqos::ctl {

@@ -5,8 +5,8 @@
 
 #include "lib/base/text.h"
 #include "lib/tree/drawing.h"
-#include "tools/rdma-qosctl/online.h"
 #include "tools/rdma-qosctl/simulate_load.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/render.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/simulate.h"
 
 namespace rdmaqos::ctl {

@@ -6,10 +6,10 @@
 #include "tests/support/service_fixture.h"
 #include "tests/support/world.h"
 #include "tests/unit/ctl/simulate_sample.h"
-#include "tools/rdma-qosctl/online.h"
-#include "tools/rdma-qosctl/problems.h"
-#include "tools/rdma-qosctl/render.h"
-#include "tools/rdma-qosctl/why.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/problems.h"
+#include "tools/rdma-qosctl/world/why.h"
 
 namespace rdmaqos {
 namespace {

@@ -7,8 +7,8 @@
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
 #include "policy/opensm/reader.h"
-#include "tools/rdma-qosctl/batch_answer.h"
-#include "tools/rdma-qosctl/topology.h"
+#include "tools/rdma-qosctl/opensm_conformance/batch_answer.h"
+#include "tools/rdma-qosctl/opensm_conformance/topology.h"
 
 namespace rdmaqos::ctl {
 namespace {

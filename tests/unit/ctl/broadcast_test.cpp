@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/broadcast.h"
+#include "tools/rdma-qosctl/world/broadcast.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/golden.h"
-#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

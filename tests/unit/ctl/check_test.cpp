@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/check.h"
+#include "tools/rdma-qosctl/rendering/check.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/child.h"
+#include "tools/rdma-qosctl/commands/child.h"
 
 #include <csignal>
 

@@ -1,11 +1,11 @@
-#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
-#include "tools/rdma-qosctl/problems.h"
+#include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {
 namespace {

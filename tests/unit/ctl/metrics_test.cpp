@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/metrics.h"
+#include "tools/rdma-qosctl/rendering/metrics.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/offline.h"
+#include "tools/rdma-qosctl/offline/offline_world.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/golden.h"
-#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {

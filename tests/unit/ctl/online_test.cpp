@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/online.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/output.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 #include <cstdlib>
 

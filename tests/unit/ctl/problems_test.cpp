@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/problems.h"
+#include "tools/rdma-qosctl/world/problems.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#include "tools/rdma-qosctl/json.h"
-#include "tools/rdma-qosctl/render.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
-#include "tools/rdma-qosctl/problems.h"
+#include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/request_options.h"
+#include "tools/rdma-qosctl/request/request_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/base/units.h"
-#include "tools/rdma-qosctl/views.h"
+#include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl::test {
 

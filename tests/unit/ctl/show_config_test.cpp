@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/show_config.h"
+#include "tools/rdma-qosctl/rendering/show_config.h"
 
 #include <filesystem>
 

@@ -3,8 +3,8 @@
 
 #include "tests/unit/ctl/sample.h"
 #include "tests/unit/ctl/simulate_sample.h"
-#include "tools/rdma-qosctl/online.h"
-#include "tools/rdma-qosctl/render.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/simulate_sample.h"
-#include "tools/rdma-qosctl/json.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

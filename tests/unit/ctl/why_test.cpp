@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/why.h"
+#include "tools/rdma-qosctl/world/why.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
-#include "tools/rdma-qosctl/json.h"
-#include "tools/rdma-qosctl/render.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -1,0 +1,180 @@
+#include "tools/rdma-qosctl/rendering/check.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+struct Chosen {
+    std::vector<Target> targets;
+    std::string note;
+};
+
+// The devices of a simulation file, of the daemon, or the default profile.
+Result<Chosen> choose_targets(const Context& context, const CheckOptions& options)
+{
+    Chosen chosen;
+    if (options.simulation.empty() && !options.offline) {
+        if (auto client = connect(context)) {
+            auto world = fetch_world(*client);
+            if (!world) {
+                return fail(world.error());
+            }
+            for (const auto& device : world->devices) {
+                chosen.targets.push_back(to_target(device));
+            }
+            chosen.note = "checked against the devices of the running daemon";
+        }
+    }
+    if (!chosen.targets.empty()) {
+        return chosen;
+    }
+    auto targets = load_targets(options.simulation);
+    if (!targets) {
+        return fail(targets.error());
+    }
+    chosen.targets = std::move(*targets);
+    chosen.note =
+        options.simulation.empty()
+            ? "checked against the default profile (a ConnectX-6 Dx at 100 Gbit/s); --simulate FILE names others"
+            : fmt::format("checked against the devices of {}", options.simulation);
+    return chosen;
+}
+
+CheckedDevice check_device(const Policy& policy, const Target& target, const Settings& settings)
+{
+    Compiled compiled = compile_for(policy, target, settings);
+    CheckedDevice device;
+    device.device = target.device;
+    device.leaves = leaf_count(compiled.tree);
+    device.elements = static_cast<std::uint32_t>(compiled.tree.size());
+    device.findings = std::move(compiled.findings);
+    return device;
+}
+
+Result<CheckReport> make_report(const Context& context, const CheckOptions& options)
+{
+    CheckReport report;
+    ReadResult<Policy> policy = load_policy(options.files, context.root);
+    ReadResult<Settings> settings = load_settings(context.root);
+    ReadResult<Fabric> fabric = load_fabric(context.root);
+    report.diagnostics.append(std::move(policy.diagnostics));
+    // The host's other files are only on trial when the host's policy is.
+    if (options.files.empty()) {
+        report.diagnostics.append(std::move(settings.diagnostics));
+        report.diagnostics.append(std::move(fabric.diagnostics));
+    }
+    if (!policy.value) {
+        return report;
+    }
+    for (const auto& source : policy.value->sources) {
+        report.sources.push_back(source->name);
+    }
+    report.revision = policy.value->revision;
+    report.levels = policy.value->levels.size();
+    const Settings used = settings.value ? *settings.value : Settings{};
+    report.degrade = used.on_unsupported == OnUnsupported::Degrade;
+    auto chosen = choose_targets(context, options);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    report.note = std::move(chosen->note);
+    std::vector<LocalPort> local;
+    for (const auto& target : chosen->targets) {
+        report.devices.push_back(check_device(*policy.value, target, used));
+        // The default profile stands for some port, so that `node-type: SELF` is no complaint.
+        local.push_back(target.local.value_or(LocalPort{}));
+    }
+    report.unresolved = resolve(*policy.value, fabric.value ? *fabric.value : Fabric{}, local).unresolved;
+    return report;
+}
+
+bool is_error(const Finding& finding)
+{
+    return finding.is_error;
+}
+
+}    // namespace
+
+bool CheckReport::ok() const
+{
+    const bool unreachable = std::any_of(devices.begin(), devices.end(), [](const CheckedDevice& device) {
+        return std::any_of(device.findings.begin(), device.findings.end(), is_error);
+    });
+    return !diagnostics.has_errors() && (degrade || !unreachable);
+}
+
+std::string render_check(const CheckReport& report, Colour colour)
+{
+    std::string text = render(report.diagnostics, colour);
+    for (const auto& unresolved : report.unresolved) {
+        text += fmt::format("{} {}\n", styled("note:", Style::Faint, colour), printable(unresolved));
+    }
+    if (!report.devices.empty()) {
+        text += printable(report.note) + "\n";
+    }
+    for (const auto& device : report.devices) {
+        text += fmt::format("{}: {}, {}\n", printable(device.device), counted(device.elements, "element"),
+                            device.leaves == 1 ? "1 leaf" : fmt::format("{} leaves", device.leaves));
+        for (const auto& finding : device.findings) {
+            text += fmt::format("  {} {}\n",
+                                styled(finding.is_error ? "error:" : "warning:",
+                                       finding.is_error ? Style::Bad : Style::Warning, colour),
+                                printable(to_string(finding)));
+        }
+    }
+    if (report.ok()) {
+        return text + fmt::format("{}: {} in {}, revision {}\n", styled("ok", Style::Good, colour),
+                                  counted(report.levels, "level"), fmt::join(report.sources, ", "), report.revision);
+    }
+    return text + fmt::format("{}: {}\n", styled("refused", Style::Bad, colour),
+                              report.diagnostics.has_errors()
+                                  ? "correct the errors above"
+                                  : "a device cannot give what is asked; change the policy, or set `on-unsupported: "
+                                    "degrade` in rdma-qosd.yaml");
+}
+
+Json check_json(const CheckReport& report)
+{
+    Json devices = Json::array();
+    for (const auto& device : report.devices) {
+        Json findings = Json::array();
+        for (const auto& finding : device.findings) {
+            findings.push_back(to_json(finding));
+        }
+        devices.push_back({{"device", device.device},
+                           {"elements", device.elements},
+                           {"leaves", device.leaves},
+                           {"findings", std::move(findings)}});
+    }
+    Json json{{"ok", report.ok()}, {"sources", report.sources}};
+    if (!report.revision.empty()) {
+        json["revision"] = report.revision;
+        json["levels"] = report.levels;
+        json["note"] = report.note;
+    }
+    json["diagnostics"] = to_json(report.diagnostics);
+    json["unresolved"] = report.unresolved;
+    json["devices"] = std::move(devices);
+    return json;
+}
+
+Result<ExitStatus> check(const Context& context, const CheckOptions& options)
+{
+    const auto report = make_report(context, options);
+    if (!report) {
+        return fail(report.error());
+    }
+    print(context.json ? to_text(check_json(*report)) : render_check(*report, context.colour));
+    return report->ok() ? ExitStatus::Ok : ExitStatus::BadPolicy;
+}
+
+}    // namespace rdmaqos::ctl

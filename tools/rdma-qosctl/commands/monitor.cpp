@@ -1,0 +1,53 @@
+#include <chrono>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+struct Now {
+    std::time_t seconds;
+    std::int64_t milliseconds;
+};
+
+Now now()
+{
+    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+    return {static_cast<std::time_t>(milliseconds / 1000), milliseconds % 1000};
+}
+
+}    // namespace
+
+Result<ExitStatus> monitor(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto end = client->monitor([&](const bus::Signal& signal) {
+        const auto [seconds, milliseconds] = now();
+        if (context.json) {
+            print(to_line(
+                signal_json(signal, fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds))));
+        } else {
+            print(fmt::format("{:%Y-%m-%d %H:%M:%S}.{:03}  {}\n", fmt::localtime(seconds), milliseconds,
+                              render_signal(signal)));
+        }
+        return true;
+    });
+    if (!end) {
+        return fail(end.error());
+    }
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

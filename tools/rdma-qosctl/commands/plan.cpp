@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr auto kPlanTimeout = std::chrono::minutes(2);
+
+// The text as a file the daemon may read, also when it came from a pipe.
+Result<bus::FileDescriptor> as_file(const std::string& text)
+{
+    auto fd = std::make_shared<UniqueFd>(memfd_create("policy", MFD_CLOEXEC));
+    if (!*fd) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "memfd_create"));
+    }
+    for (std::size_t written = 0; written < text.size();) {
+        const ssize_t count = write(fd->get(), text.data() + written, text.size() - written);
+        if (count < 0 && errno != EINTR) {
+            return fail(error_from_errno(ErrorCode::Io, errno, "memfd"));
+        }
+        written += count < 0 ? 0 : static_cast<std::size_t>(count);
+    }
+    return bus::FileDescriptor{std::move(fd)};
+}
+
+Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
+{
+    bus::Dict options;
+    if (!file.empty()) {
+        // Read here first: its diagnostics then carry the file's name.
+        auto policy = require_policy({file}, "");
+        if (!policy) {
+            return fail(policy.error());
+        }
+        auto fd = as_file((*policy)->sources.front()->text);
+        if (!fd) {
+            return fail(fd.error());
+        }
+        options.set("policy", std::move(*fd));
+    }
+    auto answer = call_manager<bus::Dict>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
+    if (!answer) {
+        Error error = std::move(answer).error();
+        if (error.code == ErrorCode::InvalidPolicy) {
+            error.message.insert(0, "the policy is refused\n");
+        }
+        return fail(std::move(error));
+    }
+    PlanReport report = to_plan_report(*answer);
+    report.note = fmt::format("what a reload with {} would do, by the running daemon:", file.empty()
+                                                                                            ? "the host's files"
+                                                                                        : file == "-" ? "stdin"
+                                                                                                      : file);
+    if (report.plans.empty()) {
+        report.note = "the policy is valid; the daemon has no device, so nothing would be done";
+    }
+    return report;
+}
+
+Result<PlanReport> plan_offline(const Context& context, const PlanOptions& options, std::string_view why)
+{
+    const auto policy = require_policy(options.file.empty() ? std::vector<std::string>{} : std::vector{options.file},
+                                       context.root);
+    if (!policy) {
+        return fail(policy.error());
+    }
+    const auto targets = load_targets(options.simulation);
+    if (!targets) {
+        return fail(targets.error());
+    }
+    const auto settings = load_settings(context.root);
+    PlanReport report;
+    report.offline = true;
+    report.revision = (*policy)->revision;
+    report.note = fmt::format("{}: what the policy would do to {}:", why,
+                              options.simulation.empty()
+                                  ? "an empty device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
+                                  : fmt::format("the devices of {}, empty", options.simulation));
+    for (const auto& target : *targets) {
+        report.plans.push_back(plan_for(**policy, target, settings.value ? *settings.value : Settings{}));
+    }
+    return report;
+}
+
+Result<PlanReport> make_report(const Context& context, const PlanOptions& options)
+{
+    if (options.offline || !options.simulation.empty()) {
+        return plan_offline(context, options, "offline");
+    }
+    auto client = connect(context);
+    if (!client && client.error().code == ErrorCode::NoDaemon) {
+        return plan_offline(context, options, "no daemon runs");
+    }
+    return client ? plan_online(*client, options.file) : Result<PlanReport>(fail(client.error()));
+}
+
+}    // namespace
+
+Result<ExitStatus> plan(const Context& context, const PlanOptions& options)
+{
+    const auto report = make_report(context, options);
+    if (!report) {
+        return fail(report.error());
+    }
+    print(context.json ? to_text(plans_json(*report)) : render_plans(*report, context.colour));
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,183 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/utsname.h>
+
+#include "lib/base/text.h"
+#include "lib/model/solver.h"
+#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/hardware_report.h"
+#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/problems.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kPrincipalsShown = 16;
+
+Result<World> ask(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    return fetch_world(*client);
+}
+
+struct Chosen {
+    World world;
+    std::vector<const DeviceView*> devices;    // of the world: all, or the one that is named
+};
+
+Result<Chosen> ask_for(const Context& context, const std::string& name)
+{
+    auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    Chosen chosen{std::move(*world), {}};
+    if (name.empty()) {
+        for (const auto& device : chosen.world.devices) {
+            chosen.devices.push_back(&device);
+        }
+        return chosen;
+    }
+    const auto device = find_device(chosen.world, name);
+    if (!device) {
+        return fail(device.error());
+    }
+    chosen.devices.push_back(*device);
+    return chosen;
+}
+
+HostView this_host()
+{
+    utsname names{};
+    if (uname(&names) != 0) {
+        return {"not known", "", RDMAQOS_VERSION};
+    }
+    return {names.release, names.machine, RDMAQOS_VERSION};
+}
+
+}    // namespace
+
+BusyRates busy_rates(const World& world, const DeviceView& device)
+{
+    const Demands demands = senders_on(world, device).demands();
+    BusyRates rates;
+    for (const auto& [path, allocation] : solve(to_tree(device), device.link_speed, demands)) {
+        if (demands.contains(path)) {
+            rates[path.text()] = allocation.rate();
+        }
+    }
+    return rates;
+}
+
+Result<ExitStatus> status(const Context& context, bool fail_on_problems)
+{
+    const auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto problems = find_problems(*world);
+    print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.colour));
+    const bool wrong = std::any_of(problems.begin(), problems.end(),
+                                   [](const Problem& problem) { return problem.is_error; });
+    return fail_on_problems && wrong ? ExitStatus::Failed : ExitStatus::Ok;
+}
+
+Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
+{
+    const auto chosen = ask_for(context, options.device);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    std::vector<BusyRates> rates;
+    for (const auto* each : chosen->devices) {
+        if (options.busy) {
+            rates.push_back(busy_rates(chosen->world, *each));
+        }
+    }
+    if (context.json) {
+        print(to_text(trees_json(chosen->devices, rates)));
+        return ExitStatus::Ok;
+    }
+    std::string text = chosen->devices.empty() ? "no device: the daemon waits for one\n" : "";
+    for (std::size_t i = 0; i < chosen->devices.size(); ++i) {
+        text += i > 0 ? "\n" : "";
+        text += render_device_tree(*chosen->devices[i], options.busy ? &rates[i] : nullptr,
+                                   options.all ? 0 : kPrincipalsShown, context.colour);
+    }
+    print(text);
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> levels(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto manager = fetch_manager(*client);
+    if (!manager) {
+        return fail(manager.error());
+    }
+    print(context.json ? to_text({{"levels", to_json(manager->levels)}})
+                       : render_levels(manager->levels, context.colour));
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> devices(const Context& context, const std::string& device)
+{
+    const auto chosen = ask_for(context, device);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    if (context.json) {
+        print(to_text(devices_json(chosen->devices)));
+    } else {
+        print(device.empty() ? render_devices(chosen->world.devices, context.colour)
+                             : render_device(*chosen->devices.front(), context.colour));
+    }
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> hardware_report(const Context& context, const HardwareReportOptions& options)
+{
+    const auto chosen = ask_for(context, options.device);
+    if (!chosen) {
+        return fail(chosen.error());
+    }
+    const auto report = make_hardware_report(this_host(), chosen->world.manager.version, chosen->devices,
+                                             options.guids ? Guids::Shown : Guids::Masked);
+    print(context.json ? to_text(hardware_report_json(report)) : render_hardware_report(report, context.colour));
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
+{
+    const auto pid = parse_number(filter.pid);
+    if (!filter.pid.empty() && !pid) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(filter.pid)));
+    }
+    auto world = ask(context);
+    if (!world) {
+        return fail(world.error());
+    }
+    const auto has_level = [&](const SessionView& session) {
+        return equals_ignoring_case(session.level, filter.level) ||
+               std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
+                   return equals_ignoring_case(text_of(queue_pair, "level"), filter.level);
+               });
+    };
+    std::erase_if(world->sessions, [&](const SessionView& session) {
+        return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));
+    });
+    print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.colour));
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

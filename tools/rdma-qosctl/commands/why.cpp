@@ -1,0 +1,165 @@
+// `rdma-qosctl why`: asks the daemon, reads the port counters twice, and leaves the thinking to why.cpp.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr const char* kProc = "/proc";
+
+struct Reading {
+    const DeviceView* device = nullptr;
+    std::uint64_t transmitted = 0;    // bytes
+    std::uint64_t received = 0;
+    std::uint64_t taken_at = 0;    // microseconds
+};
+
+std::optional<Reading> read_counters(bus::Client& client, const DeviceView& device)
+{
+    const auto reply = client.call(device.object_path, kDeviceInterface, "Counters", {});
+    const auto* counters = reply && reply->size() == 1 ? reply->front().as<bus::Dict>() : nullptr;
+    if (counters == nullptr) {
+        return std::nullopt;    // the port does not count
+    }
+    return Reading{&device, number_of(*counters, "transmit-bytes"), number_of(*counters, "receive-bytes"),
+                   number_of(*counters, "taken-at")};
+}
+
+// Empty if the counters started again in between.
+std::optional<Bandwidth> rate_between(std::uint64_t bytes_before, std::uint64_t bytes_after, std::uint64_t microseconds)
+{
+    if (bytes_after < bytes_before || microseconds == 0) {
+        return std::nullopt;
+    }
+    // 8 bits a byte, 1000 bits and 1000 microseconds in kbit/s and milliseconds.
+    __extension__ using Wide = unsigned __int128;
+    const Wide kbps = Wide{bytes_after - bytes_before} * 8000 / microseconds;
+    if (kbps > std::numeric_limits<std::uint64_t>::max()) {
+        return std::nullopt;    // not a rate but a counter that has jumped
+    }
+    return Bandwidth::from_kbps(static_cast<std::uint64_t>(kbps));
+}
+
+std::vector<PortUse> measure(bus::Client& client, const World& world, const std::vector<WhySession>& sessions,
+                             std::chrono::milliseconds interval)
+{
+    std::set<std::string> used;
+    for (const auto& session : sessions) {
+        for (const auto& leaf : session.leaves) {
+            used.insert(leaf.device);
+        }
+    }
+    std::vector<Reading> before;
+    for (const auto& device : world.devices) {
+        if (used.contains(device.key())) {
+            if (const auto reading = read_counters(client, device)) {
+                before.push_back(*reading);
+            }
+        }
+    }
+    if (before.empty()) {
+        return {};
+    }
+    std::this_thread::sleep_for(interval);
+    std::vector<PortUse> ports;
+    for (const auto& first : before) {
+        const auto second = read_counters(client, *first.device);
+        if (!second) {
+            continue;
+        }
+        const std::uint64_t time = second->taken_at - first.taken_at;
+        const auto transmits = rate_between(first.transmitted, second->transmitted, time);
+        const auto receives = rate_between(first.received, second->received, time);
+        if (transmits && receives) {
+            ports.push_back({first.device->key(), first.device->link_speed, *transmits, *receives});
+        }
+    }
+    return ports;
+}
+
+// The level a process would get that registered now with an empty request, by the host's files.
+std::string would_get(const Context& context, const std::string& pid)
+{
+    IdentityOptions identity;
+    identity.pid = pid;
+    const auto world = load_world("", context.root, "", identity);
+    const auto found = world ? world->matcher->match({}, world->identity) : Result<Match>(fail(world.error()));
+    if (!found) {
+        return "";
+    }
+    return fmt::format("if it registered and asked for nothing, it would be in level {}: {}", found->level->name,
+                       world->matcher->why(*found, {}, world->identity));
+}
+
+// Nobody who registered is meant. A process that runs is worth an answer, anything else is a mistake.
+Result<WhyReport> nobody(const Context& context, const std::string& target)
+{
+    const auto number = parse_number(target);
+    if (!number || !std::filesystem::exists(fmt::format("{}/{}", kProc, *number))) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("no registered process is meant by `{}`: give a pid, a unit (job-7.scope, globs), or a "
+                                "queue pair (17, qp:17, mlx5_0:17); `rdma-qosctl sessions` lists what there is",
+                                printable(target)));
+    }
+    WhyReport report;
+    report.target = target;
+    IdentityOptions options;
+    options.pid = target;
+    const auto identity = identity_of(options);
+    report.unregistered = fmt::format("process {}{} has not registered: what it sends is outside the tree, without "
+                                      "share, guarantee or cap",
+                                      *number,
+                                      identity && !identity->command.empty() ? fmt::format(" ({})", identity->command)
+                                                                             : "");
+    if (auto level = would_get(context, target); !level.empty()) {
+        report.advice.push_back(std::move(level));
+    }
+    report.advice.emplace_back("`rdma-qosctl request --level LEVEL -- COMMAND` holds a session while COMMAND runs; "
+                               "programs register by D-Bus (rdma-qosd(8))");
+    return report;
+}
+
+}    // namespace
+
+Result<ExitStatus> why(const Context& context, const WhyOptions& options)
+{
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto world = fetch_world(*client);
+    if (!world) {
+        return fail(world.error());
+    }
+    Result<WhyReport> report = WhyReport{};
+    report->target = options.target;
+    for (const auto* session : sessions_of(*world, options.target)) {
+        report->sessions.push_back(explain_session(*world, *session));
+    }
+    if (report->sessions.empty()) {
+        report = nobody(context, options.target);
+        if (!report) {
+            return fail(report.error());
+        }
+    } else if (options.interval_ms > 0) {
+        report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
+        judge_by_use(*world, report->ports, report->sessions);
+    }
+    print(context.json ? to_text(why_json(*report)) : render_why(*report, context.colour));
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

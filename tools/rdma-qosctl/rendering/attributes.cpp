@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// A report must survive a mail: lines are broken here, unless a word is longer.
+constexpr std::size_t kColumns = 100;
+constexpr std::string_view kIndent = "  ";
+
+// "tso_caps" of "tso_caps.max_tso"; empty for a field that is in no inner structure.
+std::string_view structure_of(std::string_view name)
+{
+    const auto dot = name.find('.');
+    return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+// In the order in which each comes first.
+std::vector<std::string_view> structures_of(const std::vector<AttributeView>& attributes)
+{
+    std::vector<std::string_view> structures;
+    for (const auto& attribute : attributes) {
+        const auto structure = structure_of(attribute.name);
+        if (std::find(structures.begin(), structures.end(), structure) == structures.end()) {
+            structures.push_back(structure);
+        }
+    }
+    return structures;
+}
+
+// Several lines below each other, the first behind `head`, which ends at column `at`.
+std::string beside(std::string_view head, std::size_t at, const std::vector<std::string>& lines, Style style,
+                   Colour colour)
+{
+    std::string text;
+    for (const auto& line : lines) {
+        const std::string_view left = text.empty() ? head : std::string_view();
+        text += fmt::format("{}{}\n", padded(left, at), styled(line, style, colour));
+    }
+    return text;
+}
+
+std::string answer_of(const bus::Dict& step)
+{
+    std::vector<std::string> parts;
+    if (const auto number = find_number(step, "errno")) {
+        parts.push_back(errno_name(*number));
+    }
+    for (const std::string_view key : {"status", "syndrome"}) {
+        if (const auto number = find_number(step, key)) {
+            parts.push_back(fmt::format("{} {:#x}", key, *number));
+        }
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}    // namespace
+
+std::string errno_name(std::uint64_t number)
+{
+    const char* name = number <= INT_MAX ? strerrorname_np(static_cast<int>(number)) : nullptr;
+    return name == nullptr ? fmt::format("errno {}", number) : std::string(name);
+}
+
+std::string render_attributes(const std::vector<AttributeView>& attributes, Colour colour)
+{
+    const std::size_t names = widest(attributes, [](const auto& attribute) { return printable(attribute.name); });
+    const std::size_t at = kIndent.size() + names + kIndent.size();
+    const std::size_t left = kColumns - std::min(at, kColumns / 2);
+    std::string text;
+    for (const auto& structure : structures_of(attributes)) {
+        text += fmt::format("{}{}\n", text.empty() ? "" : "\n",
+                            styled(structure.empty() ? "device" : printable(structure), Style::Heading, colour));
+        for (const auto& [name, value, meaning] : attributes) {
+            if (structure_of(name) != structure) {
+                continue;
+            }
+            text += beside(fmt::format("{}{}", kIndent, printable(name)), at, wrap(printable(value), left),
+                           Style::Plain, colour);
+            if (!meaning.empty()) {
+                text += beside("", at, wrap(fmt::format("({})", printable(meaning)), left), Style::Faint, colour);
+            }
+        }
+    }
+    return text;
+}
+
+std::string render_self_test(const std::vector<bus::Dict>& steps, Colour colour)
+{
+    constexpr std::size_t kAt = 10;    // behind "  passed  "
+    std::string text;
+    for (const auto& step : steps) {
+        const std::string answer = answer_of(step);
+        const std::string line = fmt::format("{}{}{}", printable(text_of(step, "name")), answer.empty() ? "" : ": ",
+                                             answer);
+        const bool passed = flag_of(step, "passed");
+        text += fmt::format("{}{}{}{}", kIndent,
+                            styled(passed ? "passed" : "failed", passed ? Style::Good : Style::Bad, colour), kIndent,
+                            beside("", 0, {line}, Style::Plain, colour));
+        if (const std::string remark = text_of(step, "remark"); !remark.empty()) {
+            text += beside("", kAt, wrap(fmt::format("({})", printable(remark)), kColumns - kAt), Style::Faint, colour);
+        }
+    }
+    return text;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,36 @@
+// What `check` found out, as a value: rendered by pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "lib/tree/compile.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+
+namespace rdmaqos::ctl {
+
+struct CheckedDevice {
+    std::string device;
+    std::uint32_t leaves = 0;    // of the compiled tree
+    std::uint32_t elements = 0;
+    std::vector<Finding> findings;
+};
+
+struct CheckReport {
+    Diagnostics diagnostics;
+    std::vector<std::string> sources;    // files that were read
+    std::string revision;                // empty: the policy is broken
+    std::size_t levels = 0;
+    std::string note;    // in words: against which devices
+    std::vector<CheckedDevice> devices;
+    std::vector<std::string> unresolved;
+    bool degrade = false;    // settings: what a device cannot give is no error
+
+    [[nodiscard]] bool ok() const;
+};
+
+[[nodiscard]] std::string render_check(const CheckReport& report, Colour colour);
+[[nodiscard]] Json check_json(const CheckReport& report);
+
+}    // namespace rdmaqos::ctl

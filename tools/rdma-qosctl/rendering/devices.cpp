@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/net.h"
+#include "lib/base/text.h"
+#include "lib/tree/render.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using Align = Table::Align;
+
+std::string link_of(const DeviceView& device)
+{
+    return device.link_up ? to_string(device.link_speed) : "down";
+}
+
+std::string join_types(const std::set<QueuePairType>& types)
+{
+    std::vector<std::string_view> names;
+    names.reserve(types.size());
+    for (const auto type : types) {
+        names.push_back(to_string(type));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}    // namespace
+
+std::string describe_scheduling(const Capabilities& capabilities)
+{
+    if (!capabilities.scheduling) {
+        return "none: no class can be enforced";
+    }
+    return fmt::format("{} levels, {} leaves, {} elements; {}; {}{}", capabilities.max_depth, capabilities.max_leaves,
+                       capabilities.max_elements,
+                       capabilities.shares ? fmt::format("shares 1 to {}", capabilities.max_share) : "no shares",
+                       capabilities.rate_caps ? "rate caps" : "no rate caps",
+                       capabilities.responder_leaf ? "; own leaf for RDMA READ responses" : "");
+}
+
+std::string describe_attachable(const Capabilities& capabilities)
+{
+    return join_types(capabilities.attachable);
+}
+
+std::string describe_pacing(const PacingCapabilities& pacing)
+{
+    if (pacing.supported_types.empty()) {
+        return "none";
+    }
+    std::string text = join_types(pacing.supported_types);
+    if (pacing.table_size > 0) {
+        text += fmt::format("; {} distinct rates", pacing.table_size);
+    }
+    if (pacing.min_rate && pacing.max_rate) {
+        text += fmt::format("; {} to {}", to_string(*pacing.min_rate), to_string(*pacing.max_rate));
+    }
+    if (pacing.burst) {
+        text += pacing.typical_packet ? "; burst and packet size" : "; burst size";
+    }
+    return text;
+}
+
+namespace {
+
+// What a function that is not the card's own, or that shares its port, can and cannot promise.
+std::string describe_function(const DeviceView& device)
+{
+    return device.virtual_function ? "virtual function: what the host allows its port holds above this tree" : "";
+}
+
+std::string describe_bond(const DeviceView& device)
+{
+    return device.bond.empty() ? "" : fmt::format("in {}: a queue pair may leave by any port of the bond", device.bond);
+}
+
+std::string describe_attach(const DeviceView& device)
+{
+    return device.attach_reason.empty() ? device.attach_mode
+                                        : fmt::format("{}: {}", device.attach_mode, device.attach_reason);
+}
+
+// The tree as the renderer takes it: only the number of queue pairs is known, so theirs are made up.
+DesiredState to_state(const DeviceView& device)
+{
+    DesiredState state{to_tree(device), {}};
+    std::uint32_t next = 1;
+    for (const auto& element : device.tree) {
+        const ElementPath path(element.path);
+        for (std::uint32_t i = 0; i < element.queue_pairs; ++i) {
+            state.queue_pairs[QueuePairId{next++}] = Placement{path, {}, {}};
+        }
+    }
+    return state;
+}
+
+std::function<std::string(const ElementPath&)> make_note(const DeviceView& device, const BusyRates* busy)
+{
+    std::map<std::string, std::string> notes;
+    for (const auto& element : device.tree) {
+        if (element.draining) {
+            notes[element.path] = "draining";
+        }
+    }
+    if (busy != nullptr) {
+        for (const auto& [path, rate] : *busy) {
+            std::string& note = notes[path];
+            note += (note.empty() ? "" : ", ") + fmt::format("gets {}", to_string(rate));
+        }
+    }
+    return [notes = std::move(notes)](const ElementPath& path) {
+        const auto note = notes.find(path.text());
+        return note == notes.end() ? std::string() : note->second;
+    };
+}
+
+}    // namespace
+
+Style style_of_state(std::string_view state)
+{
+    if (state == "ready" || state == "active") {
+        return Style::Good;
+    }
+    return state == "degraded" || state == "gone" ? Style::Bad : Style::Warning;
+}
+
+std::string render_devices(const std::vector<DeviceView>& devices, Colour colour)
+{
+    if (devices.empty()) {
+        return "no device: the daemon waits for one\n";
+    }
+    Table table({{"DEVICE"},
+                 {"STATE"},
+                 {"LINK"},
+                 {"ATTACH"},
+                 {"LEAVES", Align::Right},
+                 {"ELEMENTS", Align::Right},
+                 {"QPS-INSIDE", Align::Right},
+                 {"QPS-OUTSIDE", Align::Right},
+                 {"NETDEV"},
+                 {"PCI-ADDRESS"}});
+    for (const auto& device : devices) {
+        table.add({device.key(), Cell(device.state, style_of_state(device.state)), link_of(device), device.attach_mode,
+                   fmt::format("{}/{}", device.leaves_used, device.capabilities.max_leaves),
+                   fmt::format("{}/{}", device.elements_used, device.capabilities.max_elements),
+                   std::to_string(device.queue_pairs_inside), std::to_string(device.queue_pairs_outside), device.netdev,
+                   device.pci_address});
+    }
+    return table.render(colour);
+}
+
+std::string render_device(const DeviceView& device, Colour colour)
+{
+    Fields fields;
+    fields.add("device", device.key());
+    fields.add("state", device.state, style_of_state(device.state));
+    fields.add("reason", device.reason);
+    fields.add("link", fmt::format("{}, {}", device.link_layer, link_of(device)));
+    fields.add("netdev", device.netdev);
+    fields.add("PCI address", device.pci_address);
+    fields.add("driver", device.driver);
+    fields.add("firmware", device.firmware);
+    fields.add("board id", device.board_id);
+    fields.add("function", describe_function(device));
+    fields.add("bond", describe_bond(device));
+    fields.add("node GUID", to_string(Guid{device.node_guid}));
+    fields.add("port GUID", to_string(Guid{device.port_guid}));
+    fields.add("attach mode", describe_attach(device));
+    fields.add("scheduling", describe_scheduling(device.capabilities));
+    fields.add("attachable", describe_attachable(device.capabilities));
+    fields.add("pacing", describe_pacing(device.capabilities.pacing));
+    fields.add("elements", fmt::format("{} used, {} free", device.elements_used, device.elements_free));
+    fields.add("leaves", fmt::format("{} used, {} free", device.leaves_used, device.leaves_free));
+    fields.add("queue pairs",
+               fmt::format("{} in a leaf, {} in none", device.queue_pairs_inside, device.queue_pairs_outside));
+    for (const auto& [name, count] : device.statistics) {
+        fields.add(printable(name), std::to_string(count));
+    }
+    std::string text = fields.render(colour);
+    for (const auto& finding : device.findings) {
+        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, colour), printable(finding));
+    }
+    for (const auto& failure : device.failures) {
+        text += fmt::format("{} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
+    }
+    if (!device.self_test.empty()) {
+        text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, colour),
+                            render_self_test(device.self_test, colour));
+    }
+    if (!device.attributes.empty()) {
+        text += "\n" + render_attributes(device.attributes, colour);
+    }
+    return text;
+}
+
+std::string render_device_tree(const DeviceView& device, const BusyRates* busy, std::size_t principals_shown,
+                               Colour colour)
+{
+    std::string text = fmt::format("{}  {}, {}, {}\n", styled(printable(device.key()), Style::Heading, colour),
+                                   styled(printable(device.state), style_of_state(device.state), colour),
+                                   link_of(device), printable(device.attach_mode));
+    if (device.tree.empty()) {
+        return text + (device.state == "disabled"
+                           ? fmt::format("no element: `rdma-qosctl enable {}` makes those of the policy\n",
+                                         printable(device.key()))
+                           : "no element: the running policy schedules nothing here\n");
+    }
+    return text + printable_lines(render_tree(to_state(device), make_note(device, busy), principals_shown));
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kLinesOfAProblem = 12;
+
+std::string describe_policy(const ManagerView& manager)
+{
+    if (manager.policy_revision.empty()) {
+        return "none";
+    }
+    return fmt::format("{} from {}", manager.policy_revision, fmt::join(manager.policy_sources, ", "));
+}
+
+std::string describe_levels(const ManagerView& manager)
+{
+    const auto scheduled = std::count_if(manager.levels.begin(), manager.levels.end(),
+                                         [](const bus::Dict& level) { return !text_of(level, "class").empty(); });
+    return fmt::format("{}, {} with a place in the tree", manager.levels.size(), scheduled);
+}
+
+std::string describe_sessions(const World& world)
+{
+    std::set<std::uint64_t> users;
+    for (const auto& session : world.sessions) {
+        users.insert(number_of(session.owner, "uid"));
+    }
+    std::uint64_t inside = 0;
+    std::uint64_t outside = 0;
+    for (const auto& device : world.devices) {
+        inside += device.queue_pairs_inside;
+        outside += device.queue_pairs_outside;
+    }
+    if (world.sessions.empty()) {
+        return "none";
+    }
+    return fmt::format("{} of {}; {}: {} in a leaf, {} in none", world.sessions.size(), counted(users.size(), "user"),
+                       counted(inside + outside, "queue pair"), inside, outside);
+}
+
+std::string indented(std::string_view text, std::string_view indent)
+{
+    std::string result;
+    const auto lines = lines_of(text);
+    for (std::size_t i = 0; i < std::min(lines.size(), kLinesOfAProblem); ++i) {
+        result += fmt::format("{}{}\n", i == 0 ? "" : indent, printable(lines[i]));
+    }
+    if (lines.size() > kLinesOfAProblem) {
+        result += fmt::format("{}... (the rest: rdma-qosctl status --json)\n", indent);
+    }
+    return result;
+}
+
+std::string render_problems(const std::vector<Problem>& problems, Colour colour)
+{
+    if (problems.empty()) {
+        return styled("nothing is wrong", Style::Good, colour) + "\n";
+    }
+    const auto errors = static_cast<std::size_t>(
+        std::count_if(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; }));
+    const std::size_t notes = problems.size() - errors;
+    std::string text = errors == 0 ? styled("nothing is wrong", Style::Good, colour) : counted(errors, "problem");
+    text += notes == 0 ? ":\n" : fmt::format(", {} worth knowing:\n", counted(notes, "thing"));
+    for (const auto& problem : problems) {
+        text += fmt::format("  {} {}",
+                            problem.is_error ? styled("problem:", Style::Bad, colour)
+                                             : styled("note:", Style::Warning, colour),
+                            indented(problem.what, "    "));
+        if (!problem.advice.empty()) {
+            text += fmt::format("    -> {}\n", printable(problem.advice));
+        }
+    }
+    return text;
+}
+
+}    // namespace
+
+std::string render_status(const World& world, const std::vector<Problem>& problems, Colour colour)
+{
+    const ManagerView& manager = world.manager;
+    Fields fields;
+    fields.add("daemon", fmt::format("rdma-qosd {}", manager.version));
+    fields.add("mode", manager.mode, manager.mode == "enforce" ? Style::Plain : Style::Warning);
+    fields.add("policy", describe_policy(manager), manager.policy_revision.empty() ? Style::Bad : Style::Plain);
+    fields.add("last reload", manager.last_reload_error.empty() ? "accepted" : "refused, see below",
+               manager.last_reload_error.empty() ? Style::Plain : Style::Bad);
+    fields.add("levels", describe_levels(manager));
+    fields.add("sessions", describe_sessions(world));
+    std::string text = fields.render(colour);
+    text += "\n";
+    if (!world.devices.empty()) {
+        text += render_devices(world.devices, colour) + "\n";
+    }
+    text += "Only processes that registered are governed: other RDMA traffic of this host is outside the tree\n"
+            "and competes with it.\n\n";
+    text += render_problems(problems, colour);
+    return text;
+}
+
+}    // namespace rdmaqos::ctl

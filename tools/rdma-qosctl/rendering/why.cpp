@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/text.h"
+#include "lib/tree/element.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kListed = 4;    // siblings and queue pairs in a line
+
+template <typename List>
+std::string first_of(const List& list)
+{
+    const auto shown = std::min<std::size_t>(list.size(), kListed);
+    std::string text = fmt::format("{}", fmt::join(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    if (list.size() > shown) {
+        text += fmt::format(" and {} more", list.size() - shown);
+    }
+    return text;
+}
+
+std::string describe_owner(const bus::Dict& owner)
+{
+    const std::string command = text_of(owner, "command");
+    const std::string unit = text_of(owner, "unit");
+    return fmt::format("{}{}, {}{}", number_of(owner, "pid"), command.empty() ? "" : fmt::format(" ({})", command),
+                       owner_text(owner), unit.empty() ? "" : fmt::format(", {}", unit));
+}
+
+std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)
+{
+    if (!step.share) {
+        return fmt::format("{} (port)", to_string(leaf.link_speed));
+    }
+    return step.max_rate ? to_string(*step.max_rate) : "";
+}
+
+std::string render_way(const WhyLeaf& leaf, Colour colour)
+{
+    Table table({{"WAY"}, {"SHARE"}, {"CAP"}, {"MAY ALSO SEND"}});
+    std::size_t depth = 0;
+    for (const auto& step : leaf.steps) {
+        const std::string indent = depth == 0 ? "" : std::string(2 * (depth - 1), ' ') + "└ ";
+        const std::string share = step.share ? fmt::format("{} of {}", *step.share == 0 ? 1 : *step.share, step.share_of)
+                                             : "";
+        const std::string cap = cap_of(step, leaf);
+        table.add({indent + std::string(ElementPath(step.path).name()), share,
+                   Cell(step.is_narrowest_cap ? cap + " <- narrowest" : cap,
+                        step.is_narrowest_cap ? Style::Warning : Style::Plain),
+                   first_of(step.siblings)});
+        ++depth;
+    }
+    std::string text;
+    const std::string drawn = table.render(colour);
+    for (const auto line : lines_of(drawn)) {
+        text += fmt::format("  {}\n", line);
+    }
+    return text;
+}
+
+std::string render_leaf(const WhyLeaf& leaf, Colour colour)
+{
+    const bool outside = leaf.narrowness == Narrowness::Outside;
+    std::string text = fmt::format(
+        "\n{}\n",
+        styled(fmt::format("{}, {} {} of level {}{}", printable(leaf.device),
+                           leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs", first_of(leaf.queue_pairs),
+                           printable(leaf.level), leaf.leaf.empty() ? "" : fmt::format(" in {}", printable(leaf.leaf))),
+               Style::Heading, colour));
+    if (!outside && !leaf.leaf.empty()) {
+        text += render_way(leaf, colour);
+        text += fmt::format("  alone {}; when all of these send, {}\n", to_string(leaf.alone), to_string(leaf.own));
+    }
+    const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good
+                        : outside                              ? Style::Bad
+                                                               : Style::Warning;
+    if (!leaf.remark.empty()) {
+        text += fmt::format("  {}\n", styled(printable(leaf.remark), Style::Warning, colour));
+    }
+    text += fmt::format("  {}\n  -> {}\n", styled(printable(leaf.verdict), style, colour), printable(leaf.advice));
+    return text;
+}
+
+std::string render_session(const WhySession& why, Colour colour)
+{
+    const SessionView& session = why.session;
+    std::string text = fmt::format("process {}: session {}, level {}{}\n", printable(describe_owner(session.owner)),
+                                   session.id, session.level.empty() ? "none" : printable(session.level),
+                                   session.state == "active" ? "" : fmt::format(", {}", printable(session.state)));
+    if (const std::string rule = text_of(session.grant, "rule"); !rule.empty()) {
+        text += fmt::format("  {}\n", printable(rule));
+    }
+    for (const auto& leaf : why.leaves) {
+        text += render_leaf(leaf, colour);
+    }
+    if (!why.note.empty()) {
+        text += fmt::format("  {}\n", why.note);
+    }
+    return text;
+}
+
+}    // namespace
+
+std::string render_why(const WhyReport& report, Colour colour)
+{
+    std::string text;
+    for (const auto& session : report.sessions) {
+        text += (text.empty() ? "" : "\n") + render_session(session, colour);
+    }
+    if (!report.ports.empty()) {
+        text += "\nnow, by the port's counters\n";
+    }
+    for (const auto& port : report.ports) {
+        text += fmt::format("  {}: transmits {} of {} ({:.0f} %), receives {}\n", printable(port.device),
+                            to_string(port.transmits), to_string(port.link_speed), 100 * port.utilisation(),
+                            to_string(port.receives));
+    }
+    if (!report.unregistered.empty()) {
+        text += fmt::format("{}\n", printable(report.unregistered));
+    }
+    for (const auto& advice : report.advice) {
+        text += fmt::format("  -> {}\n", printable(advice));
+    }
+    return text;
+}
+
+}    // namespace rdmaqos::ctl

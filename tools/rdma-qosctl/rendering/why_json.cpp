@@ -1,0 +1,83 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/rdma-qosctl/rendering/world_json.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+Json step_json(const WhyStep& step)
+{
+    Json json{{"path", step.path}};
+    if (step.share) {
+        json["share"] = *step.share;
+        json["share-of"] = step.share_of;
+        json["siblings"] = step.siblings;
+    }
+    if (step.max_rate) {
+        json["max-rate"] = step.max_rate->kbps();
+        json["narrowest"] = step.is_narrowest_cap;
+    }
+    return json;
+}
+
+Json leaf_json(const WhyLeaf& leaf)
+{
+    Json json{{"device", leaf.device},
+              {"level", leaf.level},
+              {"queue-pairs", leaf.queue_pairs},
+              {"holds-it", to_string(leaf.narrowness)},
+              {"verdict", leaf.verdict},
+              {"advice", leaf.advice}};
+    if (!leaf.remark.empty()) {
+        json["remark"] = leaf.remark;
+    }
+    if (leaf.narrowness == Narrowness::Outside) {
+        return json;
+    }
+    const bool in_tree = !leaf.leaf.empty();    // else it is paced
+    if (in_tree) {
+        json["leaf"] = leaf.leaf;
+        json["others-in-leaf"] = leaf.others_in_leaf;
+    }
+    json["link-speed"] = leaf.link_speed.kbps();
+    json["alone"] = leaf.alone.kbps();
+    json["busy"] = leaf.own.kbps();
+    if (in_tree) {
+        Json way = Json::array();
+        for (const auto& step : leaf.steps) {
+            way.push_back(step_json(step));
+        }
+        json["way"] = std::move(way);
+    }
+    return json;
+}
+
+}    // namespace
+
+Json why_json(const WhyReport& report)
+{
+    Json sessions = Json::array();
+    for (const auto& why : report.sessions) {
+        Json leaves = Json::array();
+        for (const auto& leaf : why.leaves) {
+            leaves.push_back(leaf_json(leaf));
+        }
+        sessions.push_back({{"session", session_json(why.session)}, {"leaves", std::move(leaves)}});
+    }
+    Json ports = Json::array();
+    for (const auto& port : report.ports) {
+        ports.push_back({{"device", port.device},
+                         {"link-speed", port.link_speed.kbps()},
+                         {"transmits", port.transmits.kbps()},
+                         {"receives", port.receives.kbps()}});
+    }
+    Json json{{"target", report.target}, {"registered", !report.sessions.empty()}, {"sessions", std::move(sessions)}};
+    json["ports"] = std::move(ports);
+    if (!report.unregistered.empty()) {
+        json["note"] = report.unregistered;
+    }
+    json["advice"] = report.advice;
+    return json;
+}
+
+}    // namespace rdmaqos::ctl

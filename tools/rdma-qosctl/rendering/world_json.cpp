@@ -1,0 +1,419 @@
+#include "tools/rdma-qosctl/rendering/world_json.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/net.h"
+#include "tools/rdma-qosctl/world/broadcast.h"
+#include "tools/rdma-qosctl/world/hardware_report.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+struct ToJson {
+    Json operator()(bool value) const { return value; }
+    Json operator()(std::uint8_t value) const { return value; }
+    Json operator()(std::uint16_t value) const { return value; }
+    Json operator()(std::uint32_t value) const { return value; }
+    Json operator()(std::uint64_t value) const { return value; }
+    Json operator()(std::int32_t value) const { return value; }
+    Json operator()(std::int64_t value) const { return value; }
+    Json operator()(double value) const { return value; }
+    Json operator()(const std::string& value) const { return value; }
+    Json operator()(const bus::ObjectPath& value) const { return value.text; }
+    Json operator()(const bus::FileDescriptor&) const { return nullptr; }
+    Json operator()(const std::vector<std::string>& value) const { return value; }
+    Json operator()(const bus::Dict& value) const { return to_json(value); }
+    Json operator()(const std::vector<bus::Dict>& value) const { return to_json(value); }
+    Json operator()(const bus::Counts& value) const { return to_json(value); }
+    Json operator()(const bus::Triples& value) const { return value; }
+    Json operator()(const bus::Unsupported&) const { return nullptr; }
+};
+
+void set_text(Json& json, const char* key, const std::string& value)
+{
+    if (!value.empty()) {
+        json[key] = value;
+    }
+}
+
+void set_rate(Json& json, const char* key, const std::optional<Bandwidth>& rate)
+{
+    if (rate) {
+        json[key] = rate->kbps();
+    }
+}
+
+Json types_json(const std::set<QueuePairType>& types)
+{
+    Json json = Json::array();
+    for (const auto type : types) {
+        json.push_back(std::string(to_string(type)));
+    }
+    return json;
+}
+
+Json capabilities_json(const Capabilities& capabilities)
+{
+    Json json{{"scheduling", capabilities.scheduling},
+              {"shares", capabilities.shares},
+              {"rate-caps", capabilities.rate_caps},
+              {"max-depth", capabilities.max_depth},
+              {"max-leaves", capabilities.max_leaves},
+              {"max-elements", capabilities.max_elements},
+              {"max-share", capabilities.max_share},
+              {"responder-leaf", capabilities.responder_leaf},
+              {"attachable", types_json(capabilities.attachable)},
+              {"pacing", types_json(capabilities.pacing.supported_types)}};
+    json["pacing-burst"] = capabilities.pacing.burst;
+    json["pacing-typical-packet"] = capabilities.pacing.typical_packet;
+    if (capabilities.pacing.table_size > 0) {
+        json["pacing-table-size"] = capabilities.pacing.table_size;
+    }
+    set_rate(json, "pacing-min-rate", capabilities.pacing.min_rate);
+    set_rate(json, "pacing-max-rate", capabilities.pacing.max_rate);
+    return json;
+}
+
+// As the daemon has them, with the name of the errno.
+Json self_test_json(const std::vector<bus::Dict>& steps)
+{
+    Json list = Json::array();
+    for (const auto& step : steps) {
+        Json json = Json::object();
+        for (const auto& [key, value] : step.entries()) {
+            json[key] = std::visit(ToJson{}, value.data);
+            if (key == "errno") {
+                json["errno-name"] = errno_name(number_of(step, key));
+            }
+        }
+        list.push_back(std::move(json));
+    }
+    return list;
+}
+
+Json attributes_json(const std::vector<AttributeView>& attributes)
+{
+    Json list = Json::array();
+    for (const auto& attribute : attributes) {
+        Json json{{"name", attribute.name}, {"value", attribute.value}};
+        set_text(json, "meaning", attribute.meaning);
+        list.push_back(std::move(json));
+    }
+    return list;
+}
+
+Json device_json(const DeviceView& device)
+{
+    Json json{{"device", device.key()}, {"name", device.name}, {"port", device.port}, {"state", device.state}};
+    set_text(json, "reason", device.reason);
+    json["node-guid"] = to_string(Guid{device.node_guid});
+    json["port-guid"] = to_string(Guid{device.port_guid});
+    set_text(json, "netdev", device.netdev);
+    set_text(json, "pci-address", device.pci_address);
+    set_text(json, "driver", device.driver);
+    set_text(json, "firmware", device.firmware);
+    set_text(json, "board-id", device.board_id);
+    json["virtual-function"] = device.virtual_function;
+    set_text(json, "bond", device.bond);
+    set_text(json, "link-layer", device.link_layer);
+    json["link-up"] = device.link_up;
+    json["link-speed"] = device.link_speed.kbps();
+    json["attach-mode"] = device.attach_mode;
+    set_text(json, "attach-reason", device.attach_reason);
+    json["capabilities"] = capabilities_json(device.capabilities);
+    json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
+    json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
+    json["queue-pairs"] = {{"inside", device.queue_pairs_inside}, {"outside", device.queue_pairs_outside}};
+    json["findings"] = device.findings;
+    json["failures"] = device.failures;
+    json["statistics"] = to_json(device.statistics);
+    return json;
+}
+
+Json report_json(const HardwareReport& report, const DeviceView& device)
+{
+    Json json{{"device", device.key()}};
+    set_text(json, "driver", device.driver);
+    set_text(json, "board-id", device.board_id);
+    set_text(json, "firmware", device.firmware);
+    set_text(json, "pci-address", device.pci_address);
+    json["virtual-function"] = device.virtual_function;
+    json["in-bond"] = !device.bond.empty();
+    json["node-guid"] = report.guid(device.node_guid);
+    json["port-guid"] = report.guid(device.port_guid);
+    set_text(json, "link-layer", device.link_layer);
+    json["link-up"] = device.link_up;
+    json["link-speed"] = device.link_speed.kbps();
+    json["state"] = device.state;
+    json["attach-mode"] = device.attach_mode;
+    set_text(json, "attach-reason", device.attach_reason);
+    json["self-test"] = self_test_json(device.self_test);
+    json["capabilities"] = capabilities_json(device.capabilities);
+    json["attributes"] = attributes_json(device.attributes);
+    return json;
+}
+
+Json tree_json(const DeviceView& device, const BusyRates* busy)
+{
+    Json elements = Json::array();
+    for (const auto& element : device.tree) {
+        Json json{{"path", element.path}};
+        set_text(json, "parent", element.parent);
+        json["kind"] = element.kind == ElementKind::Leaf ? "leaf" : "node";
+        if (element.share) {
+            json["share"] = *element.share;
+        }
+        set_rate(json, "max-rate", element.max_rate);
+        if (element.kind == ElementKind::Leaf) {
+            json["queue-pairs"] = element.queue_pairs;
+        }
+        json["draining"] = element.draining;
+        if (busy != nullptr) {
+            if (const auto rate = busy->find(element.path); rate != busy->end()) {
+                json["gets"] = rate->second.kbps();
+            }
+        }
+        elements.push_back(std::move(json));
+    }
+    return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
+}
+
+std::string_view name_of(FindingKind kind)
+{
+    switch (kind) {
+    case FindingKind::NoScheduling:
+        return "no-scheduling";
+    case FindingKind::Folded:
+        return "folded";
+    case FindingKind::CapLost:
+        return "cap-lost";
+    case FindingKind::ShareError:
+        return "share-error";
+    case FindingKind::MinRateMissed:
+        return "min-rate-missed";
+    case FindingKind::BudgetExceeded:
+        return "budget-exceeded";
+    case FindingKind::NoLeaf:
+        return "no-leaf";
+    case FindingKind::CapAboveLink:
+        return "cap-above-link";
+    case FindingKind::QueuePairLimit:
+        return "queue-pair-limit";
+    case FindingKind::NotSupported:
+        return "not-supported";
+    }
+    return "unknown";
+}
+
+}    // namespace
+
+Json session_json(const SessionView& session)
+{
+    return {{"session", session.id},
+            {"state", session.state},
+            {"level", session.level},
+            {"owner", to_json(session.owner)},
+            {"grant", to_json(session.grant)},
+            {"queue-pairs", to_json(session.queue_pairs)}};
+}
+
+std::string to_text(const Json& json)
+{
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string to_line(const Json& json)
+{
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json to_json(const bus::Dict& dict)
+{
+    Json json = Json::object();
+    for (const auto& [key, value] : dict.entries()) {
+        json[key] = std::visit(ToJson{}, value.data);
+    }
+    return json;
+}
+
+Json to_json(const std::vector<bus::Dict>& dicts)
+{
+    Json json = Json::array();
+    for (const auto& dict : dicts) {
+        json.push_back(to_json(dict));
+    }
+    return json;
+}
+
+Json to_json(const bus::Counts& counts)
+{
+    Json json = Json::object();
+    for (const auto& [name, count] : counts) {
+        json[name] = count;
+    }
+    return json;
+}
+
+Json to_json(const Diagnostics& diagnostics)
+{
+    Json json = Json::array();
+    for (const auto& diagnostic : diagnostics.all()) {
+        Json entry{{"severity", std::string(to_string(diagnostic.severity))}};
+        if (diagnostic.location.file) {
+            entry["file"] = diagnostic.location.file->name;
+            if (diagnostic.location.line != 0) {
+                entry["line"] = diagnostic.location.line;
+                entry["column"] = diagnostic.location.column;
+                entry["length"] = diagnostic.location.length;
+            }
+        }
+        entry["message"] = diagnostic.message;
+        set_text(entry, "hint", diagnostic.hint);
+        json.push_back(std::move(entry));
+    }
+    return json;
+}
+
+Json to_json(const Finding& finding)
+{
+    Json json{{"kind", std::string(name_of(finding.kind))}, {"severity", finding.is_error ? "error" : "warning"}};
+    set_text(json, "path", finding.path.text());
+    set_text(json, "asked", finding.asked);
+    set_text(json, "reached", finding.reached);
+    set_text(json, "why", finding.why);
+    return json;
+}
+
+Json error_json(const Error& error)
+{
+    Json json{{"name", std::string(dbus_name(error.code))}, {"message", to_string(error)}};
+    set_text(json, "hint", advice(error.code));
+    json["exit-status"] = static_cast<int>(exit_status(error.code));
+    return {{"error", std::move(json)}};
+}
+
+Json status_json(const World& world, const std::vector<Problem>& problems)
+{
+    const ManagerView& manager = world.manager;
+    Json json{{"version", manager.version}, {"mode", manager.mode}, {"features", manager.features}};
+    Json policy = Json::object();
+    set_text(policy, "revision", manager.policy_revision);
+    policy["sources"] = manager.policy_sources;
+    set_text(policy, "last-reload-error", manager.last_reload_error);
+    policy["levels"] = manager.levels.size();
+    json["policy"] = std::move(policy);
+    set_text(json, "fabric-error", manager.fabric_error);
+    std::uint64_t inside = 0;
+    std::uint64_t outside = 0;
+    json["devices"] = Json::array();
+    for (const auto& device : world.devices) {
+        inside += device.queue_pairs_inside;
+        outside += device.queue_pairs_outside;
+        json["devices"].push_back(device_json(device));
+    }
+    json["released-devices"] = manager.released_devices;
+    json["sessions"] = world.sessions.size();
+    json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
+    json["statistics"] = to_json(manager.statistics);
+    json["ok"] = std::none_of(problems.begin(), problems.end(),
+                              [](const Problem& problem) { return problem.is_error; });
+    json["problems"] = Json::array();
+    for (const auto& problem : problems) {
+        Json entry{{"severity", problem.is_error ? "error" : "warning"}, {"what", problem.what}};
+        set_text(entry, "advice", problem.advice);
+        json["problems"].push_back(std::move(entry));
+    }
+    return json;
+}
+
+Json devices_json(const std::vector<const DeviceView*>& devices)
+{
+    Json list = Json::array();
+    for (const auto* device : devices) {
+        Json json = device_json(*device);
+        json["self-test"] = self_test_json(device->self_test);
+        json["attributes"] = attributes_json(device->attributes);
+        list.push_back(std::move(json));
+    }
+    return {{"devices", std::move(list)}};
+}
+
+Json hardware_report_json(const HardwareReport& report)
+{
+    Json list = Json::array();
+    for (const auto& device : report.devices) {
+        list.push_back(report_json(report, device));
+    }
+    return {{"rdma-qosd", report.daemon},     {"rdma-qosctl", report.host.program}, {"kernel", report.host.kernel},
+            {"machine", report.host.machine}, {"guids-masked", report.masked},      {"devices", std::move(list)}};
+}
+
+Json sessions_json(const std::vector<SessionView>& sessions)
+{
+    Json list = Json::array();
+    for (const auto& session : sessions) {
+        list.push_back(session_json(session));
+    }
+    return {{"sessions", std::move(list)}};
+}
+
+Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector<BusyRates>& busy)
+{
+    Json list = Json::array();
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        list.push_back(tree_json(*devices[i], i < busy.size() ? &busy[i] : nullptr));
+    }
+    return {{"trees", std::move(list)}};
+}
+
+Json plans_json(const PlanReport& report)
+{
+    return {{"mode", report.offline ? "offline" : "daemon"},
+            {"note", report.note},
+            {"revision", report.revision},
+            {"levels", report.levels},
+            {"sessions", to_json(report.sessions)},
+            {"plans", to_json(report.plans)}};
+}
+
+Json broadcast_json(const BroadcastReport& report)
+{
+    Json json{{"partition", report.partition},
+              {"pkey", report.pkey},
+              {"mgid", report.mgid},
+              {"level", report.level},
+              {"rule", report.rule}};
+    json["fields"] = Json::array();
+    for (const auto& field : report.fields) {
+        Json entry{{"field", field.field}};
+        set_text(entry, "group", field.group);
+        set_text(entry, "level", field.path);
+        entry["verdict"] = field.verdict == Verdict::Agrees    ? "agrees"
+                           : field.verdict == Verdict::Differs ? "differs"
+                                                               : "not known";
+        set_text(entry, "why", field.why);
+        json["fields"].push_back(std::move(entry));
+    }
+    json["agrees"] = report.agrees();
+    return json;
+}
+
+Json signal_json(const bus::Signal& signal, const std::string& time)
+{
+    Json arguments = Json::array();
+    for (const auto& argument : signal.arguments) {
+        arguments.push_back(std::visit(ToJson{}, argument.data));
+    }
+    return {{"time", time},
+            {"path", signal.path},
+            {"interface", signal.interface},
+            {"signal", signal.member},
+            {"arguments", std::move(arguments)},
+            {"text", render_signal(signal)}};
+}
+
+}    // namespace rdmaqos::ctl

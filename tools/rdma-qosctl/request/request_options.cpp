@@ -1,0 +1,317 @@
+#include "tools/rdma-qosctl/request/request_options.h"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "lib/base/units.h"
+#include "policy/model/service_id.h"
+#include "policy/path/path_text.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+struct TextKey {
+    std::string_view key;
+    std::string RequestOptions::*member;
+};
+
+constexpr std::array kTextKeys{
+    TextKey{"level", &RequestOptions::level},
+    TextKey{"qos-class", &RequestOptions::qos_class},
+    TextKey{"tos", &RequestOptions::tos},
+    TextKey{"service-id", &RequestOptions::service_id},
+    TextKey{"port-space", &RequestOptions::port_space},
+    TextKey{"destination-port", &RequestOptions::destination_port},
+    TextKey{"pkey", &RequestOptions::pkey},
+    TextKey{"device", &RequestOptions::device},
+    TextKey{"port", &RequestOptions::port},
+    TextKey{"sl", &RequestOptions::sl},
+    TextKey{"mtu", &RequestOptions::mtu},
+    TextKey{"rate", &RequestOptions::rate},
+    TextKey{"packet-life", &RequestOptions::packet_life},
+};
+
+tl::unexpected<Error> invalid(std::string_view key, std::string_view value, std::string_view wanted)
+{
+    return fail(ErrorCode::InvalidArgument, fmt::format("{}: `{}` is not {}", key, printable(value), wanted));
+}
+
+// Nothing for an empty text.
+Result<std::optional<std::uint64_t>> parse(std::string_view key, const std::string& text, std::uint64_t largest)
+{
+    if (text.empty()) {
+        return std::optional<std::uint64_t>();
+    }
+    const auto number = parse_number(text);
+    if (!number || *number > largest) {
+        return invalid(key, text, fmt::format("a number from 0 to {} (decimal or 0x hex)", largest));
+    }
+    return number;
+}
+
+template <typename T>
+Result<void> set_number(bus::Dict& dict, std::string_view key, const std::string& text)
+{
+    const auto number = parse(key, text, std::numeric_limits<T>::max());
+    if (!number) {
+        return fail(number.error());
+    }
+    if (*number) {
+        dict.set(key, bus::Value(static_cast<T>(**number)));
+    }
+    return {};
+}
+
+void set_text(bus::Dict& dict, std::string_view key, const std::string& text)
+{
+    if (!text.empty()) {
+        dict.set(key, text);
+    }
+}
+
+void set_ends(bus::Dict& dict, std::string_view key, const std::vector<std::string>& ends)
+{
+    if (ends.size() == 1) {
+        dict.set(key, ends.front());
+    } else if (!ends.empty()) {
+        dict.set(key, ends);
+    }
+}
+
+Result<void> set_selected(Request& request, const RequestOptions& options)
+{
+    if (!options.mtu.empty() && !(request.mtu = parse_mtu_component(options.mtu))) {
+        return invalid("mtu", options.mtu, "256, 512, 1024, 2048 or 4096, with `>` or `<` in front if need be");
+    }
+    if (!options.rate.empty() && !(request.rate = parse_rate_component(options.rate))) {
+        return invalid("rate", options.rate, "an InfiniBand rate such as `40Gbps`, with `>` or `<` in front if need be");
+    }
+    if (!options.packet_life.empty() && !(request.packet_life = parse_packet_life_component(options.packet_life))) {
+        return invalid("packet-life", options.packet_life, "a number from 0 to 63, with `>` or `<` in front if need be");
+    }
+    return {};
+}
+
+Result<void> set_tos(Request& request, const RequestOptions& options)
+{
+    const auto tos = parse("tos", options.tos, std::numeric_limits<std::uint8_t>::max());
+    if (!tos) {
+        return fail(tos.error());
+    }
+    if (*tos && !options.qos_class.empty()) {
+        return fail(ErrorCode::InvalidArgument, "give either a qos-class or a tos");
+    }
+    if (*tos) {
+        request.qos_class = qos_class_of_tos(static_cast<std::uint8_t>(**tos));
+    }
+    return {};
+}
+
+Result<void> set_qos_class(Request& request, const std::string& text, const Policy& policy)
+{
+    if (text.empty()) {
+        return {};
+    }
+    auto number = parse_number(text);
+    if (!number) {
+        if (const auto named = policy.find_qos_class(text)) {
+            number = *named;
+        }
+    }
+    if (!number || *number > kHighestQosClass) {
+        return invalid("qos-class", text, "a number from 0 to 4095 or a name of `qos-class-names`");
+    }
+    request.qos_class = static_cast<std::uint16_t>(*number);
+    return {};
+}
+
+Result<void> set_service_id(Request& request, const RequestOptions& options)
+{
+    const auto service_id = parse("service-id", options.service_id, std::numeric_limits<std::uint64_t>::max());
+    if (!service_id) {
+        return fail(service_id.error());
+    }
+    request.service_id = *service_id;
+    if (options.port_space.empty() && options.destination_port.empty()) {
+        return {};
+    }
+    if (*service_id) {
+        return fail(ErrorCode::InvalidArgument, "give either a service-id or a port-space with a destination-port");
+    }
+    const auto port = parse("destination-port", options.destination_port, std::numeric_limits<std::uint16_t>::max());
+    if (!port) {
+        return fail(port.error());
+    }
+    if (options.port_space.empty() || !*port) {
+        return fail(ErrorCode::InvalidArgument, "port-space and destination-port go together");
+    }
+    const auto formed = service_id_of(options.port_space, static_cast<std::uint16_t>(**port));
+    if (!formed) {
+        return fail(formed.error());
+    }
+    request.service_id = *formed;
+    return {};
+}
+
+Result<std::vector<std::optional<Endpoint>>> parse_ends(std::string_view key, const std::vector<std::string>& texts)
+{
+    std::vector<std::optional<Endpoint>> ends;
+    for (const auto& text : texts) {
+        const auto end = parse_endpoint(text);
+        if (!end) {
+            return invalid(key, text, "a GID (`fd00::1`, `10.1.0.1`) or a GUID (`0x...`)");
+        }
+        ends.emplace_back(*end);
+    }
+    if (ends.empty()) {
+        ends.emplace_back();
+    }
+    return ends;
+}
+
+// Everything but the ends.
+Result<Request> to_request(const RequestOptions& options, const Policy& policy)
+{
+    Request request;
+    if (!options.level.empty()) {
+        request.level = options.level;
+    }
+    if (auto set = set_qos_class(request, options.qos_class, policy); !set) {
+        return fail(set.error());
+    }
+    if (auto set = set_tos(request, options); !set) {
+        return fail(set.error());
+    }
+    if (auto set = set_service_id(request, options); !set) {
+        return fail(set.error());
+    }
+    const auto pkey = parse("pkey", options.pkey, std::numeric_limits<std::uint16_t>::max());
+    if (!pkey) {
+        return fail(pkey.error());
+    }
+    if (*pkey) {
+        request.pkey = static_cast<std::uint16_t>(**pkey);
+    }
+    const auto sl = parse("sl", options.sl, kHighestSl);
+    if (!sl) {
+        return fail(sl.error());
+    }
+    if (*sl) {
+        request.sl = static_cast<std::uint8_t>(**sl);
+    }
+    if (auto set = set_selected(request, options); !set) {
+        return fail(set.error());
+    }
+    return request;
+}
+
+}    // namespace
+
+bool set_option(RequestOptions& options, std::string_view key, std::string value)
+{
+    if (key == "source") {
+        options.source = {std::move(value)};
+        return true;
+    }
+    if (key == "destination") {
+        options.destination = {std::move(value)};
+        return true;
+    }
+    for (const auto& known : kTextKeys) {
+        if (known.key == key) {
+            options.*known.member = std::move(value);
+            return true;
+        }
+    }
+    return false;
+}
+
+Result<bus::Dict> to_dict(const RequestOptions& options)
+{
+    bus::Dict dict;
+    set_text(dict, "level", options.level);
+    if (!options.qos_class.empty() && !parse_number(options.qos_class)) {
+        dict.set("qos-class", options.qos_class);
+    } else if (auto set = set_number<std::uint32_t>(dict, "qos-class", options.qos_class); !set) {
+        return fail(set.error());
+    }
+    set_text(dict, "port-space", options.port_space);
+    set_ends(dict, "source", options.source);
+    set_ends(dict, "destination", options.destination);
+    set_text(dict, "device", options.device);
+    set_text(dict, "mtu", options.mtu);
+    set_text(dict, "rate", options.rate);
+    set_text(dict, "packet-life", options.packet_life);
+    for (const auto& set :
+         {set_number<std::uint64_t>(dict, "service-id", options.service_id),
+          set_number<std::uint16_t>(dict, "destination-port", options.destination_port),
+          set_number<std::uint16_t>(dict, "pkey", options.pkey), set_number<std::uint32_t>(dict, "port", options.port),
+          set_number<std::uint8_t>(dict, "sl", options.sl), set_number<std::uint8_t>(dict, "tos", options.tos)}) {
+        if (!set) {
+            return fail(set.error());
+        }
+    }
+    return dict;
+}
+
+Result<std::vector<Request>> to_requests(const RequestOptions& options, const Policy& policy)
+{
+    const auto base = to_request(options, policy);
+    const auto sources = parse_ends("source", options.source);
+    const auto destinations = parse_ends("destination", options.destination);
+    if (!base || !sources || !destinations) {
+        return fail(!base ? base.error() : !sources ? sources.error() : destinations.error());
+    }
+    std::vector<Request> requests;
+    for (const auto& source : *sources) {
+        for (const auto& destination : *destinations) {
+            Request request = *base;
+            request.source = source;
+            request.destination = destination;
+            requests.push_back(std::move(request));
+        }
+    }
+    return requests;
+}
+
+Result<QueuePairOption> parse_queue_pair_option(std::string_view text)
+{
+    const std::string_view whole = text;
+    const auto colon = text.find(':');
+    const std::string_view number = text.substr(0, colon);
+    text = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+    QueuePairOption option;
+    if (number != "auto") {
+        const auto parsed = parse_number(number);
+        if (!parsed || *parsed > std::numeric_limits<std::uint32_t>::max()) {
+            return invalid("--qp", whole, "NUMBER[:key=value,...] or auto[:key=value,...]");
+        }
+        option.number = static_cast<std::uint32_t>(*parsed);
+    }
+    while (!text.empty()) {
+        const auto comma = text.find(',');
+        const std::string_view pair = text.substr(0, comma);
+        const auto equals = pair.find('=');
+        if (equals == std::string_view::npos) {
+            return invalid("--qp", pair, "key=value");
+        }
+        const std::string_view key = pair.substr(0, equals);
+        std::string value(pair.substr(equals + 1));
+        if (key == "type") {
+            option.type = std::move(value);
+        } else if (!set_option(option.path, key, std::move(value))) {
+            return fail(
+                ErrorCode::InvalidArgument,
+                fmt::format("--qp: unknown key `{}`; there are device, type, level, qos-class, tos, service-id, "
+                            "port-space, destination-port, pkey, source and destination",
+                            printable(key)));
+        }
+        text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+    }
+    return option;
+}
+
+}    // namespace rdmaqos::ctl

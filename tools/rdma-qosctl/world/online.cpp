@@ -1,0 +1,374 @@
+#include "tools/rdma-qosctl/world/online.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pwd.h>
+
+#include "lib/base/text.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::size_t kPasswdBuffer = 16384;
+
+std::string user_name(std::uint32_t uid)
+{
+    std::array<char, kPasswdBuffer> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
+        return {};
+    }
+    return found->pw_name;
+}
+
+template <typename T>
+T value_of(const bus::Dict& dict, std::string_view key)
+{
+    const bus::Value* value = dict.find(key);
+    const T* typed = value == nullptr ? nullptr : value->as<T>();
+    return typed == nullptr ? T{} : *typed;
+}
+
+std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
+{
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
+}
+
+std::set<QueuePairType> types_of(const bus::Dict& dict, std::string_view key)
+{
+    std::set<QueuePairType> types;
+    for (const auto& name : list_of(dict, key)) {
+        if (const auto type = parse_queue_pair_type(name)) {
+            types.insert(*type);
+        }
+    }
+    return types;
+}
+
+TreeElementView to_tree_element(const bus::Dict& dict)
+{
+    TreeElementView element;
+    element.path = text_of(dict, "path");
+    element.parent = text_of(dict, "parent");
+    element.kind = text_of(dict, "kind") == "leaf" ? ElementKind::Leaf : ElementKind::Node;
+    if (dict.contains("share")) {
+        element.share = small_number_of(dict, "share");
+    }
+    element.max_rate = rate_of(dict, "max-rate");
+    element.queue_pairs = small_number_of(dict, "queue-pairs");
+    element.draining = flag_of(dict, "draining");
+    return element;
+}
+
+}    // namespace
+
+Result<bus::Client> connect(const Context& context)
+{
+    return context.system_bus ? bus::Client::connect_system_bus() : bus::Client::connect(context.root);
+}
+
+template <typename T>
+Result<T> call_manager(bus::Client& client, const std::string& method, const std::vector<bus::Value>& arguments,
+                       std::chrono::milliseconds timeout)
+{
+    auto reply = client.call(kManagerPath, kManagerInterface, method, arguments, timeout);
+    if (!reply) {
+        return fail(std::move(reply).error());
+    }
+    const T* result = reply->size() == 1 ? reply->front().as<T>() : nullptr;
+    if (result == nullptr) {
+        return fail(ErrorCode::Internal, fmt::format("{} was answered with something else than documented: is the "
+                                                     "daemon of another version?",
+                                                     method));
+    }
+    return *result;
+}
+
+template Result<std::string> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
+                                          std::chrono::milliseconds);
+template Result<bus::Dict> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
+                                        std::chrono::milliseconds);
+template Result<std::vector<bus::Dict>> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
+                                                     std::chrono::milliseconds);
+
+std::string text_of(const bus::Dict& dict, std::string_view key)
+{
+    return value_of<std::string>(dict, key);
+}
+
+std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view key)
+{
+    const bus::Value* value = dict.find(key);
+    return value == nullptr ? std::nullopt : value->as_unsigned();
+}
+
+std::uint64_t number_of(const bus::Dict& dict, std::string_view key)
+{
+    return find_number(dict, key).value_or(0);
+}
+
+bool flag_of(const bus::Dict& dict, std::string_view key)
+{
+    return value_of<bool>(dict, key);
+}
+
+std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key)
+{
+    return value_of<std::vector<std::string>>(dict, key);
+}
+
+std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key)
+{
+    return value_of<std::vector<bus::Dict>>(dict, key);
+}
+
+std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key)
+{
+    const auto kbps = find_number(dict, key);
+    return kbps ? std::optional(Bandwidth::from_kbps(*kbps)) : std::nullopt;
+}
+
+std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::string_view packet_key)
+{
+    const auto size = [&](std::string_view key, const char* otherwise) {
+        const std::uint64_t bytes = number_of(dict, key);
+        return bytes != 0 ? bytes_to_string(bytes) : std::string(otherwise);
+    };
+    return fmt::format("burst: {}, packet: {}", size(burst_key, "device default"),
+                       size(packet_key, "device default (the port's MTU)"));
+}
+
+ManagerView to_manager(const bus::Dict& properties)
+{
+    ManagerView manager;
+    manager.version = text_of(properties, "Version");
+    manager.features = list_of(properties, "Features");
+    manager.mode = text_of(properties, "Mode");
+    manager.policy_revision = text_of(properties, "PolicyRevision");
+    manager.policy_sources = list_of(properties, "PolicySources");
+    manager.last_reload_error = text_of(properties, "LastReloadError");
+    manager.fabric_error = text_of(properties, "FabricError");
+    manager.released_devices = list_of(properties, "ReleasedDevices");
+    manager.levels = dicts_of(properties, "Levels");
+    manager.statistics = value_of<bus::Counts>(properties, "Statistics");
+    return manager;
+}
+
+Capabilities to_capabilities(const bus::Dict& dict)
+{
+    Capabilities capabilities;
+    capabilities.scheduling = flag_of(dict, "scheduling");
+    capabilities.shares = flag_of(dict, "shares");
+    capabilities.rate_caps = flag_of(dict, "rate-caps");
+    capabilities.max_depth = small_number_of(dict, "max-depth");
+    capabilities.max_leaves = small_number_of(dict, "max-leaves");
+    capabilities.max_elements = small_number_of(dict, "max-elements");
+    capabilities.max_share = small_number_of(dict, "max-share");
+    capabilities.responder_leaf = flag_of(dict, "responder-leaf");
+    capabilities.attachable = types_of(dict, "attachable");
+    capabilities.pacing.supported_types = types_of(dict, "pacing");
+    capabilities.pacing.table_size = small_number_of(dict, "pacing-table-size");
+    capabilities.pacing.burst = flag_of(dict, "pacing-burst");
+    capabilities.pacing.typical_packet = flag_of(dict, "pacing-typical-packet");
+    capabilities.pacing.min_rate = rate_of(dict, "pacing-min-rate");
+    capabilities.pacing.max_rate = rate_of(dict, "pacing-max-rate");
+    return capabilities;
+}
+
+DeviceView to_device(const bus::Dict& properties)
+{
+    DeviceView device;
+    device.name = text_of(properties, "Name");
+    device.port = small_number_of(properties, "Port");
+    device.node_guid = number_of(properties, "NodeGUID");
+    device.port_guid = number_of(properties, "PortGUID");
+    device.netdev = text_of(properties, "NetDev");
+    device.pci_address = text_of(properties, "PCIAddress");
+    device.driver = text_of(properties, "Driver");
+    device.firmware = text_of(properties, "Firmware");
+    device.board_id = text_of(properties, "BoardId");
+    device.virtual_function = flag_of(properties, "VirtualFunction");
+    device.bond = text_of(properties, "Bond");
+    device.link_layer = text_of(properties, "LinkLayer");
+    device.link_up = flag_of(properties, "LinkUp");
+    device.link_speed = rate_of(properties, "LinkSpeed").value_or(Bandwidth{});
+    device.state = text_of(properties, "State");
+    device.reason = text_of(properties, "Reason");
+    device.attach_mode = text_of(properties, "AttachMode");
+    device.attach_reason = text_of(properties, "AttachReason");
+    device.self_test = dicts_of(properties, "SelfTest");
+    for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
+        device.attributes.push_back({name, value, meaning});
+    }
+    device.capabilities = to_capabilities(value_of<bus::Dict>(properties, "Capabilities"));
+    device.elements_used = small_number_of(properties, "ElementsUsed");
+    device.elements_free = small_number_of(properties, "ElementsFree");
+    device.leaves_used = small_number_of(properties, "LeavesUsed");
+    device.leaves_free = small_number_of(properties, "LeavesFree");
+    device.queue_pairs_inside = small_number_of(properties, "QueuePairsInside");
+    device.queue_pairs_outside = small_number_of(properties, "QueuePairsOutside");
+    for (const auto& element : dicts_of(properties, "Tree")) {
+        device.tree.push_back(to_tree_element(element));
+    }
+    device.findings = list_of(properties, "Findings");
+    device.failures = list_of(properties, "Failures");
+    device.statistics = value_of<bus::Counts>(properties, "Statistics");
+    return device;
+}
+
+SessionView to_session(const std::string& path, const bus::Dict& properties)
+{
+    SessionView session;
+    session.id = parse_number(std::string_view(path).substr(path.rfind('/') + 1)).value_or(0);
+    session.owner = value_of<bus::Dict>(properties, "Owner");
+    session.state = text_of(properties, "State");
+    session.level = text_of(properties, "Level");
+    session.grant = value_of<bus::Dict>(properties, "Grant");
+    return session;
+}
+
+World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects)
+{
+    World world;
+    world.manager = to_manager(manager);
+    for (const auto& [path, interfaces] : objects) {
+        if (const auto device = interfaces.find(kDeviceInterface); device != interfaces.end()) {
+            world.devices.push_back(to_device(device->second));
+            world.devices.back().object_path = path;
+        }
+        if (const auto session = interfaces.find(kSessionInterface); session != interfaces.end()) {
+            world.sessions.push_back(to_session(path, session->second));
+        }
+    }
+    std::sort(world.devices.begin(), world.devices.end(), [](const DeviceView& a, const DeviceView& b) {
+        return std::tie(a.name, a.port) < std::tie(b.name, b.port);
+    });
+    std::sort(world.sessions.begin(), world.sessions.end(),
+              [](const SessionView& a, const SessionView& b) { return a.id < b.id; });
+    return world;
+}
+
+PlanReport to_plan_report(const bus::Dict& dict)
+{
+    PlanReport report;
+    report.revision = text_of(dict, "revision");
+    report.levels = list_of(dict, "levels");
+    report.sessions = dicts_of(dict, "sessions");
+    UserNames names;
+    for (auto& session : report.sessions) {
+        names.add_to(session);
+    }
+    report.plans = dicts_of(dict, "devices");
+    return report;
+}
+
+void UserNames::add_to(bus::Dict& owner)
+{
+    const std::uint64_t uid = number_of(owner, "uid");
+    const auto [entry, is_new] = names_.try_emplace(uid);
+    if (is_new) {
+        entry->second = user_name(static_cast<std::uint32_t>(uid));
+    }
+    if (!entry->second.empty()) {
+        owner.set("user", entry->second);
+    }
+}
+
+Result<ManagerView> fetch_manager(bus::Client& client)
+{
+    auto properties = client.properties(kManagerPath, kManagerInterface);
+    if (!properties) {
+        return fail(std::move(properties).error());
+    }
+    return to_manager(*properties);
+}
+
+Result<World> fetch_world(bus::Client& client)
+{
+    auto manager = client.properties(kManagerPath, kManagerInterface);
+    if (!manager) {
+        return fail(std::move(manager).error());
+    }
+    auto objects = client.managed_objects();
+    if (!objects) {
+        return fail(std::move(objects).error());
+    }
+    World world = to_world(*manager, *objects);
+    std::vector<std::string> paths;
+    for (const auto& session : world.sessions) {
+        paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));
+    }
+    auto lists = client.call_each(paths, kSessionInterface, "ListQueuePairs");
+    UserNames names;
+    for (std::size_t index = 0; index < world.sessions.size(); ++index) {
+        auto& session = world.sessions[index];
+        auto& listed = lists[index];
+        if (listed && listed->size() == 1 && listed->front().as<std::vector<bus::Dict>>() != nullptr) {
+            session.queue_pairs = *listed->front().as<std::vector<bus::Dict>>();
+        } else if (!listed && listed.error().code != ErrorCode::UnknownSession) {    // it may have ended meanwhile
+            return fail(std::move(listed).error());
+        }
+        names.add_to(session.owner);
+    }
+    return world;
+}
+
+Tree to_tree(const DeviceView& device)
+{
+    Tree tree;
+    for (const auto& element : device.tree) {
+        tree[ElementPath(element.path)] =
+            Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
+    }
+    return tree;
+}
+
+Senders senders_on(const World& world, const DeviceView& device)
+{
+    Senders senders;
+    const std::string key = device.key();
+    for (const auto& session : world.sessions) {
+        for (const auto& queue_pair : session.queue_pairs) {
+            const std::string leaf = text_of(queue_pair, "leaf");
+            if (!leaf.empty() && text_of(queue_pair, "device") == key) {
+                senders.add(ElementPath(leaf), rate_of(queue_pair, "rate"));
+            }
+        }
+    }
+    for (const auto& element : device.tree) {
+        const ElementPath leaf(element.path);
+        const std::size_t known = senders.count(leaf);
+        senders.add(leaf, std::nullopt, element.queue_pairs - std::min<std::size_t>(element.queue_pairs, known));
+    }
+    return senders;
+}
+
+Result<const DeviceView*> find_device(const World& world, const std::string& name)
+{
+    std::vector<std::string> known;
+    const DeviceView* found = nullptr;
+    for (const auto& device : world.devices) {
+        if (device.key() == name || (!device.netdev.empty() && device.netdev == name) ||
+            (!device.pci_address.empty() && device.pci_address == name)) {
+            return &device;
+        }
+        if (device.name == name && found == nullptr) {
+            found = &device;    // its first port
+        }
+        known.push_back(printable(device.key()));
+    }
+    if (found != nullptr) {
+        return found;
+    }
+    return fail(ErrorCode::UnknownDevice,
+                known.empty()
+                    ? fmt::format("there is no device {}: the daemon has none", printable(name))
+                    : fmt::format("there is no device {}; there are: {}", printable(name), fmt::join(known, ", ")));
+}
+
+}    // namespace rdmaqos::ctl

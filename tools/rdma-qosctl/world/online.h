@@ -1,0 +1,71 @@
+// The running daemon: connecting, and its answers as the values of views.h.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/bus/client.h"
+#include "lib/model/senders.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/views.h"
+
+namespace rdmaqos::ctl {
+
+inline constexpr const char* kManagerPath = "/org/rdmaqos1";
+inline constexpr const char* kManagerInterface = "org.rdmaqos1.Manager";
+inline constexpr const char* kDeviceInterface = "org.rdmaqos1.Device";
+inline constexpr const char* kSessionInterface = "org.rdmaqos1.Session";
+
+[[nodiscard]] Result<bus::Client> connect(const Context& context);
+
+// A Manager method with one result of type T.
+template <typename T>
+[[nodiscard]] Result<T> call_manager(bus::Client& client, const std::string& method,
+                                     const std::vector<bus::Value>& arguments,
+                                     std::chrono::milliseconds timeout = std::chrono::seconds(25));
+
+// Keys that are missing or of another type count as absent: an older or newer daemon is no error.
+[[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
+[[nodiscard]] std::uint64_t number_of(const bus::Dict& dict, std::string_view key);
+[[nodiscard]] std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view key);
+[[nodiscard]] bool flag_of(const bus::Dict& dict, std::string_view key);
+[[nodiscard]] std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key);
+[[nodiscard]] std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key);
+// "burst: 64 KiB, packet: device default" of a queue pair's limit: an absent key is the device's own value.
+[[nodiscard]] std::string pacing_text(const bus::Dict& dict, std::string_view burst_key = "max-burst",
+                                      std::string_view packet_key = "typical-packet");
+[[nodiscard]] std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key);
+
+[[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
+[[nodiscard]] DeviceView to_device(const bus::Dict& properties);
+[[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
+[[nodiscard]] Capabilities to_capabilities(const bus::Dict& dict);
+[[nodiscard]] World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects);
+// The answer of Plan, without a note.
+[[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
+
+// Names of users on this host, each looked up once.
+class UserNames {
+public:
+    // As `user`, if its `uid` has a name.
+    void add_to(bus::Dict& owner);
+
+private:
+    std::map<std::uint64_t, std::string> names_;
+};
+
+[[nodiscard]] Result<ManagerView> fetch_manager(bus::Client& client);
+[[nodiscard]] Result<World> fetch_world(bus::Client& client);
+
+// The scheduling tree it has, draining elements included.
+[[nodiscard]] Tree to_tree(const DeviceView& device);
+// The queue pairs in its leaves with the rates at which they are paced. Those of which only the number is known count
+// as unpaced.
+[[nodiscard]] Senders senders_on(const World& world, const DeviceView& device);
+
+// By "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
+[[nodiscard]] Result<const DeviceView*> find_device(const World& world, const std::string& name);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,153 @@
+#include "tools/rdma-qosctl/world/problems.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
+{
+    if (manager.policy_revision.empty()) {
+        problems.push_back(
+            {true, "no policy is running: every request is refused",
+             "`rdma-qosctl check` shows what is wrong with the files; then `systemctl reload rdma-qosd`"});
+    }
+    if (!manager.last_reload_error.empty()) {
+        problems.push_back(
+            {true, "the last reload was refused:\n" + manager.last_reload_error,
+             "correct the files (`rdma-qosctl check` shows the same), then `systemctl reload rdma-qosd`"});
+    }
+    if (!manager.fabric_error.empty()) {
+        problems.push_back({true, "the fabric file cannot be used:\n" + manager.fabric_error,
+                            "correct it; it is read again by itself, until then what was known of the fabric stays"});
+    }
+    if (manager.mode == "monitor") {
+        problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
+                            "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
+    }
+    for (const auto& key : manager.released_devices) {
+        problems.push_back({false, fmt::format("{} is released: the daemon leaves it alone", key),
+                            fmt::format("`rdma-qosctl enable {}` takes it again", key)});
+    }
+}
+
+void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
+{
+    const std::string key = device.key();
+    if (device.state != "ready") {
+        const bool is_disabled = device.state == "disabled";
+        const bool is_error = device.state != "monitor" && !is_disabled;
+        problems.push_back(
+            {is_error, fmt::format("{} is {}{}{}", key, device.state, device.reason.empty() ? "" : ": ", device.reason),
+             is_disabled ? fmt::format("`rdma-qosctl enable {}` ends it", key)
+             : is_error  ? fmt::format("`rdma-qosctl devices {}` shows the details", key) : ""});
+    }
+    if (!device.link_up) {
+        problems.push_back({false, fmt::format("{}: the link is down", key), "check the cable and the switch port"});
+    }
+    if (device.attach_mode == "per-process") {
+        problems.push_back({false,
+                            fmt::format("{} attaches per process: weights between processes are not enforced", key),
+                            "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml keeps class caps"});
+    } else if (device.attach_mode == "none") {
+        problems.push_back({false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
+                            "only service level, traffic class and pacing apply here"});
+    }
+}
+
+void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
+{
+    const std::string key = device.key();
+    for (const auto& failure : device.failures) {
+        problems.push_back(
+            {true, fmt::format("{}: {}", key, failure),
+             fmt::format("the daemon tries again by itself; `rdma-qosctl reconcile {}` does it now", key)});
+    }
+    for (const auto& element : device.tree) {
+        if (element.draining) {
+            problems.push_back({false,
+                                fmt::format("{}: {} is draining: {} of an earlier policy still in it", key,
+                                            element.path, counted(element.queue_pairs, "queue pair")),
+                                "it goes when they are closed; `rdma-qosctl sessions` shows whose they are"});
+        }
+    }
+    for (const auto& finding : device.findings) {
+        if (finding == device.reason) {
+            continue;    // why the device is not ready: told already
+        }
+        problems.push_back(
+            {false, fmt::format("{}: {}", key, finding),
+             "the device cannot give what the policy asks; `rdma-qosctl check` explains, an edit settles it"});
+    }
+    if (device.capabilities.scheduling && device.leaves_free == 0) {
+        problems.push_back(
+            {false, fmt::format("{}: all {} leaves are in use, new principals share `others`", key, device.leaves_used),
+             "set a smaller leaf-budget on fair-by levels, or use `fair-by: none`"});
+    }
+}
+
+}    // namespace
+
+Unheld find_unenforced(const World& world)
+{
+    Unheld result;
+    std::map<std::string, std::size_t> reasons;
+    for (const auto& session : world.sessions) {
+        for (const auto& queue_pair : session.queue_pairs) {
+            if (!flag_of(queue_pair, "enforced") && text_of(queue_pair, "cause") != "nothing-asked") {
+                ++result.queue_pairs;
+                ++reasons[text_of(queue_pair, "reason")];
+            }
+        }
+    }
+    for (const auto& [reason, count] : reasons) {
+        if (count > result.of_reason) {
+            result.of_reason = count;
+            result.reason = reason;
+        }
+    }
+    return result;
+}
+
+std::vector<Problem> find_problems(const World& world)
+{
+    std::vector<Problem> problems;
+    find_in_manager(world.manager, problems);
+    if (world.devices.empty()) {
+        problems.push_back(
+            {false, "there is no device; the daemon waits for one",
+             "`rdma link` shows what the kernel has; without hardware: rdma-qosd --simulate DEVICES.yaml"});
+    }
+    for (const auto& device : world.devices) {
+        find_in_state(device, problems);
+        find_in_tree(device, problems);
+    }
+    for (const auto& session : world.sessions) {
+        if (session.state == "detached") {
+            problems.push_back({false,
+                                fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
+                                            number_of(session.owner, "pid"), text_of(session.owner, "command")),
+                                "its process has to register again; restart it if it does not"});
+        }
+    }
+    if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {
+        const std::string most = unheld.of_reason == unheld.queue_pairs ? ""
+                                                                        : fmt::format("{} of them: ", unheld.of_reason);
+        problems.push_back(
+            {false,
+             fmt::format("{} not held to what {} level says{}", counted(unheld.queue_pairs, "queue pair"),
+                         unheld.queue_pairs == 1 ? "its" : "their",
+                         unheld.reason.empty() ? "" : fmt::format(": {}{}", most, unheld.reason)),
+             "the last column of `rdma-qosctl sessions` says why, for each"});
+    }
+    std::stable_partition(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; });
+    return problems;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,449 @@
+#include "tools/rdma-qosctl/world/why.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/text.h"
+#include "lib/model/senders.h"
+#include "lib/model/solver.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// Shares and pacing come in whole numbers; less than this is no difference.
+constexpr double kNoticeable = 0.001;
+
+bool is_less(Bandwidth a, Bandwidth b)
+{
+    return static_cast<double>(a.kbps()) < static_cast<double>(b.kbps()) * (1 - kNoticeable);
+}
+
+const DeviceView* device_of(const World& world, const std::string& key)
+{
+    const auto found = find_device(world, key);
+    return found ? *found : nullptr;
+}
+
+// nullptr: the running policy has no such level.
+const bus::Dict* find_level(const World& world, std::string_view name)
+{
+    const auto& levels = world.manager.levels;
+    const auto found = std::find_if(levels.begin(), levels.end(), [&](const bus::Dict& level) {
+        return equals_ignoring_case(text_of(level, "name"), name);
+    });
+    return found == levels.end() ? nullptr : &*found;
+}
+
+// "level rpc", or the scheduling node of that path.
+std::string owner_of_cap(const World& world, const std::string& path)
+{
+    for (const auto& level : world.manager.levels) {
+        if (text_of(level, "class") == path) {
+            return fmt::format("`max-rate` of level {}", text_of(level, "name"));
+        }
+    }
+    const std::string name(ElementPath(path).name());
+    return name.find(':') != std::string::npos ? fmt::format("the limit of each queue pair ({})", name)
+                                               : fmt::format("`max-rate` of scheduling node {}", name);
+}
+
+// The tree of a device as the solver takes it, and who is active in it.
+class ActiveTree {
+public:
+    ActiveTree(const World& world, const DeviceView& device)
+        : tree_(to_tree(device)), link_speed_(device.link_speed), senders_(senders_on(world, device)),
+          busy_(rates(senders_.demands()))
+    {
+        for (const auto& [path, most] : senders_.demands()) {
+            for (ElementPath above = path; !above.empty() && tree_.contains(above); above = tree_.at(above).parent) {
+                busy_paths_.insert(above);
+            }
+        }
+    }
+
+    [[nodiscard]] Bandwidth link_speed() const { return link_speed_; }
+    [[nodiscard]] bool contains(const ElementPath& path) const { return tree_.contains(path); }
+    [[nodiscard]] const Senders& senders() const { return senders_; }
+    [[nodiscard]] Allocation alone(const ElementPath& leaf) const { return rates({{leaf, std::nullopt}}).at(leaf); }
+    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return busy_.at(leaf); }
+
+    // From the root to the leaf.
+    [[nodiscard]] std::vector<WhyStep> way_to(const ElementPath& leaf) const
+    {
+        std::vector<WhyStep> steps;
+        for (ElementPath path = leaf; !path.empty(); path = tree_.at(path).parent) {
+            const Element& element = tree_.at(path);
+            WhyStep step;
+            step.path = path.text();
+            step.max_rate = element.attributes.max_rate;
+            if (!path.is_root()) {
+                step.share = element.attributes.share;
+                step.share_of = weight(element);
+                add_siblings(path, element, step);
+            }
+            steps.push_back(std::move(step));
+        }
+        std::reverse(steps.begin(), steps.end());
+        return steps;
+    }
+
+private:
+    [[nodiscard]] static std::uint32_t weight(const Element& element)
+    {
+        return std::max(1U, element.attributes.share);
+    }
+
+    [[nodiscard]] Allocations rates(const Demands& demands) const { return solve(tree_, link_speed_, demands); }
+
+    void add_siblings(const ElementPath& path, const Element& element, WhyStep& step) const
+    {
+        for (const auto& other : busy_paths_) {
+            const Element& sibling = tree_.at(other);
+            if (other != path && sibling.parent == element.parent) {
+                step.share_of += weight(sibling);
+                step.siblings.push_back(fmt::format("{} (share {})", other.name(), weight(sibling)));
+            }
+        }
+    }
+
+    Tree tree_;
+    Bandwidth link_speed_;
+    Senders senders_;
+    Allocations busy_;
+    std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
+};
+
+void mark_narrowest_cap(WhyLeaf& leaf)
+{
+    WhyStep* narrowest = nullptr;
+    for (auto& step : leaf.steps) {
+        if (step.max_rate && *step.max_rate < leaf.link_speed &&
+            (narrowest == nullptr || *step.max_rate < *narrowest->max_rate)) {
+            narrowest = &step;
+        }
+    }
+    if (narrowest != nullptr) {
+        narrowest->is_narrowest_cap = true;
+    }
+}
+
+// The step where most is lost to others: the smallest part of its parent.
+const WhyStep* most_crowded(const WhyLeaf& leaf)
+{
+    const WhyStep* worst = nullptr;
+    const auto part = [](const WhyStep& step) {
+        return static_cast<double>(std::max(1U, *step.share)) / static_cast<double>(step.share_of);
+    };
+    for (const auto& step : leaf.steps) {
+        if (!step.siblings.empty() && (worst == nullptr || part(step) < part(*worst))) {
+            worst = &step;
+        }
+    }
+    return worst;
+}
+
+std::string paced_in_words(const WhyLeaf& leaf)
+{
+    return fmt::format("paced: its {} may send {}{} ({})", counted(leaf.queue_pairs.size(), "queue pair"),
+                       to_string(*leaf.paced), leaf.queue_pairs.size() == 1 ? "" : " together", leaf.pacing);
+}
+
+// Each by its own rate, with nothing that holds them together.
+void judge_paced_outside(WhyLeaf& leaf)
+{
+    leaf.own = leaf.alone = leaf.busy = std::min(*leaf.paced, leaf.link_speed);
+    leaf.narrowness = is_less(*leaf.paced, leaf.link_speed) ? Narrowness::Paced : Narrowness::Nothing;
+    leaf.verdict = fmt::format("{}; not in the tree, so {} with the whole tree, without share or guarantee",
+                               paced_in_words(leaf), leaf.queue_pairs.size() == 1 ? "it competes" : "they compete");
+    leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
+}
+
+void judge_outside(const World& world, const SessionView& session, const std::string& cause, WhyLeaf& leaf)
+{
+    const DeviceView* device = device_of(world, leaf.device);
+    const bus::Dict* level = find_level(world, leaf.level);
+    if (leaf.paced && device != nullptr) {
+        judge_paced_outside(leaf);
+        return;
+    }
+    leaf.narrowness = Narrowness::Outside;
+    leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
+                               leaf.remark.empty() ? "not in the tree"
+                                                   : fmt::format("not in the tree: {}", leaf.remark));
+    leaf.remark.clear();
+    if (session.state == "detached") {
+        leaf.advice = "the process has to register again; restart it if it does not";
+    } else if (world.manager.mode == "monitor") {
+        leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
+    } else if (device != nullptr && device->state == "disabled") {
+        leaf.advice = fmt::format("`rdma-qosctl enable {}` places it again", leaf.device);
+    } else if (cause == "nothing-asked" || (cause.empty() && level != nullptr && text_of(*level, "class").empty())) {
+        leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
+                                  "(`rdma-qosctl levels`)",
+                                  leaf.level);
+    } else if (level != nullptr && level->contains("per-queue-pair-max-rate") && text_of(*level, "class").empty()) {
+        leaf.advice = fmt::format("`rdma-qosctl devices {}` shows under `pacing` what the device can hold",
+                                  leaf.device);
+    } else if (device != nullptr && device->attach_mode == "none") {
+        leaf.advice = "this device cannot attach queue pairs; use another one, or update its firmware";
+    } else {
+        leaf.advice = fmt::format("`rdma-qosctl devices {}` shows what the device refuses; `rdma-qosctl reconcile {}` "
+                                  "tries again",
+                                  leaf.device, leaf.device);
+    }
+}
+
+void judge_crowded(const World& world, WhyLeaf& leaf)
+{
+    leaf.narrowness = Narrowness::Crowded;
+    const WhyStep* step = most_crowded(leaf);
+    if (leaf.others_in_leaf > 0 && (step == nullptr || leaf.others_in_leaf >= step->siblings.size())) {
+        leaf.verdict = fmt::format("crowded: {} of others in the same leaf {}, which compete queue pair by queue pair; "
+                                   "of {} its own {} {}",
+                                   counted(leaf.others_in_leaf, "queue pair"), leaf.leaf, to_string(leaf.busy),
+                                   counted(leaf.queue_pairs.size(), "queue pair"),
+                                   leaf.queue_pairs.size() == 1 ? "gets its part" : "get their part");
+        leaf.advice = ElementPath(leaf.leaf).name() == "others"
+                          ? fmt::format("raise `leaf-budget` of level {}, so that it gets a leaf of its own", leaf.level)
+                          : fmt::format("`fair-by: process` on level {} gives every process a leaf of its own",
+                                        leaf.level);
+        return;
+    }
+    if (step == nullptr) {
+        leaf.verdict = "crowded";
+        return;
+    }
+    leaf.verdict = fmt::format("crowded: {} has share {} of {} beside {}", step->path, std::max(1U, *step->share),
+                               step->share_of,
+                               step->siblings.size() == 1 ? "another that sends"
+                                                          : fmt::format("{} others that send", step->siblings.size()));
+    const bus::Dict* level = find_level(world, leaf.level);
+    const bool in_class = level != nullptr && ElementPath(step->path).parent().text() == text_of(*level, "class");
+    leaf.advice = in_class ? fmt::format("the class itself is full: raise the share, `min-rate` or `max-rate` of level "
+                                         "{}, or move some of its {} processes to another level",
+                                         leaf.level, step->siblings.size() + 1)
+                           : fmt::format("raise the share of {}, or give it a `min-rate`; `rdma-qosctl simulate` shows "
+                                         "what that takes from the others",
+                                         step->path);
+}
+
+void judge(const World& world, WhyLeaf& leaf)
+{
+    if (leaf.paced && !is_less(leaf.own, *leaf.paced) && is_less(*leaf.paced, leaf.alone)) {
+        leaf.narrowness = Narrowness::Paced;
+        leaf.verdict = paced_in_words(leaf);
+        leaf.advice = fmt::format("raise `per-queue-pair: max-rate` of level {}, or use more queue pairs", leaf.level);
+        return;
+    }
+    if (is_less(leaf.own, leaf.alone)) {
+        judge_crowded(world, leaf);
+        return;
+    }
+    if (is_less(leaf.alone, leaf.link_speed)) {
+        leaf.narrowness = Narrowness::Capped;
+        const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
+                                      [](const WhyStep& step) { return step.is_narrowest_cap; });
+        const std::string path = cap != leaf.steps.end() ? cap->path : leaf.leaf;
+        leaf.verdict = fmt::format("capped: {} may send {}, and nobody else takes from it", path, to_string(leaf.alone));
+        leaf.advice = fmt::format("raise {}", owner_of_cap(world, path));
+        return;
+    }
+    leaf.verdict = fmt::format("nothing in the tree holds it: it may have the whole port, {}", to_string(leaf.alone));
+    leaf.advice = "what it does not reach is lost elsewhere: the program, PCIe, the network or the other end";
+}
+
+// Whether the port sends enough for any element on the way to be full: each holds at least what the leaf gets alone.
+bool fills_the_way(const PortUse& port, const WhyLeaf& leaf)
+{
+    constexpr std::uint64_t kFullPercent = 80;
+    return port.transmits.kbps() >= leaf.alone.kbps() / 100 * kFullPercent;
+}
+
+// Others have queue pairs, but hardly anybody sends.
+void judge_idle(const World& world, const PortUse& port, WhyLeaf& leaf)
+{
+    const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
+                                  [](const WhyStep& step) { return step.is_narrowest_cap; });
+    const bool capped = cap != leaf.steps.end();
+    leaf.narrowness = capped ? Narrowness::Capped : Narrowness::Nothing;
+    leaf.verdict = fmt::format("not crowded now: {} transmits {} ({:.0f} %), so others take nothing from it and it may "
+                               "send {}",
+                               port.device, to_string(port.transmits), 100 * port.utilisation(), to_string(leaf.alone));
+    leaf.advice = fmt::format("what it does not reach is lost elsewhere: the program, PCIe, the network or the other "
+                              "end{}",
+                              capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone),
+                                                   owner_of_cap(world, cap->path))
+                                     : "");
+}
+
+// Queue pairs of a session with the same device, leaf, level and fate.
+struct Group {
+    std::string device;
+    std::string leaf;
+    std::string level;
+    std::string cause;    // why they are not enforced; empty: they are
+
+    friend auto operator<=>(const Group&, const Group&) = default;
+};
+
+// `tree` is nullptr for a device that is gone.
+WhyLeaf explain_group(const World& world, const SessionView& session, const Group& group,
+                      const std::vector<const bus::Dict*>& queue_pairs, const ActiveTree* tree)
+{
+    WhyLeaf leaf;
+    leaf.device = group.device;
+    leaf.leaf = group.leaf;
+    leaf.level = group.level;
+    bool all_paced = true;
+    std::uint64_t paced_kbps = 0;
+    std::vector<std::optional<Bandwidth>> rates;
+    for (const auto* queue_pair : queue_pairs) {
+        leaf.queue_pairs.push_back(number_of(*queue_pair, "number"));
+        const auto rate = rates.emplace_back(rate_of(*queue_pair, "rate"));
+        all_paced = all_paced && rate.has_value();
+        paced_kbps += rate ? rate->kbps() : 0;
+        const std::string pacing = pacing_text(*queue_pair);
+        leaf.pacing = leaf.pacing.empty() || leaf.pacing == pacing ? pacing : "burst and packet: various";
+        leaf.remark = leaf.remark.empty() ? text_of(*queue_pair, "reason") : leaf.remark;
+    }
+    if (all_paced) {
+        leaf.paced = Bandwidth::from_kbps(paced_kbps);
+    }
+    const ElementPath path(group.leaf);
+    if (tree != nullptr) {
+        leaf.link_speed = tree->link_speed();
+    }
+    if (group.leaf.empty() || tree == nullptr || !tree->contains(path)) {
+        judge_outside(world, session, group.cause, leaf);
+        return leaf;
+    }
+    const std::uint64_t in_leaf = std::max<std::uint64_t>(tree->senders().count(path), leaf.queue_pairs.size());
+    leaf.others_in_leaf = in_leaf - leaf.queue_pairs.size();
+    leaf.steps = tree->way_to(path);
+    mark_narrowest_cap(leaf);
+    leaf.alone = tree->alone(path).rate();
+    leaf.busy = tree->busy(path).rate();
+    leaf.own = tree->senders().part(path, leaf.busy, rates);
+    judge(world, leaf);
+    return leaf;
+}
+
+std::optional<std::uint64_t> queue_pair_number(std::string_view target, std::string& device)
+{
+    const auto colon = target.rfind(':');
+    if (colon == std::string_view::npos) {
+        return std::nullopt;
+    }
+    device = target.substr(0, colon) == "qp" ? "" : std::string(target.substr(0, colon));
+    return parse_number(target.substr(colon + 1));
+}
+
+bool has_queue_pair(const World& world, const SessionView& session, std::uint64_t number, const std::string& device)
+{
+    const DeviceView* named = device_of(world, device);
+    return std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
+        return number_of(queue_pair, "number") == number &&
+               (device.empty() || (named != nullptr && named->key() == text_of(queue_pair, "device")));
+    });
+}
+
+}    // namespace
+
+std::string_view to_string(Narrowness narrowness)
+{
+    switch (narrowness) {
+    case Narrowness::Nothing:
+        return "nothing";
+    case Narrowness::Paced:
+        return "paced";
+    case Narrowness::Capped:
+        return "capped";
+    case Narrowness::Crowded:
+        return "crowded";
+    case Narrowness::Outside:
+        return "outside";
+    }
+    return "";
+}
+
+double PortUse::utilisation() const
+{
+    return link_speed.is_zero() ? 0 : static_cast<double>(transmits.kbps()) / static_cast<double>(link_speed.kbps());
+}
+
+void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::vector<WhySession>& sessions)
+{
+    for (auto& session : sessions) {
+        for (auto& leaf : session.leaves) {
+            const auto port = std::find_if(ports.begin(), ports.end(),
+                                           [&](const PortUse& one) { return one.device == leaf.device; });
+            if (leaf.narrowness == Narrowness::Crowded && port != ports.end() && !fills_the_way(*port, leaf)) {
+                judge_idle(world, *port, leaf);
+            }
+        }
+    }
+}
+
+WhySession explain_session(const World& world, const SessionView& session)
+{
+    WhySession result;
+    result.session = session;
+    std::map<Group, std::vector<const bus::Dict*>> groups;
+    for (const auto& queue_pair : session.queue_pairs) {
+        groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level"),
+                text_of(queue_pair, "cause")}]
+            .push_back(&queue_pair);
+    }
+    std::map<std::string, ActiveTree> trees;    // by the key of the device
+    for (const auto& [group, queue_pairs] : groups) {
+        if (const DeviceView* device = device_of(world, group.device); device != nullptr) {
+            trees.try_emplace(group.device, world, *device);
+        }
+        const auto tree = trees.find(group.device);
+        result.leaves.push_back(
+            explain_group(world, session, group, queue_pairs, tree == trees.end() ? nullptr : &tree->second));
+    }
+    if (groups.empty()) {
+        result.note = "no queue pair is attached: what it sends is outside the tree";
+    }
+    return result;
+}
+
+std::vector<const SessionView*> sessions_of(const World& world, const std::string& target)
+{
+    std::string device;
+    const auto named_queue_pair = queue_pair_number(target, device);
+    const auto number = parse_number(target);
+    std::vector<const SessionView*> found;
+    const auto collect = [&](auto matches) {
+        for (const auto& session : world.sessions) {
+            if (matches(session)) {
+                found.push_back(&session);
+            }
+        }
+    };
+    if (number) {
+        collect([&](const SessionView& session) { return number_of(session.owner, "pid") == *number; });
+        if (found.empty()) {
+            collect([&](const SessionView& session) { return has_queue_pair(world, session, *number, ""); });
+        }
+        return found;
+    }
+    if (named_queue_pair) {
+        collect([&](const SessionView& session) { return has_queue_pair(world, session, *named_queue_pair, device); });
+    }
+    if (found.empty()) {
+        collect([&](const SessionView& session) {
+            const std::string unit = text_of(session.owner, "unit");
+            return !unit.empty() && (unit == target || glob_matches(target, unit));
+        });
+    }
+    return found;
+}
+
+}    // namespace rdmaqos::ctl

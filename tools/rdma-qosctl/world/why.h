@@ -1,0 +1,101 @@
+// Why a process gets the bandwidth it gets: its queue pairs, their way through the tree, and what is narrow on it.
+//
+// For each leaf the process has queue pairs in, three answers of the solver:
+//
+//     alone      it alone sends: what the caps on its way leave of the port
+//     busy       every leaf that holds queue pairs sends all it can, each queue pair up to the rate it is paced at:
+//     what its
+//                share of that is
+//     own        its part of `busy`, if others have queue pairs in the same leaf (they compete queue pair by queue
+//     pair)
+//
+// Queue pairs in no leaf can still be paced: then `own` is what their rates add up to.
+//
+// Pure functions over what the daemon says of itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/units.h"
+#include "tools/rdma-qosctl/world/views.h"
+
+namespace rdmaqos::ctl {
+
+// What holds a process most, where it sends all it can.
+enum class Narrowness : std::uint8_t {
+    Nothing,    // it gets the port
+    Paced,      // the rate of each queue pair
+    Capped,     // a max-rate on its way; nobody else takes from it
+    Crowded,    // others that send, or that may: all who have queue pairs are taken to
+    Outside,    // not in the tree: no class is enforced
+};
+[[nodiscard]] std::string_view to_string(Narrowness narrowness);    // "nothing", "paced", ...
+
+// One element on the way from the root to a leaf.
+struct WhyStep {
+    std::string path;
+    std::optional<std::uint32_t> share;      // empty: the root
+    std::uint32_t share_of = 0;              // the shares of all siblings that have queue pairs below, its own included
+    std::optional<Bandwidth> max_rate;
+    bool is_narrowest_cap = false;
+    std::vector<std::string> siblings;       // others that have queue pairs below them: "bulk (share 30)"
+};
+
+// What a port does now, by its counters.
+struct PortUse {
+    std::string device;
+    Bandwidth link_speed;
+    Bandwidth transmits;
+    Bandwidth receives;
+
+    // Of the sending side, 0 to 1.
+    [[nodiscard]] double utilisation() const;
+};
+
+struct WhyLeaf {
+    std::string device;
+    std::string leaf;     // empty: these queue pairs are in none
+    std::string level;
+    std::vector<std::uint64_t> queue_pairs;    // numbers, of this session
+    std::uint64_t others_in_leaf = 0;          // queue pairs of others in the same leaf
+    std::vector<WhyStep> steps;
+    Bandwidth link_speed;
+    Bandwidth alone;
+    Bandwidth busy;
+    Bandwidth own;
+    std::optional<Bandwidth> paced;    // the sum of its queue pairs' own rates, if each has one
+    std::string pacing;                // "burst: ..., packet: ..." of them; "burst and packet: various"
+    Narrowness narrowness = Narrowness::Nothing;
+    std::string verdict;    // a sentence
+    std::string remark;     // what the daemon says of these queue pairs: what is not held, what to know; may be empty
+    std::string advice;     // what to do
+};
+
+struct WhySession {
+    SessionView session;
+    std::vector<WhyLeaf> leaves;
+    std::string note;    // without queue pairs: what that means
+};
+
+// What was asked for, and who that is.
+struct WhyReport {
+    std::string target;
+    std::vector<WhySession> sessions;
+    std::vector<PortUse> ports;    // of the devices in use, where there are counters
+    // Without a session:
+    std::string unregistered;            // a sentence
+    std::vector<std::string> advice;
+};
+
+[[nodiscard]] WhySession explain_session(const World& world, const SessionView& session);
+
+// Takes back `Crowded` where the port transmits too little now for anybody to take from it.
+void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::vector<WhySession>& sessions);
+
+// The sessions that "4711" (pid or queue pair), "qp:17", "mlx5_0:17" or "job-7.scope" (unit, may be a glob) stands for.
+[[nodiscard]] std::vector<const SessionView*> sessions_of(const World& world, const std::string& target);
+
+}    // namespace rdmaqos::ctl
