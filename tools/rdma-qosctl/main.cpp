@@ -8,8 +8,8 @@
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/options.h"
+#include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

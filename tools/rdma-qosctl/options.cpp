@@ -1,15 +1,26 @@
 #include "tools/rdma-qosctl/options.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
-#include "lib/base/text.h"
-#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/commands/check.h"
+#include "tools/rdma-qosctl/commands/explain.h"
+#include "tools/rdma-qosctl/commands/import.h"
+#include "tools/rdma-qosctl/commands/manage.h"
+#include "tools/rdma-qosctl/commands/metrics.h"
+#include "tools/rdma-qosctl/commands/monitor.h"
+#include "tools/rdma-qosctl/commands/plan.h"
+#include "tools/rdma-qosctl/commands/request.h"
+#include "tools/rdma-qosctl/commands/show.h"
+#include "tools/rdma-qosctl/commands/show_config.h"
+#include "tools/rdma-qosctl/commands/simulate.h"
+#include "tools/rdma-qosctl/commands/why.h"
+#include "tools/rdma-qosctl/opensm_conformance/batch.h"
+#include "tools/rdma-qosctl/opensm_conformance/import.h"
+#include "tools/rdma-qosctl/refusal.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -31,6 +42,7 @@ struct Options {
     ShowConfigOptions show_config;
     ImportFabricOptions import_fabric;
     ImportOpensmOptions import_opensm;
+    std::string import_topology;
     ExplainOptions explain;
     BatchOptions batch;
     HoldOptions hold;
@@ -77,12 +89,6 @@ private:
     void add_batch_options(CLI::App& command);
     void add_request_options(CLI::App& command, RequestOptions& request) const;
     void add_identity_options(CLI::App& command) const;
-
-    [[nodiscard]] Finished refuse(const CLI::ParseError& error, const std::vector<std::string>& arguments) const;
-    // The first word that is no option nor an option's value.
-    [[nodiscard]] static std::string first_word(const std::vector<std::string>& arguments);
-    [[nodiscard]] std::vector<std::string> command_names() const;
-    [[nodiscard]] std::string hint_for(const std::vector<std::string>& arguments) const;
 
     CLI::App app_{kDescription, "rdma-qosctl"};
     OptionsPtr options_ = std::make_shared<Options>();
@@ -222,12 +228,18 @@ void Parser::add_imports()
         "import-opensm", "Make the equal YAML policy from OpenSM's native one, with comments and blocks to fill in",
         "  rdma-qosctl import-opensm /etc/opensm/qos-policy.conf >policy.yaml\n"
         "  rdma-qosctl import-opensm qos-policy.conf --fabric fabric.yaml --output policy.yaml",
-        [options = options_](const Context& context) { return import_opensm(context, options->import_opensm); });
+        [options = options_](const Context& context) {
+            return options->import_topology.empty()
+                       ? import_opensm(context, options->import_opensm)
+                       : import_opensm_case(context, options->import_opensm, options->import_topology);
+        });
     ImportOpensmOptions& native = options_->import_opensm;
     command->add_option("FILE", native.file, "OpenSM's policy file; -: stdin")->required();
     CLI::Option* file = command->add_option("--fabric", native.fabric, "A fabric file; none: the host's");
     file->type_name("FILE");
-    command->add_option("--topology", native.topology, "The fabric of a test case")->type_name("FILE")->excludes(file);
+    command->add_option("--topology", options_->import_topology, "The fabric of a test case")
+        ->type_name("FILE")
+        ->excludes(file);
     command->add_option("--output", native.output, "Write here, not to stdout")->type_name("FILE");
 }
 
@@ -467,80 +479,6 @@ void Parser::add_request()
         [this] { run_ = [options = options_](const Context& context) { return hold(context, options->hold); }; });
 }
 
-std::string Parser::first_word(const std::vector<std::string>& arguments)
-{
-    constexpr std::array<std::string_view, 3> kWithValue{"--root", "--colour", "--color"};
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (std::find(kWithValue.begin(), kWithValue.end(), arguments[i]) != kWithValue.end()) {
-            ++i;
-        } else if (!arguments[i].starts_with("-")) {
-            return arguments[i];
-        }
-    }
-    return {};
-}
-
-std::vector<std::string> Parser::command_names() const
-{
-    std::vector<std::string> names;
-    for (const auto* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
-        names.push_back(command->get_name());
-    }
-    return names;
-}
-
-// "did you mean `--level`?" for the first option the command does not know. The first word is a command.
-std::string Parser::hint_for(const std::vector<std::string>& arguments) const
-{
-    const std::string word = first_word(arguments);
-    std::vector<std::string> known;
-    const std::array<const CLI::App*, 2> owners{&app_, app_.get_subcommand(word)};
-    for (const auto* owner : owners) {
-        for (const auto* option : owner->get_options()) {
-            for (const auto& name : option->get_lnames()) {
-                known.push_back("--" + name);
-            }
-        }
-    }
-    const std::vector<std::string_view> candidates(known.begin(), known.end());
-    for (const auto& argument : arguments) {
-        const std::string name = argument.substr(0, argument.find('='));
-        if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
-            continue;
-        }
-        if (const auto near = did_you_mean(name, candidates)) {
-            return fmt::format("did you mean `{}`?", *near);
-        }
-    }
-    if (word == "request") {
-        return "put `--` before the command to run; `rdma-qosctl request --help` shows examples";
-    }
-    return fmt::format("`rdma-qosctl {} --help` shows options and examples", word);
-}
-
-Finished Parser::refuse(const CLI::ParseError& error, const std::vector<std::string>& arguments) const
-{
-    const std::string word = first_word(arguments);
-    const auto names = command_names();
-    if (word.empty()) {
-        return {static_cast<int>(ExitStatus::Failed),
-                {},
-                "rdma-qosctl: error: which command?\n  hint: `rdma-qosctl --help` lists them\n"};
-    }
-    if (std::find(names.begin(), names.end(), word) == names.end()) {
-        const std::vector<std::string_view> candidates(names.begin(), names.end());
-        const auto near = did_you_mean(word, candidates);
-        return {static_cast<int>(ExitStatus::Failed),
-                {},
-                fmt::format("rdma-qosctl: error: there is no command `{}`\n  hint: {}\n", printable(word),
-                            near ? fmt::format("did you mean `{}`?", *near)
-                                 : std::string("`rdma-qosctl --help` lists the commands"))};
-    }
-    return {static_cast<int>(ExitStatus::Failed),
-            {},
-            fmt::format("rdma-qosctl: error: {}\n  hint: {}\n", printable(error.what()), hint_for(arguments))};
-}
-
 std::variant<Invocation, Finished> Parser::parse(std::vector<std::string> arguments)
 {
     // What is behind `--` is not ours: CLI11 would look for commands and options in it.
@@ -555,7 +493,7 @@ std::variant<Invocation, Finished> Parser::parse(std::vector<std::string> argume
         app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success)) {
-            return refuse(error, arguments);
+            return refuse(app_, error, arguments);
         }
         std::ostringstream output;
         std::ostringstream messages;

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/result.h"
+#include "tools/rdma-qosctl/output/context.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {

@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/golden.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/broadcast.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -6,7 +6,10 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/attributes.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/hardware_report.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 
 namespace rdmaqos::ctl {

@@ -5,6 +5,10 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/check.h"
+#include "tools/rdma-qosctl/rendering/signal.h"
+#include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {
@@ -119,7 +123,7 @@ TEST(Json, DiagnosticsAndFindings)
         R"({"severity":"warning","file":"policy.yaml","message":"the file as a whole"}])"
         "\n");
     const Finding finding{FindingKind::MinRateMissed, true, ElementPath("/a"), "10 Gbit/s", "8 Gbit/s", "shares"};
-    EXPECT_EQ(to_line(to_json(finding)),
+    EXPECT_EQ(to_line(finding_json(finding)),
               R"({"kind":"min-rate-missed","severity":"error","path":"/a","asked":"10 Gbit/s","reached":"8 Gbit/s",)"
               R"("why":"shares"})"
               "\n");

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "tests/support/golden.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/targets.h"
+#include "tools/rdma-qosctl/request/identity_options.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

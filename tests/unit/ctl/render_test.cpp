@@ -1,5 +1,4 @@
 #include "tools/rdma-qosctl/rendering/sessions.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,6 +7,16 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/levels.h"
+#include "tools/rdma-qosctl/rendering/manage.h"
+#include "tools/rdma-qosctl/rendering/path_answers.h"
+#include "tools/rdma-qosctl/rendering/plan.h"
+#include "tools/rdma-qosctl/rendering/signal.h"
+#include "tools/rdma-qosctl/rendering/status.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {

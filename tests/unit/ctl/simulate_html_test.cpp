@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate_html.h"
+#include "tools/rdma-qosctl/simulate/html.h"
 
 #include <optional>
 #include <vector>
@@ -7,6 +7,8 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/simulate_sample.h"
+#include "tools/rdma-qosctl/simulate/html_style.h"
+#include "tools/rdma-qosctl/simulate/html_text.h"
 
 namespace rdmaqos::ctl {
 namespace {

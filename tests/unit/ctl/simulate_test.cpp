@@ -1,4 +1,4 @@
-#include "tools/rdma-qosctl/simulate.h"
+#include "tools/rdma-qosctl/simulate/simulation.h"
 
 #include <cmath>
 
@@ -7,7 +7,11 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/simulate_sample.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/simulate/policy_tree.h"
+#include "tools/rdma-qosctl/simulate/report_json.h"
+#include "tools/rdma-qosctl/simulate/report_text.h"
+#include "tools/rdma-qosctl/simulate/words.h"
 
 namespace rdmaqos::ctl {
 namespace {

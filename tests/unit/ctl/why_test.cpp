@@ -6,8 +6,9 @@
 
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/why.h"
+#include "tools/rdma-qosctl/rendering/why_json.h"
 
 namespace rdmaqos::ctl {
 namespace {

@@ -71,15 +71,40 @@ const std::vector<Folder>& folders()
          {"daemon/bus", "daemon/metrics", "daemon/service", "daemon/device", "daemon/loop", "daemon/model",
           "policy/yaml", "lib/reconcile", "lib/nic_mlx5", "lib/nic_model", "lib/nic", "lib/model", "lib/bus",
           "lib/base"}},
+        {"tools/rdma-qosctl/output", "rdmaqos_ctl_output", {"lib/bus", "lib/base"}},
+        {"tools/rdma-qosctl/world",
+         "rdmaqos_ctl_world",
+         {"tools/rdma-qosctl/output", "policy/model", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
+        {"tools/rdma-qosctl/request", "rdmaqos_ctl_request", {"policy/path", "policy/model", "lib/bus", "lib/base"}},
+        {"tools/rdma-qosctl/offline",
+         "rdmaqos_ctl_offline",
+         {"tools/rdma-qosctl/request", "tools/rdma-qosctl/world", "policy/explain", "policy/load", "policy/match",
+          "policy/path", "policy/yaml", "policy/model", "policy/text", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
         {"tools/rdma-qosctl/import",
          "rdmaqos_ctl_import",
          {"policy/opensm", "policy/yaml", "policy/model", "policy/text", "lib/base"}},
-        {"tools/rdma-qosctl/simulate", "rdmaqos_ctl_simulate", {"policy/yaml", "policy/text", "lib/base"}},
+        {"tools/rdma-qosctl/simulate",
+         "rdmaqos_ctl_simulate",
+         {"tools/rdma-qosctl/offline", "tools/rdma-qosctl/world", "tools/rdma-qosctl/output", "policy/yaml",
+          "policy/model", "policy/text", "lib/tree", "lib/model", "lib/bus", "lib/base"}},
+        {"tools/rdma-qosctl/rendering",
+         "rdmaqos_ctl_rendering",
+         {"tools/rdma-qosctl/world", "tools/rdma-qosctl/output", "policy/explain", "policy/load", "lib/tree", "lib/bus",
+          "lib/base"}},
+        {"tools/rdma-qosctl/commands",
+         "rdmaqos_ctl_commands",
+         {"tools/rdma-qosctl/rendering", "tools/rdma-qosctl/simulate", "tools/rdma-qosctl/import",
+          "tools/rdma-qosctl/offline", "tools/rdma-qosctl/request", "tools/rdma-qosctl/world",
+          "tools/rdma-qosctl/output", "policy/explain", "policy/load", "policy/match", "policy/opensm", "policy/yaml",
+          "policy/model", "lib/bus", "lib/base"}},
+        {"tools/rdma-qosctl/opensm_conformance",
+         "rdmaqos_ctl_opensm_conformance",
+         {"tools/rdma-qosctl/commands", "tools/rdma-qosctl/offline", "tools/rdma-qosctl/output", "policy/load",
+          "policy/match", "policy/opensm", "policy/path", "policy/model", "lib/base"}},
         {"tools/rdma-qosctl",
          "rdmaqos_ctl",
-         {"tools/rdma-qosctl/import", "tools/rdma-qosctl/simulate", "policy/explain", "policy/load", "policy/match",
-          "policy/path", "policy/opensm", "policy/yaml", "policy/model", "policy/text", "lib/tree", "lib/model",
-          "lib/bus", "lib/base"}},
+         {"tools/rdma-qosctl/opensm_conformance", "tools/rdma-qosctl/commands", "tools/rdma-qosctl/output",
+          "lib/base"}},
         {"tools/emulator",
          "rdmaqos_emulator",
          {"policy/yaml", "policy/model", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
@@ -239,10 +264,11 @@ Violations check_source(std::string_view path, std::string_view text)
 Violations check_named_header(std::string_view path, std::string_view text)
 {
     constexpr std::string_view kSource = ".cpp";
-    static constexpr std::array<std::string_view, 6> kRooms{"policy/",         "daemon/bus/",   "daemon/loop/",
-                                                            "daemon/metrics/", "daemon/model/", "daemon/service/"};
-    if (std::ranges::none_of(kRooms, [&](std::string_view room) { return path.starts_with(room); }) ||
-        !path.ends_with(kSource)) {
+    static constexpr std::array<std::string_view, 7> kRooms{
+        "policy/",       "daemon/bus/",     "daemon/loop/",      "daemon/metrics/",
+        "daemon/model/", "daemon/service/", "tools/rdma-qosctl/"};
+    const bool in_rooms = std::ranges::any_of(kRooms, [&](std::string_view room) { return path.starts_with(room); });
+    if (!in_rooms || path.ends_with("/main.cpp") || !path.ends_with(kSource)) {
         return {};
     }
     const auto header = fmt::format("#include \"{}.h\"\n", path.substr(0, path.size() - kSource.size()));

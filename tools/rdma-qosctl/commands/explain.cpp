@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/commands/explain.h"
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,9 +12,12 @@
 
 #include "lib/base/text.h"
 #include "policy/explain/explain_render.h"
-#include "tools/rdma-qosctl/commands/commands.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/offline_world.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/broadcast.h"
+#include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/world/broadcast.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -122,7 +127,7 @@ Result<ExitStatus> query_broadcast(const Context& context, ExplainOptions option
     if (options.request.source.size() > 1 || options.request.destination.size() > 1) {
         return fail(ErrorCode::InvalidArgument, "--broadcast compares one path; give one source and one destination");
     }
-    const auto fabric = require_fabric("", "", context.root);
+    const auto fabric = require_fabric("", context.root);
     if (!fabric) {
         return fail(fabric.error());
     }

@@ -1,4 +1,5 @@
-// Files of other programs, made into files of ours. No daemon is asked.
+#include "tools/rdma-qosctl/commands/import.h"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,11 +12,11 @@
 #include "lib/base/net.h"
 #include "lib/base/text.h"
 #include "policy/opensm/reader.h"
-#include "tools/rdma-qosctl/commands/commands.h"
 #include "tools/rdma-qosctl/import/fabric.h"
 #include "tools/rdma-qosctl/import/opensm.h"
-#include "tools/rdma-qosctl/offline/offline_world.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -65,15 +66,17 @@ OpensmResult read_native(const std::shared_ptr<const SourceFile>& source, const 
 
 Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options)
 {
-    const auto fabric = require_fabric(options.topology, options.fabric, context.root);
-    if (!fabric) {
-        return fail(fabric.error());
-    }
+    const auto fabric = require_fabric(options.fabric, context.root);
+    return fabric ? import_opensm(context, options, *fabric) : fail(fabric.error());
+}
+
+Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options, const Fabric& fabric)
+{
     ReadResult<std::string> result;
     if (const auto source = load_source(options.file, result.diagnostics)) {
-        OpensmResult native = read_native(source, *fabric);
+        OpensmResult native = read_native(source, fabric);
         if (native.value) {
-            result = rdmaqos::import_opensm(*native.file, *fabric);
+            result = rdmaqos::import_opensm(*native.file, fabric);
         }
         native.diagnostics.append(std::move(result.diagnostics));
         result.diagnostics = std::move(native.diagnostics);

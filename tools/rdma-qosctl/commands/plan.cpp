@@ -1,10 +1,15 @@
+#include "tools/rdma-qosctl/commands/plan.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/rdma-qosctl/commands/commands.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/targets.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/plan.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/online.h"
 

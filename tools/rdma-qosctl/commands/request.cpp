@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/commands/request.h"
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -10,9 +12,9 @@
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/commands/child.h"
-#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/commands/show.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -5,10 +7,15 @@
 #include <sys/utsname.h>
 
 #include "lib/base/text.h"
-#include "lib/model/solver.h"
-#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/hardware_report.h"
+#include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/hardware_report.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/problems.h"
@@ -63,18 +70,6 @@ HostView this_host()
 }
 
 }    // namespace
-
-BusyRates busy_rates(const World& world, const DeviceView& device)
-{
-    const Demands demands = senders_on(world, device).demands();
-    BusyRates rates;
-    for (const auto& [path, allocation] : solve(to_tree(device), device.link_speed, demands)) {
-        if (demands.contains(path)) {
-            rates[path.text()] = allocation.rate();
-        }
-    }
-    return rates;
-}
 
 Result<ExitStatus> status(const Context& context, bool fail_on_problems)
 {

@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/commands/simulate.h"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -7,10 +9,16 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/commands/commands.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
-#include "tools/rdma-qosctl/simulate.h"
-#include "tools/rdma-qosctl/simulate_html.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/offline/targets.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/simulate/html.h"
+#include "tools/rdma-qosctl/simulate/live_tree.h"
+#include "tools/rdma-qosctl/simulate/policy_tree.h"
+#include "tools/rdma-qosctl/simulate/report_json.h"
+#include "tools/rdma-qosctl/simulate/report_text.h"
+#include "tools/rdma-qosctl/simulate/simulation.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

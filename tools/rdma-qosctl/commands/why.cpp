@@ -1,4 +1,5 @@
-// `rdma-qosctl why`: asks the daemon, reads the port counters twice, and leaves the thinking to why.cpp.
+#include "tools/rdma-qosctl/commands/why.h"
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -10,9 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/commands/commands.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/offline/offline_world.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/why.h"
+#include "tools/rdma-qosctl/rendering/why_json.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

@@ -1,4 +1,5 @@
-// rdma-qosctl query-path --batch.
+#include "tools/rdma-qosctl/opensm_conformance/batch.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,9 +11,12 @@
 
 #include "lib/base/text.h"
 #include "policy/load/policy_reader.h"
+#include "policy/match/resolve.h"
 #include "policy/opensm/reader.h"
-#include "tools/rdma-qosctl/commands/commands.h"
+#include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/opensm_conformance/batch_answer.h"
+#include "tools/rdma-qosctl/opensm_conformance/topology.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -79,7 +83,8 @@ std::vector<LocalPort> local_ports_of(const Fabric& fabric)
 
 Result<int> query_path_batch(const Context& context, const BatchOptions& options)
 {
-    const auto fabric = require_fabric(options.topology, options.fabric, context.root);
+    const auto fabric = options.topology.empty() ? require_fabric(options.fabric, context.root)
+                                                 : read_topology(options.topology);
     if (!fabric) {
         return fail(fabric.error());
     }

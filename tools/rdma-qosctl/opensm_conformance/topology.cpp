@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "lib/base/units.h"
 
@@ -186,6 +187,13 @@ Result<Fabric> parse_topology(const std::string& text)
         }
     }
     return topology.take();
+}
+
+Result<Fabric> read_topology(const std::string& file)
+{
+    const auto text = read_regular_file(file, kMaxConfigFileSize);
+    auto read = text ? parse_topology(*text) : fail(text.error());
+    return read ? std::move(read) : fail(std::move(read).error().with_context(file));
 }
 
 }    // namespace rdmaqos::ctl

@@ -17,5 +17,6 @@ namespace rdmaqos::ctl {
 
 // Error InvalidArgument with the line that is wrong.
 [[nodiscard]] Result<Fabric> parse_topology(const std::string& text);
+[[nodiscard]] Result<Fabric> read_topology(const std::string& file);
 
 }    // namespace rdmaqos::ctl

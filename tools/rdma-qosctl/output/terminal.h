@@ -79,13 +79,4 @@ private:
 void print(std::string_view text);
 void print_error(std::string_view text);
 
-// What every command is told.
-struct Context {
-    std::string root;           // prefix of every path; empty for the host itself
-    bool system_bus = false;    // not the direct socket
-    bool json = false;
-    Colour colour = Colour::Off;          // of stdout
-    Colour error_colour = Colour::Off;    // of stderr
-};
-
 }    // namespace rdmaqos::ctl

@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/rendering/attributes.h"
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -6,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

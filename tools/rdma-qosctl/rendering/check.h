@@ -6,7 +6,7 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/tree/compile.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/output/json.h"
 
 namespace rdmaqos::ctl {
 
@@ -31,6 +31,7 @@ struct CheckReport {
 };
 
 [[nodiscard]] std::string render_check(const CheckReport& report, Colour colour);
+[[nodiscard]] Json finding_json(const Finding& finding);
 [[nodiscard]] Json check_json(const CheckReport& report);
 
 }    // namespace rdmaqos::ctl

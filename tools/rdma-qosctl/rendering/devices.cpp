@@ -1,10 +1,16 @@
+#include "tools/rdma-qosctl/rendering/devices.h"
+
+#include <functional>
+#include <map>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "lib/base/net.h"
 #include "lib/base/text.h"
 #include "lib/tree/render.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/attributes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/commands/commands.h"
-#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -213,28 +211,6 @@ Json metrics_json(const std::vector<MetricFamily>& families)
         list.push_back({{"name", family.name}, {"type", family.type}, {"help", family.help}, {"samples", samples}});
     }
     return {{"metrics", list}};
-}
-
-Result<ExitStatus> metrics(const Context& context)
-{
-    auto client = connect(context);
-    if (!client) {
-        return fail(client.error());
-    }
-    const auto text = call_manager<std::string>(*client, "Metrics", {});
-    if (!text) {
-        return fail(text.error());
-    }
-    if (!context.json) {
-        print(printable_lines(*text));
-        return ExitStatus::Ok;
-    }
-    const auto families = parse_metrics(*text);
-    if (!families) {
-        return fail(families.error());
-    }
-    print(to_text(metrics_json(*families)));
-    return ExitStatus::Ok;
 }
 
 }    // namespace rdmaqos::ctl

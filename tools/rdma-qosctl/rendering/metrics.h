@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/output/json.h"
 
 namespace rdmaqos::ctl {
 

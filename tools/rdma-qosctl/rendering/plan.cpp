@@ -1,8 +1,11 @@
+#include "tools/rdma-qosctl/rendering/plan.h"
+
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
 

@@ -7,7 +7,7 @@
 
 #include "policy/explain/show_config.h"
 #include "policy/load/host_files.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {

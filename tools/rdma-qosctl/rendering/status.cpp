@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/rendering/status.h"
+
 #include <algorithm>
 #include <set>
 
@@ -5,7 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
-#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {

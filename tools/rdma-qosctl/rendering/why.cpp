@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/rendering/why.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -5,6 +7,7 @@
 
 #include "lib/base/text.h"
 #include "lib/tree/element.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
 

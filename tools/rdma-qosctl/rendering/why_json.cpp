@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/rendering/why_json.h"
+
 #include <nlohmann/json.hpp>
 
 #include "tools/rdma-qosctl/rendering/world_json.h"

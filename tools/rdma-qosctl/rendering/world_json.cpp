@@ -6,46 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/net.h"
-#include "tools/rdma-qosctl/world/broadcast.h"
-#include "tools/rdma-qosctl/world/hardware_report.h"
+#include "tools/rdma-qosctl/rendering/attributes.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
-
-struct ToJson {
-    Json operator()(bool value) const { return value; }
-    Json operator()(std::uint8_t value) const { return value; }
-    Json operator()(std::uint16_t value) const { return value; }
-    Json operator()(std::uint32_t value) const { return value; }
-    Json operator()(std::uint64_t value) const { return value; }
-    Json operator()(std::int32_t value) const { return value; }
-    Json operator()(std::int64_t value) const { return value; }
-    Json operator()(double value) const { return value; }
-    Json operator()(const std::string& value) const { return value; }
-    Json operator()(const bus::ObjectPath& value) const { return value.text; }
-    Json operator()(const bus::FileDescriptor&) const { return nullptr; }
-    Json operator()(const std::vector<std::string>& value) const { return value; }
-    Json operator()(const bus::Dict& value) const { return to_json(value); }
-    Json operator()(const std::vector<bus::Dict>& value) const { return to_json(value); }
-    Json operator()(const bus::Counts& value) const { return to_json(value); }
-    Json operator()(const bus::Triples& value) const { return value; }
-    Json operator()(const bus::Unsupported&) const { return nullptr; }
-};
-
-void set_text(Json& json, const char* key, const std::string& value)
-{
-    if (!value.empty()) {
-        json[key] = value;
-    }
-}
-
-void set_rate(Json& json, const char* key, const std::optional<Bandwidth>& rate)
-{
-    if (rate) {
-        json[key] = rate->kbps();
-    }
-}
 
 Json types_json(const std::set<QueuePairType>& types)
 {
@@ -85,7 +50,7 @@ Json self_test_json(const std::vector<bus::Dict>& steps)
     for (const auto& step : steps) {
         Json json = Json::object();
         for (const auto& [key, value] : step.entries()) {
-            json[key] = std::visit(ToJson{}, value.data);
+            json[key] = to_json(value);
             if (key == "errno") {
                 json["errno-name"] = errno_name(number_of(step, key));
             }
@@ -182,33 +147,6 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
 }
 
-std::string_view name_of(FindingKind kind)
-{
-    switch (kind) {
-    case FindingKind::NoScheduling:
-        return "no-scheduling";
-    case FindingKind::Folded:
-        return "folded";
-    case FindingKind::CapLost:
-        return "cap-lost";
-    case FindingKind::ShareError:
-        return "share-error";
-    case FindingKind::MinRateMissed:
-        return "min-rate-missed";
-    case FindingKind::BudgetExceeded:
-        return "budget-exceeded";
-    case FindingKind::NoLeaf:
-        return "no-leaf";
-    case FindingKind::CapAboveLink:
-        return "cap-above-link";
-    case FindingKind::QueuePairLimit:
-        return "queue-pair-limit";
-    case FindingKind::NotSupported:
-        return "not-supported";
-    }
-    return "unknown";
-}
-
 }    // namespace
 
 Json session_json(const SessionView& session)
@@ -219,81 +157,6 @@ Json session_json(const SessionView& session)
             {"owner", to_json(session.owner)},
             {"grant", to_json(session.grant)},
             {"queue-pairs", to_json(session.queue_pairs)}};
-}
-
-std::string to_text(const Json& json)
-{
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string to_line(const Json& json)
-{
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Json to_json(const bus::Dict& dict)
-{
-    Json json = Json::object();
-    for (const auto& [key, value] : dict.entries()) {
-        json[key] = std::visit(ToJson{}, value.data);
-    }
-    return json;
-}
-
-Json to_json(const std::vector<bus::Dict>& dicts)
-{
-    Json json = Json::array();
-    for (const auto& dict : dicts) {
-        json.push_back(to_json(dict));
-    }
-    return json;
-}
-
-Json to_json(const bus::Counts& counts)
-{
-    Json json = Json::object();
-    for (const auto& [name, count] : counts) {
-        json[name] = count;
-    }
-    return json;
-}
-
-Json to_json(const Diagnostics& diagnostics)
-{
-    Json json = Json::array();
-    for (const auto& diagnostic : diagnostics.all()) {
-        Json entry{{"severity", std::string(to_string(diagnostic.severity))}};
-        if (diagnostic.location.file) {
-            entry["file"] = diagnostic.location.file->name;
-            if (diagnostic.location.line != 0) {
-                entry["line"] = diagnostic.location.line;
-                entry["column"] = diagnostic.location.column;
-                entry["length"] = diagnostic.location.length;
-            }
-        }
-        entry["message"] = diagnostic.message;
-        set_text(entry, "hint", diagnostic.hint);
-        json.push_back(std::move(entry));
-    }
-    return json;
-}
-
-Json to_json(const Finding& finding)
-{
-    Json json{{"kind", std::string(name_of(finding.kind))}, {"severity", finding.is_error ? "error" : "warning"}};
-    set_text(json, "path", finding.path.text());
-    set_text(json, "asked", finding.asked);
-    set_text(json, "reached", finding.reached);
-    set_text(json, "why", finding.why);
-    return json;
-}
-
-Json error_json(const Error& error)
-{
-    Json json{{"name", std::string(dbus_name(error.code))}, {"message", to_string(error)}};
-    set_text(json, "hint", advice(error.code));
-    json["exit-status"] = static_cast<int>(exit_status(error.code));
-    return {{"error", std::move(json)}};
 }
 
 Json status_json(const World& world, const std::vector<Problem>& problems)
@@ -378,42 +241,6 @@ Json plans_json(const PlanReport& report)
             {"levels", report.levels},
             {"sessions", to_json(report.sessions)},
             {"plans", to_json(report.plans)}};
-}
-
-Json broadcast_json(const BroadcastReport& report)
-{
-    Json json{{"partition", report.partition},
-              {"pkey", report.pkey},
-              {"mgid", report.mgid},
-              {"level", report.level},
-              {"rule", report.rule}};
-    json["fields"] = Json::array();
-    for (const auto& field : report.fields) {
-        Json entry{{"field", field.field}};
-        set_text(entry, "group", field.group);
-        set_text(entry, "level", field.path);
-        entry["verdict"] = field.verdict == Verdict::Agrees    ? "agrees"
-                           : field.verdict == Verdict::Differs ? "differs"
-                                                               : "not known";
-        set_text(entry, "why", field.why);
-        json["fields"].push_back(std::move(entry));
-    }
-    json["agrees"] = report.agrees();
-    return json;
-}
-
-Json signal_json(const bus::Signal& signal, const std::string& time)
-{
-    Json arguments = Json::array();
-    for (const auto& argument : signal.arguments) {
-        arguments.push_back(std::visit(ToJson{}, argument.data));
-    }
-    return {{"time", time},
-            {"path", signal.path},
-            {"interface", signal.interface},
-            {"signal", signal.member},
-            {"arguments", std::move(arguments)},
-            {"text", render_signal(signal)}};
 }
 
 }    // namespace rdmaqos::ctl

@@ -1,3 +1,5 @@
+#include "tools/rdma-qosctl/request/identity_options.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,7 +14,6 @@
 #include "lib/base/text.h"
 #include "lib/base/units.h"
 #include "policy/model/name_service.h"
-#include "tools/rdma-qosctl/offline/offline_world.h"
 
 namespace rdmaqos::ctl {
 namespace {

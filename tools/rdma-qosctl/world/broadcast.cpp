@@ -135,21 +135,4 @@ BroadcastReport compare_broadcast(const FabricPartition& partition, const bus::D
     return report;
 }
 
-std::string render_broadcast(const BroadcastReport& report, Colour colour)
-{
-    Fields head;
-    head.add("partition", fmt::format("{}, P_Key {:#06x}", report.partition, report.pkey));
-    head.add("broadcast group", report.mgid);
-    head.add("level", report.level);
-    head.add("rule", report.rule);
-    Table table({{"FIELD"}, {"GROUP"}, {"LEVEL"}, {"VERDICT"}, {"WHY"}});
-    for (const auto& field : report.fields) {
-        const Cell verdict = field.verdict == Verdict::Agrees    ? Cell("agrees", Style::Good)
-                             : field.verdict == Verdict::Differs ? Cell("differs", Style::Bad)
-                                                                 : Cell("not known", Style::Warning);
-        table.add({field.field, field.group, field.path, verdict, field.why});
-    }
-    return head.render(colour) + "\n" + table.render(colour);
-}
-
 }    // namespace rdmaqos::ctl

@@ -10,7 +10,6 @@
 #include "lib/base/result.h"
 #include "lib/bus/value.h"
 #include "policy/model/fabric.h"
-#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 
@@ -46,6 +45,5 @@ struct BroadcastReport {
 [[nodiscard]] std::uint16_t full_member(const FabricPartition& partition);
 // `path`: an answer of QueryPath for a request with this partition's P_Key.
 [[nodiscard]] BroadcastReport compare_broadcast(const FabricPartition& partition, const bus::Dict& path);
-[[nodiscard]] std::string render_broadcast(const BroadcastReport& report, Colour colour);
 
 }    // namespace rdmaqos::ctl

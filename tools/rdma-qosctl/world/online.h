@@ -8,7 +8,7 @@
 #include "lib/base/result.h"
 #include "lib/bus/client.h"
 #include "lib/model/senders.h"
-#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/output/context.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {

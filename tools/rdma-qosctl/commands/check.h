@@ -1,0 +1,19 @@
+// `rdma-qosctl check`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "tools/rdma-qosctl/output/context.h"
+
+namespace rdmaqos::ctl {
+
+struct CheckOptions {
+    std::vector<std::string> files;    // empty: the host's
+    std::string simulation;
+    bool offline = false;
+};
+[[nodiscard]] Result<ExitStatus> check(const Context& context, const CheckOptions& options);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,18 @@
+// `rdma-qosctl plan`.
+#pragma once
+
+#include <string>
+
+#include "lib/base/result.h"
+#include "tools/rdma-qosctl/output/context.h"
+
+namespace rdmaqos::ctl {
+
+struct PlanOptions {
+    std::string file;    // empty: the host's
+    std::string simulation;
+    bool offline = false;
+};
+[[nodiscard]] Result<ExitStatus> plan(const Context& context, const PlanOptions& options);
+
+}    // namespace rdmaqos::ctl

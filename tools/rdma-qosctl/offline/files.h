@@ -1,0 +1,37 @@
+// Files that a command reads itself: named by options, or those of the host below a root.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "lib/base/result.h"
+#include "policy/model/fabric.h"
+#include "policy/model/policy.h"
+#include "policy/model/settings.h"
+#include "policy/text/read_result.h"
+
+namespace rdmaqos::ctl {
+
+// "-": stdin.
+[[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
+// The same; null if it cannot be read, which is then among the diagnostics.
+[[nodiscard]] std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics);
+// The files in this order ("-": stdin); none: those of the host below `root`. Without a fabric: that of the host.
+[[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root);
+[[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root,
+                                             const Fabric& fabric);
+// The same for commands to which a broken policy is an error: InvalidPolicy with the diagnostics.
+[[nodiscard]] Result<std::shared_ptr<const Policy>> require_policy(const std::vector<std::string>& files,
+                                                                   const std::string& root);
+[[nodiscard]] ReadResult<Settings> load_settings(const std::string& root);
+[[nodiscard]] ReadResult<Fabric> load_fabric(const std::string& root);
+// Of this file; empty: of the host. InvalidPolicy with the diagnostics of a broken one.
+[[nodiscard]] Result<Fabric> require_fabric(const std::string& file, const std::string& root);
+
+// `what`, a file, is refused for what these say.
+[[nodiscard]] Error invalid_policy(const Diagnostics& diagnostics, std::string_view what);
+
+}    // namespace rdmaqos::ctl

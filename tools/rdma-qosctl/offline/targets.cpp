@@ -1,0 +1,113 @@
+#include "tools/rdma-qosctl/offline/targets.h"
+
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "lib/model/busy_rates.h"
+#include "lib/model/profile.h"
+#include "lib/tree/plan.h"
+#include "lib/tree/render.h"
+#include "policy/model/lower.h"
+#include "policy/yaml/simulation_reader.h"
+#include "tools/rdma-qosctl/offline/files.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr Bandwidth kDefaultLink = Bandwidth::from_gbps(100);
+
+}    // namespace
+
+Target default_target()
+{
+    Target target;
+    target.device = "default profile";
+    target.capabilities = default_capabilities();
+    target.link_speed = kDefaultLink;
+    return target;
+}
+
+Target to_target(const SimulatedDevice& device)
+{
+    Target target;
+    target.device = fmt::format("{}/{}", device.name, device.port);
+    target.capabilities = device.capabilities;
+    target.link_speed = device.link_speed;
+    target.mtu = device.mtu;
+    target.names = {device.name, device.port, device.netdev, device.pci_address};
+    target.local = LocalPort{device.port_guid, device.node_guid, device.port,
+                             device.gids,      device.pkeys,     device.node_description};
+    return target;
+}
+
+Target to_target(const DeviceView& device)
+{
+    Target target;
+    target.device = device.key();
+    target.capabilities = device.capabilities;
+    target.link_speed = device.link_speed;
+    target.names = {device.name, device.port, device.netdev, device.pci_address};
+    target.local = LocalPort{Guid{device.port_guid}, Guid{device.node_guid}, device.port, {}, {}, {}};
+    return target;
+}
+
+Result<std::vector<Target>> load_targets(const std::string& simulation)
+{
+    if (simulation.empty()) {
+        return std::vector{default_target()};
+    }
+    const auto read = read_simulation(std::filesystem::path(simulation), default_capabilities());
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the simulation file"));
+    }
+    std::vector<Target> targets;
+    for (const auto& device : *read.value) {
+        targets.push_back(to_target(device));
+    }
+    if (targets.empty()) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("{} lists no device", printable(simulation)));
+    }
+    return targets;
+}
+
+Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings)
+{
+    return compile({to_tree_spec(policy), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
+}
+
+bus::Dict plan_for(const Policy& policy, const Target& target, const Settings& settings)
+{
+    const Compiled compiled = compile_for(policy, target, settings);
+    const ActualState empty;
+    const Plan plan = diff({compiled.tree, {}}, empty, target.capabilities);
+    const std::string operations = render_operations(empty, plan);
+    const auto lines = lines_of(operations);
+    std::vector<std::string> findings;
+    for (const auto& finding : compiled.findings) {
+        findings.push_back(to_string(finding));
+    }
+    std::set<ElementPath> classes;
+    for (const auto& [path, leaves] : compiled.classes) {
+        classes.insert(path);
+    }
+    std::vector<bus::Dict> rates;
+    for (const auto& [path, rate] : compare_busy_rates({}, compiled.tree, target.link_speed, classes)) {
+        bus::Dict& dict = rates.emplace_back();
+        dict.set("class", path.text());
+        dict.set("after", rate.after->kbps());
+    }
+    bus::Dict dict;
+    dict.set("device", target.device);
+    dict.set("operations", static_cast<std::uint32_t>(plan.operations.size()));
+    dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
+    dict.set("findings", std::move(findings));
+    dict.set("link-speed", target.link_speed.kbps());
+    dict.set("rates", std::move(rates));
+    dict.set("text", render_plan(empty, plan));
+    return dict;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,44 @@
+// The ports a policy is compiled for, and what it does to them when they are empty.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+#include "lib/bus/value.h"
+#include "lib/tree/compile.h"
+#include "policy/model/local_port.h"
+#include "policy/model/policy.h"
+#include "policy/model/request.h"
+#include "policy/model/settings.h"
+#include "policy/model/simulation.h"
+#include "tools/rdma-qosctl/world/views.h"
+
+namespace rdmaqos::ctl {
+
+// A port a policy is compiled for.
+struct Target {
+    std::string device;    // "mlx5_0/1", "default profile"
+    Capabilities capabilities;
+    Bandwidth link_speed;
+    std::uint32_t mtu = 4096;
+    DeviceNames names;                 // of the default profile: empty
+    std::optional<LocalPort> local;    // of the default profile: none
+};
+
+// A ConnectX-6 Dx at 100 Gbit/s.
+[[nodiscard]] Target default_target();
+[[nodiscard]] Target to_target(const SimulatedDevice& device);
+[[nodiscard]] Target to_target(const DeviceView& device);
+
+// The devices of a simulation file; empty name: the default profile alone. Error InvalidPolicy with the diagnostics.
+[[nodiscard]] Result<std::vector<Target>> load_targets(const std::string& simulation);
+
+[[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
+// What the policy would do to an empty device, in the keys of docs/dbus.md, "Plan … devices".
+[[nodiscard]] bus::Dict plan_for(const Policy& policy, const Target& target, const Settings& settings);
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,18 @@
+// What every command is told.
+#pragma once
+
+#include <string>
+
+#include "lib/base/diagnostic.h"
+
+namespace rdmaqos::ctl {
+
+struct Context {
+    std::string root;           // prefix of every path; empty for the host itself
+    bool system_bus = false;    // not the direct socket
+    bool json = false;
+    Colour colour = Colour::Off;          // of stdout
+    Colour error_colour = Colour::Off;    // of stderr
+};
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,61 @@
+#include "tools/rdma-qosctl/rendering/levels.h"
+
+#include <fmt/format.h>
+
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/dict_text.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using Align = Table::Align;
+
+// The OpenSM part of a level: what it does to a path.
+std::string path_limits_text(const bus::Dict& level)
+{
+    std::string text;
+    const auto add = [&](std::string_view name, const std::string& value) {
+        if (!value.empty()) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+        }
+    };
+    add("mtu", number_text(level, "mtu-limit"));
+    add("rate", rate_text(level, "rate-limit"));
+    add("life", number_text(level, "packet-life"));
+    return text;
+}
+
+}    // namespace
+
+std::string render_levels(const std::vector<bus::Dict>& levels, Colour colour)
+{
+    if (levels.empty()) {
+        return "no level: no policy is running\n";
+    }
+    Table table({{"LEVEL"},
+                 {"CLASS"},
+                 {"SHARE", Align::Right},
+                 {"MIN-RATE"},
+                 {"MAX-RATE"},
+                 {"FAIR-BY"},
+                 {"QP-MAX-RATE"},
+                 {"SL", Align::Right},
+                 {"TRAFFIC-CLASS", Align::Right},
+                 {"ACCESS"},
+                 {"SESSIONS", Align::Right},
+                 {"QPS", Align::Right},
+                 {"PATH-LIMITS"},
+                 {"USE"}});
+    for (const auto& level : levels) {
+        table.add({text_of(level, "name"), text_of(level, "class"), number_text(level, "share"),
+                   rate_text(level, "min-rate"), rate_text(level, "max-rate"), text_of(level, "fair-by"),
+                   rate_text(level, "per-queue-pair-max-rate"), number_text(level, "sl"),
+                   number_text(level, "traffic-class"), flag_of(level, "restricted") ? "restricted" : "everyone",
+                   number_text(level, "sessions"), number_text(level, "queue-pairs"), path_limits_text(level),
+                   text_of(level, "use")});
+    }
+    return table.render(colour);
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,61 @@
+#include "tools/rdma-qosctl/rendering/manage.h"
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+// A line for each device, `done` says what was done, and one for each failure.
+template <typename Done>
+std::string render_results(const std::vector<bus::Dict>& results, Colour colour, Done done)
+{
+    if (results.empty()) {
+        return "no device: nothing to do\n";
+    }
+    std::string text;
+    for (const auto& result : results) {
+        text += fmt::format("{}: {}\n", printable(text_of(result, "device")), done(result));
+        for (const auto& failure : list_of(result, "failures")) {
+            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
+        }
+    }
+    return text;
+}
+
+}    // namespace
+
+std::string render_reconciled(const std::vector<bus::Dict>& results, Colour colour)
+{
+    return render_results(results, colour, [](const bus::Dict& result) {
+        const std::uint64_t operations = number_of(result, "operations");
+        const std::size_t failures = list_of(result, "failures").size();
+        return (operations == 0 ? "was as it should be" : counted(operations, "operation")) +
+               (failures == 0 ? "" : ", " + counted(failures, "failure"));
+    });
+}
+
+std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done, Colour colour)
+{
+    return render_results(results, colour, [done](const bus::Dict& result) {
+        return fmt::format("{}, {}", done, counted(number_of(result, "operations"), "operation"));
+    });
+}
+
+std::string render_drift(const std::vector<bus::Dict>& drifts, Colour colour)
+{
+    if (drifts.empty()) {
+        return styled("no drift: every element is as it should be", Style::Good, colour) + "\n";
+    }
+    Table table({{"DEVICE"}, {"ELEMENT"}, {"DRIFT"}, {"EXPECTED"}, {"FOUND"}});
+    for (const auto& drift : drifts) {
+        table.add({text_of(drift, "device"), text_of(drift, "path"), Cell(text_of(drift, "kind"), Style::Bad),
+                   text_of(drift, "expected"), text_of(drift, "found")});
+    }
+    return table.render(colour);
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,18 @@
+// What has become of devices that were told to do something, as text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "lib/bus/value.h"
+
+namespace rdmaqos::ctl {
+
+[[nodiscard]] std::string render_reconciled(const std::vector<bus::Dict>& results, Colour colour);
+// `done`: what has become of each device, "disabled".
+[[nodiscard]] std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done, Colour colour);
+[[nodiscard]] std::string render_drift(const std::vector<bus::Dict>& drifts, Colour colour);
+
+}    // namespace rdmaqos::ctl

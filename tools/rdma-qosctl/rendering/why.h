@@ -1,0 +1,13 @@
+// `rdma-qosctl why` as text.
+#pragma once
+
+#include <string>
+
+#include "lib/base/diagnostic.h"
+#include "tools/rdma-qosctl/world/why.h"
+
+namespace rdmaqos::ctl {
+
+[[nodiscard]] std::string render_why(const WhyReport& report, Colour colour);
+
+}    // namespace rdmaqos::ctl

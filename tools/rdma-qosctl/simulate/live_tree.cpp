@@ -1,0 +1,338 @@
+#include "tools/rdma-qosctl/simulate/live_tree.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "lib/tree/drawing.h"
+#include "tools/rdma-qosctl/simulate/loading.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using namespace loading;
+
+constexpr std::string_view kOthers = "others";
+
+FairBy parse_fair_by(std::string_view text)
+{
+    for (const FairBy fair_by : {FairBy::QueuePair, FairBy::Process, FairBy::User, FairBy::Unit}) {
+        if (text == to_string(fair_by)) {
+            return fair_by;
+        }
+    }
+    return FairBy::None;
+}
+
+ElementPath responder_of(const ElementPath& class_path)
+{
+    return ElementPath(class_path.text() + std::string(kResponder));
+}
+
+bool is_below(const ElementPath& path, const ElementPath& node)
+{
+    return path == node || path.text().starts_with(node.text() + "/");
+}
+
+class LiveLoader {
+public:
+    LiveLoader(const std::vector<bus::Dict>& levels, const DeviceView& device, const Senders& there) : device_(device)
+    {
+        loaded_.there = there;
+        loaded_.tree = to_tree(device);
+        for (const auto& level : levels) {
+            add_class(level);
+        }
+        free_leaves_ = device.leaves_free;
+        for (const auto& element : device.tree) {
+            if (element.kind == ElementKind::Leaf && element.queue_pairs > 0) {
+                loaded_.senders.emplace(element.path, 0);
+            }
+        }
+    }
+
+    LoadedTree run(const LoadStep& step)
+    {
+        add_device_notes();
+        add_share_note(loaded_);
+        for (const auto& load : step.loads) {
+            add(load);
+        }
+        for (const auto& one : classes_) {
+            if (!one.leaves.empty() && !one.path.empty()) {
+                loaded_.levels.push_back({one.level, one.use, one.path, one.fair_by});
+            }
+        }
+        return std::move(loaded_);
+    }
+
+private:
+    struct Leaf {
+        ElementPath path;
+        std::uint32_t queue_pairs;
+    };
+    struct Class {
+        std::string level;
+        std::string use;
+        ElementPath path;    // empty: not scheduled
+        FairBy fair_by = FairBy::None;
+        std::optional<Bandwidth> queue_pair_cap;
+        std::vector<Leaf> leaves;
+        std::size_t taken = 0;    // leaves with queue pairs that have been given a load; of a class that is one leaf:
+                                  // queue pairs
+        std::size_t imagined = 0;    // senders beyond these
+    };
+
+    void add_class(const bus::Dict& level)
+    {
+        Class one;
+        one.level = text_of(level, "name");
+        one.use = text_of(level, "use");
+        one.path = ElementPath(text_of(level, "class"));
+        one.fair_by = parse_fair_by(text_of(level, "fair-by"));
+        one.queue_pair_cap = rate_of(level, "per-queue-pair-max-rate");
+        if (!one.path.empty()) {
+            one.leaves = leaves_below(one.path);
+            const ElementPath responder = responder_of(one.path);
+            if (auto leaves = leaves_below(responder); !leaves.empty()) {
+                classes_.push_back({one.level + std::string(kResponder), std::string(kResponderUse), responder,
+                                    FairBy::None, std::nullopt, std::move(leaves), 0, 0});
+            }
+            const auto element = loaded_.tree.find(one.path);
+            const bool is_node = element != loaded_.tree.end() && element->second.kind == ElementKind::Node;
+            one.fair_by = is_node && one.fair_by == FairBy::None ? FairBy::QueuePair : one.fair_by;
+        }
+        classes_.push_back(std::move(one));
+    }
+
+    // Without leaves of an earlier policy; those that hold queue pairs first, `others` last.
+    [[nodiscard]] std::vector<Leaf> leaves_below(const ElementPath& path) const
+    {
+        std::vector<Leaf> leaves;
+        for (const auto& element : device_.tree) {
+            const ElementPath leaf(element.path);
+            if (element.kind == ElementKind::Leaf && !element.draining && is_below(leaf, path)) {
+                leaves.push_back({leaf, element.queue_pairs});
+            }
+        }
+        std::sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
+            const bool a_sends = a.queue_pairs > 0;
+            const bool b_sends = b.queue_pairs > 0;
+            return a_sends != b_sends ? a_sends : drawing::comes_before(a.path.name(), b.path.name());
+        });
+        return leaves;
+    }
+
+    void add_device_notes()
+    {
+        const auto draining = std::count_if(device_.tree.begin(), device_.tree.end(),
+                                            [](const TreeElementView& element) { return element.draining; });
+        if (draining > 0) {
+            add_note(loaded_, fmt::format("{} of an earlier policy still there; nothing is said to send in it",
+                                          draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
+        }
+        if (device_.attach_mode == "per-process") {
+            add_note(loaded_, "attach mode per-process: every process has a tree of its own, so shares between "
+                              "processes do not hold as simulated");
+        } else if (device_.attach_mode == "none") {
+            add_note(loaded_, "attach mode none: no queue pair is in the tree, so nothing of this is enforced");
+        }
+        if (device_.link_speed.is_zero()) {
+            add_note(loaded_, "the link is down: nothing can be sent");
+        }
+        if (device_.queue_pairs_outside > 0) {
+            add_note(loaded_, fmt::format("outside the tree: {} of sessions; what they send is not simulated",
+                                          counted(device_.queue_pairs_outside, "queue pair")));
+        }
+    }
+
+    void add(const Load& load)
+    {
+        const auto found = std::find_if(classes_.begin(), classes_.end(),
+                                        [&](const Class& one) { return equals_ignoring_case(one.level, load.level); });
+        if (found == classes_.end()) {
+            add_outside(loaded_, load.level, kNoLeaf);    // the responder of a level on another device
+        } else if (found->path.empty()) {
+            add_outside(loaded_, found->level, kNoSchedule);
+        } else if (found->leaves.empty()) {
+            add_outside(loaded_, found->level, device_.tree.empty() ? "the device has no tree now" : kNoLeaf);
+        } else if (load.senders) {
+            add_senders(*found, *load.senders, load.rate);
+        } else {
+            add_to_all(*found, load.rate);
+        }
+    }
+
+    // Every leaf that holds queue pairs and has no load yet, with a part of the rate.
+    void add_to_all(Class& one, std::optional<Bandwidth> rate)
+    {
+        if (is_single(one)) {
+            add_to_rest(one, rate);
+            return;
+        }
+        const auto busy = static_cast<std::size_t>(
+            std::count_if(one.leaves.begin(), one.leaves.end(), [](const Leaf& leaf) { return leaf.queue_pairs > 0; }));
+        const std::size_t left = busy - std::min(busy, one.taken);
+        if (left == 0) {
+            add_senders(one, 1, rate);
+            return;
+        }
+        for (std::size_t i = 0; i < left; ++i, ++one.taken) {
+            const Leaf& leaf = one.leaves[one.taken];
+            std::optional<Bandwidth> part;
+            if (rate) {
+                part = Bandwidth::from_kbps(rate->kbps() / left + (i < rate->kbps() % left ? 1 : 0));
+            }
+            add_demand(loaded_, leaf.path, 1, of_sessions(one, leaf.path, part));
+        }
+    }
+
+    // All queue pairs in the one leaf of a class that have no load yet.
+    void add_to_rest(Class& one, std::optional<Bandwidth> rate)
+    {
+        const auto rates = loaded_.there.rates(one.path);
+        if (one.taken >= rates.size()) {
+            add_to_single(one, 1, rate);
+            return;
+        }
+        Senders rest;
+        for (std::size_t i = one.taken; i < rates.size(); ++i) {
+            rest.add(one.path, rates[i]);
+        }
+        add_demand(loaded_, one.path, rates.size() - one.taken, at_most_paced(one, rest.most(one.path), rate));
+        one.taken = rates.size();
+    }
+
+    std::optional<Bandwidth> at_most_paced(const Class& one, std::optional<Bandwidth> most,
+                                           std::optional<Bandwidth> wish)
+    {
+        if (most) {
+            add_note(loaded_, fmt::format("{}: queue pairs of sessions that are paced ask for no more than their rates",
+                                          one.level));
+        }
+        return at_most(wish, most);
+    }
+
+    // What the queue pairs of sessions in a leaf ask for, of what they would like.
+    std::optional<Bandwidth> of_sessions(const Class& one, const ElementPath& leaf, std::optional<Bandwidth> wish)
+    {
+        return at_most_paced(one, loaded_.there.most(leaf), wish);
+    }
+
+    // The class is one leaf, whoever sends.
+    [[nodiscard]] static bool is_single(const Class& one)
+    {
+        return one.leaves.size() == 1 && one.leaves.front().path == one.path;
+    }
+
+    void add_senders(Class& one, std::size_t senders, std::optional<Bandwidth> rate)
+    {
+        if (is_single(one)) {
+            add_to_single(one, senders, rate);
+            return;
+        }
+        while (senders > 0 && has_untaken_leaf(one)) {
+            const ElementPath& leaf = one.leaves[one.taken++].path;
+            add_demand(loaded_, leaf, 1, of_sessions(one, leaf, rate));
+            --senders;
+        }
+        if (senders == 0) {
+            return;
+        }
+        const HeldLimit held = hold_imagined_of(one);
+        for (; senders > 0; --senders) {
+            const ElementPath leaf = next_leaf(one, held);
+            add_demand(loaded_, leaf, 1, at_most(rate, paced_at(held)));
+            loaded_.there.add(leaf, paced_at(held));
+        }
+    }
+
+    // Queue pairs of sessions first, each with the rate it has.
+    void add_to_single(Class& one, std::size_t senders, std::optional<Bandwidth> rate)
+    {
+        const auto rates = loaded_.there.rates(one.path);
+        for (; senders > 0 && one.taken < rates.size(); --senders) {
+            add_demand(loaded_, one.path, 1, at_most(rate, rates[one.taken++]));
+        }
+        if (senders > 0) {
+            const auto paced = paced_at(hold_imagined_of(one));
+            for (std::size_t i = 0; i < senders; ++i) {
+                add_demand(loaded_, one.path, 1, at_most(rate, paced));
+            }
+            loaded_.there.add(one.path, paced, senders);
+        }
+    }
+
+    HeldLimit hold_imagined_of(const Class& one)
+    {
+        const auto limit = one.queue_pair_cap ? std::optional(RateLimit{*one.queue_pair_cap, {}, {}}) : std::nullopt;
+        return hold_sender(loaded_, one.level, one.fair_by, device_.capabilities, limit);
+    }
+
+    [[nodiscard]] static bool has_untaken_leaf(const Class& one)
+    {
+        return one.taken < one.leaves.size() && one.leaves[one.taken].queue_pairs > 0 &&
+               one.leaves[one.taken].path.name() != kOthers;
+    }
+
+    // A new leaf, else what those without a leaf share.
+    ElementPath next_leaf(Class& one, const HeldLimit& held)
+    {
+        ElementPath others = shared_leaf(one);
+        if (free_leaves_ == 0) {
+            add_note(loaded_, fmt::format("{}: the device has no leaf left; more senders share {}", one.level,
+                                          printable(others.text())));
+            return others;
+        }
+        --free_leaves_;
+        ElementPath path = one.path.child(fmt::format("{}-{}", noun_of(one.fair_by), ++one.imagined));
+        Element leaf = loaded_.tree.at(others);
+        leaf.attributes.max_rate = held.by == LimitHolder::Leaf ? std::optional(held.limit->rate) : std::nullopt;
+        loaded_.tree[path] = leaf;
+        add_note(loaded_, fmt::format("{}: senders beyond the sessions there are have leaves like {}-1", one.level,
+                                      noun_of(one.fair_by)));
+        return path;
+    }
+
+    [[nodiscard]] static ElementPath shared_leaf(const Class& one)
+    {
+        const auto found = std::find_if(one.leaves.begin(), one.leaves.end(),
+                                        [](const Leaf& leaf) { return leaf.path.name() == kOthers; });
+        return found == one.leaves.end() ? one.leaves.front().path : found->path;
+    }
+
+    const DeviceView& device_;
+    std::uint32_t free_leaves_ = 0;
+    std::vector<Class> classes_;
+    LoadedTree loaded_;
+};
+
+}    // namespace
+
+LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device, const Senders& there,
+                          const LoadStep& step)
+{
+    return LiveLoader(levels, device, there).run(step);
+}
+
+std::vector<std::string> level_names(const World& world)
+{
+    std::vector<std::string> names;
+    for (const auto& level : world.manager.levels) {
+        names.push_back(text_of(level, "name"));
+        const std::string path = text_of(level, "class");
+        const bool responds = std::any_of(world.devices.begin(), world.devices.end(), [&](const DeviceView& device) {
+            return std::any_of(device.tree.begin(), device.tree.end(), [&](const TreeElementView& element) {
+                return !path.empty() && element.path == responder_of(ElementPath(path)).text();
+            });
+        });
+        if (responds) {
+            names.push_back(names.back() + std::string(kResponder));
+        }
+    }
+    return names;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,45 @@
+// A device's tree under one step of the loads: what is solved.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/units.h"
+#include "lib/model/senders.h"
+#include "lib/model/solver.h"
+#include "lib/tree/compile.h"
+#include "lib/tree/element.h"
+
+namespace rdmaqos::ctl {
+
+// A level, or the responses of one ("rpc.responder"), and its class in a device's tree.
+struct LevelPlace {
+    std::string level;
+    std::string use;
+    ElementPath path;    // a leaf, or a node above leaves; left out of the tree where the class was folded
+    FairBy fair_by = FairBy::None;
+};
+
+// A level that a load names and that has no place in the tree.
+struct OutsideLevel {
+    std::string level;
+    std::string why;
+
+    friend bool operator==(const OutsideLevel&, const OutsideLevel&) = default;
+};
+
+// A device under one step of the loads.
+struct LoadedTree {
+    Tree tree;
+    Demands demands;
+    // Of leaves: those without an entry belong to nobody; with 0, to somebody who sends nothing in this step.
+    std::map<ElementPath, std::size_t> senders;
+    Senders there;    // all who are in the leaves, whether they send or not, with the rates at which they are paced
+    std::vector<LevelPlace> levels;       // that have a place
+    std::vector<OutsideLevel> outside;    // that the step names
+    std::vector<std::string> notes;       // what else the reader has to know, sentences
+};
+
+}    // namespace rdmaqos::ctl

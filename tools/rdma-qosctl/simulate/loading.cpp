@@ -1,0 +1,102 @@
+#include "tools/rdma-qosctl/simulate/loading.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace rdmaqos::ctl::loading {
+
+std::string_view noun_of(FairBy fair_by)
+{
+    return to_string(fair_by == FairBy::None ? FairBy::QueuePair : fair_by);
+}
+
+bool has_many_queue_pairs(FairBy fair_by)
+{
+    return fair_by != FairBy::None && fair_by != FairBy::QueuePair;
+}
+
+bool caps_by_leaves(const Capabilities& capabilities)
+{
+    const auto& paced = capabilities.pacing.supported_types;
+    return capabilities.rate_caps &&
+           !std::includes(paced.begin(), paced.end(), capabilities.attachable.begin(), capabilities.attachable.end());
+}
+
+HeldLimit hold_imagined(const Capabilities& capabilities, const RateLimit& limit)
+{
+    const auto& attachable = capabilities.attachable;
+    const bool reliable = attachable.empty() || attachable.contains(QueuePairType::Rc);
+    return hold_limit(limit, reliable ? QueuePairType::Rc : *attachable.begin(), capabilities, std::nullopt);
+}
+
+HeldLimit hold_sender(LoadedTree& loaded, std::string_view level, FairBy fair_by, const Capabilities& capabilities,
+                      const std::optional<RateLimit>& limit)
+{
+    if (!limit) {
+        return {};
+    }
+    if (has_many_queue_pairs(fair_by)) {
+        add_note(loaded, fmt::format("{}: its limit of {} for each queue pair is not simulated, as a {} may have any "
+                                     "number of them",
+                                     level, to_string(limit->rate), noun_of(fair_by)));
+        return {};
+    }
+    HeldLimit held = hold_imagined(capabilities, *limit);
+    if (held.by == LimitHolder::Pacing) {
+        add_note(loaded, fmt::format("{}: each queue pair is paced at {}, so it asks for no more", level,
+                                     to_string(held.limit->rate)));
+    }
+    if (held.gap != LimitGap::None) {
+        add_note(loaded, fmt::format("{}: {}", level, shortfall(*limit, held)));
+    }
+    if (!held.note.empty()) {
+        add_note(loaded, fmt::format("{}: {}", level, held.note));
+    }
+    return held;
+}
+
+std::optional<Bandwidth> paced_at(const HeldLimit& held)
+{
+    return held.by == LimitHolder::Pacing ? std::optional(held.limit->rate) : std::nullopt;
+}
+
+std::optional<Bandwidth> at_most(std::optional<Bandwidth> a, std::optional<Bandwidth> b)
+{
+    return a && b ? std::min(a, b) : (a ? a : b);
+}
+
+void add_demand(LoadedTree& loaded, const ElementPath& leaf, std::size_t senders, std::optional<Bandwidth> rate)
+{
+    loaded.senders[leaf] += senders;
+    const auto [entry, is_new] = loaded.demands.try_emplace(leaf, rate);
+    if (!is_new) {
+        entry->second = entry->second && rate
+                            ? std::optional(Bandwidth::from_kbps(entry->second->kbps() + rate->kbps()))
+                            : std::nullopt;
+    }
+}
+
+void add_note(LoadedTree& loaded, std::string note)
+{
+    if (std::find(loaded.notes.begin(), loaded.notes.end(), note) == loaded.notes.end()) {
+        loaded.notes.push_back(std::move(note));
+    }
+}
+
+void add_share_note(LoadedTree& loaded)
+{
+    if (guesses_shares(loaded.tree)) {
+        add_note(loaded, "`share: device-default` counts as 1: the device does not tell the value of its default");
+    }
+}
+
+void add_outside(LoadedTree& loaded, std::string_view level, std::string_view why)
+{
+    OutsideLevel outside{std::string(level), std::string(why)};
+    if (std::find(loaded.outside.begin(), loaded.outside.end(), outside) == loaded.outside.end()) {
+        loaded.outside.push_back(std::move(outside));
+    }
+}
+
+}    // namespace rdmaqos::ctl::loading

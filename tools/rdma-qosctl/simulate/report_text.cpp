@@ -1,0 +1,103 @@
+#include "tools/rdma-qosctl/simulate/report_text.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/simulate/words.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using Align = Table::Align;
+
+std::string leaf_names(const std::vector<SimulatedElement>& elements, const LeafRun& run)
+{
+    const auto name = [&](std::size_t index) { return std::string(elements[index].path.name()); };
+    const std::string first = name(run.first);
+    return run.count == 1 ? first : fmt::format("{} ... {}", first, name(run.first + run.count - 1));
+}
+
+std::string each(const std::string& text, std::size_t count)
+{
+    return text.empty() || count == 1 ? text : text + " each";
+}
+
+std::string render_levels_of(const SimulatedStep& step, Bandwidth link_speed, Colour colour)
+{
+    Table table({{"LEVEL"},
+                 {"SENDERS"},
+                 {"ASKED"},
+                 {"GETS"},
+                 {"GUARANTEED"},
+                 {"SHARE", Align::Right},
+                 {"MAX-RATE"},
+                 {"LIMITED-BY"}});
+    for (const auto& level : step.levels) {
+        const auto& attributes = level.attributes;
+        const bool is_short = level.limit.kind != Limit::Kind::Idle && level.limit.kind != Limit::Kind::Demand;
+        table.add(
+            {level.level, senders_in_words(level.senders, level.fair_by), asked_in_words(level.rates.asked),
+             level.senders == 0 ? "" : rate_in_words(level.rates.gets), rate_in_words(level.rates.guaranteed),
+             attributes ? attributes->share == 0 ? "default" : std::to_string(attributes->share) : "",
+             attributes && attributes->max_rate ? to_string(*attributes->max_rate) : "",
+             Cell(limit_in_words(level.limit, level.path, link_speed), is_short ? Style::Warning : Style::Plain)});
+    }
+    return table.empty() ? "no level is in the tree\n" : table.render(colour);
+}
+
+// Who gets what inside of the classes that have a leaf for each sender.
+std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, Colour colour)
+{
+    Table table({{"LEVEL"}, {"LEAF"}, {"SENDERS", Align::Right}, {"ASKED"}, {"GETS"}, {"LIMITED-BY"}});
+    for (const auto& run : leaf_runs(step.elements)) {
+        const SimulatedElement& leaf = step.elements[run.first];
+        if (leaf.senders == 0) {
+            continue;
+        }
+        table.add({leaf.level, leaf_names(step.elements, run), std::to_string(leaf.senders * run.count),
+                   each(asked_in_words(leaf.rates.asked), run.count), each(rate_in_words(leaf.rates.gets), run.count),
+                   limit_in_words(leaf.limit, leaf.path, link_speed)});
+    }
+    return table.empty() ? "" : "\n" + table.render(colour);
+}
+
+std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool over_time, Colour colour)
+{
+    std::string text = over_time ? fmt::format("{}: {}\n",
+                                               styled(printable(step_in_words(step, true)), Style::Heading, colour),
+                                               used_in_words(step, link_speed))
+                                 : used_in_words(step, link_speed) + "\n";
+    text += render_levels_of(step, link_speed, colour) + render_leaves(step, link_speed, colour);
+    for (const auto& outside : step.outside) {
+        text += fmt::format("{} {}\n", styled("not simulated:", Style::Warning, colour),
+                            printable(outside_in_words(outside)));
+    }
+    if (step.deviation) {
+        text += fmt::format("{} {}\n",
+                            styled("check:", step.deviation->percent > 1 ? Style::Warning : Style::Good, colour),
+                            printable(deviation_in_words(*step.deviation)));
+    }
+    return text;
+}
+
+}    // namespace
+
+std::string render_simulation(const SimulationReport& report, Colour colour)
+{
+    std::string text = printable(report.note) + "\n";
+    for (const auto& port : report.ports) {
+        text += fmt::format("\n{}\n", styled(printable(port.device), Style::Heading, colour));
+        for (std::size_t i = 0; i < port.steps.size(); ++i) {
+            text += (i > 0 ? "\n" : "") + render_step(port.steps[i], port.link_speed, report.over_time, colour);
+        }
+        for (const auto& note : port.notes) {
+            text += fmt::format("{} {}\n", styled("note:", Style::Warning, colour), printable(note));
+        }
+    }
+    return text;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,13 @@
+// A simulation as text.
+#pragma once
+
+#include <string>
+
+#include "lib/base/diagnostic.h"
+#include "tools/rdma-qosctl/simulate/simulation.h"
+
+namespace rdmaqos::ctl {
+
+[[nodiscard]] std::string render_simulation(const SimulationReport& report, Colour colour);
+
+}    // namespace rdmaqos::ctl
