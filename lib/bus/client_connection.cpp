@@ -37,10 +37,18 @@ TimePoint now()
     return std::chrono::steady_clock::now();
 }
 
+void close_socket(const std::function<void(std::uint32_t, UniqueFd)>& close, std::uint32_t uid, UniqueFd socket)
+{
+    shutdown(socket.get(), SHUT_RDWR);    // nothing more can arrive
+    if (may_hold_descriptors(socket.get())) {
+        close(uid, std::move(socket));
+    }
+}
+
 }    // namespace
 
-ClientConnection::ClientConnection(ClientSurroundings& around, BusPtr bus, UniqueFd socket, UniqueFd inner,
-                                   DescriptorHelpers::User user, std::function<void()> on_closed)
+ClientConnection::ClientConnection(ClientSurroundings& around, BusPtr bus, std::shared_ptr<UniqueFd> socket,
+                                   UniqueFd inner, DescriptorHelpers::User user, std::function<void()> on_closed)
     : Connection(std::move(bus)), around_(around), socket_(std::move(socket)), inner_(std::move(inner)), user_(user),
       on_closed_(std::move(on_closed)), auth_(user.uid, geteuid())
 {
@@ -64,15 +72,19 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
     if (!bus) {
         return fail(std::move(bus).error());
     }
+    std::shared_ptr<UniqueFd> shared(new UniqueFd(std::move(socket)), [close = around.close, uid = user.uid](UniqueFd* owned) {
+        close_socket(close, uid, std::move(*owned));
+        delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
+    });
     std::shared_ptr<ClientConnection> connection(new ClientConnection(
-        around, std::move(*bus), std::move(socket), std::move(inner), user, std::move(on_closed)));
+        around, std::move(*bus), std::move(shared), std::move(inner), user, std::move(on_closed)));
     // sd_bus makes room for megabytes, which would then be moved in one go.
     const int room = kMostPumped / 2;    // doubled by the kernel
     setsockopt(sd_bus_get_fd(connection->bus()), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     auto* raw = connection.get();
     raw->self_ = connection;
     raw->events_ = EPOLLIN;
-    auto io = around.turns.on_io(user.uid, raw->socket_.get(), raw->events_,
+    auto io = around.turns.on_io(user.uid, raw->socket_->get(), raw->events_,
                                  [raw](std::uint32_t events) { raw->ready(events); });
     if (!io) {
         return fail(std::move(io).error());
@@ -133,7 +145,7 @@ void ClientConnection::update_events()
 ClientConnection::Look ClientConnection::look(std::size_t most) const
 {
     auto& buffer = scratch();
-    const auto [length, descriptors] = peek(socket_.get(), std::span(buffer).first(std::min(most, buffer.size())));
+    const auto [length, descriptors] = peek(socket_->get(), std::span(buffer).first(std::min(most, buffer.size())));
     Look seen;
     seen.ended = length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
     seen.bytes = std::string_view(buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
@@ -200,7 +212,7 @@ ClientConnection::Read ClientConnection::read_plain(std::string_view seen, TimeP
     } while (open_ && !rest.empty() && out_.empty() && now() < until);
     if (open_) {
         const std::size_t taken = copy.size() - rest.size();
-        if (recv(socket_.get(), scratch().data(), taken, MSG_DONTWAIT) != static_cast<ssize_t>(taken)) {
+        if (recv(socket_->get(), scratch().data(), taken, MSG_DONTWAIT) != static_cast<ssize_t>(taken)) {
             return Read::Ended;
         }
     }
@@ -213,7 +225,7 @@ ClientConnection::Read ClientConnection::ask_helper(std::size_t most)
     if (!unfinished_since_) {
         unfinished_since_ = now();
     }
-    around_.helpers.receive(user_, socket_.get(), most, [weak = self_](Result<Chunk> chunk) {
+    around_.helpers.receive(user_, socket_, most, [weak = self_](Result<Chunk> chunk) {
         if (const auto self = weak.lock(); self && self->open_) {
             self->helped(std::move(chunk));
         }
@@ -233,13 +245,11 @@ void ClientConnection::helped(Result<Chunk> chunk)
         return;
     }
     std::ranges::move(chunk->descriptors, std::back_inserter(arrived_));
-    const auto begin = Shares::working_time();
     serving_ = true;
     for (std::string_view rest = chunk->bytes; open_ && !rest.empty();) {
         take(rest);
     }
     serving_ = false;
-    around_.shares.spent(user_.uid, Shares::working_time() - begin, now());
     if (open_ && chunk->bytes.empty()) {
         lost();
     } else if (open_) {
@@ -465,7 +475,7 @@ void ClientConnection::pump()
 void ClientConnection::queue(std::string_view bytes)
 {
     if (out_.empty()) {
-        const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t sent = ::send(socket_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0) {
             bytes.remove_prefix(static_cast<std::size_t>(sent));
         } else if (sent < 0 && errno != EAGAIN && errno != EINTR) {
@@ -491,7 +501,7 @@ void ClientConnection::write_out()
 {
     while (open_ && !out_.empty()) {
         const std::string& first = out_.front();
-        const ssize_t sent = ::send(socket_.get(), first.data() + out_begin_, first.size() - out_begin_,
+        const ssize_t sent = ::send(socket_->get(), first.data() + out_begin_, first.size() - out_begin_,
                                   MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             if (errno != EAGAIN && errno != EINTR) {
@@ -514,10 +524,7 @@ void ClientConnection::write_out()
 
 void ClientConnection::end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket)
 {
-    shutdown(socket.get(), SHUT_RDWR);    // nothing more can arrive
-    if (may_hold_descriptors(socket.get())) {
-        around.close(uid, std::move(socket));
-    }
+    close_socket(around.close, uid, std::move(socket));
 }
 
 void ClientConnection::drop(std::string_view why)
@@ -550,7 +557,8 @@ void ClientConnection::close()
     io_.reset();
     sd_bus_close(bus_.get());
     inner_.reset();
-    end(around_, user_.uid, std::move(socket_));
+    shutdown(socket_->get(), SHUT_RDWR);    // the helper may still have it
+    socket_.reset();
     forget_partial();
     arrived_.clear();
     around_.shares.remove_unread(around_.shares.of(user_.uid), std::exchange(unread_, 0));

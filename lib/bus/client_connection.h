@@ -75,7 +75,7 @@ public:
     void drop(std::string_view why);
 
 private:
-    ClientConnection(ClientSurroundings& around, BusPtr bus, UniqueFd socket, UniqueFd inner,
+    ClientConnection(ClientSurroundings& around, BusPtr bus, std::shared_ptr<UniqueFd> socket, UniqueFd inner,
                      DescriptorHelpers::User user, std::function<void()> on_closed);
 
     enum class Read : std::uint8_t { Nothing, Some, Ended };
@@ -118,7 +118,7 @@ private:
     void lost();
 
     ClientSurroundings& around_;
-    UniqueFd socket_;
+    std::shared_ptr<UniqueFd> socket_;    // shared with the helper while it reads
     UniqueFd inner_;    // our end of the pair
     DescriptorHelpers::User user_;
     std::function<void()> on_closed_;

@@ -64,7 +64,6 @@ public:
         owner_.close_(user_.uid, std::move(socket_));    // what it answered may wait in it
         const Result<Chunk> gone = fail(ErrorCode::Io, "rdma-qosd ends");
         for (auto& waiting : std::exchange(queue_, {})) {
-            owner_.close_(user_.uid, std::move(waiting.socket));
             waiting.done(gone);
         }
     }
@@ -73,13 +72,11 @@ public:
 
     [[nodiscard]] Result<void> start();
     [[nodiscard]] bool idle() const { return queue_.empty(); }
-    [[nodiscard]] Result<void> ask(int socket, std::size_t most, Done done);
+    [[nodiscard]] Result<void> ask(std::shared_ptr<UniqueFd> socket, std::size_t most, Done done);
 
 private:
     struct Waiting {
-        // A duplicate of the client's. It may be the last of an open socket, with descriptors in it that nobody read: to be
-        // closed where it may wait.
-        UniqueFd socket;
+        std::shared_ptr<UniqueFd> socket;    // the client's
         std::size_t most = 0;
         Done done;
     };
@@ -130,7 +127,7 @@ Result<void> DescriptorHelpers::Helper::start()
         return fail(std::move(end).error());
     }
     process.end = std::move(*end);
-    auto io = owner_.loop_.on_io(socket_.get(), EPOLLIN, [this](std::uint32_t) { ready(); });
+    auto io = owner_.turns_.on_io(user_.uid, socket_.get(), EPOLLIN, [this](std::uint32_t) { ready(); });
     if (!io) {
         return fail(std::move(io).error());
     }
@@ -138,17 +135,13 @@ Result<void> DescriptorHelpers::Helper::start()
     return {};
 }
 
-Result<void> DescriptorHelpers::Helper::ask(int socket, std::size_t most, Done done)
+Result<void> DescriptorHelpers::Helper::ask(std::shared_ptr<UniqueFd> socket, std::size_t most, Done done)
 {
     if (queue_.size() >= kMostWaiting) {
         return fail(ErrorCode::LimitReached, fmt::format("{} messages with descriptors of user {} wait", queue_.size(),
                                                          user_.uid));
     }
-    UniqueFd copy(fcntl(socket, F_DUPFD_CLOEXEC, 3));
-    if (!copy) {
-        return fail(error_from_errno(ErrorCode::Io, errno, "a descriptor cannot be received"));
-    }
-    queue_.push_back({std::move(copy), most, std::move(done)});
+    queue_.push_back({std::move(socket), most, std::move(done)});
     if (queue_.size() == 1) {
         send_first();
     }
@@ -165,7 +158,7 @@ void DescriptorHelpers::Helper::send_first()
     request.uid = user_.uid;
     request.gid = user_.gid;
     iovec part{&request, sizeof(request)};
-    const int fd = first.socket.get();
+    const int fd = first.socket->get();
     DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
@@ -241,7 +234,7 @@ void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
 {
     Waiting first = std::move(queue_.front());
     queue_.pop_front();
-    owner_.close_(user_.uid, std::move(first.socket));
+    first.socket.reset();
     if (queue_.empty()) {
         arm(owner_.options_.idle, [this] { owner_.ended(user_.uid); });
     } else {
@@ -258,17 +251,16 @@ void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
     DescriptorHelpers& owner = owner_;
     const User user = user_;
     owner.ended(user.uid);    // this object is gone
-    owner.close_(user.uid, std::move(left.front().socket));
+    left.front().socket.reset();
     left.front().done(fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.uid, why)));
     left.pop_front();
     for (auto& waiting : left) {
-        owner.receive(user, waiting.socket.get(), waiting.most, std::move(waiting.done));
-        owner.close_(user.uid, std::move(waiting.socket));
+        owner.receive(user, std::move(waiting.socket), waiting.most, std::move(waiting.done));
     }
 }
 
-DescriptorHelpers::DescriptorHelpers(EventLoop& loop, DescriptorOptions options, Close close)
-    : loop_(loop), options_(std::move(options)), close_(std::move(close))
+DescriptorHelpers::DescriptorHelpers(EventLoop& loop, Turns& turns, DescriptorOptions options, Close close)
+    : loop_(loop), turns_(turns), options_(std::move(options)), close_(std::move(close))
 {
 }
 
@@ -321,12 +313,12 @@ Result<DescriptorHelpers::Helper*> DescriptorHelpers::helper_of(User user)
     return helpers_.emplace(user.uid, std::move(helper)).first->second.get();
 }
 
-void DescriptorHelpers::receive(User user, int socket, std::size_t most, Done done)
+void DescriptorHelpers::receive(User user, std::shared_ptr<UniqueFd> socket, std::size_t most, Done done)
 {
     auto helper = helper_of(user);
-    Result<void> asked = helper ? (*helper)->ask(socket, most, done) : Result<void>(fail(helper.error()));
+    Result<void> asked = helper ? (*helper)->ask(std::move(socket), most, done) : Result<void>(fail(helper.error()));
     if (!asked) {
-        loop_.post([done = std::move(done), error = asked.error()] { done(fail(error)); });
+        turns_.queue(user.uid, [done = std::move(done), error = asked.error()] { done(fail(error)); });
     }
 }
 

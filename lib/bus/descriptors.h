@@ -18,6 +18,7 @@
 
 #include "lib/base/file.h"
 #include "lib/bus/event.h"
+#include "lib/bus/turns.h"
 
 namespace rdmaqos::bus {
 
@@ -55,7 +56,8 @@ public:
     using Done = std::function<void(Result<Chunk>)>;
 
     // `close` gets what came and is no longer needed; it must not wait.
-    DescriptorHelpers(EventLoop& loop, DescriptorOptions options, Close close);
+    // What a helper answers is taken when it is its user's turn.
+    DescriptorHelpers(EventLoop& loop, Turns& turns, DescriptorOptions options, Close close);
     ~DescriptorHelpers();
     DescriptorHelpers(const DescriptorHelpers&) = delete;
     DescriptorHelpers& operator=(const DescriptorHelpers&) = delete;
@@ -64,9 +66,10 @@ public:
         std::uint32_t uid = 0;
         std::uint32_t gid = 0;
     };
-    // Reads at most `most` bytes from a client's socket (which stays the caller's), with the descriptors that come with
-    // them. `done` is called later, from the loop. Errors: LimitReached, Timeout, Io; the client is to be dropped.
-    void receive(User user, int socket, std::size_t most, Done done);
+    // Reads at most `most` bytes from a client's socket, with the descriptors that come with them. `done` is called later,
+    // from the loop. Errors: LimitReached, Timeout, Io; the client is to be dropped. The socket is let go before; whoever
+    // is its last owner closes it.
+    void receive(User user, std::shared_ptr<UniqueFd> socket, std::size_t most, Done done);
 
     [[nodiscard]] std::size_t running() const { return helpers_.size(); }
 
@@ -78,6 +81,7 @@ private:
     [[nodiscard]] Result<void> make_room(std::uint32_t uid);
 
     EventLoop& loop_;
+    Turns& turns_;
     DescriptorOptions options_;
     Close close_;
     std::map<std::uint32_t, std::unique_ptr<Helper>> helpers_;    // by user

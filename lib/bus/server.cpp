@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kBacklog = 4096;    // at most net.core.somaxconn
 constexpr int kAcceptedAtOnce = 128;
-constexpr auto kTurn = std::chrono::microseconds(250);
+constexpr auto kTurn = std::chrono::milliseconds(1);
 // Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of its
 // user, and now and then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
@@ -145,7 +145,7 @@ std::size_t raise_descriptor_limit()
 
 Server::Server(EventLoop& loop, Turns& turns, ServerOptions options, UniqueFd socket, ServerHandler& handler)
     : loop_(loop), path_(std::move(options.path)), socket_(std::move(socket)), limits_(options.limits),
-      handler_(handler), inode_(inode_of(path_)), helpers_(loop, std::move(options.descriptors), options.close),
+      handler_(handler), inode_(inode_of(path_)), helpers_(loop, turns, std::move(options.descriptors), options.close),
       around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)}
 {
     const std::size_t descriptors = raise_descriptor_limit();
