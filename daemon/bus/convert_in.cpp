@@ -10,6 +10,7 @@
 #include "daemon/bus/request_keys.h"
 #include "lib/base/text.h"
 #include "lib/tree/queue_pair_limit.h"
+#include "policy/match/criteria.h"
 #include "policy/model/service_id.h"
 #include "policy/path/path_text.h"
 
@@ -29,6 +30,17 @@ tl::unexpected<Error> invalid(fmt::format_string<Args...> format, Args&&... args
 {
     return fail(ErrorCode::InvalidArgument, fmt::format(format, std::forward<Args>(args)...));
 }
+
+// What a rule can ask of a request, a client can say in each of them.
+constexpr bool is_path_key(std::string_view name)
+{
+    unsigned uses = 0;
+    for (const auto& info : kRequestKeys) {
+        uses |= info.name == name ? info.uses : 0U;
+    }
+    return (uses & kPathKeys) == kPathKeys;
+}
+static_assert(std::ranges::all_of(kRequestCriteria, [](const Criterion& row) { return is_path_key(row.key); }));
 
 tl::unexpected<Error> unknown_key(std::string_view name, Use use)
 {

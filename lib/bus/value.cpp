@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "lib/base/overloaded.h"
+
 namespace rdmaqos::bus {
 namespace {
-
-template <typename... Ts>
-struct Overloaded : Ts... {
-    using Ts::operator()...;
-};
-template <typename... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
 
 template <typename T>
 std::optional<std::uint64_t> non_negative(T number)

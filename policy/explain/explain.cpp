@@ -19,14 +19,14 @@ RuleResult explain_rule(const Policy& policy, const Judge& judge, const MatchRul
     RuleResult result;
     result.rule = &rule;
     result.matched = true;
-    for (const auto criterion : kCriteria) {
+    for (const Criterion& criterion : kCriteria) {
         if (!Judge::asks(rule, criterion)) {
             continue;
         }
         const bool holds = judge.holds(rule, criterion);
         result.matched = result.matched && holds;
-        result.criteria.push_back({std::string(key_of(criterion)), judge.asked(rule, criterion), judge.has(criterion),
-                                   holds, is_verified(criterion)});
+        result.criteria.push_back(
+            {std::string(criterion.key), judge.asked(rule, criterion), judge.has(criterion), holds, criterion.trust});
     }
     if (result.matched) {
         result.refused = refusal(policy.levels[rule.level], identity);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policy/match/matcher.h"
+#include "policy/model/client_keys.h"
 #include "policy/path/path.h"
 #include "policy/path/path_explain.h"
 
@@ -17,7 +18,7 @@ struct CriterionResult {
     std::string asked;    // "0x10000-0x1ffff"
     std::string has;      // "0x10064", or "absent"
     bool holds = false;
-    bool verified = false;    // by the kernel
+    Trust trust = Trust::Claimed;
 };
 
 struct RuleResult {

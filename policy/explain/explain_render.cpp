@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/overloaded.h"
 #include "lib/base/text.h"
 #include "policy/match/client.h"
+#include "policy/match/criteria.h"
 
 namespace rdmaqos {
 namespace {
@@ -55,9 +57,10 @@ std::string words_of(const Identity& identity)
     if (!identity.command.empty()) {
         text += fmt::format(" ({})", identity.command);
     }
-    for (const auto key :
-         {ClientKey::User, ClientKey::Group, ClientKey::Unit, ClientKey::Cgroup, ClientKey::Executable}) {
-        if (!has(identity, key).empty()) {
+    for (const ClientKey& key : kClientKeys) {
+        const auto* name = std::get_if<NameKind>(&key.kind);
+        const bool is_said = name != nullptr && name->name == &Identity::command;
+        if (!is_said && !has(identity, key).empty()) {
             text += ", " + has_in_words(identity, key);
         }
     }
@@ -88,23 +91,26 @@ std::string words_of(const Request& request)
     if (request.level) {
         add("level", printable(*request.level));
     }
-    if (request.source) {
-        add("source", rdmaqos::to_string(*request.source));
-    }
-    if (request.destination) {
-        add("destination", rdmaqos::to_string(*request.destination));
-    }
-    if (request.qos_class) {
-        add("qos-class", fmt::format("{}", *request.qos_class));
-    }
-    if (request.service_id) {
-        add("service-id", hex(*request.service_id));
-    }
-    if (request.pkey) {
-        add("pkey", hex(*request.pkey));
-    }
-    if (request.device) {
-        add("device", fmt::format("{}/{}", printable(request.device->device), request.device->port));
+    for (const Criterion& criterion : kRequestCriteria) {
+        std::visit(Overloaded{
+                       [&](const EndKind& kind) {
+                           if (const auto& end = request.*kind.end) {
+                               add(criterion.key, rdmaqos::to_string(*end));
+                           }
+                       },
+                       [&](const NumberKind& kind) {
+                           if (const auto number = kind.number(request)) {
+                               add(criterion.key, in_words(*number, kind.base));
+                           }
+                       },
+                       [&](const DeviceKind& kind) {
+                           if (const auto& device = request.*kind.device) {
+                               add(criterion.key, fmt::format("{}/{}", printable(device->device), device->port));
+                           }
+                       },
+                       [](const ClientKey*) {},    // not of the request
+                   },
+                   criterion.kind);
     }
     if (request.sl) {
         add("sl", fmt::format("{}", *request.sl));
@@ -137,7 +143,7 @@ std::string criteria_table(const std::vector<CriterionResult>& criteria)
     for (const auto& criterion : criteria) {
         text += fmt::format("      {:<3}  {}  asks {}  has {}  {}\n", criterion.holds ? "yes" : "no",
                             padded(criterion.key, key_width), padded(asked(criterion), asked_width),
-                            padded(has(criterion), has_width), criterion.verified ? "verified" : "claimed");
+                            padded(has(criterion), has_width), to_string(criterion.trust));
     }
     return text;
 }
@@ -258,7 +264,7 @@ Json json_of(const Policy& policy, const RuleResult& result)
                                     {"asked", criterion.asked},
                                     {"has", criterion.has},
                                     {"holds", criterion.holds},
-                                    {"verified", criterion.verified}});
+                                    {"verified", criterion.trust == Trust::Verified}});
     }
     return json;
 }

@@ -1,18 +1,16 @@
 #include "policy/match/client.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "lib/base/overloaded.h"
 #include "policy/match/glob_index.h"
 
 namespace rdmaqos {
 namespace {
-
-// `executable` is not among them: a client chooses the program it runs.
-constexpr std::array kPermitKeys{ClientKey::User, ClientKey::Group, ClientKey::Unit, ClientKey::Cgroup};
 
 bool any_matches(const std::vector<std::string>& patterns, const std::string& name)
 {
@@ -28,31 +26,15 @@ bool unit_holds(const std::vector<std::string>& patterns, const Identity& identi
     return std::any_of(names.begin(), last, [&](const std::string& name) { return any_matches(patterns, name); });
 }
 
-std::string numbers(const std::vector<std::uint32_t>& values)
+std::string numbers(std::span<const std::uint32_t> values)
 {
     return fmt::format("{}", fmt::join(values, ", "));
 }
 
-std::string names_or_numbers(const std::vector<std::string>& names, const std::vector<std::uint32_t>& values)
+// True for a key of `allow` that says who may.
+bool permits(const ClientCriteria& allow, const ClientKey& key)
 {
-    return names.empty() ? numbers(values) : fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::string_view noun(ClientKey key)
-{
-    switch (key) {
-    case ClientKey::User:
-        return "user";
-    case ClientKey::Group:
-        return "group";
-    case ClientKey::Unit:
-        return "unit";
-    case ClientKey::Cgroup:
-        return "cgroup";
-    case ClientKey::Executable:
-        return "executable";
-    }
-    return "";
+    return key.gives_permission() && asks(allow, key);
 }
 
 std::string unit_in_words(const Identity& identity)
@@ -78,88 +60,76 @@ std::vector<std::string> unit_names(const Identity& identity)
     return {std::move(system_unit), identity.unit};
 }
 
-bool asks(const ClientCriteria& criteria, ClientKey key)
+bool asks(const ClientCriteria& criteria, const ClientKey& key)
 {
-    switch (key) {
-    case ClientKey::User:
-        // A name that no user has is still a criterion: one that nobody meets.
-        return !criteria.users.empty() || !criteria.uids.empty();
-    case ClientKey::Group:
-        return !criteria.groups.empty() || !criteria.gids.empty();
-    case ClientKey::Unit:
-        return !criteria.units.empty();
-    case ClientKey::Cgroup:
-        return !criteria.cgroups.empty();
-    case ClientKey::Executable:
-        return !criteria.executables.empty();
-    }
-    return false;
+    return std::visit(Overloaded{
+                          // A name that no user has is still a criterion: one that nobody meets.
+                          [&](const AccountKind& accounts) {
+                              return !(criteria.*accounts.names).empty() || !(criteria.*accounts.numbers).empty();
+                          },
+                          [&](const NameKind& names) { return !(criteria.*names.patterns).empty(); },
+                      },
+                      key.kind);
 }
 
-bool holds(const ClientCriteria& criteria, ClientKey key, const Identity& identity, ClientUse use)
+bool holds(const ClientCriteria& criteria, const ClientKey& key, const Identity& identity, ClientUse use)
 {
-    switch (key) {
-    case ClientKey::User:
-        return std::find(criteria.uids.begin(), criteria.uids.end(), identity.uid) != criteria.uids.end();
-    case ClientKey::Group:
-        return std::any_of(criteria.gids.begin(), criteria.gids.end(), [&](std::uint32_t gid) {
-            return std::find(identity.gids.begin(), identity.gids.end(), gid) != identity.gids.end();
-        });
-    case ClientKey::Unit:
-        return unit_holds(criteria.units, identity, use);
-    case ClientKey::Cgroup:
-        return any_matches(criteria.cgroups, identity.cgroup);
-    case ClientKey::Executable:
-        return use == ClientUse::Classify && any_matches(criteria.executables, identity.executable);
+    if (use == ClientUse::Permit && !key.gives_permission()) {
+        return false;
     }
-    return false;
+    return std::visit(Overloaded{
+                          [&](const AccountKind& accounts) {
+                              const auto& asked = criteria.*accounts.numbers;
+                              const auto has = accounts.of(identity);
+                              return std::find_first_of(has.begin(), has.end(), asked.begin(), asked.end()) !=
+                                     has.end();
+                          },
+                          [&](const NameKind& names) {
+                              return names.form == NameForm::Unit
+                                         ? unit_holds(criteria.*names.patterns, identity, use)
+                                         : any_matches(criteria.*names.patterns, identity.*names.name);
+                          },
+                      },
+                      key.kind);
 }
 
-std::string asked(const ClientCriteria& criteria, ClientKey key)
+std::string asked(const ClientCriteria& criteria, const ClientKey& key)
 {
-    switch (key) {
-    case ClientKey::User:
-        return names_or_numbers(criteria.users, criteria.uids);
-    case ClientKey::Group:
-        return names_or_numbers(criteria.groups, criteria.gids);
-    case ClientKey::Unit:
-        return fmt::format("{}", fmt::join(criteria.units, ", "));
-    case ClientKey::Cgroup:
-        return fmt::format("{}", fmt::join(criteria.cgroups, ", "));
-    case ClientKey::Executable:
-        return fmt::format("{}", fmt::join(criteria.executables, ", "));
-    }
-    return {};
+    return std::visit(
+        Overloaded{
+            [&](const AccountKind& accounts) {
+                const auto& names = criteria.*accounts.names;
+                return names.empty() ? numbers(criteria.*accounts.numbers) : fmt::format("{}", fmt::join(names, ", "));
+            },
+            [&](const NameKind& names) { return fmt::format("{}", fmt::join(criteria.*names.patterns, ", ")); },
+        },
+        key.kind);
 }
 
-std::string has(const Identity& identity, ClientKey key)
+std::string has(const Identity& identity, const ClientKey& key)
 {
-    switch (key) {
-    case ClientKey::User:
-        return fmt::format("uid {}", identity.uid);
-    case ClientKey::Group:
-        return identity.gids.empty() ? std::string() : fmt::format("gid {}", numbers(identity.gids));
-    case ClientKey::Unit:
-        return identity.unit;
-    case ClientKey::Cgroup:
-        return identity.cgroup;
-    case ClientKey::Executable:
-        return identity.executable;
-    }
-    return {};
+    return std::visit(Overloaded{
+                          [&](const AccountKind& accounts) {
+                              const auto values = accounts.of(identity);
+                              return values.empty() ? std::string()
+                                                    : fmt::format("{} {}", accounts.noun, numbers(values));
+                          },
+                          [&](const NameKind& names) { return identity.*names.name; },
+                      },
+                      key.kind);
 }
 
-std::string has_in_words(const Identity& identity, ClientKey key)
+std::string has_in_words(const Identity& identity, const ClientKey& key)
 {
-    if (key == ClientKey::Unit) {
+    const auto* names = std::get_if<NameKind>(&key.kind);
+    if (names != nullptr && names->form == NameForm::Unit) {
         return unit_in_words(identity);
     }
     const std::string value = has(identity, key);
     if (value.empty()) {
-        return fmt::format("no known {}", noun(key));
+        return fmt::format("no known {}", key.name());
     }
-    const bool speaks_for_itself = key == ClientKey::User || key == ClientKey::Group;
-    return speaks_for_itself ? value : fmt::format("{} {}", noun(key), value);
+    return names == nullptr ? value : fmt::format("{} {}", key.name(), value);
 }
 
 bool is_allowed(const QosLevel& level, const Identity& identity)
@@ -168,8 +138,8 @@ bool is_allowed(const QosLevel& level, const Identity& identity)
         return true;
     }
     bool asked_anything = false;
-    for (const auto key : kPermitKeys) {
-        if (!asks(*level.allow, key)) {
+    for (const ClientKey& key : kClientKeys) {
+        if (!permits(*level.allow, key)) {
             continue;
         }
         asked_anything = true;
@@ -187,9 +157,9 @@ std::string allowed_in_words(const QosLevel& level)
         return "everyone";
     }
     std::string text;
-    for (const auto key : kPermitKeys) {
-        if (asks(*level.allow, key)) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : " and ", noun(key), asked(*level.allow, key));
+    for (const ClientKey& key : kClientKeys) {
+        if (permits(*level.allow, key)) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : " and ", key.name(), asked(*level.allow, key));
         }
     }
     return text.empty() ? "nobody" : text;
@@ -201,15 +171,13 @@ Permission may_use(const QosLevel& level, const Identity& identity)
         return {};
     }
     std::string reached;
-    for (const auto key : kPermitKeys) {
-        if (asks(*level.allow, key) && !holds(*level.allow, key, identity, ClientUse::Permit)) {
-            const std::string_view verb = key == ClientKey::User ? "are" : "are in";
-            reached += fmt::format("{}{} {}", reached.empty() ? "" : ", ", verb, has_in_words(identity, key));
+    for (const ClientKey& key : kClientKeys) {
+        if (permits(*level.allow, key) && !holds(*level.allow, key, identity, ClientUse::Permit)) {
+            reached += fmt::format("{}{} {}", reached.empty() ? "" : ", ", key.verb, has_in_words(identity, key));
         }
     }
     if (reached.empty()) {
-        return {false,
-                fmt::format("level {} allows nobody: its `allow` names no user, group, unit or cgroup", level.name)};
+        return {false, fmt::format("level {} allows nobody: its `allow` names no {}", level.name, permitting_keys(""))};
     }
     return {false, fmt::format("level {} allows {}; you {}", level.name, allowed_in_words(level), reached)};
 }

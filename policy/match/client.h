@@ -6,30 +6,29 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/model/client_keys.h"
 #include "policy/model/identity.h"
 #include "policy/model/policy.h"
 
 namespace rdmaqos {
 
-enum class ClientKey : std::uint8_t { User, Group, Unit, Cgroup, Executable };
-
-// What the answer is for: a rule may go by anything the kernel says, `allow` only by what the client could not choose.
+// What the answer is for: a rule may go by anything, `allow` only by what the client could not choose.
 enum class ClientUse : std::uint8_t { Classify, Permit };
 
-[[nodiscard]] bool asks(const ClientCriteria& criteria, ClientKey key);
+[[nodiscard]] bool asks(const ClientCriteria& criteria, const ClientKey& key);
 // Precondition: asks(criteria, key).
-[[nodiscard]] bool holds(const ClientCriteria& criteria, ClientKey key, const Identity& identity, ClientUse use);
+[[nodiscard]] bool holds(const ClientCriteria& criteria, const ClientKey& key, const Identity& identity, ClientUse use);
 
 // The units a rule's `client: {unit}` may go by: the system's ("" in a container), then the one of a user's own manager
 // if that is another. Never empty.
 [[nodiscard]] std::vector<std::string> unit_names(const Identity& identity);
 
 // "alice, bob", "job-*.scope"
-[[nodiscard]] std::string asked(const ClientCriteria& criteria, ClientKey key);
+[[nodiscard]] std::string asked(const ClientCriteria& criteria, const ClientKey& key);
 // "uid 1000", "job-7.scope"; "" for none
-[[nodiscard]] std::string has(const Identity& identity, ClientKey key);
+[[nodiscard]] std::string has(const Identity& identity, const ClientKey& key);
 // "uid 1000", "unit job-7.scope", "no unit"
-[[nodiscard]] std::string has_in_words(const Identity& identity, ClientKey key);
+[[nodiscard]] std::string has_in_words(const Identity& identity, const ClientKey& key);
 
 // "everyone", "nobody", "user alice, bob and unit job-*.scope"
 [[nodiscard]] std::string allowed_in_words(const QosLevel& level);

@@ -1,49 +1,83 @@
-// The criteria of a rule judged against one request, one by one and in words: what explain() is made of, and what a
-// Matcher is measured by in the tests.
+// The criteria of a rule, one row each, and how a request meets them. A Judge looks at one criterion after the other
+// and says in words what it sees: what explain() is made of, and what a Matcher is measured by in the tests. MatchIndex
+// goes by the same rows.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "policy/match/path_end.h"
 #include "policy/match/resolve.h"
+#include "policy/model/client_keys.h"
 #include "policy/model/identity.h"
 #include "policy/model/request.h"
 
 namespace rdmaqos {
 
-enum class Criterion : std::uint8_t {
-    Source,
-    Destination,
-    QosClass,
-    ServiceId,
-    PKey,
-    Device,
-    User,
-    Group,
-    Unit,
-    Cgroup,
-    Executable,
+// Port groups, of which an end of the path must be in one.
+struct EndKind {
+    std::vector<std::size_t> MatchRule::*groups;
+    std::optional<Endpoint> Request::*end;
 };
 
-// In the order of the keys in docs/policy-reference.md.
-inline constexpr std::array kCriteria{Criterion::Source,    Criterion::Destination, Criterion::QosClass,
-                                      Criterion::ServiceId, Criterion::PKey,        Criterion::Device,
-                                      Criterion::User,      Criterion::Group,       Criterion::Unit,
-                                      Criterion::Cgroup,    Criterion::Executable};
+// Intervals, one of which must hold a number of the request.
+struct NumberKind {
+    IntervalSet MatchRule::*intervals;
+    std::optional<std::uint64_t> (*number)(const Request&);
+    std::uint64_t mask;    // the bits of the number that count
+    NumberBase base;
+};
 
-// As in the policy: "service-id", "client.user".
-[[nodiscard]] std::string_view key_of(Criterion criterion);
+// Patterns over the names of the device.
+struct DeviceKind {
+    std::vector<std::string> MatchRule::*patterns;
+    std::optional<DeviceNames> Request::*device;
+};
 
-// True for what the kernel says of the client; everything else is the client's claim.
-[[nodiscard]] constexpr bool is_verified(Criterion criterion)
+struct Criterion {
+    std::string_view key;    // as in the policy: "service-id", "client.user"
+    Trust trust;
+    std::variant<EndKind, NumberKind, DeviceKind, const ClientKey*> kind;
+};
+
+template <auto Member>
+std::optional<std::uint64_t> number_in(const Request& request)
 {
-    return criterion >= Criterion::User;
+    const auto& number = request.*Member;
+    return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
 }
+
+// Those that go by the request, in the order of the keys in docs/policy-reference.md.
+inline constexpr std::array kRequestCriteria{
+    Criterion{"source", Trust::Claimed, EndKind{&MatchRule::source, &Request::source}},
+    Criterion{"destination", Trust::Claimed, EndKind{&MatchRule::destination, &Request::destination}},
+    Criterion{"qos-class", Trust::Claimed,
+              NumberKind{&MatchRule::qos_class, number_in<&Request::qos_class>, 0xFFFF, NumberBase::Decimal}},
+    Criterion{"service-id", Trust::Claimed,
+              NumberKind{&MatchRule::service_id, number_in<&Request::service_id>, ~std::uint64_t{0}, NumberBase::Hex}},
+    Criterion{"pkey", Trust::Claimed,
+              NumberKind{&MatchRule::pkey, number_in<&Request::pkey>, kPKeyMask, NumberBase::Hex}},
+    Criterion{"device", Trust::Claimed, DeviceKind{&MatchRule::devices, &Request::device}},
+};
+
+// All: those, then a rule's `client`.
+inline constexpr auto kCriteria = [] {
+    std::array<Criterion, kRequestCriteria.size() + kClientKeys.size()> all{};
+    auto next = std::ranges::copy(kRequestCriteria, all.begin()).out;
+    for (const ClientKey& key : kClientKeys) {
+        *next++ = {key.path, key.trust, &key};
+    }
+    return all;
+}();
+
+// As the policy's reference writes it: "7", "0x10064".
+[[nodiscard]] std::string in_words(std::uint64_t number, NumberBase base);
 
 // What the `device:` globs of a rule are compared with: "mlx5_0", "mlx5_0/1", netdev and PCI address.
 [[nodiscard]] std::vector<std::string> names_of(const DeviceNames& device);
@@ -53,31 +87,26 @@ class Judge {
 public:
     Judge(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity);
 
-    [[nodiscard]] static bool asks(const MatchRule& rule, Criterion criterion);
+    [[nodiscard]] static bool asks(const MatchRule& rule, const Criterion& criterion);
 
     // True also for a criterion the rule does not ask for.
-    [[nodiscard]] bool holds(const MatchRule& rule, Criterion criterion) const;
+    [[nodiscard]] bool holds(const MatchRule& rule, const Criterion& criterion) const;
 
     // "0x10000-0x1ffff"
-    [[nodiscard]] std::string asked(const MatchRule& rule, Criterion criterion) const;
+    [[nodiscard]] std::string asked(const MatchRule& rule, const Criterion& criterion) const;
     // "0x10064"; "absent" when the request lacks it
-    [[nodiscard]] std::string has(Criterion criterion) const;
+    [[nodiscard]] std::string has(const Criterion& criterion) const;
     // "service-id 0x10064 (claimed), uid 1000 (verified)"; "" for a rule without criteria
     [[nodiscard]] std::string reasons(const MatchRule& rule) const;
 
 private:
     [[nodiscard]] static bool is_member(const ResolvedGroup& group, const PathEnd& end);
-    [[nodiscard]] bool end_holds(const std::vector<std::size_t>& asked, const std::optional<Endpoint>& endpoint,
-                                 const PathEnd& end) const;
-    [[nodiscard]] bool device_holds(const MatchRule& rule) const;
+    [[nodiscard]] bool is_in(const std::vector<std::size_t>& groups, const std::optional<Endpoint>& end) const;
 
     const Policy& policy_;
     const ResolvedGroups& groups_;
     const Request& request_;
     const Identity& identity_;
-    PathEnd source_;
-    PathEnd destination_;
-    std::vector<std::string> device_names_;
 };
 
 }    // namespace rdmaqos

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/overloaded.h"
 #include "policy/match/client.h"
 #include "policy/match/path_end.h"
 
@@ -19,21 +20,16 @@ constexpr std::uint32_t kWordBits = 64;
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 constexpr std::array kNodeTypes{NodeType::Ca, NodeType::Switch, NodeType::Router};
 
-constexpr std::size_t place_of(Criterion criterion)
+constexpr std::uint16_t bit_of(std::size_t criterion)
 {
-    return static_cast<std::size_t>(criterion);
-}
-
-constexpr std::uint16_t bit_of(Criterion criterion)
-{
-    return static_cast<std::uint16_t>(1U << place_of(criterion));
+    return static_cast<std::uint16_t>(1U << criterion);
 }
 
 constexpr std::uint16_t verified_criteria()
 {
     unsigned mask = 0;
-    for (const auto criterion : kCriteria) {
-        mask |= is_verified(criterion) ? bit_of(criterion) : 0U;
+    for (std::size_t i = 0; i < kCriteria.size(); ++i) {
+        mask |= kCriteria[i].trust == Trust::Verified ? bit_of(i) : 0U;
     }
     return static_cast<std::uint16_t>(mask);
 }
@@ -80,17 +76,11 @@ public:
                 add_rule(policy.rules[family.rules[i]]);
             }
         }
-        finish(index_.qos_class_, qos_class_);
-        finish(index_.service_id_, service_id_);
-        finish(index_.pkey_, pkey_);
-        finish(index_.user_, user_);
-        finish(index_.group_, group_);
-        finish(index_.device_, device_);
-        finish(index_.unit_, unit_);
-        finish(index_.cgroup_, cgroup_);
-        finish(index_.executable_, executable_);
-        finish(index_.source_, source_);
-        finish(index_.destination_, destination_);
+        for (std::size_t i = 0; i < kCriteria.size(); ++i) {
+            finish(index_.indexes_[i].numbers, items_[i].numbers);
+            finish(index_.indexes_[i].names, items_[i].names);
+            finish(index_.indexes_[i].ends, items_[i].ends);
+        }
         add_members();
     }
 
@@ -99,6 +89,12 @@ private:
     using Positions = std::vector<std::uint32_t>;
     using Names = std::map<std::string, Positions>;
     using Ends = std::map<std::size_t, Positions>;    // by port group
+    // What some criterion's Index is made of.
+    struct Items {
+        Numbers numbers;
+        Names names;
+        Ends ends;
+    };
 
     void add_families()
     {
@@ -106,8 +102,8 @@ private:
         const auto& rules = index_.policy_.rules;
         for (std::uint32_t i = 0; i < rules.size(); ++i) {
             unsigned mask = 0;
-            for (const auto criterion : kCriteria) {
-                mask |= Judge::asks(rules[i], criterion) ? bit_of(criterion) : 0U;
+            for (std::size_t j = 0; j < kCriteria.size(); ++j) {
+                mask |= Judge::asks(rules[i], kCriteria[j]) ? bit_of(j) : 0U;
             }
             const auto asks = static_cast<Mask>(mask);
             const auto [entry, is_new] = by_mask.emplace(asks, index_.families_.size());
@@ -127,23 +123,28 @@ private:
 
     void add_rule(const MatchRule& rule)
     {
-        add(rule.qos_class, qos_class_);
-        add(rule.service_id, service_id_);
-        add(rule.pkey, pkey_);
-        add(rule.devices, device_);
-        for (const std::size_t group : rule.source) {
-            source_[group].push_back(position_);
+        for (std::size_t i = 0; i < kCriteria.size(); ++i) {
+            std::visit(Overloaded{
+                           [&](const EndKind& kind) { add(rule.*kind.groups, items_[i].ends); },
+                           [&](const NumberKind& kind) { add(rule.*kind.intervals, items_[i].numbers); },
+                           [&](const DeviceKind& kind) { add(rule.*kind.patterns, items_[i].names); },
+                           [&](const ClientKey* key) {
+                               if (rule.client) {
+                                   add_client(*rule.client, *key, items_[i]);
+                               }
+                           },
+                       },
+                       kCriteria[i].kind);
         }
-        for (const std::size_t group : rule.destination) {
-            destination_[group].push_back(position_);
-        }
-        if (rule.client) {
-            add(rule.client->uids, user_);
-            add(rule.client->gids, group_);
-            add(rule.client->units, unit_);
-            add(rule.client->cgroups, cgroup_);
-            add(rule.client->executables, executable_);
-        }
+    }
+
+    void add_client(const ClientCriteria& client, const ClientKey& key, Items& items) const
+    {
+        std::visit(Overloaded{
+                       [&](const AccountKind& kind) { add(client.*kind.numbers, items.numbers); },
+                       [&](const NameKind& kind) { add(client.*kind.patterns, items.names); },
+                   },
+                   key.kind);
     }
 
     void add(const IntervalSet& set, Numbers& numbers) const
@@ -162,6 +163,12 @@ private:
     {
         for (const auto& pattern : patterns) {
             names[pattern].push_back(position_);
+        }
+    }
+    void add(const std::vector<std::size_t>& groups, Ends& ends) const
+    {
+        for (const std::size_t group : groups) {
+            ends[group].push_back(position_);
         }
     }
 
@@ -185,6 +192,9 @@ private:
 
     void finish(EndIndex& index, const Ends& ends)
     {
+        if (ends.empty()) {
+            return;
+        }
         index.by_group.resize(index_.groups_.groups.size(), 0);
         Positions everybody;
         std::array<Positions, kNodeTypes.size()> by_type;
@@ -212,7 +222,9 @@ private:
         Numbers guids;
         std::vector<IntervalIndex<Key128>::Item> gids;
         for (std::size_t group = 0; group < index_.groups_.groups.size(); ++group) {
-            if (index_.source_.by_group[group] == 0 && index_.destination_.by_group[group] == 0) {
+            if (std::ranges::none_of(index_.indexes_, [group](const Index& index) {
+                    return !index.ends.by_group.empty() && index.ends.by_group[group] != 0;
+                })) {
                 continue;
             }
             const auto id = static_cast<std::uint32_t>(group);
@@ -229,18 +241,8 @@ private:
     }
 
     MatchIndex& index_;
-    std::uint32_t position_ = 0;    // of the rule at hand
-    Numbers qos_class_;
-    Numbers service_id_;
-    Numbers pkey_;
-    Numbers user_;
-    Numbers group_;
-    Names device_;
-    Names unit_;
-    Names cgroup_;
-    Names executable_;
-    Ends source_;
-    Ends destination_;
+    std::uint32_t position_ = 0;                   // of the rule at hand
+    std::array<Items, kCriteria.size()> items_;    // by criterion
 };
 
 // One request: of each criterion that some rule asks for, the rules that accept it.
@@ -249,9 +251,9 @@ public:
     Question(const MatchIndex& index, const Request& request, const Identity& identity)
         : index_(index), request_(request), identity_(identity)
     {
-        for (const auto criterion : kCriteria) {
-            if ((index.asked_ & bit_of(criterion)) != 0) {
-                answer(criterion, accepted_[place_of(criterion)].emplace(index.sets_));
+        for (std::size_t i = 0; i < kCriteria.size(); ++i) {
+            if ((index.asked_ & bit_of(i)) != 0) {
+                answer(kCriteria[i], index.indexes_[i], accepted_[i].emplace(index.sets_));
             }
         }
     }
@@ -298,46 +300,47 @@ public:
     }
 
 private:
-    void answer(Criterion criterion, SetUnion& rules) const
+    void answer(const Criterion& criterion, const Index& index, SetUnion& rules) const
     {
-        switch (criterion) {
-        case Criterion::Source:
-            return add(index_.source_, request_.source, rules);
-        case Criterion::Destination:
-            return add(index_.destination_, request_.destination, rules);
-        case Criterion::QosClass:
-            return add(index_.qos_class_, request_.qos_class, rules);
-        case Criterion::ServiceId:
-            return add(index_.service_id_, request_.service_id, rules);
-        case Criterion::PKey:
-            return request_.pkey ? add(index_.pkey_, std::optional(partition_of(*request_.pkey)), rules) : void();
-        case Criterion::Device:
-            return add_device(rules);
-        case Criterion::User:
-            return add(index_.user_, std::optional(identity_.uid), rules);
-        case Criterion::Group:
-            for (const std::uint32_t gid : identity_.gids) {
-                add(index_.group_, std::optional(gid), rules);
-            }
-            return;
-        case Criterion::Unit:
-            for (const auto& unit : unit_names(identity_)) {
-                add(index_.unit_, unit, rules);
-            }
-            return;
-        case Criterion::Cgroup:
-            return add(index_.cgroup_, identity_.cgroup, rules);
-        case Criterion::Executable:
-            return add(index_.executable_, identity_.executable, rules);
-        }
+        std::visit(Overloaded{
+                       [&](const EndKind& kind) { add(index.ends, request_.*kind.end, rules); },
+                       [&](const NumberKind& kind) {
+                           if (const auto number = kind.number(request_)) {
+                               add(index.numbers, *number & kind.mask, rules);
+                           }
+                       },
+                       [&](const DeviceKind& kind) {
+                           if (const auto& device = request_.*kind.device) {
+                               add_all(index.names, names_of(*device), rules);
+                           }
+                       },
+                       [&](const ClientKey* key) { answer(*key, index, rules); },
+                   },
+                   criterion.kind);
     }
 
-    template <typename Number>
-    static void add(const NumberIndex& index, const std::optional<Number>& number, SetUnion& rules)
+    void answer(const ClientKey& key, const Index& index, SetUnion& rules) const
     {
-        if (number) {
-            index.intervals.stab(*number, [&](std::uint32_t list) { rules.add(index.sets[list]); });
-        }
+        std::visit(Overloaded{
+                       [&](const AccountKind& kind) {
+                           for (const std::uint32_t number : kind.of(identity_)) {
+                               add(index.numbers, number, rules);
+                           }
+                       },
+                       [&](const NameKind& kind) {
+                           if (kind.form == NameForm::Unit) {
+                               add_all(index.names, unit_names(identity_), rules);
+                           } else {
+                               add(index.names, identity_.*kind.name, rules);
+                           }
+                       },
+                   },
+                   key.kind);
+    }
+
+    static void add(const NumberIndex& index, std::uint64_t number, SetUnion& rules)
+    {
+        index.intervals.stab(number, [&](std::uint32_t list) { rules.add(index.sets[list]); });
     }
 
     // A client without a unit (cgroup, executable) is in none, not even in "*".
@@ -350,12 +353,10 @@ private:
         }
     }
 
-    void add_device(SetUnion& rules) const
+    static void add_all(const NameIndex& index, const std::vector<std::string>& names, SetUnion& rules)
     {
-        if (request_.device) {
-            for (const auto& name : names_of(*request_.device)) {
-                add(index_.device_, name, rules);
-            }
+        for (const auto& name : names) {
+            add(index, name, rules);
         }
     }
 
@@ -437,14 +438,10 @@ MatchIndex::Found MatchIndex::find(const Request& request, const Identity& ident
 std::size_t MatchIndex::memory() const
 {
     std::size_t bytes = sets_.memory() + guids_.memory() + gids_.memory();
-    for (const auto* numbers : {&qos_class_, &service_id_, &pkey_, &user_, &group_}) {
-        bytes += numbers->intervals.memory() + numbers->sets.capacity() * sizeof(RuleSets::Set);
-    }
-    for (const auto* names : {&device_, &unit_, &cgroup_, &executable_}) {
-        bytes += names->globs.memory() + names->sets.capacity() * sizeof(RuleSets::Set);
-    }
-    for (const auto* ends : {&source_, &destination_}) {
-        bytes += ends->by_group.capacity() * sizeof(RuleSets::Set);
+    for (const auto& [numbers, names, ends] : indexes_) {
+        bytes += numbers.intervals.memory() + numbers.sets.capacity() * sizeof(RuleSets::Set);
+        bytes += names.globs.memory() + names.sets.capacity() * sizeof(RuleSets::Set);
+        bytes += ends.by_group.capacity() * sizeof(RuleSets::Set);
     }
     for (const auto& family : families_) {
         bytes += sizeof(family) + family.rules.capacity() * sizeof(std::uint32_t);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -30,7 +31,8 @@ public:
     [[nodiscard]] std::size_t memory() const;
 
 private:
-    using Mask = std::uint16_t;    // of Criterion
+    using Mask = std::uint16_t;    // of kCriteria
+    static_assert(kCriteria.size() <= std::numeric_limits<Mask>::digits);
 
     // Rules that ask for the same criteria, in the policy's order, at neighbouring positions from a multiple of 64 on.
     struct Family {
@@ -51,9 +53,15 @@ private:
     };
     // From port groups to the rules that name them.
     struct EndIndex {
-        std::vector<RuleSets::Set> by_group;
+        std::vector<RuleSets::Set> by_group;       // empty: no rule names one
         std::array<RuleSets::Set, 3> by_type{};    // rules with a group that has all ports of a NodeType
         RuleSets::Set everybody = 0;               // ... that has all ports
+    };
+    // Of one criterion: by its kind, one of them.
+    struct Index {
+        NumberIndex numbers;
+        NameIndex names;
+        EndIndex ends;
     };
     class Builder;
     class Question;
@@ -63,18 +71,8 @@ private:
     std::vector<Family> families_;    // by their first rules
     Mask asked_ = 0;                  // by any rule
     RuleSets sets_;
-    NumberIndex qos_class_;
-    NumberIndex service_id_;
-    NumberIndex pkey_;
-    NumberIndex user_;
-    NumberIndex group_;
-    NameIndex device_;
-    NameIndex unit_;
-    NameIndex cgroup_;
-    NameIndex executable_;
-    EndIndex source_;
-    EndIndex destination_;
-    IntervalIndex<std::uint64_t> guids_;    // of port groups, by their index
+    std::array<Index, kCriteria.size()> indexes_;    // by criterion
+    IntervalIndex<std::uint64_t> guids_;             // of port groups, by their index
     IntervalIndex<Key128> gids_;
 };
 

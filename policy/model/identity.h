@@ -22,7 +22,7 @@ struct Identity {
     std::string cgroup;        // "/user.slice/user-1000.slice/session-2.scope"; cgroup v2 or the systemd hierarchy
     std::string unit;          // "session-2.scope", "rdma-job.service"; empty outside any
     std::string executable;    // target of /proc/PID/exe; empty if it cannot be read
-    std::string command;       // the name in /proc/PID/stat, for display only
+    std::string command;       // the name in /proc/PID/stat, which the process can change; 15 characters
 
     friend bool operator==(const Identity&, const Identity&) = default;
 };

@@ -80,11 +80,6 @@ struct ClientCriteria {
     std::vector<std::string> cgroups;        // globs: "/slurm/*"
     std::vector<std::string> executables;    // globs; never in `allow`
     Location location;
-
-    [[nodiscard]] bool names_nobody() const
-    {
-        return users.empty() && groups.empty() && units.empty() && cgroups.empty() && executables.empty();
-    }
 };
 
 struct Schedule {

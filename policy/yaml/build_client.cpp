@@ -1,23 +1,26 @@
 #include "policy/yaml/build_client.h"
 
+#include <algorithm>
 #include <array>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include "lib/base/overloaded.h"
 #include "lib/base/text.h"
+#include "policy/model/client_keys.h"
 
 namespace rdmaqos::reader {
 namespace {
 
-using namespace std::string_view_literals;
-
-constexpr std::array kKeys{"user"sv, "group"sv, "unit"sv, "cgroup"sv, "executable"sv};
-
-using Lookup = std::optional<std::uint32_t> (UserDirectory::*)(const std::string&);
+constexpr auto kKeys = [] {
+    std::array<std::string_view, kClientKeys.size()> names;
+    std::ranges::transform(kClientKeys, names.begin(), &ClientKey::name);
+    return names;
+}();
 
 // Users or groups: exact names or numbers, resolved now.
-void read_accounts(Build& build, const Field& field, Lookup look_up, std::vector<std::string>& written,
-                   std::vector<std::uint32_t>& ids)
+void read_accounts(Build& build, const Field& field, const AccountKind& kind, ClientCriteria& criteria)
 {
     for (const Field& item : read_items(build.context, field)) {
         auto name = read_text(build.context, item);
@@ -39,39 +42,54 @@ void read_accounts(Build& build, const Field& field, Lookup look_up, std::vector
         if (number) {
             id = static_cast<std::uint32_t>(*number);
         } else {
-            id = (build.users.*look_up)(*name);
+            id = build.users.number_of(kind, *name);
         }
         if (id) {
-            ids.push_back(*id);
+            (criteria.*kind.numbers).push_back(*id);
         } else {
             build.context.warning(*item.value, fmt::format("there is no {} `{}` on this host: it never matches", field.key,
                                                            *name),
                                   "reload the policy after the account is made");
         }
-        written.push_back(std::move(*name));
+        (criteria.*kind.names).push_back(std::move(*name));
     }
 }
 
-enum class PatternOf : std::uint8_t { Unit, Path };
+void warn_of_never(Context& context, const Node& at, std::string_view pattern, NameForm form)
+{
+    switch (form) {
+    case NameForm::Path:
+        if (std::string_view("/*?[").find(pattern[0]) == std::string_view::npos) {
+            context.warning(at, fmt::format("`{}` never matches: it is compared with a whole path", pattern),
+                            fmt::format("write `*/{}` or the path from `/` on", pattern));
+        }
+        return;
+    case NameForm::Unit:
+        if (!has_glob(pattern) && pattern.find('.') == std::string_view::npos) {
+            context.warning(at, fmt::format("`{}` never matches: a unit's name has a type", pattern),
+                            fmt::format("write `{0}.service`, `{0}.scope` or `{0}.*`", pattern));
+        }
+        return;
+    }
+}
 
-void read_patterns(Context& context, const Field& field, PatternOf kind, std::vector<std::string>& patterns)
+void read_patterns(Context& context, const Field& field, const NameKind& kind, ClientCriteria& criteria)
 {
     for (const Field& item : read_items(context, field)) {
-        auto pattern = read_text(context, item);
-        if (!pattern) {
-            continue;
+        if (auto pattern = read_text(context, item)) {
+            warn_of_never(context, *item.value, *pattern, kind.form);
+            (criteria.*kind.patterns).push_back(std::move(*pattern));
         }
-        const std::string_view view = *pattern;
-        if (kind == PatternOf::Path && std::string_view("/*?[").find(view[0]) == std::string_view::npos) {
-            context.warning(*item.value, fmt::format("`{}` never matches: it is compared with a whole path", view),
-                            fmt::format("write `*/{}` or the path from `/` on", view));
-        }
-        if (kind == PatternOf::Unit && !has_glob(view) && view.find('.') == std::string_view::npos) {
-            context.warning(*item.value, fmt::format("`{}` never matches: a unit's name has a type", view),
-                            fmt::format("write `{0}.service`, `{0}.scope` or `{0}.*`", view));
-        }
-        patterns.push_back(std::move(*pattern));
     }
+}
+
+void read_key(Build& build, const Field& field, const ClientKey& key, ClientCriteria& criteria)
+{
+    std::visit(Overloaded{
+                   [&](const AccountKind& kind) { read_accounts(build, field, kind, criteria); },
+                   [&](const NameKind& kind) { read_patterns(build.context, field, kind, criteria); },
+               },
+               key.kind);
 }
 
 }    // namespace
@@ -89,26 +107,18 @@ std::optional<ClientCriteria> read_client(Build& build, const Field& field, Clie
         context.error(*field.value, fmt::format("`{}` names nobody", field.key), "leave the key out for everybody");
         return std::nullopt;
     }
-    if (const auto users = mapping.find("user")) {
-        read_accounts(build, *users, &UserDirectory::uid_of, criteria.users, criteria.uids);
-    }
-    if (const auto groups = mapping.find("group")) {
-        read_accounts(build, *groups, &UserDirectory::gid_of, criteria.groups, criteria.gids);
-    }
-    if (const auto units = mapping.find("unit")) {
-        read_patterns(context, *units, PatternOf::Unit, criteria.units);
-    }
-    if (const auto cgroups = mapping.find("cgroup")) {
-        read_patterns(context, *cgroups, PatternOf::Path, criteria.cgroups);
-    }
-    if (const auto executables = mapping.find("executable")) {
-        if (use == ClientFor::Allow) {
-            context.error(*find_key(*field.value, "executable"), "`executable` cannot stand in `allow`",
-                          "anybody can run a program; go by `user`, `group`, `unit` or `cgroup`, and let a rule's "
-                          "`client` classify by executable");
-        } else {
-            read_patterns(context, *executables, PatternOf::Path, criteria.executables);
+    for (const ClientKey& key : kClientKeys) {
+        const auto found = mapping.find(key.name());
+        if (!found) {
+            continue;
         }
+        if (use == ClientFor::Allow && !key.gives_permission()) {
+            context.error(*find_key(*field.value, key.name()), fmt::format("`{}` cannot stand in `allow`", key.name()),
+                          fmt::format("{}; go by {}, and let a rule's `client` classify by {}", key.no_permission,
+                                      permitting_keys("`"), key.name()));
+            continue;
+        }
+        read_key(build, *found, key, criteria);
     }
     return criteria;
 }

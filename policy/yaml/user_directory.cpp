@@ -2,20 +2,11 @@
 
 namespace rdmaqos::reader {
 
-std::optional<std::uint32_t> UserDirectory::uid_of(const std::string& name)
+std::optional<std::uint32_t> UserDirectory::number_of(const AccountKind& kind, const std::string& name)
 {
-    const auto [entry, inserted] = uids_.emplace(name, std::nullopt);
+    const auto [entry, inserted] = known_[kind.noun].emplace(name, std::nullopt);
     if (inserted) {
-        entry->second = names_.uid_of(name);
-    }
-    return entry->second;
-}
-
-std::optional<std::uint32_t> UserDirectory::gid_of(const std::string& name)
-{
-    const auto [entry, inserted] = gids_.emplace(name, std::nullopt);
-    if (inserted) {
-        entry->second = names_.gid_of(name);
+        entry->second = (names_.*kind.look_up)(name);
     }
     return entry->second;
 }

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
+#include "policy/model/client_keys.h"
 #include "policy/model/name_service.h"
 
 namespace rdmaqos::reader {
@@ -14,13 +17,11 @@ class UserDirectory {
 public:
     explicit UserDirectory(const NameService& names) : names_(names) {}
 
-    [[nodiscard]] std::optional<std::uint32_t> uid_of(const std::string& name);
-    [[nodiscard]] std::optional<std::uint32_t> gid_of(const std::string& name);
+    [[nodiscard]] std::optional<std::uint32_t> number_of(const AccountKind& kind, const std::string& name);
 
 private:
     const NameService& names_;
-    std::unordered_map<std::string, std::optional<std::uint32_t>> uids_;
-    std::unordered_map<std::string, std::optional<std::uint32_t>> gids_;
+    std::map<std::string_view, std::unordered_map<std::string, std::optional<std::uint32_t>>> known_;    // by noun
 };
 
 }    // namespace rdmaqos::reader

@@ -15,6 +15,14 @@
 
 namespace rdmaqos::test {
 
+// Of the criteria that the kernel vouches for, or of those that the client claims.
+inline bool all_hold(const Judge& judge, const MatchRule& rule, Trust trust)
+{
+    return std::ranges::all_of(kCriteria, [&](const Criterion& criterion) {
+        return criterion.trust != trust || judge.holds(rule, criterion);
+    });
+}
+
 // The messages of errors are left empty.
 inline Result<Match> scan(const Policy& policy, const ResolvedGroups& groups, const Request& request,
                           const Identity& identity)
@@ -30,22 +38,16 @@ inline Result<Match> scan(const Policy& policy, const ResolvedGroups& groups, co
         return Match{level, nullptr, nullptr, LevelSource::Requested, false};
     }
     const Judge judge(policy, groups, request, identity);
-    // Of the criteria that the kernel vouches for, or of those that the client claims.
-    const auto all_hold = [&](const MatchRule& rule, bool verified) {
-        return std::all_of(kCriteria.begin(), kCriteria.end(), [&](Criterion criterion) {
-            return is_verified(criterion) != verified || judge.holds(rule, criterion);
-        });
-    };
     bool verified = true;
     for (const auto& rule : policy.rules) {
         const QosLevel& level = policy.levels[rule.level];
-        if (!all_hold(rule, true) || !is_allowed(level, identity)) {
+        if (!all_hold(judge, rule, Trust::Verified) || !is_allowed(level, identity)) {
             continue;
         }
-        verified = verified && std::none_of(kCriteria.begin(), kCriteria.end(), [&](Criterion criterion) {
-                       return !is_verified(criterion) && Judge::asks(rule, criterion);
+        verified = verified && std::ranges::none_of(kCriteria, [&](const Criterion& criterion) {
+                       return criterion.trust == Trust::Claimed && Judge::asks(rule, criterion);
                    });
-        if (all_hold(rule, false)) {
+        if (all_hold(judge, rule, Trust::Claimed)) {
             return Match{&level, &rule, nullptr, LevelSource::Rule, verified};
         }
     }

@@ -5,7 +5,9 @@
 #include <sstream>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include "policy/model/client_keys.h"
 #include "tools/rdma-qosctl/commands/check.h"
 #include "tools/rdma-qosctl/commands/explain.h"
 #include "tools/rdma-qosctl/commands/import.h"
@@ -443,9 +445,13 @@ void Parser::add_identity_options(CLI::App& command) const
     command.add_option("--as-group", identity.groups, "In this group as well")
         ->type_name("NAME|GID")
         ->allow_extra_args(false);
-    command.add_option("--as-unit", identity.unit, "In this systemd unit")->type_name("UNIT");
-    command.add_option("--as-cgroup", identity.cgroup, "In this cgroup (and its unit)")->type_name("PATH");
-    command.add_option("--as-executable", identity.executable, "As this program")->type_name("PATH");
+    for (const ClientKey& key : kClientKeys) {
+        if (const auto* kind = std::get_if<NameKind>(&key.kind)) {
+            const std::string option = fmt::format("--as-{}", key.name());
+            command.add_option(option, identity.named.*kind->name, std::string(kind->as_words))
+                ->type_name(std::string(kind->as_value));
+        }
+    }
 }
 
 void Parser::add_request()

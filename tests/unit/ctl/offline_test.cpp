@@ -259,8 +259,8 @@ TEST(OfflineIdentity, OfSomebodyMadeUp)
     IdentityOptions options;
     options.user = "4242";
     options.groups = {"7", "0", "7"};
-    options.cgroup = "/system.slice/job-7.scope";
-    options.executable = "/usr/bin/ib_send_bw";
+    options.named.cgroup = "/system.slice/job-7.scope";
+    options.named.executable = "/usr/bin/ib_send_bw";
     const auto identity = identity_of(options);
     ASSERT_TRUE(identity.has_value());
     EXPECT_EQ(identity->pid, 0);
@@ -268,7 +268,7 @@ TEST(OfflineIdentity, OfSomebodyMadeUp)
     EXPECT_THAT(identity->gids, ElementsAre(0, 7));
     EXPECT_EQ(identity->unit, "job-7.scope");
     EXPECT_EQ(describe(*identity), "uid 4242, groups 0 7, unit job-7.scope, executable /usr/bin/ib_send_bw");
-    options.unit = "other.service";
+    options.named.unit = "other.service";
     EXPECT_EQ(identity_of(options)->unit, "other.service");
 }
 

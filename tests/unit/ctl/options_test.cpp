@@ -4,9 +4,11 @@
 #include <regex>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/match/criteria.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos::ctl {
@@ -39,6 +41,18 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples)
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
         EXPECT_THAT(finished.output, HasSubstr(std::string("rdma-qosctl ") + command)) << command;
+    }
+}
+
+// What rules can ask for can be said.
+TEST(CommandLine, EveryCriterionHasItsOption)
+{
+    const std::string help = refused({"explain", "--help"}).output;
+    for (const Criterion& criterion : kRequestCriteria) {
+        EXPECT_THAT(help, HasSubstr(fmt::format("--{} ", criterion.key)));
+    }
+    for (const ClientKey& key : kClientKeys) {
+        EXPECT_THAT(help, HasSubstr(fmt::format("--as-{} ", key.name())));
     }
 }
 

@@ -93,32 +93,32 @@ TEST(Client, ARuleMayGoByEitherUnit)
 {
     const Identity identity = inside("/user.slice/user-1000.slice/user@1000.service/app.slice/job-1.scope");
     for (const auto* pattern : {"job-*.scope", "user@1000.service"}) {
-        EXPECT_TRUE(holds({.units = {pattern}}, ClientKey::Unit, identity, ClientUse::Classify)) << pattern;
+        EXPECT_TRUE(holds({.units = {pattern}}, client_key("unit"), identity, ClientUse::Classify)) << pattern;
     }
-    EXPECT_FALSE(holds({.units = {"other.service"}}, ClientKey::Unit, identity, ClientUse::Classify));
+    EXPECT_FALSE(holds({.units = {"other.service"}}, client_key("unit"), identity, ClientUse::Classify));
 }
 
 TEST(Client, WhatIsAbsentMatchesNoGlob)
 {
     const Identity nobody;
     const ClientCriteria anything{.units = {"*"}, .cgroups = {"*"}, .executables = {"*"}};
-    for (const auto key : {ClientKey::Unit, ClientKey::Cgroup, ClientKey::Executable}) {
-        EXPECT_FALSE(holds(anything, key, nobody, ClientUse::Classify));
-        EXPECT_TRUE(holds(anything, key, somebody(), ClientUse::Classify));
+    for (const auto* name : {"unit", "cgroup", "executable"}) {
+        EXPECT_FALSE(holds(anything, client_key(name), nobody, ClientUse::Classify)) << name;
+        EXPECT_TRUE(holds(anything, client_key(name), somebody(), ClientUse::Classify)) << name;
     }
 }
 
 TEST(Client, AUnitNameWithABackslashMeansItself)
 {
     const Identity identity = inside("/system.slice/dev-disk\\x2dfoo.service");
-    EXPECT_TRUE(holds({.units = {"dev-disk\\x2dfoo.service"}}, ClientKey::Unit, identity, ClientUse::Permit));
+    EXPECT_TRUE(holds({.units = {"dev-disk\\x2dfoo.service"}}, client_key("unit"), identity, ClientUse::Permit));
 }
 
 TEST(Client, ExecutableClassifiesOnly)
 {
     const ClientCriteria criteria{.executables = {"/usr/bin/ib_*"}};
-    EXPECT_TRUE(holds(criteria, ClientKey::Executable, somebody(), ClientUse::Classify));
-    EXPECT_FALSE(holds(criteria, ClientKey::Executable, somebody(), ClientUse::Permit));
+    EXPECT_TRUE(holds(criteria, client_key("executable"), somebody(), ClientUse::Classify));
+    EXPECT_FALSE(holds(criteria, client_key("executable"), somebody(), ClientUse::Permit));
 }
 
 }    // namespace

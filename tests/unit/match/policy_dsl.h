@@ -46,6 +46,12 @@ inline FabricPort ca_port(std::uint64_t guid, std::string description, std::uint
     return {Guid{guid}, port, Guid{node_guid}, NodeType::Ca, std::move(description), std::move(pkeys), false};
 }
 
+// The row of "unit".
+inline const ClientKey& client_key(std::string_view name)
+{
+    return *std::ranges::find(kClientKeys, name, &ClientKey::name);
+}
+
 inline Identity somebody(std::uint32_t uid = 1000)
 {
     Identity identity;

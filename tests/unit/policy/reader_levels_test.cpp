@@ -140,7 +140,7 @@ TEST(ReadLevels, AnUnknownUserNeverMatchesButIsKept)
     const Policy policy = expect_warning("qos-levels: [{name: DEFAULT, allow: {user: [mallory]}}]",
                                          "there is no user `mallory` on this host: it never matches");
     ASSERT_TRUE(policy.levels.at(0).allow);
-    EXPECT_FALSE(policy.levels[0].allow->names_nobody());
+    EXPECT_EQ(policy.levels[0].allow->users, std::vector<std::string>{"mallory"});
     EXPECT_TRUE(policy.levels[0].allow->uids.empty());
 }
 

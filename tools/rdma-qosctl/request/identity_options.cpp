@@ -13,6 +13,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "policy/model/client_keys.h"
 #include "policy/model/name_service.h"
 
 namespace rdmaqos::ctl {
@@ -121,15 +122,14 @@ Result<Identity> identity_of(const IdentityOptions& options)
     }
     std::sort(identity->gids.begin(), identity->gids.end());
     identity->gids.erase(std::unique(identity->gids.begin(), identity->gids.end()), identity->gids.end());
-    if (!options.cgroup.empty()) {
-        identity->cgroup = options.cgroup;
-        identity->unit = unit_of_cgroup(options.cgroup);
+    if (!options.named.cgroup.empty()) {
+        identity->unit = unit_of_cgroup(options.named.cgroup);
     }
-    if (!options.unit.empty()) {
-        identity->unit = options.unit;
-    }
-    if (!options.executable.empty()) {
-        identity->executable = options.executable;
+    for (const ClientKey& key : kClientKeys) {
+        const auto* kind = std::get_if<NameKind>(&key.kind);
+        if (kind != nullptr && !(options.named.*kind->name).empty()) {
+            (*identity).*kind->name = options.named.*kind->name;
+        }
     }
     return identity;
 }

@@ -13,14 +13,9 @@ struct IdentityOptions {
     std::string pid;     // of a running process; else this one, or nobody in particular
     std::string user;    // name or uid
     std::vector<std::string> groups;
-    std::string unit;
-    std::string cgroup;
-    std::string executable;
+    Identity named;    // the names that kClientKeys have an option for, as given
 
-    [[nodiscard]] bool any() const
-    {
-        return !(pid.empty() && user.empty() && groups.empty() && unit.empty() && cgroup.empty() && executable.empty());
-    }
+    [[nodiscard]] bool any() const { return !(pid.empty() && user.empty() && groups.empty() && named == Identity{}); }
 };
 [[nodiscard]] Result<Identity> identity_of(const IdentityOptions& options);
 // "uid 1000, groups 1000 4, unit job-7.scope, /usr/bin/ib_send_bw"
