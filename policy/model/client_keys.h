@@ -38,7 +38,7 @@ struct AccountKind {
 };
 
 // What a name is, as far as a pattern can be seen never to match it. A process can have two units (unit_names()).
-enum class NameForm : std::uint8_t { Unit, Path };
+enum class NameForm : std::uint8_t { Unit, Path, Command };
 
 // Patterns over one name. A client without it ("") matches none of them.
 struct NameKind {
@@ -84,6 +84,8 @@ inline constexpr std::array kClientKeys{
         NameKind{&ClientCriteria::cgroups, &Identity::cgroup, NameForm::Path, "In this cgroup (and its unit)", "PATH"}},
     ClientKey{"client.executable", Trust::Verified, "anybody can run a program", "",
               NameKind{&ClientCriteria::executables, &Identity::executable, NameForm::Path, "As this program", "PATH"}},
+    ClientKey{"client.command", Trust::Claimed, "a program can rename itself", "",
+              NameKind{&ClientCriteria::commands, &Identity::command, NameForm::Command, "Under this name", "NAME"}},
 };
 
 static_assert(std::ranges::all_of(kClientKeys, [](const ClientKey& key) { return key.path.starts_with("client."); }));

@@ -79,6 +79,7 @@ struct ClientCriteria {
     std::vector<std::string> units;          // globs: "job-*.scope"
     std::vector<std::string> cgroups;        // globs: "/slurm/*"
     std::vector<std::string> executables;    // globs; never in `allow`
+    std::vector<std::string> commands;       // globs; never in `allow`
     Location location;
 };
 

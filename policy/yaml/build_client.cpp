@@ -13,6 +13,7 @@
 namespace rdmaqos::reader {
 namespace {
 
+constexpr std::size_t kLongestCommand = 15;    // TASK_COMM_LEN without its NUL
 constexpr auto kKeys = [] {
     std::array<std::string_view, kClientKeys.size()> names;
     std::ranges::transform(kClientKeys, names.begin(), &ClientKey::name);
@@ -68,6 +69,14 @@ void warn_of_never(Context& context, const Node& at, std::string_view pattern, N
         if (!has_glob(pattern) && pattern.find('.') == std::string_view::npos) {
             context.warning(at, fmt::format("`{}` never matches: a unit's name has a type", pattern),
                             fmt::format("write `{0}.service`, `{0}.scope` or `{0}.*`", pattern));
+        }
+        return;
+    case NameForm::Command:
+        // A backslash may stand for a character that cannot be printed, which is one of the 15.
+        if (!has_glob(pattern) && pattern.find('\\') == std::string_view::npos && pattern.size() > kLongestCommand) {
+            context.warning(at, fmt::format("`{}` never matches: the kernel keeps {} characters of a name", pattern,
+                                            kLongestCommand),
+                            fmt::format("write `{}`", pattern.substr(0, kLongestCommand)));
         }
         return;
     }

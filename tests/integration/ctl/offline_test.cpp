@@ -134,6 +134,12 @@ TEST_F(CtlOffline, ExplainAsSomebody)
     EXPECT_EQ(explained.status, 0) << explained.error;
     EXPECT_THAT(explained.output, StartsWith("offline: answered from " + policy + ", as uid 4242"));
     EXPECT_THAT(explained.output, HasSubstr("bulk"));
+    const std::string by_name = write("by-name.yaml",
+                                      "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, sl: 3}]\n"
+                                      "qos-match-rules: [{client: {command: rank-*}, qos-level-name: rpc}]\n");
+    const Outcome named = run("explain --policy " + by_name + " --as-command rank-0");
+    EXPECT_EQ(named.status, 0) << named.error;
+    EXPECT_THAT(named.output, HasSubstr("command rank-0 (claimed)"));
     const Outcome unknown = run("query-path --policy " + policy + " --level bukl");
     EXPECT_EQ(unknown.status, 1);
     EXPECT_THAT(unknown.error, HasSubstr("bulk"));

@@ -268,6 +268,8 @@ TEST(OfflineIdentity, OfSomebodyMadeUp)
     EXPECT_THAT(identity->gids, ElementsAre(0, 7));
     EXPECT_EQ(identity->unit, "job-7.scope");
     EXPECT_EQ(describe(*identity), "uid 4242, groups 0 7, unit job-7.scope, executable /usr/bin/ib_send_bw");
+    options.named.command = "rank-0";
+    EXPECT_EQ(identity_of(options)->command, "rank-0");
     options.named.unit = "other.service";
     EXPECT_EQ(identity_of(options)->unit, "other.service");
 }

@@ -72,6 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
              {.uids = {1}, .gids = {21}, .users = {"eve"}, .groups = {"hpc"}},
              "level rpc allows user eve and group hpc; you are uid 1001, are in gid 20, 1001"},
         Case{"names_nobody", {}, "level rpc allows nobody: its `allow` names no user, group, unit or cgroup"},
+        Case{"a_command_gives_no_permission",
+             {.commands = {"ib_*"}},
+             "level rpc allows nobody: its `allow` names no user, group, unit or cgroup"},
         Case{"an_executable_gives_no_permission",
              {.executables = {"/usr/bin/ib_*"}},
              "level rpc allows nobody: its `allow` names no user, group, unit or cgroup"}),
@@ -101,8 +104,8 @@ TEST(Client, ARuleMayGoByEitherUnit)
 TEST(Client, WhatIsAbsentMatchesNoGlob)
 {
     const Identity nobody;
-    const ClientCriteria anything{.units = {"*"}, .cgroups = {"*"}, .executables = {"*"}};
-    for (const auto* name : {"unit", "cgroup", "executable"}) {
+    const ClientCriteria anything{.units = {"*"}, .cgroups = {"*"}, .executables = {"*"}, .commands = {"*"}};
+    for (const auto* name : {"unit", "cgroup", "executable", "command"}) {
         EXPECT_FALSE(holds(anything, client_key(name), nobody, ClientUse::Classify)) << name;
         EXPECT_TRUE(holds(anything, client_key(name), somebody(), ClientUse::Classify)) << name;
     }
@@ -119,6 +122,17 @@ TEST(Client, ExecutableClassifiesOnly)
     const ClientCriteria criteria{.executables = {"/usr/bin/ib_*"}};
     EXPECT_TRUE(holds(criteria, client_key("executable"), somebody(), ClientUse::Classify));
     EXPECT_FALSE(holds(criteria, client_key("executable"), somebody(), ClientUse::Permit));
+}
+
+TEST(Client, CommandClassifiesOnly)
+{
+    const ClientCriteria criteria{.commands = {"rank-0", "ib_write_*"}};
+    EXPECT_TRUE(holds(criteria, client_key("command"), somebody(), ClientUse::Classify));
+    EXPECT_FALSE(holds(criteria, client_key("command"), somebody(), ClientUse::Permit));
+    EXPECT_EQ(asked(criteria, client_key("command")), "rank-0, ib_write_*");
+    Identity other = somebody();
+    other.command = "ib_read_bw";
+    EXPECT_FALSE(holds(criteria, client_key("command"), other, ClientUse::Classify));
 }
 
 }    // namespace

@@ -164,5 +164,23 @@ TEST(Explain, ColumnsAreAsWideAsTheirCharacters)
     EXPECT_NE(text.find("asks gr\u00f6\u00dfe.scope  has "), std::string::npos) << text;
 }
 
+TEST(Explain, MarksACommandAsClaimed)
+{
+    TestPolicy policy;
+    policy.level("rpc");
+    policy.rule("rpc", [](MatchRule& r) { r.client = ClientCriteria{.commands = {"ib_write_*", "rank-0"}}; });
+    const auto explanation = policy.explain({}, somebody(), hundred_gigabit());
+    const std::string text = render_explanation(policy.policy, explanation);
+    EXPECT_NE(text.find("yes  client.command  asks ib_write_*, rank-0  has ib_write_bw  claimed"), std::string::npos)
+        << text;
+    EXPECT_TRUE(text.starts_with("client   pid 4711 (ib_write_bw), uid 1000, gid 1000, unit job-7.scope, "
+                                 "cgroup /system.slice/job-7.scope, executable /usr/bin/ib_write_bw\n"))
+        << text;
+    const auto json = nlohmann::json::parse(explanation_to_json(policy.policy, explanation));
+    const auto& criterion = json.at("rules").at(0).at("criteria").at(0);
+    EXPECT_EQ(criterion.at("key"), "client.command");
+    EXPECT_EQ(criterion.at("verified"), false);
+}
+
 }    // namespace
 }    // namespace rdmaqos

@@ -161,6 +161,7 @@ std::optional<ClientCriteria> any_client()
     criteria.units = maybe_globs();
     criteria.cgroups = maybe_globs();
     criteria.executables = maybe_globs();
+    criteria.commands = maybe_globs();
     return criteria;
 }
 
@@ -246,6 +247,7 @@ Identity anybody()
         "/user.slice/user-1.slice/user@1.service/app.slice/job-7.scope", "/lxc.payload/system.slice/job-7.scope");
     identity.unit = unit_of_cgroup(identity.cgroup);
     identity.executable = *rc::gen::element<std::string>("", "/usr/bin/ib_write_bw");
+    identity.command = *rc::gen::element<std::string>("", "ib_write_bw", "job-7.scope");
     return identity;
 }
 

@@ -282,6 +282,27 @@ TEST(Match, VerifiedOnlyWhereNoClaimTookPart)
     EXPECT_FALSE(policy.ask({}, somebody(4))->verified) << "claiming P_Key 1 would have led elsewhere";
 }
 
+// The kernel says it, but it is what the process calls itself.
+TEST(Match, ACommandIsAClaim)
+{
+    TestPolicy policy;
+    policy.level("rpc");
+    policy.rule("rpc", [](MatchRule& r) {
+        r.client = ClientCriteria{.uids = {1000}, .users = {"alice"}, .commands = {"ib_write_*"}};
+    });
+    const auto match = policy.ask({});
+    EXPECT_EQ(outcome(match), "rule 1: rpc");
+    EXPECT_FALSE(match->verified);
+    EXPECT_EQ(policy.why({}), policy.policy.describe_rule(policy.policy.rules[0]) +
+                                  ": uid 1000 (verified), command ib_write_bw (claimed)");
+    Identity renamed = somebody();
+    renamed.command = "sleep";
+    const auto fallback = policy.ask({}, renamed);
+    EXPECT_EQ(outcome(fallback), "default: DEFAULT");
+    EXPECT_FALSE(fallback->verified) << "by another name it had been in rpc";
+    EXPECT_TRUE(policy.ask({}, somebody(7))->verified) << "the rule is not for uid 7, whatever it is called";
+}
+
 TEST(Endpoint, Texts)
 {
     EXPECT_EQ(parse_endpoint("0x10000000000001"), Endpoint(Guid{0x10000000000001}));

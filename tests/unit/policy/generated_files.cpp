@@ -99,7 +99,12 @@ const std::vector<Object>& policy_objects()
          "qos-levels",
          "{{name: x@, allow: {{{}}}}}",
          {},
-         {{"user", "alice"}, {"group", "hpc"}, {"unit", "a.scope"}, {"cgroup", "/a"}, {"executable", "/a"}}},
+         {{"user", "alice"},
+          {"group", "hpc"},
+          {"unit", "a.scope"},
+          {"cgroup", "/a"},
+          {"executable", "/a"},
+          {"command", "a"}}},
     };
     return kObjects;
 }
@@ -133,7 +138,12 @@ const std::vector<Object>& rule_objects()
          "qos-match-rules",
          "{{qos-level-name: l1, client: {{{}}}}}",
          {},
-         {{"user", "alice"}, {"group", "hpc"}, {"unit", "a.scope"}, {"cgroup", "/a"}, {"executable", "/a"}}},
+         {{"user", "alice"},
+          {"group", "hpc"},
+          {"unit", "a.scope"},
+          {"cgroup", "/a"},
+          {"executable", "/a"},
+          {"command", "a"}}},
         {Format::Policy,
          "qos-match-rules",
          "{{qos-level-name: l1, ulp-port: {{{}}}}}",

@@ -36,9 +36,9 @@ inline std::string text_of(const std::optional<ClientCriteria>& client)
     if (!client) {
         return "none";
     }
-    return fmt::format("uids {} gids {} users {} groups {} units {} cgroups {} executables {}", client->uids,
-                       client->gids, client->users, client->groups, client->units, client->cgroups,
-                       client->executables);
+    return fmt::format("uids {} gids {} users {} groups {} units {} cgroups {} executables {} commands {}",
+                       client->uids, client->gids, client->users, client->groups, client->units, client->cgroups,
+                       client->executables, client->commands);
 }
 
 inline std::string text_of(const PortGroup& group)

@@ -60,7 +60,8 @@ qos-match-rules:
     service-id: [0x10000-0x1ffff]
     ulp-port: {space: TCP, port: [4420, 5000-5001]}
     pkey: [0x0F00-0x0FFF, 0x8001]
-    client: {user: alice, group: [hpc, 7], unit: a.service, cgroup: "*/x", executable: ["/usr/bin/ib_*"]}
+    client: {user: alice, group: [hpc, 7], unit: a.service, cgroup: "*/x", executable: ["/usr/bin/ib_*"],
+             command: ib_write_bw}
     device: [mlx5_0/1, "0000:3b:*"]
     qos-level-name: rpc
 )");
@@ -80,6 +81,7 @@ qos-match-rules:
     EXPECT_EQ(rule.client->uids, std::vector<std::uint32_t>{1000});
     EXPECT_EQ(rule.client->gids, (std::vector<std::uint32_t>{2000, 7}));
     EXPECT_EQ(rule.client->executables, std::vector<std::string>{"/usr/bin/ib_*"});
+    EXPECT_EQ(rule.client->commands, std::vector<std::string>{"ib_write_bw"});
     EXPECT_EQ(rule.devices, (std::vector<std::string>{"mlx5_0/1", "0000:3b:*"}));
     EXPECT_EQ(rule.level, 1U);
     EXPECT_EQ(policy.describe_rule(rule), "match rule 1 (policy.yaml:18:5)");
@@ -216,6 +218,25 @@ TEST(ReadPKeys, AllOfThemWithAndWithoutMembershipAreNoMistake)
 {
     const Policy policy = with_rules("qos-match-rules: [{pkey: [0-0xffff], qos-level-name: rpc}]\n");
     EXPECT_EQ(policy.rules.front().pkey, IntervalSet({{0, 0x7fff}}));
+}
+
+TEST(ReadRules, ACommandThatTheKernelWouldCutNeverMatches)
+{
+    const auto rule = [](const std::string& command) {
+        return "qos-levels: [{name: DEFAULT}]\n"
+               "qos-match-rules: [{client: {command: [" + command + "]}, qos-level-name: DEFAULT}]";
+    };
+    const Policy policy = expect_warning(rule("ib_write_bw_long"),
+                                         "`ib_write_bw_long` never matches: the kernel keeps 15 characters of a name");
+    EXPECT_EQ(policy.rules.at(0).client->commands, std::vector<std::string>{"ib_write_bw_long"});
+    for (const auto* good : {"ib_write_bw_lon", "ib_write_bw_lon*", "'a\\x0ab\\x0ac\\x0ad'"}) {
+        EXPECT_EQ(read_good(rule(good)).rules.at(0).client->commands.size(), 1U) << good;
+    }
+}
+
+TEST(ReadRules, ACommandCannotStandInAllow)
+{
+    expect_error("qos-levels: [{name: DEFAULT, allow: {command: sshd}}]", "`command` cannot stand in `allow`");
 }
 
 }    // namespace

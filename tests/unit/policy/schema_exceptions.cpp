@@ -126,7 +126,7 @@ std::vector<SchemaException> about_yaml()
          [](const Diagnostic& diagnostic, const Node*, const Unit& unit) {
              return is_of_named_object(unit) &&
                     says(diagnostic,
-                         "`(?!(name|remove|user|group|unit|cgroup|executable)`).*` has no value|"
+                         "`(?!(name|remove|user|group|unit|cgroup|executable|command)`).*` has no value|"
                          "`(schedule|responder|per-queue-pair|allow)` must be a mapping of keys and values, "
                          "not nothing");
          }},
