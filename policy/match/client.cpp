@@ -26,17 +26,6 @@ bool unit_holds(const std::vector<std::string>& patterns, const Identity& identi
     return std::any_of(names.begin(), last, [&](const std::string& name) { return any_matches(patterns, name); });
 }
 
-std::string numbers(std::span<const std::uint32_t> values)
-{
-    return fmt::format("{}", fmt::join(values, ", "));
-}
-
-// True for a key of `allow` that says who may.
-bool permits(const ClientCriteria& allow, const ClientKey& key)
-{
-    return key.gives_permission() && asks(allow, key);
-}
-
 std::string unit_in_words(const Identity& identity)
 {
     const auto system_unit = system_unit_of_cgroup(identity.cgroup);
@@ -60,18 +49,6 @@ std::vector<std::string> unit_names(const Identity& identity)
     return {std::move(system_unit), identity.unit};
 }
 
-bool asks(const ClientCriteria& criteria, const ClientKey& key)
-{
-    return std::visit(Overloaded{
-                          // A name that no user has is still a criterion: one that nobody meets.
-                          [&](const AccountKind& accounts) {
-                              return !(criteria.*accounts.names).empty() || !(criteria.*accounts.numbers).empty();
-                          },
-                          [&](const NameKind& names) { return !(criteria.*names.patterns).empty(); },
-                      },
-                      key.kind);
-}
-
 bool holds(const ClientCriteria& criteria, const ClientKey& key, const Identity& identity, ClientUse use)
 {
     if (use == ClientUse::Permit && !key.gives_permission()) {
@@ -93,26 +70,13 @@ bool holds(const ClientCriteria& criteria, const ClientKey& key, const Identity&
                       key.kind);
 }
 
-std::string asked(const ClientCriteria& criteria, const ClientKey& key)
-{
-    return std::visit(
-        Overloaded{
-            [&](const AccountKind& accounts) {
-                const auto& names = criteria.*accounts.names;
-                return names.empty() ? numbers(criteria.*accounts.numbers) : fmt::format("{}", fmt::join(names, ", "));
-            },
-            [&](const NameKind& names) { return fmt::format("{}", fmt::join(criteria.*names.patterns, ", ")); },
-        },
-        key.kind);
-}
-
 std::string has(const Identity& identity, const ClientKey& key)
 {
     return std::visit(Overloaded{
                           [&](const AccountKind& accounts) {
                               const auto values = accounts.of(identity);
                               return values.empty() ? std::string()
-                                                    : fmt::format("{} {}", accounts.noun, numbers(values));
+                                                    : fmt::format("{} {}", accounts.noun, fmt::join(values, ", "));
                           },
                           [&](const NameKind& names) { return identity.*names.name; },
                       },
@@ -149,20 +113,6 @@ bool is_allowed(const QosLevel& level, const Identity& identity)
     }
     // An `allow` that names nobody allows nobody.
     return asked_anything;
-}
-
-std::string allowed_in_words(const QosLevel& level)
-{
-    if (!level.allow) {
-        return "everyone";
-    }
-    std::string text;
-    for (const ClientKey& key : kClientKeys) {
-        if (permits(*level.allow, key)) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : " and ", key.name(), asked(*level.allow, key));
-        }
-    }
-    return text.empty() ? "nobody" : text;
 }
 
 Permission may_use(const QosLevel& level, const Identity& identity)

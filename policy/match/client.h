@@ -15,7 +15,6 @@ namespace rdmaqos {
 // What the answer is for: a rule may go by anything, `allow` only by what the client could not choose.
 enum class ClientUse : std::uint8_t { Classify, Permit };
 
-[[nodiscard]] bool asks(const ClientCriteria& criteria, const ClientKey& key);
 // Precondition: asks(criteria, key).
 [[nodiscard]] bool holds(const ClientCriteria& criteria, const ClientKey& key, const Identity& identity, ClientUse use);
 
@@ -23,15 +22,10 @@ enum class ClientUse : std::uint8_t { Classify, Permit };
 // if that is another. Never empty.
 [[nodiscard]] std::vector<std::string> unit_names(const Identity& identity);
 
-// "alice, bob", "job-*.scope"
-[[nodiscard]] std::string asked(const ClientCriteria& criteria, const ClientKey& key);
 // "uid 1000", "job-7.scope"; "" for none
 [[nodiscard]] std::string has(const Identity& identity, const ClientKey& key);
 // "uid 1000", "unit job-7.scope", "no unit"
 [[nodiscard]] std::string has_in_words(const Identity& identity, const ClientKey& key);
-
-// "everyone", "nobody", "user alice, bob and unit job-*.scope"
-[[nodiscard]] std::string allowed_in_words(const QosLevel& level);
 
 // The yes or no of may_use(), without its words.
 [[nodiscard]] bool is_allowed(const QosLevel& level, const Identity& identity);

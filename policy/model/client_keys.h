@@ -99,4 +99,13 @@ static_assert(std::ranges::all_of(kClientKeys,
 // "user, group, unit or cgroup"; each between two `quote`.
 [[nodiscard]] std::string permitting_keys(std::string_view quote);
 
+[[nodiscard]] bool asks(const ClientCriteria& criteria, const ClientKey& key);
+// True for a key of `allow` that says who may.
+[[nodiscard]] bool permits(const ClientCriteria& allow, const ClientKey& key);
+
+// "alice, bob", "job-*.scope"
+[[nodiscard]] std::string asked(const ClientCriteria& criteria, const ClientKey& key);
+// "everyone", "nobody", "user alice, bob and unit job-*.scope"
+[[nodiscard]] std::string allowed_in_words(const QosLevel& level);
+
 }    // namespace rdmaqos

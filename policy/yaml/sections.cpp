@@ -7,6 +7,7 @@
 
 #include "lib/base/text.h"
 #include "policy/yaml/fields.h"
+#include "policy/yaml/level_options.h"
 #include "policy/yaml/yaml_reader.h"
 
 namespace rdmaqos::reader {
@@ -22,10 +23,6 @@ constexpr std::array kGroupKeys{"name"sv,    "use"sv,       "remove"sv,    "port
 constexpr std::array kPartitionKeys{"name"sv, "remove"sv, "pkey"sv, "qos-level-name"sv};
 constexpr std::array kNodeKeys{"name"sv,   "use"sv,   "remove"sv,   "parent"sv,
                                "share"sv,  "min-rate"sv, "max-rate"sv};
-constexpr std::array kLevelKeys{"name"sv,       "use"sv,         "remove"sv,    "sl"sv,
-                                "mtu-limit"sv,  "rate-limit"sv,  "packet-life"sv, "path-bits"sv,
-                                "pkey"sv,       "dscp"sv,        "traffic-class"sv, "sl-source"sv,
-                                "schedule"sv,   "per-queue-pair"sv, "message-model"sv, "allow"sv};
 constexpr std::array kMergedKeyByKey{"schedule"sv, "responder"sv, "per-queue-pair"sv};
 
 bool merges_key_by_key(std::string_view key)
@@ -235,7 +232,7 @@ void ClassNames::merge(Context& context, Node names)
 Sections::Sections()
     : groups("port-group", kGroupKeys, NameCase::Ignored),
       partitions("partition", kPartitionKeys, NameCase::Matters),
-      nodes("scheduling-node", kNodeKeys, NameCase::Ignored), levels("qos-level", kLevelKeys, NameCase::Ignored)
+      nodes("scheduling-node", kNodeKeys, NameCase::Ignored), levels("qos-level", level_keys(), NameCase::Ignored)
 {
 }
 

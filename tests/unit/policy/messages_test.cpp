@@ -115,6 +115,12 @@ std::vector<std::string> golden_lines()
 const std::map<std::string, std::string>& unreachable()
 {
     static const std::map<std::string, std::string> kReasons{
+        {"the root", "not of a reader: in the changes of a plan"},
+        {"responder share", "not of a reader: in the changes of a plan"},
+        {"responder max-rate", "not of a reader: in the changes of a plan"},
+        {"per-queue-pair max-rate", "not of a reader: in the changes of a plan"},
+        {"per-queue-pair max-burst", "not of a reader: in the changes of a plan"},
+        {"per-queue-pair typical-packet", "not of a reader: in the changes of a plan"},
         {"Chassis ", "not a message: a heading of ibnetdiscover"},
         {"Non-Chassis Nodes", "not a message: a heading of ibnetdiscover"},
         {"sl={}: of paths in the partition where no QoS policy is in force", "a comment in the fabric file"},
