@@ -16,8 +16,9 @@ constexpr int kGrantsPart = 10;
 
 }    // namespace
 
-Grant Grants::make(const Session& session, const Choice& choice) const
+Grant Grants::make(const Session& session) const
 {
+    const Choice& choice = session.choice;
     Grant grant;
     grant.level = choice.membership.level;
     grant.rule = choice.membership.rule;
@@ -113,6 +114,11 @@ void Grants::explain_enforcement(const Session& session, Grant& grant) const
     grant.enforced = grant.cause.empty();
 }
 
+void Grants::give(Session& session)
+{
+    session.grant = make(session);
+}
+
 void Grants::refresh(const Session& session)
 {
     stale_.insert(session.id);
@@ -174,7 +180,7 @@ const Grant& Grants::of(Session& session)
 
 void Grants::make_new_one(Session& session)
 {
-    Grant grant = make(session, session.choice);
+    Grant grant = make(session);
     if (session.state == SessionState::Detached) {
         grant.enforced = false;
         grant.cause = "detached";

@@ -21,7 +21,8 @@ public:
     {
     }
 
-    [[nodiscard]] Grant make(const Session& session, const Choice& choice) const;
+    // The first one.
+    void give(Session& session);
     // As it is now.
     [[nodiscard]] const Grant& of(Session& session);
 
@@ -45,6 +46,7 @@ private:
     };
     [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;
     void explain_enforcement(const Session& session, Grant& grant) const;
+    [[nodiscard]] Grant make(const Session& session) const;
     void make_stale_ones();
     void make_new_one(Session& session);
 

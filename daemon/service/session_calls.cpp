@@ -80,7 +80,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
     }
     session.id = sessions_.new_id();
     metrics_.session_registered();
-    session.grant = grants_.make(session, session.choice);
+    grants_.give(session);
     const SessionId id = session.id;
     Session& kept = sessions_.add(std::move(session));
     context_.notify([&](ServiceObserver& observer) { observer.session_added(id); });

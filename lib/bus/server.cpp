@@ -30,7 +30,8 @@ constexpr std::size_t kDescriptorsPerClient = 6;
 // One connection in sixteen is kept for root, so that an administrator always gets in.
 constexpr std::size_t kPartOfRoot = 16;
 constexpr auto kTendInterval = std::chrono::seconds(1);
-constexpr auto kRefusalInterval = std::chrono::seconds(1);
+constexpr std::uint32_t kRefusalsToldOfEach = 1;    // in a second
+constexpr std::uint32_t kRefusalsTold = 10;
 constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
 
 tl::unexpected<Error> refused(const std::filesystem::path& path, int err, std::string_view what)
@@ -146,7 +147,8 @@ std::size_t raise_descriptor_limit()
 Server::Server(EventLoop& loop, Turns& turns, ServerOptions options, UniqueFd socket, ServerHandler& handler)
     : loop_(loop), path_(std::move(options.path)), socket_(std::move(socket)), limits_(options.limits),
       handler_(handler), inode_(inode_of(path_)), helpers_(loop, turns, std::move(options.descriptors), options.close),
-      around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)}
+      around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)},
+      refusals_(kRefusalsToldOfEach, kRefusalsTold)
 {
     const std::size_t descriptors = raise_descriptor_limit();
     most_connections_ = descriptors > 2 * kReservedDescriptors
@@ -272,12 +274,10 @@ void Server::take(UniqueFd socket)
     around_.shares.spent(peer.uid, Shares::working_time() - begin, SteadyClock().now());
 }
 
-// Said once in a while: who is refused may come again at once.
+// Who is refused may come again at once.
 void Server::refuse(std::uint32_t uid, const Error& why)
 {
-    const auto now = SteadyClock().now();
-    if (now >= silent_until_) {
-        silent_until_ = now + kRefusalInterval;
+    if (refusals_.take(uid, SteadyClock().now()) != LogLimit::Line::LeftOut) {
         log(LogLevel::Warning, "{}: a connection of user {} was refused: {}", path_.string(), uid, to_string(why));
     }
 }

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "lib/base/clock.h"
+#include "lib/base/log_limit.h"
 #include "lib/bus/client_connection.h"
 #include "lib/bus/descriptors.h"
 #include "lib/bus/peer.h"
@@ -108,7 +109,7 @@ private:
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
     std::unique_ptr<Timer> tend_timer_;
-    TimePoint silent_until_{};    // about refusals
+    LogLimit refusals_;
     bool gave_back_ = false;    // there may be more a moment later
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
