@@ -213,7 +213,8 @@ bool check_path_segment(Context& context, const Field& field, std::string_view n
 
 std::optional<bool> read_bool(Context& context, const Field& field)
 {
-    static constexpr std::array<Choice<bool>, 2> kChoices{{{"true", true}, {"false", false}}};
+    static constexpr std::array<Choice<bool>, 4> kChoices{
+        {{"true", true}, {"false", false}, {"yes", true}, {"no", false}}};
     return read_choice(context, field, kChoices);
 }
 
