@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/log.h"
 #include "lib/base/text.h"
 
 namespace rdmaqos {
@@ -117,6 +118,24 @@ void Grants::explain_enforcement(const Session& session, Grant& grant) const
 void Grants::give(Session& session)
 {
     session.grant = make(session);
+    log_level(session);
+}
+
+void Grants::log_level(const Session& session)
+{
+    const QosLevel* level = session.choice.level;
+    if (level == nullptr || !level->log) {
+        return;
+    }
+    const Identity& owner = *session.owner;
+    const auto line = lines_.take(owner.uid, context_.clock.now());
+    if (line == LogLimit::Line::LeftOut) {
+        return;
+    }
+    const std::string program = owner.command.empty() ? "" : fmt::format(" ({})", printable(owner.command));
+    log(LogLevel::Info, {{"LEVEL", level->name}}, "session {} of uid {}, pid {}{}, gets level {}: {}{}",
+        static_cast<std::uint64_t>(session.id), owner.uid, owner.pid, program, level->name, session.grant.rule,
+        line == LogLimit::Line::Last ? "; other sessions of this second may have no line" : "");
 }
 
 void Grants::refresh(const Session& session)
@@ -187,7 +206,11 @@ void Grants::make_new_one(Session& session)
         grant.reason = "the device went away or was reset: register again";
     }
     const bool changed = !(grant == session.grant);
+    const bool has_new_level = grant.level != session.grant.level;
     session.grant = std::move(grant);
+    if (has_new_level) {
+        log_level(session);
+    }
     if (changed) {
         context_.notify([&](ServiceObserver& observer) { observer.session_changed(session.id, true); });
     }

@@ -10,6 +10,7 @@
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/session_table.h"
+#include "lib/base/log_limit.h"
 
 namespace rdmaqos {
 
@@ -17,7 +18,7 @@ class Grants {
 public:
     // All must outlive it.
     Grants(ServiceContext& context, const DeviceTable& devices, SessionTable& sessions)
-        : context_(context), devices_(devices), sessions_(sessions)
+        : context_(context), devices_(devices), sessions_(sessions), lines_(kLinesOfUser, kLines)
     {
     }
 
@@ -33,6 +34,10 @@ public:
     void refresh_neighbours();
 
 private:
+    // In a second. The journal takes 10,000 lines of a service in 30 seconds.
+    static constexpr std::uint32_t kLinesOfUser = 100;
+    static constexpr std::uint32_t kLines = 300;
+
     // What became of a session's queue pairs of one level.
     struct LevelUse {
         // Of the first of them, else of the session, else any; null: there is none.
@@ -47,12 +52,15 @@ private:
     [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;
     void explain_enforcement(const Session& session, Grant& grant) const;
     [[nodiscard]] Grant make(const Session& session) const;
+    // Where the level says so, a line in the log that the session got it.
+    void log_level(const Session& session);
     void make_stale_ones();
     void make_new_one(Session& session);
 
     ServiceContext& context_;
     const DeviceTable& devices_;
     SessionTable& sessions_;
+    LogLimit lines_;    // by option `log` of levels
     std::set<SessionId> stale_;
     std::unique_ptr<Timer> timer_;    // until when nothing is done about them
     std::map<std::string, std::uint64_t> processes_seen_;    // per device: PlacementBook::processes_revision()

@@ -121,6 +121,7 @@ struct QosLevel {
     PerQueuePair per_queue_pair;
     std::optional<MessageModel> message_model;
     std::optional<ClientCriteria> allow;        // empty: everyone
+    bool log = false;                           // [host] a line in the log for each session that gets the level
     bool from_ulp = false;                      // made by a qos-ulps entry ("SimpleQoSLevel_SL3"); cannot be named
     Location location;
 };

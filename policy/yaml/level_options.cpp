@@ -287,6 +287,16 @@ void tell_allow(std::string_view key, const Policy&, const QosLevel& level, Prop
     properties.push_back({key, level.allow ? allowed_in_words(level) : "", "everyone"});
 }
 
+void read_log(const LevelReading& reading, const Field& field)
+{
+    reading.level.log = read_bool(reading.build.context, field).value_or(false);
+}
+
+void tell_log(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+{
+    properties.push_back({key, level.log ? "yes" : "", "no"});
+}
+
 // In this order an option is read, so that one may look at what another above it has read.
 constexpr std::array kLevelOptions{
     value<&QosLevel::sl, read_sl, number_in_words>("sl"),
@@ -302,6 +312,7 @@ constexpr std::array kLevelOptions{
     LevelOption{"per-queue-pair", read_per_queue_pair, tell_per_queue_pair},
     value<&QosLevel::message_model, read_message_model, model_in_words>("message-model"),
     LevelOption{"allow", read_allow, tell_allow},
+    LevelOption{"log", read_log, tell_log},
 };
 
 }    // namespace

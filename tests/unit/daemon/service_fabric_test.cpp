@@ -2,15 +2,13 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include "lib/base/log.h"
+#include "tests/support/journal.h"
 #include "tests/support/service_fixture.h"
 
 namespace rdmaqos {
@@ -38,51 +36,10 @@ qos-match-rules:
 constexpr const char* kTarget = "version: 1\nports: [{guid: 0x77, description: target HCA-1}]\n";
 constexpr const char* kOtherName = "version: 1\nports: [{guid: 0x77, description: other HCA-1}]\n";
 
-// What was logged, by whatever thread.
-class Journal {
-public:
-    [[nodiscard]] std::vector<std::string> lines() const
-    {
-        const std::lock_guard lock(mutex_);
-        return lines_;
-    }
-    void add(std::string_view line)
-    {
-        const std::lock_guard lock(mutex_);
-        lines_.emplace_back(line);
-    }
-    void clear()
-    {
-        const std::lock_guard lock(mutex_);
-        lines_.clear();
-    }
-
-private:
-    mutable std::mutex mutex_;
-    std::vector<std::string> lines_;
-};
-
-class ToJournal final : public LogSink {
-public:
-    explicit ToJournal(Journal& journal) : journal_(journal) {}
-    void write(LogLevel, LogFields, std::string_view message) noexcept override { journal_.add(message); }
-
-private:
-    Journal& journal_;
-};
-
 class ServiceFabricTest : public test::ServiceFixture, public ServiceObserver {
 protected:
-    void SetUp() override
-    {
-        set_log_sink(std::make_unique<ToJournal>(journal));
-        policy(kPolicy);
-    }
-    void TearDown() override
-    {
-        service.reset();
-        set_log_sink(nullptr);
-    }
+    void SetUp() override { policy(kPolicy); }
+    void TearDown() override { service.reset(); }    // before the journal goes
 
     void fabric(const std::string& text) { root.write("/etc/rdma-qos/fabric.yaml", text); }
     void reread()
@@ -120,7 +77,7 @@ protected:
                              [&](const std::string& line) { return line.starts_with(start); });
     }
 
-    Journal journal;
+    test::Journal journal;
     std::vector<SessionId> new_grants;
     int policies = 0;
     int fabrics = 0;

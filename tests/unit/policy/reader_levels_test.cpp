@@ -28,6 +28,7 @@ qos-levels:
     per-queue-pair: {max-rate: 5Gbps, max-burst: 64KiB, typical-packet: 1024}
     message-model: force-low-latency
     allow: {user: [alice, 0], group: hpc, unit: ["job-*.scope"], cgroup: /slurm/*}
+    log: yes
 )");
     ASSERT_EQ(policy.levels.size(), 2U);
     const QosLevel& level = policy.levels[1];
@@ -57,6 +58,7 @@ qos-levels:
     EXPECT_EQ(level.allow->gids, std::vector<std::uint32_t>{2000});
     EXPECT_EQ(level.allow->units, std::vector<std::string>{"job-*.scope"});
     EXPECT_EQ(level.allow->cgroups, std::vector<std::string>{"/slurm/*"});
+    EXPECT_TRUE(level.log);
     EXPECT_EQ(level.location.to_string(), "policy.yaml:6:11");
     EXPECT_EQ(policy.nodes[0].rate, (RateSpec{70, std::nullopt, Bandwidth::from_gbps(80)}));
     EXPECT_EQ(policy.nodes[0].use, "what users run");

@@ -325,6 +325,7 @@ private:
         add(keys, "pkey", pick({"[0x8001, 2-7]", "5"}));
         add(keys, "schedule", schedule());
         add(keys, "per-queue-pair", pick({"{}", "{max-rate: 5Gbps}", "{max-rate: 2Gbps, max-burst: 64KiB}"}));
+        add(keys, "log", pick({"yes", "No", "true"}));
         add(keys, "allow", pick({"{user: [alice, 7]}", "{group: hpc, unit: ['*.scope']}", "{cgroup: [/a b/*]}"}));
         return keys;
     }
