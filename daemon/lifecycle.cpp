@@ -46,8 +46,7 @@ void report(const ReloadOutcome& outcome)
     }
 }
 
-Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service, std::function<void()> reloaded)
-    : loop_(loop), service_(service), reloaded_(std::move(reloaded))
+Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service) : loop_(loop), service_(service)
 {
     const auto on = [this](int signal, std::function<void()> function) {
         auto source = loop_.on_signal(signal, std::move(function));
@@ -77,7 +76,6 @@ void Lifecycle::reload()
     }
     sd_notify(0, fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()).c_str());
     service_.reload([this](const ReloadOutcome& /*outcome*/) {    // the service has logged it
-        reloaded_();
         sd_notify(0, fmt::format("READY=1\nSTATUS={}", status_of(service_)).c_str());
     });
 }

@@ -1,7 +1,6 @@
 // Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,8 +11,8 @@ namespace rdmaqos {
 
 class Lifecycle {
 public:
-    // All must outlive it. `reloaded` is called when a reload by signal is done.
-    Lifecycle(bus::EventLoop& loop, Service& service, std::function<void()> reloaded);
+    // Both must outlive it.
+    Lifecycle(bus::EventLoop& loop, Service& service);
     ~Lifecycle();
     Lifecycle(const Lifecycle&) = delete;
     Lifecycle& operator=(const Lifecycle&) = delete;
@@ -27,7 +26,6 @@ private:
 
     bus::EventLoop& loop_;
     Service& service_;
-    std::function<void()> reloaded_;
     std::vector<std::unique_ptr<bus::EventSource>> signals_;
     std::unique_ptr<Timer> patience_;
     bool stopping_ = false;

@@ -94,7 +94,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     BusDoors doors(service, loop,
                    {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
                     options.system_bus.value_or(on_host)});
-    Lifecycle lifecycle(loop, service, [&doors] { doors.manager_changed(); });
+    Lifecycle lifecycle(loop, service);
 
     report(service.start());
     if (!options.simulate.empty()) {

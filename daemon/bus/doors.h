@@ -32,9 +32,6 @@ public:
     // clear that there is no bus for now (it is tried again now and then). An error: the direct door cannot be opened.
     [[nodiscard]] Result<void> open(std::function<void()> ready);
 
-    // To be called when a reload was refused: the manager's properties tell why.
-    void manager_changed() { signals_.manager_changed(); }
-
 private:
     class Direct;
 

@@ -62,8 +62,6 @@ public:
     bus::Turns turns;    // of the users of all doors
     LongAnswers long_answers;
     std::shared_ptr<const std::string> metrics_text;    // while those are answered who have asked for it
-    // Properties of the manager may differ although nothing was observed: a reload was refused.
-    std::function<void()> manager_changed;
     // What there is, so that asking for a path costs no copy.
     std::unordered_set<std::uint64_t> session_ids;
     std::unordered_set<std::string> device_keys;

@@ -306,10 +306,7 @@ void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
     when_authorized(endpoint, call, peer, Action::Reload, [&context, call] {
-        context.service.reload([&context, call](const ReloadOutcome& outcome) {
-            answer(call, outcome);
-            context.manager_changed();
-        });
+        context.service.reload([call](const ReloadOutcome& outcome) { answer(call, outcome); });
     });
 }
 

@@ -38,7 +38,6 @@ Signals::Signals(BusContext& context, const Listeners& listeners) : context_(con
     for (const auto& key : context_.service.devices()) {
         context_.device_keys.insert(key);
     }
-    context_.manager_changed = [this] { manager_changed(); };
     context_.service.add_observer(*this);
 }
 

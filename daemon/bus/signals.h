@@ -40,10 +40,9 @@ public:
     void device_changed(const std::string& key) override;
     void released_changed() override { manager_changed(); }
     void fabric_changed() override { manager_changed(); }
+    void reload_answered() override { manager_changed(); }
     void policy_changed() override;
     void drift_repaired(const std::string& key, std::uint32_t count) override;
-    // Properties of the manager may differ: a reload was refused.
-    void manager_changed();
 
 private:
     struct Change {
@@ -53,6 +52,7 @@ private:
         bool changed = false;
     };
 
+    void manager_changed();
     [[nodiscard]] Change* change_of(std::string path, const char* interface);
     void arm(Duration delay);
     void flush();

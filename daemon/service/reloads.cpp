@@ -108,6 +108,7 @@ void Reloads::answer(const ReloadOutcome& outcome)
         log(LogLevel::Error, {{"REVISION", outcome.revision}}, "reload refused, revision {} stays in force:\n{}",
             outcome.revision, policy_.reload_complaint.text);
     }
+    context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
     const auto waiting = std::move(pending_.front().waiting);
     pending_.pop_front();
     for (const auto& done : waiting) {
