@@ -10,7 +10,7 @@
 namespace rdmaqos {
 namespace {
 
-// Grants that may have changed are made at once; when that takes long, as for sessions of many thousand queue pairs, in a
+// Grants that may have changed are made in one go; when that takes long, as for sessions of many thousand queue pairs, in a
 // tenth of the time.
 constexpr Duration kGrantsAtOnce = std::chrono::milliseconds(1);
 constexpr int kGrantsPart = 10;
@@ -115,12 +115,6 @@ void Grants::explain_enforcement(const Session& session, Grant& grant) const
     grant.enforced = grant.cause.empty();
 }
 
-void Grants::give(Session& session)
-{
-    session.grant = make(session);
-    log_level(session);
-}
-
 void Grants::log_level(const Session& session)
 {
     const QosLevel* level = session.choice.level;
@@ -134,14 +128,14 @@ void Grants::log_level(const Session& session)
     }
     const std::string program = owner.command.empty() ? "" : fmt::format(" ({})", printable(owner.command));
     log(LogLevel::Info, {{"LEVEL", level->name}}, "session {} of uid {}, pid {}{}, gets level {}: {}{}",
-        static_cast<std::uint64_t>(session.id), owner.uid, owner.pid, program, level->name, session.grant.rule,
+        static_cast<std::uint64_t>(session.id), owner.uid, owner.pid, program, level->name, session.grant->rule,
         line == LogLimit::Line::Last ? "; other sessions of this second may have no line" : "");
 }
 
 void Grants::refresh(const Session& session)
 {
     stale_.insert(session.id);
-    make_stale_ones();
+    make_soon({});
 }
 
 void Grants::refresh_all()
@@ -149,7 +143,7 @@ void Grants::refresh_all()
     for (const auto& [id, session] : sessions_) {
         stale_.insert(id);
     }
-    make_stale_ones();
+    make_soon({});
 }
 
 void Grants::refresh_neighbours()
@@ -166,11 +160,18 @@ void Grants::refresh_neighbours()
     }
 }
 
+void Grants::make_soon(Duration delay)
+{
+    if (!timer_) {
+        timer_ = context_.executor.after(delay, [this] {
+            timer_.reset();
+            make_stale_ones();
+        });
+    }
+}
+
 void Grants::make_stale_ones()
 {
-    if (timer_) {
-        return;
-    }
     const auto begin = context_.clock.now();
     Duration took{};
     while (!stale_.empty() && took < kGrantsAtOnce) {
@@ -182,10 +183,7 @@ void Grants::make_stale_ones()
         took = context_.clock.now() - begin;
     }
     if (took >= kGrantsAtOnce) {
-        timer_ = context_.executor.after(took * (kGrantsPart - 1), [this] {
-            timer_.reset();
-            make_stale_ones();
-        });
+        make_soon(took * (kGrantsPart - 1));
     }
 }
 
@@ -194,7 +192,7 @@ const Grant& Grants::of(Session& session)
     if (stale_.erase(session.id) > 0) {
         make_new_one(session);
     }
-    return session.grant;
+    return *session.grant;
 }
 
 void Grants::make_new_one(Session& session)
@@ -205,8 +203,8 @@ void Grants::make_new_one(Session& session)
         grant.cause = "detached";
         grant.reason = "the device went away or was reset: register again";
     }
-    const bool changed = !(grant == session.grant);
-    const bool has_new_level = grant.level != session.grant.level;
+    const bool changed = session.grant && !(grant == *session.grant);
+    const bool has_new_level = !session.grant || grant.level != session.grant->level;
     session.grant = std::move(grant);
     if (has_new_level) {
         log_level(session);

@@ -22,12 +22,11 @@ public:
     {
     }
 
-    // The first one.
-    void give(Session& session);
     // As it is now.
     [[nodiscard]] const Grant& of(Session& session);
 
-    // The grant may have changed: it is made again, now or soon, and observers are told if it differs.
+    // The grant may have changed, or the session is new: it is made when somebody asks for it, or soon, and observers are
+    // told if it differs.
     void refresh(const Session& session);
     void refresh_all();
     // In attach mode per-process a grant depends on how many processes there are.
@@ -54,6 +53,7 @@ private:
     [[nodiscard]] Grant make(const Session& session) const;
     // Where the level says so, a line in the log that the session got it.
     void log_level(const Session& session);
+    void make_soon(Duration delay);
     void make_stale_ones();
     void make_new_one(Session& session);
 
@@ -62,7 +62,7 @@ private:
     SessionTable& sessions_;
     LogLimit lines_;    // by option `log` of levels
     std::set<SessionId> stale_;
-    std::unique_ptr<Timer> timer_;    // until when nothing is done about them
+    std::unique_ptr<Timer> timer_;    // when some of them are made
     std::map<std::string, std::uint64_t> processes_seen_;    // per device: PlacementBook::processes_revision()
 };
 

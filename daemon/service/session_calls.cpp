@@ -1,7 +1,6 @@
 #include "daemon/service/session_calls.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -80,12 +79,12 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
     }
     session.id = sessions_.new_id();
     metrics_.session_registered();
-    grants_.give(session);
     const SessionId id = session.id;
     Session& kept = sessions_.add(std::move(session));
+    grants_.refresh(kept);
     context_.notify([&](ServiceObserver& observer) { observer.session_added(id); });
     if (request.queue_pairs.empty()) {
-        done(RegisterReply{id, kept.grant, {}});
+        done(RegisterReply{id, grants_.of(kept), {}});
         return;
     }
     attach(kept, std::move(request.queue_pairs),
@@ -193,41 +192,33 @@ void SessionCalls::attach(PeerId peer, SessionId session, std::vector<QueuePairR
     attach(**found, std::move(queue_pairs), std::move(done));
 }
 
-Result<std::pair<ManagedDevice*, Member>> SessionCalls::take(Session& session, QueuePairRequest& request,
-                                                             NamedQueuePairs& named) const
+Result<Member> SessionCalls::take(Session& session, QueuePairRequest& request, ManagedDevice& device,
+                                  NamedQueuePairs& named) const
 {
-    const auto device = devices_.one_named(request.device);
-    if (!device) {
-        return fail(device.error());
-    }
-    if (const auto room = (*device)->has_room(); !room) {
+    if (const auto room = device.has_room(); !room) {
         return fail(room.error());
     }
-    if (const auto settled = settle_file(session, (*device)->key(), request.ref); !settled) {
+    if (const auto settled = settle_file(session, device.key(), request.ref); !settled) {
         return fail(settled.error());
     }
-    auto member = make_member(session, request, **device);
-    if (!member) {
-        return fail(member.error());
-    }
-    if (!named.emplace(*device, request.ref.number).second) {
+    auto member = make_member(session, request, device);
+    if (member && !named.emplace(&device, request.ref.number).second) {
         return fail(ErrorCode::BadQueuePair,
-                    fmt::format("queue pair {} of {} is named twice", request.ref.number, (*device)->key()));
+                    fmt::format("queue pair {} of {} is named twice", request.ref.number, device.key()));
     }
-    return std::pair(*device, std::move(*member));
+    return member;
 }
 
 void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                           Callback<std::vector<QueuePairResult>> done)
 {
-    // Those that are attached already are counted already.
-    const auto is_known = [&](const QueuePairRequest& request) {
-        const auto device = devices_.one_named(request.device);
+    std::vector<Result<ManagedDevice*>> named_devices;
+    std::vector<bool> known;    // attached already, and so counted already
+    for (const auto& request : queue_pairs) {
+        const auto& device = named_devices.emplace_back(devices_.one_named(request.device));
         const auto numbers = device ? session.queue_pairs.find((*device)->key()) : session.queue_pairs.end();
-        return numbers != session.queue_pairs.end() && numbers->second.contains(request.ref.number);
-    };
-    std::vector<bool> known;
-    std::transform(queue_pairs.begin(), queue_pairs.end(), std::back_inserter(known), is_known);
+        known.push_back(numbers != session.queue_pairs.end() && numbers->second.contains(request.ref.number));
+    }
     const auto count = static_cast<std::uint32_t>(std::count(known.begin(), known.end(), false));
     if (const auto room = sessions_.limits.add_queue_pairs(session.owner->uid, session.queue_pair_count(), count);
         !room) {
@@ -243,18 +234,18 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
     NamedQueuePairs named;
     std::uint32_t refused = 0;
     for (std::size_t i = 0; i < queue_pairs.size(); ++i) {
-        auto taken = take(session, queue_pairs[i], named);
-        if (!taken) {
-            (*results)[i] = failed(queue_pairs[i], taken.error());
+        const auto& device = named_devices[i];
+        auto member = device ? take(session, queue_pairs[i], **device, named) : Result<Member>(fail(device.error()));
+        if (!member) {
+            (*results)[i] = failed(queue_pairs[i], member.error());
             refused += known[i] ? 0 : 1;
             continue;
         }
-        auto& [device, member] = *taken;
-        const std::uint32_t number = member.ref.number;
-        session.queue_pairs[device->key()].insert(number);
-        (*results)[i] = failed(queue_pairs[i], {ErrorCode::DeviceGone, 0, fmt::format("{} went away", device->key())});
-        Batch& batch = batches[device];
-        batch.members.push_back(std::move(member));
+        const std::string& key = (*device)->key();
+        session.queue_pairs[key].insert(member->ref.number);
+        (*results)[i] = failed(queue_pairs[i], {ErrorCode::DeviceGone, 0, fmt::format("{} went away", key)});
+        Batch& batch = batches[*device];
+        batch.members.push_back(std::move(*member));
         batch.places.push_back(i);
     }
     sessions_.limits.remove_queue_pairs(session.owner->uid, refused);
@@ -266,7 +257,11 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
     for (auto& [device, batch] : batches) {
         all->expect(device->key());
         device->add(
-            std::move(batch.members), [this](const Member& member) { return membership_now(member); },
+            std::move(batch.members),
+            // As it was chosen, unless the rules have changed since.
+            [this, chosen_by = policy_.rules().matcher](const Member& member) {
+                return chosen_by == policy_.rules().matcher ? member.membership : membership_now(member);
+            },
             [results, all, key = device->key(),
              places = std::move(batch.places)](std::vector<QueuePairResult> answers) {
                 for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -60,8 +60,8 @@ private:
     [[nodiscard]] Result<Member> make_member(const Session& session, const QueuePairRequest& request,
                                              const ManagedDevice& device) const;
     using NamedQueuePairs = std::set<std::pair<ManagedDevice*, std::uint32_t>>;    // so far in one call
-    [[nodiscard]] Result<std::pair<ManagedDevice*, Member>> take(Session& session, QueuePairRequest& request,
-                                                                 NamedQueuePairs& named) const;
+    [[nodiscard]] Result<Member> take(Session& session, QueuePairRequest& request, ManagedDevice& device,
+                                      NamedQueuePairs& named) const;
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);

@@ -100,6 +100,7 @@ TEST_F(ServiceAttachMode, GrantsThatTakeLongAreMadeInATenthOfTheTime)
     Costly costly(loop.clock);
     service->add_observer(costly);
     join("rpc", 200, 200);
+    loop.advance({});
     EXPECT_EQ(costly.changes, 1) << "the others have to wait";
     EXPECT_THAT(grant(sessions.back()).reason, HasSubstr("split 11 ways")) << "who asks is told what holds now";
     EXPECT_EQ(costly.changes, 2);
