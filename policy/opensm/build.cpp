@@ -11,9 +11,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/assembly/assembly.h"
 #include "policy/model/ib.h"
-#include "policy/model/simple_levels.h"
-#include "policy/text/name_index.h"
 
 namespace rdmaqos::opensm {
 namespace {
@@ -22,7 +21,7 @@ class Builder {
 public:
     Builder(reader::Context& context, const File& file, OpensmMode mode, const FabricDirectory& directory,
             bool incomplete)
-        : context_(context), file_(file), mode_(mode), directory_(directory), incomplete_(incomplete), simple_(policy_)
+        : context_(context), file_(file), mode_(mode), directory_(directory), incomplete_(incomplete), made_(context)
     {
     }
 
@@ -32,6 +31,18 @@ private:
     void warn(const Position& at, std::string message, std::string hint = {})
     {
         context_.warning(context_.locate(at), std::move(message), std::move(hint));
+    }
+    // OpenSM looks through its lists and takes the first.
+    template <typename Objects>
+    [[nodiscard]] bool is_second(std::string_view kind, const reader::NameIndex& names, const Objects& objects,
+                                 std::string_view name, const Location& at)
+    {
+        const auto first = names.find(name);
+        if (first) {
+            context_.warning(at, fmt::format("a second {} `{}` is never used, as in OpenSM", kind, printable(name)));
+            context_.note(objects[*first].location, "the first one of this name is here");
+        }
+        return first.has_value();
     }
     [[nodiscard]] bool is_done() const { return mode_ == OpensmMode::Strict && context_.has_errors(); }
 
@@ -49,11 +60,10 @@ private:
     void add_level(const Level& level);
     void set_numbers(const Level& level, QosLevel& made);
     void add_ulp(const UlpEntry& entry);
-    void set_ulp_default(const UlpEntry& entry);
-    void choose_default();
+    void report_no_default();
     void add_rules();
     void add_rule(const Rule& rule);
-    void warn_of_unreached_rules(const Rule& rule, const MatchRule& made);
+    void warn_of_classes(const Rule& rule);
     [[nodiscard]] std::size_t find_level(const Text& name, std::size_t number);
     [[nodiscard]] std::vector<std::size_t> find_groups(const std::vector<Text>& names, std::string_view key,
                                                        std::size_t number);
@@ -65,14 +75,7 @@ private:
     OpensmMode mode_;
     const FabricDirectory& directory_;
     bool incomplete_;
-    Policy policy_;
-    SimpleLevels simple_;
-    reader::NameIndex groups_;
-    reader::NameIndex levels_;
-    std::vector<Location> group_names_;    // where each group of the policy got its name
-    std::vector<MatchRule> ulp_rules_;
-    std::optional<std::size_t> ulp_default_;
-    std::optional<Position> ulp_default_at_;
+    reader::Assembly made_;
 };
 
 std::string Builder::text_of(const Text& text)
@@ -138,10 +141,7 @@ void Builder::add_group(const Group& group)
     PortGroup made;
     made.name = name_of(*group.name, "name");
     made.location = context_.locate(group.name->at);
-    if (const auto first = groups_.find(made.name)) {
-        context_.warning(made.location,
-                         fmt::format("a second port-group `{}` is never used, as in OpenSM", printable(made.name)));
-        context_.note(policy_.groups[*first].location, "the first one of this name is here");
+    if (is_second("port-group", made_.groups, made_.policy.groups, made.name, made.location)) {
         return;
     }
     made.use = text_of(group.use);
@@ -154,14 +154,7 @@ void Builder::add_group(const Group& group)
         made.partitions.push_back(name_of(name, "partition"));
     }
     set_node_types(group.node_types, made);
-    const bool has_members = !made.port_guids.empty() || !made.pkeys.empty() || !made.port_names.empty() ||
-                             !made.partitions.empty() || !group.node_types.empty();
-    if (!has_members && group.ended) {
-        context_.warning(made.location,
-                         fmt::format("port-group `{}` has no members: it never matches", printable(made.name)));
-    }
-    groups_.add(made.name, policy_.groups.size());
-    policy_.groups.push_back(std::move(made));
+    made_.add(std::move(made), group.ended ? reader::Read::Whole : reader::Read::InPart);
 }
 
 // Groups of ulps can be named too: the order of the sections decides which of a name is first.
@@ -215,10 +208,7 @@ void Builder::add_level(const Level& level)
     QosLevel made;
     made.name = name_of(*level.name, "name");
     made.location = context_.locate(level.name->at);
-    if (const auto first = levels_.find(made.name)) {
-        context_.warning(made.location,
-                         fmt::format("a second qos-level `{}` is never used, as in OpenSM", printable(made.name)));
-        context_.note(policy_.levels[*first].location, "the first one of this name is here");
+    if (is_second("qos-level", made_.levels, made_.policy.levels, made.name, made.location)) {
         return;
     }
     made.use = text_of(level.use);
@@ -228,8 +218,7 @@ void Builder::add_level(const Level& level)
         warn(level.path_bits.front().at, "`path-bits` has no effect, as in OpenSM");
     }
     made.pkeys = read_pkeys(level.pkeys);
-    levels_.add(made.name, policy_.levels.size());
-    policy_.levels.push_back(std::move(made));
+    made_.add(std::move(made));
 }
 
 void Builder::add_levels()
@@ -239,35 +228,17 @@ void Builder::add_levels()
     }
 }
 
-// "sdp, port-num 10000-20000"
-std::string in_opensm_words(const UlpEntry& entry)
+std::vector<std::string> spelled(const std::vector<Range>& ranges)
 {
-    std::string text(form_of(entry.ulp).name);
-    if (!entry.criterion) {
-        return text;
-    }
-    text += fmt::format(", {} ", to_string(*entry.criterion));
-    bool first = true;
-    for (const Range& range : entry.ranges) {
-        text += first ? "" : ",";
-        text += range.first.spelled;
+    std::vector<std::string> texts;
+    for (const Range& range : ranges) {
+        std::string& text = texts.emplace_back(range.first.spelled);
         if (range.last) {
             text += '-';
             text += range.last->spelled;
         }
-        first = false;
     }
-    return text;
-}
-
-void Builder::set_ulp_default(const UlpEntry& entry)
-{
-    const Location location = context_.locate(entry.at);
-    if (ulp_default_) {
-        context_.warning(location, "a second `default`: it replaces the first, as in OpenSM");
-    }
-    ulp_default_ = simple_.make_default(static_cast<std::uint8_t>(entry.sl->value), location);
-    ulp_default_at_ = entry.at;
+    return texts;
 }
 
 void Builder::add_ulp(const UlpEntry& entry)
@@ -275,48 +246,35 @@ void Builder::add_ulp(const UlpEntry& entry)
     if (!entry.sl || entry.sl->value > kHighestSl) {
         return;
     }
+    const auto sl = static_cast<std::uint8_t>(entry.sl->value);
+    const Location at = context_.locate(entry.at);
     if (entry.ulp == Ulp::Default) {
-        set_ulp_default(entry);
+        made_.set_ulp_default(made_.default_level_of_sl(sl, at), at, "`default`");
         return;
     }
     MatchRule rule;
     rule.origin = RuleOrigin::Ulp;
-    rule.location = context_.locate(entry.at);
-    rule.ulp = in_opensm_words(entry);
+    rule.location = at;
+    rule.ulp = reader::ulp_in_words(entry.ulp, entry.criterion, spelled(entry.ranges));
     const bool is_pkey = entry.criterion == UlpCriterion::PKey;
     const IntervalSet ranges = is_pkey ? read_pkeys(entry.ranges) : intervals_of(entry.ranges);
     if (entry.criterion == UlpCriterion::PortNum && !ranges.empty() &&
         ranges.intervals().back().last > kHighestUlpPort) {
         return;    // reported
     }
-    if (const auto group = apply(meaning_of(entry.ulp, entry.criterion, ranges), rule, policy_)) {
-        groups_.add(policy_.groups[*group].name, *group);
-    }
     if (entry.criterion == UlpCriterion::SourceTargetPortGuid) {
         warn(entry.at,
              "both ends of a path must be among these ports, as in OpenSM, whose manual says `source or target`");
     }
     if (is_pkey && entry.ulp == Ulp::Any) {
-        warn_of_unknown_partitions(entry.at, rule.pkey);
+        warn_of_unknown_partitions(entry.at, ranges);
     }
-    rule.level = simple_.of(static_cast<std::uint8_t>(entry.sl->value), rule.location);
-    ulp_rules_.push_back(std::move(rule));
+    rule.level = made_.level_of_sl(sl, at);
+    made_.add_ulp(meaning_of(entry.ulp, entry.criterion, ranges), std::move(rule));
 }
 
-void Builder::choose_default()
+void Builder::report_no_default()
 {
-    if (const auto level = levels_.find("default")) {
-        policy_.default_level = *level;
-        if (ulp_default_at_) {
-            warn(*ulp_default_at_, "`default` is ignored, as in OpenSM: there is a qos-level `DEFAULT`");
-            context_.note(policy_.levels[*level].location, "it is defined here");
-        }
-        return;
-    }
-    if (ulp_default_) {
-        policy_.default_level = *ulp_default_;
-        return;
-    }
     if (incomplete_) {
         return;
     }
@@ -338,12 +296,12 @@ std::string blanks_hint(const Text& name)
 
 std::size_t Builder::find_level(const Text& name, std::size_t number)
 {
-    if (const auto level = levels_.find(text_of(name))) {
+    if (const auto level = made_.levels.find(text_of(name))) {
         return *level;
     }
     if (!incomplete_ && !is_done()) {
         std::vector<std::string_view> names;
-        for (const QosLevel& level : policy_.levels) {
+        for (const QosLevel& level : made_.policy.levels) {
             if (!level.from_ulp) {
                 names.push_back(level.name);
             }
@@ -362,7 +320,7 @@ std::vector<std::size_t> Builder::find_groups(const std::vector<Text>& names, st
 {
     std::vector<std::size_t> indexes;
     for (const Text& name : names) {
-        if (const auto group = groups_.find(text_of(name))) {
+        if (const auto group = made_.groups.find(text_of(name))) {
             indexes.push_back(*group);
         } else if (!incomplete_ && !is_done()) {
             const std::string shown = printable(name.value);
@@ -370,7 +328,7 @@ std::vector<std::size_t> Builder::find_groups(const std::vector<Text>& names, st
                            mode_ == OpensmMode::Strict
                                ? fmt::format("qos-match-rule num {}: {} port-group '{}' not found", number, key, shown)
                                : fmt::format("there is no port-group `{}`", shown),
-                           context_.suggest_name(name.value, policy_.groups, blanks_hint(name)));
+                           context_.suggest_name(name.value, made_.policy.groups, blanks_hint(name)));
         }
     }
     return indexes;
@@ -389,13 +347,8 @@ void Builder::warn_of_unknown_partitions(const Position& at, const IntervalSet& 
     }
 }
 
-void Builder::warn_of_unreached_rules(const Rule& rule, const MatchRule& made)
+void Builder::warn_of_classes(const Rule& rule)
 {
-    const bool has_criteria = !rule.source.empty() || !rule.destination.empty() || !made.qos_class.empty() ||
-                              !made.service_id.empty() || !made.pkey.empty();
-    if (!has_criteria && rule.ended && (&rule != &file_.rules.back() || !ulp_rules_.empty())) {
-        warn(rule.at, "a rule without criteria matches everything: no rule below it is reached");
-    }
     for (const Range& range : rule.qos_class) {
         if (range.interval().last > kHighestQosClass) {
             warn(range.at, fmt::format("a QoS-Class has 12 bits: above {} nothing matches", kHighestQosClass));
@@ -406,22 +359,24 @@ void Builder::warn_of_unreached_rules(const Rule& rule, const MatchRule& made)
 void Builder::add_rule(const Rule& rule)
 {
     MatchRule made;
-    made.number = policy_.rules.size() + 1;
+    const std::size_t number = made_.policy.rules.size() + 1;    // in what OpenSM says
     made.location = context_.locate(rule.at);
     made.use = text_of(rule.use);
     if (rule.level_name) {
-        made.level = find_level(*rule.level_name, made.number);
+        made.level = find_level(*rule.level_name, number);
     }
-    made.source = find_groups(rule.source, "source", made.number);
-    made.destination = find_groups(rule.destination, "destination", made.number);
+    made.source = find_groups(rule.source, "source", number);
+    made.destination = find_groups(rule.destination, "destination", number);
     made.qos_class = intervals_of(rule.qos_class);
     made.service_id = intervals_of(rule.service_id);
     made.pkey = read_pkeys(rule.pkey);
     if (!rule.pkey.empty()) {
         warn_of_unknown_partitions(rule.pkey.front().at, made.pkey);
     }
-    warn_of_unreached_rules(rule, made);
-    policy_.rules.push_back(std::move(made));
+    warn_of_classes(rule);
+    const bool asks_for_nothing = rule.source.empty() && rule.destination.empty() && made.qos_class.empty() &&
+                                  made.service_id.empty() && made.pkey.empty();
+    made_.add_rule(std::move(made), asks_for_nothing && rule.ended);
 }
 
 void Builder::add_rules()
@@ -431,10 +386,6 @@ void Builder::add_rules()
             return;
         }
         add_rule(rule);
-    }
-    for (MatchRule& rule : ulp_rules_) {
-        rule.number = policy_.rules.size() + 1;
-        policy_.rules.push_back(std::move(rule));
     }
 }
 
@@ -450,14 +401,17 @@ void Builder::warn_of_setups()
 
 Policy Builder::build()
 {
-    policy_.groups.reserve(file_.groups.size() + file_.ulps.size());
-    policy_.rules.reserve(file_.rules.size() + file_.ulps.size());
+    made_.policy.groups.reserve(file_.groups.size() + file_.ulps.size());
+    made_.policy.rules.reserve(file_.rules.size() + file_.ulps.size());
     add_levels();    // before those of ulps
     add_groups();
-    choose_default();
+    if (!made_.choose_default()) {
+        report_no_default();
+    }
     add_rules();
+    made_.end_rules();
     warn_of_setups();
-    return std::move(policy_);
+    return std::move(made_.policy);
 }
 
 }    // namespace

@@ -1,4 +1,4 @@
-// What the parts of a policy's sections are built in, and what they share. Each part (build_groups.h and so on) reports
+// What the parts of a policy's sections are built in, and what they share beyond an Assembly. Each part (build_groups.h and so on) reports
 // its mistakes and goes on; build_policy.h calls them in their order.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policy/assembly/assembly.h"
 #include "policy/model/policy.h"
 #include "policy/text/context.h"
 #include "policy/text/name_index.h"
@@ -25,24 +26,18 @@ struct RateFields {
     const Node* max_rate = nullptr;
 };
 
-struct Build {
+struct Build : Assembly {
     Build(Context& context_, UserDirectory& users_, const Sections& sections_)
-        : context(context_), users(users_), sections(sections_)
+        : Assembly(context_), users(users_), sections(sections_)
     {
     }
 
-    Context& context;
     UserDirectory& users;
     const Sections& sections;
-    Policy policy;
-    NameIndex groups;
     NameIndex nodes;
-    NameIndex levels;
     std::unordered_map<std::string, std::uint16_t> class_numbers;    // by name in lower case
     std::vector<RateFields> node_fields;     // parallel to policy.nodes
     std::vector<RateFields> level_fields;    // parallel to the named ones of policy.levels
-    std::optional<std::size_t> ulp_default;
-    std::vector<MatchRule> ulp_rules;    // go behind the match rules
 };
 
 // `share`, `min-rate` and `max-rate` of a mapping that has any of them.

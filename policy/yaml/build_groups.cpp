@@ -82,12 +82,6 @@ void read_members(Context& context, const Mapping& mapping, PortGroup& group)
     }
 }
 
-bool has_members(const PortGroup& group)
-{
-    return !group.port_guids.empty() || !group.port_names.empty() || !group.pkeys.empty() || !group.partitions.empty() ||
-           !group.node_types.none() || group.self || !group.gids.empty();
-}
-
 }    // namespace
 
 void read_groups(Build& build)
@@ -103,11 +97,8 @@ void read_groups(Build& build)
         }
         const auto errors = context.diagnostics().error_count();
         read_members(context, mapping, group);
-        if (!has_members(group) && !object.has_unknown_keys && context.diagnostics().error_count() == errors) {
-            context.warning(group.location, fmt::format("port-group `{}` has no members: it never matches", group.name));
-        }
-        build.groups.add(group.name, build.policy.groups.size());
-        build.policy.groups.push_back(std::move(group));
+        const bool whole = !object.has_unknown_keys && context.diagnostics().error_count() == errors;
+        build.add(std::move(group), whole ? Read::Whole : Read::InPart);
     }
 }
 

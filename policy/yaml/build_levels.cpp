@@ -39,8 +39,7 @@ void read_level(Build& build, const NamedObject& object)
         }
     }
     warn_about(context, mapping, level);
-    build.levels.add(level.name, build.policy.levels.size());
-    build.policy.levels.push_back(std::move(level));
+    build.add(std::move(level));
     build.level_fields.push_back(fields);
 }
 

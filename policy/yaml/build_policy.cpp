@@ -25,7 +25,10 @@ Policy build_policy(Context& context, const Sections& sections, const NameServic
     read_ulps(build);
     read_match_rules(build);
     read_setups(build);
-    choose_default_level(build);
+    build.end_rules();
+    if (!build.choose_default()) {
+        report_no_default(build);
+    }
     check_tree(build);
     return std::move(build.policy);
 }

@@ -129,15 +129,13 @@ bool has_criteria(const Mapping& mapping)
 void read_match_rules(Build& build)
 {
     Context& context = build.context;
-    const auto& entries = build.sections.rules;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        const Mapping mapping(context, entries[i], "a match rule", kRuleKeys);
+    for (const Node& entry : build.sections.rules) {
+        const Mapping mapping(context, entry, "a match rule", kRuleKeys);
         if (!mapping.is_valid()) {
             continue;
         }
         MatchRule rule;
-        rule.number = build.policy.rules.size() + 1;
-        rule.location = context.locate(entries[i]);
+        rule.location = context.locate(entry);
         if (const auto use = mapping.find("use")) {
             rule.use = read_description(context, *use);
         }
@@ -145,18 +143,10 @@ void read_match_rules(Build& build)
         if (const auto level = mapping.find("qos-level-name")) {
             rule.level = find_level(build, *level).value_or(0);
         } else if (!mapping.has_unknown_keys()) {
-            context.error(entries[i], "a match rule needs a `qos-level-name`");
+            context.error(entry, "a match rule needs a `qos-level-name`");
         }
-        if (!has_criteria(mapping) && !mapping.has_unknown_keys() && (i + 1 < entries.size() || !build.ulp_rules.empty())) {
-            context.warning(rule.location, "a rule without criteria matches everything: no rule below it is reached");
-        }
-        build.policy.rules.push_back(std::move(rule));
+        build.add_rule(std::move(rule), !has_criteria(mapping) && !mapping.has_unknown_keys());
     }
-    for (MatchRule& rule : build.ulp_rules) {
-        rule.number = build.policy.rules.size() + 1;
-        build.policy.rules.push_back(std::move(rule));
-    }
-    build.ulp_rules.clear();
 }
 
 }    // namespace rdmaqos::reader

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "policy/model/simple_levels.h"
 #include "policy/model/ulp_forms.h"
 
 namespace rdmaqos::reader {
@@ -122,49 +122,33 @@ IntervalSet read_criterion_ranges(Context& context, const UlpField& criterion)
     }
 }
 
-void translate(Build& build, const UlpForm& form, const std::optional<UlpField>& criterion, MatchRule& rule)
+UlpMeaning read_meaning(Context& context, const UlpForm& form, const std::optional<UlpField>& criterion)
 {
-    UlpMeaning meaning = criterion ? meaning_of(form.ulp, criterion->criterion,
-                                                read_criterion_ranges(build.context, *criterion))
-                                   : meaning_of(form.ulp, std::nullopt, {});
-    if (const auto group = apply(std::move(meaning), rule, build.policy)) {
-        // Match rules may name it; a port-group of the same name comes first.
-        build.groups.add(build.policy.groups[*group].name, *group);
-    }
+    return criterion ? meaning_of(form.ulp, criterion->criterion, read_criterion_ranges(context, *criterion))
+                     : meaning_of(form.ulp, std::nullopt, {});
 }
 
-// "sdp, port-num 10000-20000" as the entry reads in OpenSM's own format.
 std::string in_opensm_words(const UlpForm& form, const std::optional<UlpField>& criterion)
 {
-    std::string text(form.name);
     if (!criterion) {
-        return text;
+        return ulp_in_words(form.ulp, std::nullopt, {});
     }
-    text += fmt::format(", {} ", criterion->field.key);
-    if (criterion->field.value->is_scalar()) {
-        return text + criterion->field.value->text;
+    std::vector<std::string> ranges;
+    const Node& value = *criterion->field.value;
+    for (const Node& item : value.is_scalar() ? std::span(&value, 1) : std::span(value.children)) {
+        ranges.push_back(item.text);
     }
-    bool first = true;
-    for (const Node& item : criterion->field.value->children) {
-        text += (first ? "" : ",") + item.text;
-        first = false;
-    }
-    return text;
+    return ulp_in_words(form.ulp, criterion->criterion, ranges);
 }
 
-void read_default(Build& build, const Mapping& mapping, const Location& location, SimpleLevels& simple)
+void read_default(Build& build, const Mapping& mapping, const Location& location)
 {
     const Target target = read_target(build, mapping);
-    if (build.ulp_default) {
-        build.context.warning(location, "a second `ulp: default`: it replaces the first");
-    }
-    build.ulp_default = target.level ? *target.level : simple.make_default(target.sl.value_or(0), location);
-    if (build.levels.find("default")) {
-        build.context.warning(location, "`ulp: default` is ignored: there is a qos-level `DEFAULT`");
-    }
+    build.set_ulp_default(target.level ? *target.level : build.default_level_of_sl(target.sl.value_or(0), location), location,
+                          "`ulp: default`");
 }
 
-void read_ulp(Build& build, const Node& entry, SimpleLevels& simple)
+void read_ulp(Build& build, const Node& entry)
 {
     Context& context = build.context;
     const Mapping mapping(context, entry, "an ulp", kUlpKeys);
@@ -189,36 +173,26 @@ void read_ulp(Build& build, const Node& entry, SimpleLevels& simple)
     }
     const auto criterion = read_criterion(context, mapping, form);
     if (*ulp == Ulp::Default) {
-        read_default(build, mapping, rule.location, simple);
+        read_default(build, mapping, rule.location);
         return;
     }
     rule.ulp = in_opensm_words(form, criterion);
     const Target target = read_target(build, mapping);
-    rule.level = target.level ? *target.level : simple.of(target.sl.value_or(0), rule.location);
-    translate(build, form, criterion, rule);
-    build.ulp_rules.push_back(std::move(rule));
+    rule.level = target.level ? *target.level : build.level_of_sl(target.sl.value_or(0), rule.location);
+    build.add_ulp(read_meaning(context, form, criterion), std::move(rule));
 }
 
 }    // namespace
 
 void read_ulps(Build& build)
 {
-    SimpleLevels simple(build.policy);
     for (const Node& entry : build.sections.ulps) {
-        read_ulp(build, entry, simple);
+        read_ulp(build, entry);
     }
 }
 
-void choose_default_level(Build& build)
+void report_no_default(Build& build)
 {
-    if (const auto level = build.levels.find("default")) {
-        build.policy.default_level = *level;
-        return;
-    }
-    if (build.ulp_default) {
-        build.policy.default_level = *build.ulp_default;
-        return;
-    }
     if (build.sections.incomplete || build.context.files().empty()) {
         return;
     }

@@ -189,7 +189,7 @@ TEST(ReadUlps, DefaultIsNoRule)
     const Policy named = read_good("qos-levels: [{name: rpc}]\nqos-ulps: [{ulp: Default, qos-level-name: rpc}]");
     EXPECT_EQ(named.levels.at(named.default_level).name, "rpc");
     const Policy both = expect_warning("qos-levels: [{name: default}]\nqos-ulps: [{ulp: default, sl: 1}]",
-                                       "`ulp: default` is ignored: there is a qos-level `DEFAULT`");
+                                       "`ulp: default` is ignored, as in OpenSM: there is a qos-level `DEFAULT`");
     EXPECT_EQ(both.levels.at(both.default_level).name, "default");
     // Only a level of qos-levels can be named.
     expect_error("qos-ulps: [{ulp: default, sl: 1}]\nqos-match-rules: [{pkey: 1, qos-level-name: default}]",
