@@ -1,4 +1,4 @@
-// How many lines somebody else may cause in the log: each so many in a second, and all together.
+// How many lines somebody else may cause in the log in a second: each of them, and all together.
 #pragma once
 
 #include <cstdint>
