@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "daemon/loop/callback.h"
+#include "daemon/loop/gathering.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/grants.h"
@@ -65,7 +68,12 @@ private:
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
+    // Its end begins; `done` when devices have let go of its queue pairs.
     void remove(SessionId id, LoopCallback<void()> done);
+    void begin_to_leave(SessionId id, LoopCallback<void()> done);
+    void take_out_leaving();
+    // Of one session that leaves: some of its queue pairs, or, when it has none, itself.
+    void take_out_some();
     // Its queue pairs are not what they were.
     void changed(Session& session);
 
@@ -75,6 +83,9 @@ private:
     SessionTable& sessions_;
     Grants& grants_;
     MetricsCollector& metrics_;
+    std::map<std::uint32_t, std::deque<std::pair<SessionId, std::shared_ptr<Gathering>>>> leaving_;    // by user
+    std::uint32_t last_to_leave_ = 0;    // whose session had its turn last
+    bool taking_out_ = false;    // has a turn to come
 };
 
 }    // namespace rdmaqos

@@ -43,7 +43,7 @@ const Session* SessionTable::find(SessionId id) const
 Result<Session*> SessionTable::owned(PeerId peer, SessionId id)
 {
     Session* session = find(id);
-    if (session == nullptr) {
+    if (session == nullptr || session->leaving) {
         return fail(ErrorCode::UnknownSession,
                     fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
     }

@@ -92,7 +92,7 @@ TEST(Unread, Lists)
 {
     constexpr int kSessions = 2000;
     constexpr std::uint32_t kQueuePairs = 16'384;
-    constexpr std::uint32_t kEach = 1024;
+    constexpr std::uint32_t kEach = 256;
     const auto list = [](Attacker& me) {
         Wire wire(me.socket);
         const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk"), 10s)

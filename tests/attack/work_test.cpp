@@ -57,7 +57,7 @@ TEST(Work, QueryPathOfManyPairs)
 TEST(Work, ListsOfManyQueuePairs)
 {
     constexpr std::uint32_t kAll = 65'536;
-    constexpr std::uint32_t kEach = 1024;
+    constexpr std::uint32_t kEach = 256;
     constexpr std::uint32_t kOfASession = 16'384;
     const auto list_them = [](Attacker& me) {
         Wire wire(me.socket);
@@ -74,6 +74,25 @@ TEST(Work, ListsOfManyQueuePairs)
         crowd(me, {.connections = 60, .first = after_handshake(), .again = call(methods::kManagedObjects)});
     };
     fight({.name = "GetManagedObjects, 65,536 queue pairs, 60 connections", .squads = {{.deed = list_them}}});
+}
+
+TEST(Work, ManyQueuePairsThatLeave)
+{
+    constexpr std::uint32_t kOfASession = 16'384;
+    constexpr std::uint32_t kEach = 256;
+    const auto come_and_leave = [](Attacker& me) {
+        me.ready();
+        while (true) {
+            Wire wire(me.socket);
+            const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk"), 10s)
+                                                     : std::nullopt;
+            const std::string path = session ? session->text() : "/";
+            for (std::uint32_t first = 0; wire.is_open() && first < kOfASession; first += kEach) {
+                static_cast<void>(wire.ask(methods::of_session(path, "Attach"), queue_pairs(first + 1, kEach), 10s));
+            }
+        }
+    };
+    fight({.name = "16,384 queue pairs come and leave", .squads = {{.deed = come_and_leave}}});
 }
 
 TEST(Work, ManySubscribersAndSessions)

@@ -120,6 +120,37 @@ TEST_F(ServiceTest, APeerThatEndsLeavesNoTrace)
     }
 }
 
+// Others have their turn between the pieces.
+TEST_F(ServiceTest, APeerWithMuchToTakeOutLeavesBitByBit)
+{
+    struct Slow final : ServiceObserver {
+        explicit Slow(ManualClock& time) : clock(time) {}
+        void session_removed(SessionId) override
+        {
+            ++gone;
+            clock.advance(std::chrono::milliseconds(1));
+        }
+        ManualClock& clock;
+        int gone = 0;
+    };
+    SessionId last{};
+    for (std::uint32_t count = 0; count < 5; ++count) {
+        last = register_as(PeerId{1}, process(100), asking_for("rpc", "mlx5_0", {count + 1}))->session;
+    }
+    Slow slow(loop.clock);
+    service->add_observer(slow);
+    service->peer_gone(PeerId{1});
+    EXPECT_EQ(slow.gone, 1);
+    EXPECT_EQ(answer<std::vector<QueuePairResult>>([&](auto done) {
+                  service->attach(PeerId{1}, last, {queue_pair("mlx5_0", 9)}, std::move(done));
+              }).error().code,
+              ErrorCode::UnknownSession);
+    EXPECT_TRUE(loop.run_until([&slow] { return slow.gone == 5; }));
+    EXPECT_TRUE(service->sessions().empty());
+    EXPECT_TRUE(register_as(PeerId{2}, process(200), asking_for("rpc", "mlx5_0", {1}))->queue_pairs.at(0).enforced);
+    service->remove_observer(slow);
+}
+
 TEST_F(ServiceTest, OnlyTheOwnerTouchesASession)
 {
     const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
