@@ -14,10 +14,13 @@ namespace {
 // tenth of the time.
 constexpr Duration kGrantsAtOnce = std::chrono::milliseconds(1);
 constexpr int kGrantsPart = 10;
+constexpr std::size_t kLookedAtInOneGo = 256;
+// Whoever asks for the grant of a session with more queue pairs gets the one that was made last.
+constexpr std::uint32_t kMostWaitedFor = 1024;
 
 }    // namespace
 
-Grant Grants::make(const Session& session) const
+Grant Grants::make(const Session& session, const LevelUse& use) const
 {
     const Choice& choice = session.choice;
     Grant grant;
@@ -48,49 +51,58 @@ Grant Grants::make(const Session& session) const
     }
     grant.per_queue_pair = level.per_queue_pair;
     grant.message_model = level.message_model;
-    explain_enforcement(session, grant);
+    explain_enforcement(session, use, grant);
     return grant;
 }
 
-Grants::LevelUse Grants::use_of_level(const Session& session, const std::string& level) const
+Grants::LevelUse Grants::nothing_looked_at(const Session& session)
 {
     LevelUse use;
-    if (!devices_.empty()) {
-        const ManagedDevice* named = devices_.find(session.device);
-        use.nic = named != nullptr ? named : devices_.begin()->second.get();
-    }
-    for (const auto& [key, numbers] : session.queue_pairs) {
-        const ManagedDevice* holder = devices_.find(key);
-        if (holder == nullptr) {
-            continue;    // it went away while queue pairs were being attached
-        }
-        for (const std::uint32_t number : numbers) {
-            const auto standing = holder->standing(number);
-            if (!standing || standing->member.membership.level != level) {
-                continue;
-            }
-            if (use.queue_pairs++ == 0) {
-                use.nic = holder;
-                use.leaf = standing->outcome.requester.text();
-            }
-            if (!standing->why.cause.empty()) {
-                if (use.unenforced++ == 0) {
-                    use.first_cause = standing->why.cause;
-                    use.first_reason = standing->why.words;
-                }
-            } else if (!standing->note.empty()) {
-                use.note = standing->note;
-            }
-        }
-    }
+    use.session = session.id;
+    use.level = session.choice.membership.level;
     return use;
 }
 
-void Grants::explain_enforcement(const Session& session, Grant& grant) const
+bool Grants::look_on(const Session& session, LevelUse& use) const
+{
+    for (std::size_t count = 0; count < kLookedAtInOneGo; ++count) {
+        const auto next = session.next_queue_pair(use.looked_at);
+        if (!next) {
+            return false;
+        }
+        use.looked_at = next;
+        const ManagedDevice* holder = devices_.find(next->device);    // null: it went away meanwhile
+        const auto standing = holder == nullptr ? std::nullopt : holder->standing(next->number);
+        if (!standing || standing->member.membership.level != use.level) {
+            continue;
+        }
+        if (use.queue_pairs++ == 0) {
+            use.nic = next->device;
+            use.leaf = standing->outcome.requester.text();
+        }
+        if (!standing->why.cause.empty()) {
+            if (use.unenforced++ == 0) {
+                use.first_cause = standing->why.cause;
+                use.first_reason = standing->why.words;
+            }
+        } else if (!standing->note.empty()) {
+            use.note = standing->note;
+        }
+    }
+    return true;
+}
+
+void Grants::explain_enforcement(const Session& session, const LevelUse& use, Grant& grant) const
 {
     const Membership& membership = session.choice.membership;
-    const LevelUse use = use_of_level(session, grant.level);
-    const ManagedDevice* nic = use.nic;
+    // That of its queue pairs, else of the session, else any.
+    const ManagedDevice* nic = devices_.find(use.nic);
+    if (nic == nullptr) {
+        nic = devices_.find(session.device);
+    }
+    if (nic == nullptr && !devices_.empty()) {
+        nic = devices_.begin()->second.get();
+    }
     if (nic == nullptr) {
         grant.cause = "no-device";
         grant.reason = "no RDMA device is present";
@@ -174,12 +186,8 @@ void Grants::make_stale_ones()
 {
     const auto begin = context_.clock.now();
     Duration took{};
-    while (!stale_.empty() && took < kGrantsAtOnce) {
-        Session* session = sessions_.find(*stale_.begin());
-        stale_.erase(stale_.begin());
-        if (session != nullptr) {
-            make_new_one(*session);
-        }
+    while ((begun_ || !stale_.empty()) && took < kGrantsAtOnce) {
+        make_some();
         took = context_.clock.now() - begin;
     }
     if (took >= kGrantsAtOnce) {
@@ -187,17 +195,49 @@ void Grants::make_stale_ones()
     }
 }
 
+void Grants::make_some()
+{
+    if (!begun_) {
+        const Session* next = sessions_.find(stale_.extract(stale_.begin()).value());
+        if (next != nullptr) {
+            begun_ = nothing_looked_at(*next);
+        }
+        return;
+    }
+    Session* session = sessions_.find(begun_->session);
+    if (session == nullptr) {
+        begun_.reset();
+        return;
+    }
+    if (begun_->level != session->choice.membership.level) {
+        begun_ = nothing_looked_at(*session);
+    }
+    if (!look_on(*session, *begun_)) {
+        give(*session, *std::exchange(begun_, std::nullopt));
+    }
+}
+
 const Grant& Grants::of(Session& session)
 {
-    if (stale_.erase(session.id) > 0) {
-        make_new_one(session);
+    if (session.grant && session.queue_pair_count() > kMostWaitedFor) {
+        return *session.grant;
+    }
+    const bool is_begun = begun_ && begun_->session == session.id;
+    if (stale_.erase(session.id) > 0 || is_begun) {
+        if (is_begun) {
+            begun_.reset();
+        }
+        LevelUse use = nothing_looked_at(session);
+        while (look_on(session, use)) {
+        }
+        give(session, use);
     }
     return *session.grant;
 }
 
-void Grants::make_new_one(Session& session)
+void Grants::give(Session& session, const LevelUse& use)
 {
-    Grant grant = make(session);
+    Grant grant = make(session, use);
     if (session.state == SessionState::Detached) {
         grant.enforced = false;
         grant.cause = "detached";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -22,7 +23,7 @@ public:
     {
     }
 
-    // As it is now.
+    // As it is now; of a session with very many queue pairs, as it was a moment ago.
     [[nodiscard]] const Grant& of(Session& session);
 
     // The grant may have changed, or the session is new: it is made when somebody asks for it, or soon, and observers are
@@ -39,8 +40,10 @@ private:
 
     // What became of a session's queue pairs of one level.
     struct LevelUse {
-        // Of the first of them, else of the session, else any; null: there is none.
-        const ManagedDevice* nic = nullptr;
+        SessionId session{};
+        std::string level;
+        std::optional<QueuePairName> looked_at;    // up to this one
+        std::string nic;             // of the first of them
         std::size_t queue_pairs = 0;
         std::size_t unenforced = 0;
         std::string leaf;            // of the first of them
@@ -48,20 +51,25 @@ private:
         std::string first_reason;    // of the same one
         std::string note;            // of one that is
     };
-    [[nodiscard]] LevelUse use_of_level(const Session& session, const std::string& level) const;
-    void explain_enforcement(const Session& session, Grant& grant) const;
-    [[nodiscard]] Grant make(const Session& session) const;
+    [[nodiscard]] static LevelUse nothing_looked_at(const Session& session);
+    // At some more of its queue pairs; false: that was all.
+    [[nodiscard]] bool look_on(const Session& session, LevelUse& use) const;
+    [[nodiscard]] Grant make(const Session& session, const LevelUse& use) const;
+    void explain_enforcement(const Session& session, const LevelUse& use, Grant& grant) const;
     // Where the level says so, a line in the log that the session got it.
     void log_level(const Session& session);
     void make_soon(Duration delay);
     void make_stale_ones();
-    void make_new_one(Session& session);
+    // Begins with a stale one, or goes on with the one that was begun.
+    void make_some();
+    void give(Session& session, const LevelUse& use);
 
     ServiceContext& context_;
     const DeviceTable& devices_;
     SessionTable& sessions_;
     LogLimit lines_;    // by option `log` of levels
     std::set<SessionId> stale_;
+    std::optional<LevelUse> begun_;    // of a session whose grant is being made
     std::unique_ptr<Timer> timer_;    // when some of them are made
     std::map<std::string, std::uint64_t> processes_seen_;    // per device: PlacementBook::processes_revision()
 };
