@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kBacklog = 4096;    // at most net.core.somaxconn
 constexpr int kAcceptedAtOnce = 128;
-constexpr auto kTurn = std::chrono::milliseconds(1);
+constexpr auto kTurn = std::chrono::microseconds(250);
 // Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of its
 // user, and now and then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;

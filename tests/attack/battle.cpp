@@ -38,8 +38,8 @@ struct Victims {
     explicit Victims(const Target& target)
         : ping(users::kVictim, 5ms, pinging(target.socket())),
           enter(users::kVictim + 1, 5ms, registering(target.socket())),
-          visit(users::kVictim + 2, 50ms, visiting(target.socket())),
-          status(users::kRoot, 250ms, asking_for_status(target.root())), machine(users::kVictim + 3, 5ms, echoing())
+          visit(users::kVictim + 2, 50ms, visiting(target.socket()), Victim::Counts::WhenBegun),
+          status(users::kRoot, 250ms, asking_for_status(target.root()), Victim::Counts::WhenBegun), machine(users::kVictim + 3, 5ms, echoing())
     {
     }
     [[nodiscard]] Times between(Clock::time_point from, Clock::time_point until) const

@@ -100,17 +100,17 @@ void unmap_shared(void* memory, std::size_t size) noexcept
 
 // ---- victims ----
 
-Victim::Victim(uid_t user, milliseconds pace, const std::function<bool()>& once)
+Victim::Victim(uid_t user, milliseconds pace, const std::function<bool()>& once, Counts counts)
     : process_(std::make_unique<test::Child>([&] {
           become(user);
-          live(*ledger_, pace, once);
+          live(*ledger_, pace, once, counts);
       }))
 {
 }
 
 Victim::~Victim() = default;
 
-void Victim::live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once)
+void Victim::live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once, Counts counts)
 {
     auto due = Clock::now();
     bool late = false;
@@ -127,7 +127,8 @@ void Victim::live(Ledger& ledger, milliseconds pace, const std::function<bool()>
         }
         ledger.pending = 0;
         due += pace;
-        late = end > due;
+        late = end > due && counts == Counts::WhenDue;
+        due = counts == Counts::WhenDue ? due : std::max(due, end);
     }
 }
 

@@ -65,11 +65,14 @@ struct Latency {
 // Does the same thing again and again, at a pace.
 //
 // What a call takes counts from when it was due, if the one before it ended only after that: a daemon that answers
-// nobody for a second costs a caller of every 5 ms two hundred late calls, not one.
+// nobody for a second costs a caller of every 5 ms two hundred late calls, not one. What stands for many programs, each
+// of which comes once, counts from its own beginning: none of them waits for another.
 class Victim {
 public:
+    enum class Counts : std::uint8_t { WhenDue, WhenBegun };
+
     // `once`: one call, made in the victim's process; false: it failed.
-    Victim(uid_t user, milliseconds pace, const std::function<bool()>& once);
+    Victim(uid_t user, milliseconds pace, const std::function<bool()>& once, Counts counts = Counts::WhenDue);
     ~Victim();
 
     // A call that is still going on counts with the time it has taken so far.
@@ -88,7 +91,7 @@ private:
         std::atomic<std::size_t> count;
         Sample samples[1U << 17U];
     };
-    [[noreturn]] static void live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once);
+    [[noreturn]] static void live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once, Counts counts);
 
     Shared<Ledger> ledger_;
     std::unique_ptr<test::Child> process_;
