@@ -13,12 +13,12 @@
 #include "daemon/model/session.h"
 #include "lib/base/result.h"
 #include "lib/bus/message.h"
+#include "lib/bus/names.h"
 #include "lib/bus/value.h"
 
 namespace rdmaqos {
 
-// Queue pairs in one call. A program with more calls again: one message is worked off without a pause.
-constexpr std::size_t kMostQueuePairsInACall = 256;
+using bus::names::kMostQueuePairsInACall;
 // A request's message: room for that many queue pairs with all their keys, and for the ends of a path query.
 constexpr bus::ReadLimits kRequestLimits{.depth = 10, .keys = 64, .values = 32'768};
 

@@ -1,6 +1,8 @@
 // Names of our D-Bus API (docs/dbus.md).
 #pragma once
 
+#include <cstddef>
+
 namespace rdmaqos::bus::names {
 
 constexpr const char* kService = "org.rdmaqos1";
@@ -11,6 +13,9 @@ constexpr const char* kSessions = "/org/rdmaqos1/session";
 constexpr const char* kManager = "org.rdmaqos1.Manager";
 constexpr const char* kDevice = "org.rdmaqos1.Device";
 constexpr const char* kSession = "org.rdmaqos1.Session";
+
+// Of Register and Attach. A program with more calls again: one message is worked off without a pause.
+constexpr std::size_t kMostQueuePairsInACall = 256;
 
 // The direct door; below the daemon's root.
 constexpr const char* kSocket = "/run/rdma-qos/bus";

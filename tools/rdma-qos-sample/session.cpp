@@ -97,15 +97,20 @@ Result<Session> join(bus::Client& client, const Wish& wish, const QueuePairs& qu
         const int copy = fcntl(queue_pairs.context().cmd_fd, F_DUPFD_CLOEXEC, 0);
         dicts.front().set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(copy)});
     }
-    const auto reply = client.call(session->path, bus::names::kSession, "Attach", {bus::Value(std::move(dicts))});
-    if (!reply) {
-        return fail(reply.error());
+    for (auto first = dicts.begin(); first != dicts.end();) {
+        const auto last = first + std::min<std::ptrdiff_t>(dicts.end() - first, bus::names::kMostQueuePairsInACall);
+        const auto reply = client.call(session->path, bus::names::kSession, "Attach",
+                                       {bus::Value(std::vector<bus::Dict>(first, last))});
+        if (!reply) {
+            return fail(reply.error());
+        }
+        const auto* results = reply->size() == 1 ? reply->front().as<std::vector<bus::Dict>>() : nullptr;
+        if (results == nullptr) {
+            return unexpected_answer("Attach");
+        }
+        session->results.insert(session->results.end(), results->begin(), results->end());
+        first = last;
     }
-    const auto* results = reply->size() == 1 ? reply->front().as<std::vector<bus::Dict>>() : nullptr;
-    if (results == nullptr) {
-        return unexpected_answer("Attach");
-    }
-    session->results = *results;
     return session;
 }
 

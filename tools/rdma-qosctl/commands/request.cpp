@@ -1,5 +1,6 @@
 #include "tools/rdma-qosctl/commands/request.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "lib/bus/names.h"
 #include "tools/rdma-qosctl/commands/child.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -138,7 +140,12 @@ Result<std::vector<bus::Dict>> queue_pairs_of(const HoldOptions& options, const 
     return queue_pairs;
 }
 
-Result<bus::Dict> make_request(bus::Client& client, const HoldOptions& options, Numbers& numbers)
+struct Wish {
+    bus::Dict request;                                 // of Register, with as many queue pairs as it takes
+    std::vector<std::vector<bus::Dict>> attached;    // in calls of their own, afterwards
+};
+
+Result<Wish> make_request(bus::Client& client, const HoldOptions& options, Numbers& numbers)
 {
     auto request = to_dict(options.request);
     const auto devices = devices_of(client, options);
@@ -152,16 +159,23 @@ Result<bus::Dict> make_request(bus::Client& client, const HoldOptions& options, 
     if (options.devices.size() == 1) {
         request->set("device", options.devices.front());
     }
-    if (!queue_pairs->empty()) {
-        request->set("qps", std::move(*queue_pairs));
+    Wish wish{std::move(*request), {}};
+    for (auto first = queue_pairs->begin(); first != queue_pairs->end();) {
+        const auto last = first + std::min<std::ptrdiff_t>(queue_pairs->end() - first, bus::names::kMostQueuePairsInACall);
+        std::vector<bus::Dict> piece(first, last);
+        if (first == queue_pairs->begin()) {
+            wish.request.set("qps", std::move(piece));
+        } else {
+            wish.attached.push_back(std::move(piece));
+        }
+        first = last;
     }
-    return request;
+    return wish;
 }
 
 // Refused queue pairs are told; an error only if every one was refused.
-Result<void> report_refused(const bus::Dict& grant)
+Result<void> report_refused(const std::vector<bus::Dict>& results)
 {
-    const auto results = dicts_of(grant, "queue-pairs");
     std::size_t refused = 0;
     for (const auto& result : results) {
         if (!text_of(result, "error").empty()) {
@@ -191,6 +205,28 @@ Result<Session> register_session(bus::Client& client, bus::Dict request)
                                          "another version?");
     }
     return Session{path->text, *grant};
+}
+
+Result<Session> make_session(bus::Client& client, Wish wish)
+{
+    auto session = register_session(client, std::move(wish.request));
+    if (!session) {
+        return session;
+    }
+    auto results = dicts_of(session->grant, "queue-pairs");
+    for (auto& piece : wish.attached) {
+        const auto reply = client.call(session->path, kSessionInterface, "Attach", {bus::Value(std::move(piece))});
+        if (!reply) {
+            return fail(reply.error());
+        }
+        if (const auto* more = reply->empty() ? nullptr : reply->front().as<std::vector<bus::Dict>>()) {
+            results.insert(results.end(), more->begin(), more->end());
+        }
+    }
+    if (!results.empty()) {
+        session->grant.set("queue-pairs", std::move(results));
+    }
+    return session;
 }
 
 std::string session_number(const Session& session)
@@ -250,11 +286,11 @@ Result<int> hold(const Context& context, const HoldOptions& options)
     if (!request) {
         return fail(request.error());
     }
-    const auto session = register_session(*client, std::move(*request));
+    const auto session = make_session(*client, std::move(*request));
     if (!session) {
         return fail(session.error());
     }
-    if (const auto accepted = report_refused(session->grant); !accepted) {
+    if (const auto accepted = report_refused(dicts_of(session->grant, "queue-pairs")); !accepted) {
         return fail(accepted.error());
     }
     if (options.print || options.command.empty()) {
