@@ -19,10 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBefore = 700ms;
 constexpr auto kAfter = 300ms;
-// A machine that makes a byte between two idle processes wait this long is busy with something else.
-constexpr double kSlowMachine = 10;    // ms, at p99
-constexpr double kSlowMachineMax = 50;
-constexpr int kTries = 3;
+constexpr int kTries = 3;    // of an attack that misses goals of time only
 
 // ---- who is watched ----
 
@@ -77,6 +74,7 @@ struct Record {
     std::optional<milliseconds> stopped;
     std::string last_words;
     std::vector<std::string> verdict;    // what was missed
+    std::size_t late = 0;                // of these, goals of time
 };
 
 // ---- the battle ----
@@ -175,8 +173,10 @@ public:
     {
         expect(latency.calls > 0, fmt::format("{} is never answered", whose));
         expect(latency.failures == 0, fmt::format("{} fails {} times of {}", whose, latency.failures, latency.calls));
-        expect(latency.p99 <= p99 && latency.max <= max,
-               fmt::format("{} takes {:.0f} ms at p99, {:.0f} ms at most", whose, latency.p99, latency.max));
+        if (latency.p99 > p99 || latency.max > max) {
+            ++record_.late;
+            expect(false, fmt::format("{} takes {:.0f} ms at p99, {:.0f} ms at most", whose, latency.p99, latency.max));
+        }
     }
 
 private:
@@ -192,6 +192,7 @@ void judge(Record& record)
 {
     Judge judge(record);
     record.verdict.clear();
+    record.late = 0;
     judge.expect(record.complete || !record.survived, "the attackers did not get ready");
     judge.expect(record.survived, "the daemon is dead");
     if (!record.survived) {
@@ -212,11 +213,6 @@ void judge(Record& record)
                  fmt::format("{} descriptors stay", after.descriptors));
     judge.expect(most.threads <= before.threads + goals::kThreads, fmt::format("{} threads", most.threads));
     judge.expect(record.stopped.has_value(), fmt::format("SIGTERM does not end it in {} s", goals::kStop.count()));
-}
-
-bool machine_was_slow(const Record& record)
-{
-    return record.during.machine.p99 > kSlowMachine || record.during.machine.max > kSlowMachineMax;
 }
 
 // ---- the table ----
@@ -352,11 +348,14 @@ void fight(const std::function<Attack()>& make)
     for (int count = 0; count < kTries; ++count) {
         record = fight_once(make());
         judge(record);
-        if (record.verdict.empty() || !record.survived || !machine_was_slow(record)) {
+        // What others on this machine do comes and goes; what the daemon does comes again.
+        const bool only_late = !record.verdict.empty() && record.verdict.size() == record.late;
+        if (!only_late) {
             break;
         }
-        std::cout << fmt::format("the machine itself was slow ({:.0f} ms at p99, {:.0f} at most)\n",
-                                 record.during.machine.p99, record.during.machine.max);
+        std::cout << fmt::format("{}: {} (the machine: {:.0f} ms at p99, {:.0f} at most); try {} of {}\n", record.name,
+                                 fmt::join(record.verdict, "; "), record.during.machine.p99, record.during.machine.max,
+                                 count + 1, kTries);
     }
     for (const auto& missed : record.verdict) {
         ADD_FAILURE() << record.name << ": " << missed;
