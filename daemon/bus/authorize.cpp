@@ -17,7 +17,8 @@ constexpr std::uint64_t kTimeToTypeAPassword = 300ULL * 1'000'000U;
 
 struct Question {
     const char* action;
-    std::function<void(Result<void>)> done;
+    Call call;
+    std::function<void()> then;
 };
 
 const char* name_of(Action action)
@@ -25,37 +26,42 @@ const char* name_of(Action action)
     return action == Action::Reload ? "org.rdmaqos1.reload" : "org.rdmaqos1.manage";
 }
 
-tl::unexpected<Error> refused(std::string message)
+Error refusal(std::string message)
 {
-    return fail(ErrorCode::AuthorizationRequired, std::move(message));
+    return {ErrorCode::AuthorizationRequired, 0, std::move(message)};
 }
 
 Result<void> verdict(sd_bus_message* reply, const char* action)
 {
     if (const auto* error = sd_bus_message_get_error(reply); error != nullptr) {
-        return refused(fmt::format("polkit cannot be asked for {} ({}); without it only root may do this", action,
-                                   error->message == nullptr ? error->name : error->message));
+        return fail(refusal(fmt::format("polkit cannot be asked for {} ({}); without it only root may do this", action,
+                                   error->message == nullptr ? error->name : error->message)));
     }
     int authorized = 0;
     int challenge = 0;
     if (sd_bus_message_enter_container(reply, 'r', "bba{ss}") <= 0 ||
         sd_bus_message_read(reply, "bb", &authorized, &challenge) <= 0) {
-        return refused(fmt::format("polkit's answer for {} is not understood", action));
+        return fail(refusal(fmt::format("polkit's answer for {} is not understood", action)));
     }
     if (authorized != 0) {
         return {};
     }
     if (challenge != 0) {
-        return refused(fmt::format("{} needs authentication; call again and allow interaction, or as root", action));
+        return fail(ErrorCode::InteractiveAuthorizationRequired,
+                    fmt::format("{} needs authentication; call again and allow interaction, or as root", action));
     }
-    return refused(fmt::format("polkit refuses {} to you", action));
+    return fail(refusal(fmt::format("polkit refuses {} to you", action)));
 }
 
 int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
 {
     try {
         auto& question = *static_cast<Question*>(userdata);
-        question.done(verdict(reply, question.action));
+        if (const auto allowed = verdict(reply, question.action)) {
+            question.then();
+        } else {
+            question.call.refuse(allowed.error());
+        }
     } catch (const std::exception& error) {
         write_log(LogLevel::Error, {}, error.what());
     }
@@ -81,18 +87,19 @@ void write_question(bus::Writer& writer, const char* sender, const char* action,
 
 }    // namespace
 
-void authorize(const Call& call, std::uint32_t uid, const std::shared_ptr<bus::Connection>& connection,
-               bool on_system_bus, Action action, const std::function<void(Result<void>)>& done)
+void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
+                     std::function<void()> then)
 {
-    if (uid == 0) {
-        done({});
+    if (peer.identity->uid == 0) {
+        then();
         return;
     }
     const char* sender = sd_bus_message_get_sender(call.message());
-    if (!on_system_bus || sender == nullptr) {
-        done(refused("by this socket only root may do this; on the system bus polkit decides"));
+    if (!endpoint.is_system_bus() || sender == nullptr) {
+        call.refuse(refusal("by this socket only root may do this; on the system bus polkit decides"));
         return;
     }
+    const auto& connection = endpoint.connection;
     sd_bus_message* raw = nullptr;
     int result = sd_bus_message_new_method_call(connection->bus(), &raw, kPolkit, "/org/freedesktop/PolicyKit1/Authority",
                                                 "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
@@ -102,7 +109,7 @@ void authorize(const Call& call, std::uint32_t uid, const std::shared_ptr<bus::C
         bus::Writer writer(raw);
         write_question(writer, sender, name_of(action), interactive);
         result = writer.result();
-        auto context = std::make_unique<Question>(Question{name_of(action), done});
+        auto context = std::make_unique<Question>(Question{name_of(action), call, std::move(then)});
         sd_bus_slot* slot = nullptr;
         if (result >= 0) {
             result = sd_bus_call_async(connection->bus(), &slot, raw, &on_answer, context.get(),
@@ -118,7 +125,7 @@ void authorize(const Call& call, std::uint32_t uid, const std::shared_ptr<bus::C
         }
     }
     if (result < 0) {
-        done(refused("polkit cannot be asked; without it only root may do this"));
+        call.refuse(refusal("polkit cannot be asked; without it only root may do this"));
         return;
     }
     connection->flush();

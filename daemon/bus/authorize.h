@@ -2,18 +2,17 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 
-#include "daemon/bus/call.h"
-#include "lib/base/result.h"
+#include "daemon/bus/endpoint.h"
 
 namespace rdmaqos {
 
 enum class Action { Reload, Manage };
 
-// Calls `done` at once for root and for the direct door, else when polkit has answered (which may wait for a password
-// if the caller allowed interaction). Error: AuthorizationRequired.
-void authorize(const Call& call, std::uint32_t uid, const std::shared_ptr<bus::Connection>& connection,
-               bool on_system_bus, Action action, const std::function<void(Result<void>)>& done);
+// Calls `then` at once for root, else when polkit has agreed (which may wait for a password if the caller allowed
+// interaction). Whoever may not is answered AuthorizationRequired, or InteractiveAuthorizationRequired if a password would
+// do.
+void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
+                     std::function<void()> then);
 
 }    // namespace rdmaqos

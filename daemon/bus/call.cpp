@@ -26,6 +26,19 @@ void Call::send(const bus::MessageRef& answer, int written) const
     connection_->send(answer.get());
 }
 
+LoopCallback<void(Result<std::vector<DeviceReconcile>>)> Call::reply_of_device() const
+{
+    return [call = *this](const Result<std::vector<DeviceReconcile>>& results) {
+        if (!results) {
+            call.refuse(results.error());
+        } else if (results->size() == 1) {
+            call.reply([&](bus::Writer& writer) { write(writer, results->front()); });
+        } else {
+            call.refuse({ErrorCode::DeviceGone, 0, "the device went away"});
+        }
+    };
+}
+
 void Call::count_refused(const std::vector<QueuePairResult>& results) const
 {
     for (const auto& result : results) {

@@ -10,6 +10,7 @@
 #include "daemon/bus/convert_out.h"
 #include "daemon/model/metrics.h"
 #include "daemon/model/session.h"
+#include "lib/base/loop_callback.h"
 #include "lib/base/result.h"
 #include "lib/bus/connection.h"
 #include "lib/bus/message.h"
@@ -58,6 +59,8 @@ public:
         reply([&](bus::Writer& writer) { writer.put(text); });
     }
     void refuse(const Error& error) const;
+    // What a call about one device gets.
+    [[nodiscard]] LoopCallback<void(Result<std::vector<DeviceReconcile>>)> reply_of_device() const;
     // For queue pairs that are refused inside an answer.
     void count_refused(const std::vector<QueuePairResult>& results) const;
 

@@ -262,18 +262,23 @@ void write(Writer& writer, const PlanReport& report)
     write_list(dict, "devices", report.devices);
 }
 
+void write(Writer& writer, const DeviceReconcile& result)
+{
+    DictWriter dict(writer);
+    dict.set("device", result.device);
+    dict.set("operations", result.operations);
+    std::vector<std::string> failures;
+    for (const auto& failure : result.failures) {
+        failures.push_back(to_sentence(failure));
+    }
+    dict.set("failures", failures);
+}
+
 void write(Writer& writer, const std::vector<DeviceReconcile>& results)
 {
     writer.open('a', "a{sv}");
     for (const auto& result : results) {
-        DictWriter dict(writer);
-        dict.set("device", result.device);
-        dict.set("operations", result.operations);
-        std::vector<std::string> failures;
-        for (const auto& failure : result.failures) {
-            failures.push_back(to_sentence(failure));
-        }
-        dict.set("failures", failures);
+        write(writer, result);
     }
     writer.close();
 }

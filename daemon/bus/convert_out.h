@@ -26,6 +26,7 @@ void write(bus::Writer& writer, const Identity& owner);
 // An answer of QueryPath to one pair of ends: the path, or why there is none.
 void write(bus::DictWriter& dict, const Request& request, const Result<PathResult>& result);
 void write(bus::Writer& writer, const PlanReport& report);
+void write(bus::Writer& writer, const DeviceReconcile& result);
 void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
 void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
 void write(bus::Writer& writer, const Capabilities& capabilities);

@@ -1,5 +1,6 @@
 #include "daemon/bus/device_object.h"
 
+#include "daemon/bus/authorize.h"
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 
@@ -23,7 +24,7 @@ const DeviceStatus& device_at(BusEndpoint& endpoint, const char* path)
 
 // One getter per property: `read(const DeviceStatus&)` gives what is written.
 template <auto read>
-void get(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     writer.put(read(device_at(endpoint, path)));
 }
@@ -75,29 +76,66 @@ void on_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
     });
 }
 
-void get_capabilities(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+// `ask` is the service's own, for devices by name.
+template <auto ask>
+void on_this(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto key = device_of_path(sd_bus_message_get_path(call.message()));
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Manage,
+                    [&service, call, key = key.value_or("")] { (service.*ask)(key, call.reply_of_device()); });
+}
+
+void on_verify(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto key = device_of_path(sd_bus_message_get_path(call.message()));
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Manage, [&service, call, key = key.value_or("")] {
+        service.verify(key, [call](const Result<std::vector<DeviceDrift>>& drift) {
+            if (drift) {
+                call.reply([&](Writer& writer) { write(writer, *drift); });
+            } else {
+                call.refuse(drift.error());
+            }
+        });
+    });
+}
+
+constexpr Handler kReconcile = on_this<&Service::reconcile>;
+constexpr Handler kDisable = on_this<&Service::disable>;
+constexpr Handler kEnable = on_this<&Service::enable>;
+constexpr Handler kRelease = on_this<&Service::release_device>;
+
+void get_capabilities(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     write(writer, device_at(endpoint, path).capabilities);
 }
 
-void get_self_test(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_self_test(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     write(writer, device_at(endpoint, path).attach.steps);
 }
 
-void get_attributes(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_attributes(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     const auto& attributes = device_at(endpoint, path).attributes;
     write(writer, attributes ? *attributes : std::vector<DeviceAttribute>());
 }
 
-void get_tree(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_tree(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
-    write_tree(writer, device_at(endpoint, path));
+    const DeviceStatus& status = device_at(endpoint, path);
+    if (writer.digests()) {
+        // Thousands of elements are not gone through to see whether they differ.
+        writer.put(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(status.snapshot.get())));    // NOLINT
+        return;
+    }
+    write_tree(writer, status);
 }
 
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
 constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
+constexpr auto kOpen = SD_BUS_VTABLE_UNPRIVILEGED;    // who may what is decided here, not by the bus
 constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
 
 using Status = const DeviceStatus&;
@@ -122,49 +160,60 @@ constexpr auto kAttachReason = [](Status status) { return status.attach.reason; 
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 
-const sd_bus_vtable kVtable[] = {
-    SD_BUS_VTABLE_START(0),
-    SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", counters), method<on_counters>,
-                            SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_PROPERTY("Name", "s", property<get<kName>>, 0, kConst),
-    SD_BUS_PROPERTY("Port", "u", property<get<kPort>>, 0, kConst),
-    SD_BUS_PROPERTY("NodeGUID", "t", property<get<kNodeGuid>>, 0, kConst),
-    SD_BUS_PROPERTY("PortGUID", "t", property<get<kPortGuid>>, 0, kConst),
-    SD_BUS_PROPERTY("NetDev", "s", property<get<kNetDev>>, 0, kChanges),
-    SD_BUS_PROPERTY("PCIAddress", "s", property<get<kPciAddress>>, 0, kConst),
-    SD_BUS_PROPERTY("Driver", "s", property<get<kDriver>>, 0, kConst),
-    SD_BUS_PROPERTY("Firmware", "s", property<get<kFirmware>>, 0, kConst),
-    SD_BUS_PROPERTY("BoardId", "s", property<get<kBoardId>>, 0, kConst),
-    SD_BUS_PROPERTY("VirtualFunction", "b", property<get<kVirtualFunction>>, 0, kConst),
-    SD_BUS_PROPERTY("Bond", "s", property<get<kBond>>, 0, kChanges),
-    SD_BUS_PROPERTY("LinkLayer", "s", property<get<kLinkLayer>>, 0, kChanges),
-    SD_BUS_PROPERTY("LinkUp", "b", property<get<kLinkUp>>, 0, kChanges),
-    SD_BUS_PROPERTY("LinkSpeed", "t", property<get<kLinkSpeed>>, 0, kChanges),
-    SD_BUS_PROPERTY("State", "s", property<get<kState>>, 0, kChanges),
-    SD_BUS_PROPERTY("Reason", "s", property<get<kReason>>, 0, kChanges),
-    SD_BUS_PROPERTY("AttachMode", "s", property<get<kAttachMode>>, 0, kChanges),
-    SD_BUS_PROPERTY("AttachReason", "s", property<get<kAttachReason>>, 0, kChanges),
-    SD_BUS_PROPERTY("SelfTest", "aa{sv}", property<get_self_test>, 0, kInvalidates),
-    SD_BUS_PROPERTY("Attributes", "a(sss)", property<get_attributes>, 0, kConst),
-    SD_BUS_PROPERTY("Capabilities", "a{sv}", property<get_capabilities>, 0, kConst),
-    SD_BUS_PROPERTY("ElementsUsed", "u", property<get<elements_used>>, 0, kChanges),
-    SD_BUS_PROPERTY("ElementsFree", "u", property<get<elements_free>>, 0, kChanges),
-    SD_BUS_PROPERTY("LeavesUsed", "u", property<get<leaves_used>>, 0, kChanges),
-    SD_BUS_PROPERTY("LeavesFree", "u", property<get<leaves_free>>, 0, kChanges),
-    SD_BUS_PROPERTY("QueuePairsInside", "u", property<get<kInside>>, 0, kChanges),
-    SD_BUS_PROPERTY("QueuePairsOutside", "u", property<get<kOutside>>, 0, kChanges),
-    SD_BUS_PROPERTY("Tree", "aa{sv}", property<get_tree>, 0, kInvalidates),
-    SD_BUS_PROPERTY("Findings", "as", property<get<findings>>, 0, kChanges),
-    SD_BUS_PROPERTY("Failures", "as", property<get<failures>>, 0, kChanges),
-    SD_BUS_PROPERTY("Statistics", "a{st}", property<get<statistics>>, 0, 0),
-    SD_BUS_VTABLE_END,
+const sd_bus_vtable kMethods[] = {
+    SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", counters), method<on_counters>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", result), method<kReconcile>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", drift), method<on_verify>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Disable", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", result), method<kDisable>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Enable", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", result), method<kEnable>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", result), method<kRelease>, kOpen),
+};
+
+constexpr Property kProperties[] = {
+    property<get<kName>>("Name", "s", kConst),
+    property<get<kPort>>("Port", "u", kConst),
+    property<get<kNodeGuid>>("NodeGUID", "t", kConst),
+    property<get<kPortGuid>>("PortGUID", "t", kChanges),
+    property<get<kNetDev>>("NetDev", "s", kChanges),
+    property<get<kPciAddress>>("PCIAddress", "s", kConst),
+    property<get<kDriver>>("Driver", "s", kConst),
+    property<get<kFirmware>>("Firmware", "s", kConst),
+    property<get<kBoardId>>("BoardId", "s", kConst),
+    property<get<kVirtualFunction>>("VirtualFunction", "b", kConst),
+    property<get<kBond>>("Bond", "s", kChanges),
+    property<get<kLinkLayer>>("LinkLayer", "s", kChanges),
+    property<get<kLinkUp>>("LinkUp", "b", kChanges),
+    property<get<kLinkSpeed>>("LinkSpeed", "t", kChanges),
+    property<get<kState>>("State", "s", kChanges),
+    property<get<kReason>>("Reason", "s", kChanges),
+    property<get<kAttachMode>>("AttachMode", "s", kChanges),
+    property<get<kAttachReason>>("AttachReason", "s", kChanges),
+    property<get_self_test>("SelfTest", "aa{sv}", kInvalidates),
+    property<get_attributes>("Attributes", "a(sss)", kConst),
+    property<get_capabilities>("Capabilities", "a{sv}", kConst),
+    property<get<elements_used>>("ElementsUsed", "u", kChanges),
+    property<get<elements_free>>("ElementsFree", "u", kChanges),
+    property<get<leaves_used>>("LeavesUsed", "u", kChanges),
+    property<get<leaves_free>>("LeavesFree", "u", kChanges),
+    property<get<kInside>>("QueuePairsInside", "u", kChanges),
+    property<get<kOutside>>("QueuePairsOutside", "u", kChanges),
+    property<get_tree>("Tree", "aa{sv}", kInvalidates),
+    property<get<findings>>("Findings", "as", kChanges),
+    property<get<failures>>("Failures", "as", kChanges),
+    property<get<statistics>>("Statistics", "a{st}", 0),
 };
 
 }    // namespace
 
+std::span<const Property> device_properties()
+{
+    return kProperties;
+}
+
 const sd_bus_vtable* device_vtable()
 {
-    return kVtable;
+    static const auto kVtable = make_vtable(kMethods, kProperties, {});
+    return kVtable.data();
 }
 
 }    // namespace rdmaqos

@@ -136,7 +136,7 @@ int on_any_message(sd_bus_message* message, void* userdata, sd_bus_error* error)
         return 0;
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {}, problem.what());
-        return sd_bus_error_set(error, "org.rdmaqos1.Error.Internal", "the call failed; see the journal of rdma-qosd");
+        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed", "the call failed; see the journal of rdma-qosd");
     }
 }
 

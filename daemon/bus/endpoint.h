@@ -10,7 +10,6 @@
 #include <string>
 #include <unordered_set>
 
-#include "daemon/bus/authorize.h"
 #include "daemon/bus/call.h"
 #include "daemon/bus/convert_in.h"
 #include "daemon/bus/convert_out.h"
@@ -134,22 +133,22 @@ int method(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcep
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {{"MEMBER", sd_bus_message_get_member(message)}}, problem.what());
         count_refusal(*static_cast<BusEndpoint*>(userdata), ErrorCode::Internal);
-        return sd_bus_error_set(error, "org.rdmaqos1.Error.Internal", "the call failed; see the journal of rdma-qosd");
+        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed", "the call failed; see the journal of rdma-qosd");
     }
 }
 
-// The same for what reads a property: `write(BusEndpoint&, sd_bus*, path, bus::Writer&)`.
+// The same for what reads a property: `write(BusEndpoint&, path, bus::Writer&)`.
 template <auto write>
-int property(sd_bus* bus, const char* path, const char* /*interface*/, const char* name, sd_bus_message* reply,
+int get_property(sd_bus* /*bus*/, const char* path, const char* /*interface*/, const char* name, sd_bus_message* reply,
              void* userdata, sd_bus_error* error) noexcept
 {
     try {
         bus::Writer writer(reply);
-        write(*static_cast<BusEndpoint*>(userdata), bus, path, writer);
+        write(*static_cast<BusEndpoint*>(userdata), path, writer);
         return writer.result();
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {{"PROPERTY", name}}, problem.what());
-        return sd_bus_error_set(error, "org.rdmaqos1.Error.Internal",
+        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed",
                                 "the property cannot be read; see the journal of rdma-qosd");
     }
 }

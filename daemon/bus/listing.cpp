@@ -22,21 +22,15 @@ constexpr std::uint32_t kUnknownUser = UINT32_MAX;
 constexpr std::array kStandardInterfaces{"org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable",
                                          "org.freedesktop.DBus.Properties"};
 
-void write_properties(BusEndpoint& endpoint, const char* path, const char* interface, const sd_bus_vtable* entry,
+void write_properties(BusEndpoint& endpoint, const char* path, std::span<const Property> properties,
                       bus::Writer& writer)
 {
     writer.open('a', "{sv}");
-    for (; entry->type != _SD_BUS_VTABLE_END; ++entry) {
-        if (entry->type != _SD_BUS_VTABLE_PROPERTY) {
-            continue;
-        }
-        const auto& property = entry->x.property;
+    for (const Property& property : properties) {
         writer.open('e', "sv");
-        writer.put_known(property.member);
+        writer.put_known(property.name);
         writer.open('v', property.signature);
-        bus::BusError error;
-        writer.keep(property.get(endpoint.connection->bus(), path, interface, property.member, writer.message(), &endpoint,
-                                 error.get()));
+        property.write(endpoint, path, writer);
         writer.close();
         writer.close();
     }
@@ -113,8 +107,8 @@ private:
         }
         writer_->open('e', "sa{sv}");
         writer_->put_known(object.interface);
-        write_properties(endpoint_, object.path.c_str(), object.interface,
-                         object.interface == names::kDevice ? device_vtable() : session_vtable(), *writer_);
+        write_properties(endpoint_, object.path.c_str(),
+                         object.interface == names::kDevice ? device_properties() : session_properties(), *writer_);
         writer_->close();
         writer_->close();
         writer_->close();

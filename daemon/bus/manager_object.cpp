@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/bus/authorize.h"
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
@@ -289,19 +290,6 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 
 // ---- management ----
 
-void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
-                     std::function<void()> then)
-{
-    authorize(call, peer.identity->uid, endpoint.connection, endpoint.is_system_bus(), action,
-              [call, then = std::move(then)](const Result<void>& allowed) {
-                  if (allowed) {
-                      then();
-                  } else {
-                      call.refuse(allowed.error());
-                  }
-              });
-}
-
 void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
@@ -309,6 +297,27 @@ void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         context.service.reload([call](const ReloadOutcome& outcome) { answer(call, outcome); });
     });
 }
+
+// Of every device: `ask` is the service's own.
+template <auto ask, typename T>
+void on_all(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Manage, [&service, call] {
+        (service.*ask)("", [call](const Result<std::vector<T>>& results) {
+            if (results) {
+                call.reply([&](Writer& writer) { write(writer, *results); });
+            } else {
+                call.refuse(results.error());
+            }
+        });
+    });
+}
+
+constexpr Handler kReconcileAll = on_all<&Service::reconcile, DeviceReconcile>;
+constexpr Handler kVerifyAll = on_all<&Service::verify, DeviceDrift>;
+constexpr Handler kDisableAll = on_all<&Service::disable, DeviceReconcile>;
+constexpr Handler kEnableAll = on_all<&Service::enable, DeviceReconcile>;
 
 Result<std::string> read_text(const Call& call)
 {
@@ -319,37 +328,50 @@ Result<std::string> read_text(const Call& call)
     return std::string(text);
 }
 
-template <typename T>
-auto reply_with_list(const Call& call)
+// What is not here has no object.
+void on_enable_device(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
-    return [call](const Result<std::vector<T>>& results) {
-        if (!results) {
-            call.refuse(results.error());
-            return;
-        }
-        call.reply([&](Writer& writer) { write(writer, *results); });
-    };
-}
-
-// A method that takes a device name and manages: `ask` is the service's own.
-template <auto ask, typename T>
-void on_devices(BusEndpoint& endpoint, const Call& call, const Peer& peer)
-{
-    const auto device = read_text(call);
-    if (!device) {
-        call.refuse(device.error());
+    const auto name = read_text(call);
+    if (!name) {
+        call.refuse(name.error());
+        return;
+    }
+    if (name->empty()) {
+        call.refuse({ErrorCode::InvalidArgument, 0, "`EnableDevice` needs a device; `EnableAll` is for all"});
         return;
     }
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Manage,
-                    [&service, call, name = *device] { (service.*ask)(name, reply_with_list<T>(call)); });
+                    [&service, call, name = *name] { service.enable(name, call.reply_of_device()); });
 }
 
-constexpr Handler kReconcile = on_devices<&Service::reconcile, DeviceReconcile>;
-constexpr Handler kVerify = on_devices<&Service::verify, DeviceDrift>;
-constexpr Handler kDisable = on_devices<&Service::disable, DeviceReconcile>;
-constexpr Handler kEnable = on_devices<&Service::enable, DeviceReconcile>;
-constexpr Handler kRelease = on_devices<&Service::release_device, DeviceReconcile>;
+void on_get_device(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    const auto name = read_text(call);
+    const auto key = name ? endpoint.context.service.find_device(*name) : Result<std::string>(fail(name.error()));
+    if (key) {
+        call.reply([&](Writer& writer) { writer.put(bus::ObjectPath{device_path(*key)}); });
+    } else {
+        call.refuse(key.error());
+    }
+}
+
+void on_list_levels(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
+{
+    auto& service = endpoint.context.service;
+    const auto& uses = endpoint.context.level_uses();
+    call.reply([&](Writer& writer) {
+        writer.open('a', "a{sv}");
+        if (const auto policy = service.policy()) {
+            for (const auto& level : policy->levels) {
+                bus::DictWriter dict(writer);
+                const auto use = uses.find(level.name);
+                write(dict, *policy, level, use == uses.end() ? LevelUse{} : use->second);
+            }
+        }
+        writer.close();
+    });
+}
 
 // ---- properties ----
 
@@ -361,28 +383,28 @@ Quote quote_for(BusEndpoint& endpoint)
     return peer == nullptr ? Quote::Nothing : rdmaqos::quote_for(peer->identity->uid);
 }
 
-void get_version(BusEndpoint& /*endpoint*/, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_version(BusEndpoint& /*endpoint*/, const char* /*path*/, Writer& writer)
 {
     writer.put(kVersion);
 }
 
-void get_features(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_features(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.features());
 }
 
-void get_mode(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_mode(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.settings().mode == Mode::Monitor ? "monitor" : "enforce");
 }
 
-void get_revision(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_revision(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     const auto policy = endpoint.context.service.policy();
     writer.put(policy ? policy->revision : std::string());
 }
 
-void get_sources(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_sources(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     std::vector<std::string> names;
     if (const auto policy = endpoint.context.service.policy()) {
@@ -393,37 +415,22 @@ void get_sources(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, W
     writer.put(names);
 }
 
-void get_reload_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_reload_error(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.last_reload_error(quote_for(endpoint)));
 }
 
-void get_fabric_error(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_fabric_error(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.fabric_error(quote_for(endpoint)));
 }
 
-void get_released(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_released(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     writer.put(endpoint.context.service.released_devices());
 }
 
-void get_levels(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
-{
-    auto& service = endpoint.context.service;
-    const auto& uses = endpoint.context.level_uses();
-    writer.open('a', "a{sv}");
-    if (const auto policy = service.policy()) {
-        for (const auto& level : policy->levels) {
-            bus::DictWriter dict(writer);
-            const auto use = uses.find(level.name);
-            write(dict, *policy, level, use == uses.end() ? LevelUse{} : use->second);
-        }
-    }
-    writer.close();
-}
-
-void get_statistics(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/, Writer& writer)
+void get_statistics(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
 {
     const auto& context = endpoint.context;
     const auto& counters = context.counters;
@@ -438,11 +445,9 @@ void get_statistics(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* /*path*/
 
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
 constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
-constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
 constexpr auto kOpen = SD_BUS_VTABLE_UNPRIVILEGED;    // who may what is decided here, not by the bus
 
-const sd_bus_vtable kVtable[] = {
-    SD_BUS_VTABLE_START(0),
+const sd_bus_vtable kMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Register", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("o", session, "a{sv}", grant),
                             method<on_register>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("QueryPath", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("aa{sv}", answers),
@@ -453,40 +458,52 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("s", report), method<on_check>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sv}", report), method<on_plan>,
                             kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kReconcile>,
+    SD_BUS_METHOD_WITH_ARGS("GetDevice", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", device), method<on_get_device>,
                             kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kVerify>,
+    SD_BUS_METHOD_WITH_ARGS("ReconcileAll", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", results), method<kReconcileAll>,
                             kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Disable", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kDisable>,
-                            kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Enable", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kEnable>,
-                            kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("s", device), SD_BUS_RESULT("aa{sv}", results), method<kRelease>,
+    SD_BUS_METHOD_WITH_ARGS("VerifyAll", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", drift), method<kVerifyAll>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("DisableAll", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", results), method<kDisableAll>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("EnableAll", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", results), method<kEnableAll>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("EnableDevice", SD_BUS_ARGS("s", name), SD_BUS_RESULT("a{sv}", result),
+                            method<on_enable_device>, kOpen),
+    // No property: the use of a level changes with every session.
+    SD_BUS_METHOD_WITH_ARGS("ListLevels", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", levels), method<on_list_levels>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("Metrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_metrics>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_subscribe>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_unsubscribe>, kOpen),
-    SD_BUS_PROPERTY("Version", "s", property<get_version>, 0, kConst),
-    SD_BUS_PROPERTY("Features", "as", property<get_features>, 0, kChanges),
-    SD_BUS_PROPERTY("Mode", "s", property<get_mode>, 0, kChanges),
-    SD_BUS_PROPERTY("PolicyRevision", "s", property<get_revision>, 0, kChanges),
-    SD_BUS_PROPERTY("PolicySources", "as", property<get_sources>, 0, kChanges),
-    SD_BUS_PROPERTY("LastReloadError", "s", property<get_reload_error>, 0, kChanges),
-    SD_BUS_PROPERTY("FabricError", "s", property<get_fabric_error>, 0, kChanges),
-    SD_BUS_PROPERTY("ReleasedDevices", "as", property<get_released>, 0, kChanges),
-    SD_BUS_PROPERTY("Levels", "aa{sv}", property<get_levels>, 0, kInvalidates),
-    SD_BUS_PROPERTY("Statistics", "a{st}", property<get_statistics>, 0, 0),
+};
+
+constexpr Property kProperties[] = {
+    property<get_version>("Version", "s", kConst),
+    property<get_features>("Features", "as", kChanges),
+    property<get_mode>("Mode", "s", kChanges),
+    property<get_revision>("PolicyRevision", "s", kChanges),
+    property<get_sources>("PolicySources", "as", kChanges),
+    property<get_reload_error>("LastReloadError", "s", kChanges),
+    property<get_fabric_error>("FabricError", "s", kChanges),
+    property<get_released>("ReleasedDevices", "as", kChanges),
+    property<get_statistics>("Statistics", "a{st}", 0),
+};
+
+const sd_bus_vtable kSignals[] = {
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("s", device, "u", elements), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DeviceChanged", SD_BUS_ARGS("s", device, "s", state), 0),
-    SD_BUS_VTABLE_END,
 };
 
 }    // namespace
 
+std::span<const Property> manager_properties()
+{
+    return kProperties;
+}
+
 const sd_bus_vtable* manager_vtable()
 {
-    return kVtable;
+    static const auto kVtable = make_vtable(kMethods, kProperties, kSignals);
+    return kVtable.data();
 }
 
 }    // namespace rdmaqos

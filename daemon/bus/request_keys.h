@@ -65,7 +65,7 @@ constexpr std::array kRequestKeys{
     RequestKeyInfo{RequestKey::Mtu, "mtu", "s", kComponents},
     RequestKeyInfo{RequestKey::Rate, "rate", "s", kComponents},
     RequestKeyInfo{RequestKey::PacketLife, "packet-life", "s", kComponents},
-    RequestKeyInfo{RequestKey::QueuePairs, "qps", "aa{sv}", kRegister},
+    RequestKeyInfo{RequestKey::QueuePairs, "queue-pairs", "aa{sv}", kRegister},
     RequestKeyInfo{RequestKey::Format, "format", "s", kExplain},
     RequestKeyInfo{RequestKey::Number, "number", "u", kQueuePair},
     RequestKeyInfo{RequestKey::Type, "type", "s", kQueuePair},

@@ -154,7 +154,7 @@ const SessionInfo& session_at(BusEndpoint& endpoint, const char* path)
     return info == nullptr ? kEnded : *info;
 }
 
-void get_owner(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_owner(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     const SessionInfo& session = session_at(endpoint, path);
     const Peer* peer = endpoint.context.asking();
@@ -168,17 +168,17 @@ void get_owner(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer&
     write(writer, owner);
 }
 
-void get_state(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_state(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     writer.put(to_string(session_at(endpoint, path).state));
 }
 
-void get_level(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_level(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     writer.put(session_at(endpoint, path).grant.level);
 }
 
-void get_grant(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer& writer)
+void get_grant(BusEndpoint& endpoint, const char* path, Writer& writer)
 {
     write(writer, session_at(endpoint, path).grant);
 }
@@ -186,8 +186,7 @@ void get_grant(BusEndpoint& endpoint, sd_bus* /*bus*/, const char* path, Writer&
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
 constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
 
-const sd_bus_vtable kVtable[] = {
-    SD_BUS_VTABLE_START(0),
+const sd_bus_vtable kMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Attach", SD_BUS_ARGS("aa{sv}", queue_pairs), SD_BUS_RESULT("aa{sv}", results),
                             method<on_attach>, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Detach", SD_BUS_ARGS("s", device, "u", number), SD_BUS_NO_RESULT, method<on_detach>,
@@ -199,19 +198,30 @@ const sd_bus_vtable kVtable[] = {
     // No property: there may be thousands, and whoever lists sessions does not want them all.
     SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", queue_pairs),
                             method<on_list_queue_pairs>, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_PROPERTY("Owner", "a{sv}", property<get_owner>, 0, kConst),
-    SD_BUS_PROPERTY("State", "s", property<get_state>, 0, kChanges),
-    SD_BUS_PROPERTY("Level", "s", property<get_level>, 0, kChanges),
-    SD_BUS_PROPERTY("Grant", "a{sv}", property<get_grant>, 0, kChanges),
+};
+
+constexpr Property kProperties[] = {
+    property<get_owner>("Owner", "a{sv}", kConst),
+    property<get_state>("State", "s", kChanges),
+    property<get_level>("Level", "s", kChanges),
+    property<get_grant>("Grant", "a{sv}", kChanges),
+};
+
+const sd_bus_vtable kSignals[] = {
     SD_BUS_SIGNAL_WITH_ARGS("GrantChanged", SD_BUS_ARGS("a{sv}", grant), 0),
-    SD_BUS_VTABLE_END,
 };
 
 }    // namespace
 
+std::span<const Property> session_properties()
+{
+    return kProperties;
+}
+
 const sd_bus_vtable* session_vtable()
 {
-    return kVtable;
+    static const auto kVtable = make_vtable(kMethods, kProperties, kSignals);
+    return kVtable.data();
 }
 
 }    // namespace rdmaqos

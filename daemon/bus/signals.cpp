@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "daemon/bus/device_object.h"
+#include "daemon/bus/manager_object.h"
 #include "daemon/bus/object_paths.h"
+#include "daemon/bus/session_object.h"
 #include "daemon/bus/slices.h"
 #include "lib/bus/names.h"
 
@@ -28,6 +31,16 @@ void emit(BusEndpoint& endpoint, const char* path, const char* interface, const 
     }
 }
 
+void emit_properties_changed(sd_bus* bus, const char* path, const char* interface, std::vector<const char*> names)
+{
+    if (!names.empty()) {
+        names.push_back(nullptr);
+        // It does not write to them.
+        sd_bus_emit_properties_changed_strv(bus, path, interface,
+                                            const_cast<char**>(names.data()));    // NOLINT(*-const-cast)
+    }
+}
+
 }    // namespace
 
 Signals::Signals(BusContext& context, const Listeners& listeners) : context_(context), listeners_(listeners)
@@ -49,6 +62,7 @@ Signals::~Signals()
 Signals::Change* Signals::change_of(std::string path, const char* interface)
 {
     if (changes_.empty() && listeners_.listeners().empty()) {
+        told_.forget_all();
         return nullptr;
     }
     arm(kWindow);
@@ -100,6 +114,7 @@ void Signals::device_added(const std::string& key)
 {
     context_.device_keys.insert(key);
     devices_to_tell_.insert(key);
+    manager_changed();    // Features
     if (auto* change = change_of(device_path(key), names::kDevice)) {
         change->added = true;
     }
@@ -110,6 +125,7 @@ void Signals::device_removed(const std::string& key)
     context_.device_keys.erase(key);
     context_.new_question();
     devices_to_tell_.insert(key);
+    manager_changed();
     if (auto* change = change_of(device_path(key), names::kDevice)) {
         *change = {names::kDevice, true, false, false};
     }
@@ -166,6 +182,17 @@ void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
         const auto& path = node.key();
         const auto& what = node.mapped();
         context_.new_question();
+        if (to.empty()) {
+            continue;
+        }
+        if (what.removed) {
+            told_.forget(path);
+        }
+        std::vector<const char*> changed;
+        if (what.added || what.changed) {
+            const auto properties = what.interface == names::kDevice ? device_properties() : session_properties();
+            changed = told_.changed(*to.front(), path, properties);
+        }
         for (auto* endpoint : to) {
             sd_bus* bus = endpoint->connection->bus();
             if (what.removed) {
@@ -173,9 +200,8 @@ void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
             }
             if (what.added) {
                 sd_bus_emit_interfaces_added(bus, path.c_str(), what.interface, nullptr);
-            } else if (what.changed) {
-                // All that may change; what a getter says then is at most this moment old.
-                sd_bus_emit_properties_changed_strv(bus, path.c_str(), what.interface, nullptr);
+            } else {
+                emit_properties_changed(bus, path.c_str(), what.interface, changed);
             }
         }
     }
@@ -209,10 +235,12 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
     const bool properties = std::exchange(manager_changed_, false);
     const auto policy = context_.service.policy();
     context_.new_question();
+    std::vector<const char*> changed;
+    if (properties && !to.empty()) {
+        changed = told_.changed(*to.front(), names::kRoot, manager_properties());
+    }
     for (auto* endpoint : to) {
-        if (properties) {
-            sd_bus_emit_properties_changed_strv(endpoint->connection->bus(), names::kRoot, names::kManager, nullptr);
-        }
+        emit_properties_changed(endpoint->connection->bus(), names::kRoot, names::kManager, changed);
         if (new_policy) {
             emit(*endpoint, names::kRoot, names::kManager, "PolicyChanged",
                  [&](bus::Writer& writer) { writer.put(policy ? policy->revision : std::string()); });

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/bus/endpoint.h"
+#include "daemon/bus/told.h"
 
 namespace rdmaqos {
 
@@ -65,6 +66,7 @@ private:
     const Listeners& listeners_;
     std::map<std::string, Change> changes_;    // by object path
     std::map<std::string, std::string> device_states_;    // as last told
+    Told told_;
     std::set<std::string> devices_to_tell_;
     std::map<std::string, std::uint32_t> drift_;
     std::set<SessionId> grants_;

@@ -9,7 +9,7 @@ namespace rdmaqos {
 namespace {
 
 constexpr std::array kErrorNames{
-    ErrorName{ErrorCode::InvalidArgument, "org.rdmaqos1.Error.InvalidArgument", ExitStatus::Failed},
+    ErrorName{ErrorCode::InvalidArgument, "org.freedesktop.DBus.Error.InvalidArgs", ExitStatus::Failed},
     ErrorName{ErrorCode::UnknownLevel, "org.rdmaqos1.Error.UnknownLevel", ExitStatus::Failed},
     ErrorName{ErrorCode::LevelNotAllowed, "org.rdmaqos1.Error.LevelNotAllowed", ExitStatus::NotAuthorised},
     ErrorName{ErrorCode::NoMatchingPath, "org.rdmaqos1.Error.NoMatchingPath", ExitStatus::Failed},
@@ -20,19 +20,21 @@ constexpr std::array kErrorNames{
     ErrorName{ErrorCode::BadQueuePair, "org.rdmaqos1.Error.BadQueuePair", ExitStatus::Failed},
     ErrorName{ErrorCode::BadState, "org.rdmaqos1.Error.BadState", ExitStatus::Failed},
     ErrorName{ErrorCode::NotOwner, "org.rdmaqos1.Error.NotOwner", ExitStatus::NotAuthorised},
-    ErrorName{ErrorCode::LimitReached, "org.rdmaqos1.Error.LimitReached", ExitStatus::Failed},
+    ErrorName{ErrorCode::LimitReached, "org.freedesktop.DBus.Error.LimitsExceeded", ExitStatus::Failed},
     ErrorName{ErrorCode::Busy, "org.rdmaqos1.Error.Busy", ExitStatus::Failed},
     ErrorName{ErrorCode::InvalidPolicy, "org.rdmaqos1.Error.InvalidPolicy", ExitStatus::BadPolicy},
-    ErrorName{ErrorCode::AuthorizationRequired, "org.rdmaqos1.Error.AuthorizationRequired", ExitStatus::NotAuthorised},
-    ErrorName{ErrorCode::Unsupported, "org.rdmaqos1.Error.Unsupported", ExitStatus::Failed},
+    ErrorName{ErrorCode::AuthorizationRequired, "org.freedesktop.DBus.Error.AccessDenied", ExitStatus::NotAuthorised},
+    ErrorName{ErrorCode::InteractiveAuthorizationRequired,
+              "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", ExitStatus::NotAuthorised},
+    ErrorName{ErrorCode::Unsupported, "org.freedesktop.DBus.Error.NotSupported", ExitStatus::Failed},
     ErrorName{ErrorCode::NoSpace, "org.rdmaqos1.Error.NoSpace", ExitStatus::Failed},
     ErrorName{ErrorCode::DeviceGone, "org.rdmaqos1.Error.DeviceGone", ExitStatus::Failed},
     ErrorName{ErrorCode::DeviceFailed, "org.rdmaqos1.Error.DeviceFailed", ExitStatus::Failed},
     ErrorName{ErrorCode::Timeout, "org.rdmaqos1.Error.Timeout", ExitStatus::Failed},
     ErrorName{ErrorCode::NoDaemon, "org.rdmaqos1.Error.NoDaemon", ExitStatus::NoDaemon},
     ErrorName{ErrorCode::Drift, "org.rdmaqos1.Error.Drift", ExitStatus::Drift},
-    ErrorName{ErrorCode::Io, "org.rdmaqos1.Error.Io", ExitStatus::Failed},
-    ErrorName{ErrorCode::Internal, "org.rdmaqos1.Error.Internal", ExitStatus::Failed},
+    ErrorName{ErrorCode::Io, "org.freedesktop.DBus.Error.IOError", ExitStatus::Failed},
+    ErrorName{ErrorCode::Internal, "org.freedesktop.DBus.Error.Failed", ExitStatus::Failed},
 };
 
 const ErrorName& entry(ErrorCode code)

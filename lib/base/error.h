@@ -30,6 +30,7 @@ enum class ErrorCode : std::uint8_t {
     Busy,
     InvalidPolicy,
     AuthorizationRequired,
+    InteractiveAuthorizationRequired,    // a password would do
     // What a device answered.
     Unsupported,
     NoSpace,
@@ -55,14 +56,14 @@ enum class ExitStatus : std::uint8_t {
 
 struct ErrorName {
     ErrorCode code;
-    std::string_view dbus_name;    // "org.rdmaqos1.Error.UnknownLevel"
+    std::string_view dbus_name;    // "org.rdmaqos1.Error.UnknownLevel"; D-Bus's own where it has one
     ExitStatus exit_status;
 };
 
 [[nodiscard]] std::span<const ErrorName> error_names();
 [[nodiscard]] std::string_view dbus_name(ErrorCode code);
 [[nodiscard]] ExitStatus exit_status(ErrorCode code);
-// The code of a D-Bus error name; Internal for a name that is not ours.
+// The code of a D-Bus error name; Internal for a name that rdma-qosd does not send.
 [[nodiscard]] ErrorCode code_of_dbus_name(std::string_view name);
 
 // One failure. `message` is a sentence fragment for an administrator ("share 120 is above the device's maximum of

@@ -2,12 +2,14 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/bus/descriptors.h"
@@ -450,6 +452,40 @@ Result<std::vector<Value>> read_arguments(sd_bus_message* message, const ReadLim
         arguments.push_back(std::move(*argument));
     }
     return arguments;
+}
+
+void Writer::basic(char type, const void* value)
+{
+    if (digest_ == nullptr) {
+        keep(sd_bus_message_append_basic(message_, type, value));
+        return;
+    }
+    const auto* bytes = static_cast<const char*>(value);
+    // A text with its end: "a", "b" is not "ab", "".
+    const std::size_t size = type == 's' || type == 'o' ? std::strlen(bytes) + 1
+                             : type == 'y'              ? 1
+                             : type == 'q'              ? 2
+                             : type == 't' || type == 'x' || type == 'd' ? 8
+                                                                         : 4;
+    *digest_ = fnv1a({bytes, size}, *digest_);
+}
+
+void Writer::open(char type, const char* contents)
+{
+    if (digest_ == nullptr) {
+        keep(sd_bus_message_open_container(message_, type, contents));
+    } else {
+        *digest_ = fnv1a({&type, 1}, *digest_);
+    }
+}
+
+void Writer::close()
+{
+    if (digest_ == nullptr) {
+        keep(sd_bus_message_close_container(message_));
+    } else {
+        *digest_ = fnv1a("}", *digest_);
+    }
 }
 
 void Writer::put(bool value)

@@ -116,6 +116,9 @@ read_objects(sd_bus_message* message, const ReadLimits& limits = {});
 class Writer {
 public:
     explicit Writer(sd_bus_message* message) : message_(message) {}
+    // Instead of a message: a number that tells what is written from what was written before. It begins as any number.
+    explicit Writer(std::uint64_t& digest) : digest_(&digest) {}
+    [[nodiscard]] bool digests() const { return digest_ != nullptr; }
 
     void put(bool value);
     void put(std::uint8_t value) { basic('y', &value); }
@@ -140,8 +143,8 @@ public:
     // Without a variant around it.
     void put(const Value& value);
 
-    void open(char type, const char* contents) { keep(sd_bus_message_open_container(message_, type, contents)); }
-    void close() { keep(sd_bus_message_close_container(message_)); }
+    void open(char type, const char* contents);
+    void close();
 
     // 0, or the first failure as -errno.
     [[nodiscard]] int result() const { return result_; }
@@ -156,9 +159,10 @@ public:
     }
 
 private:
-    void basic(char type, const void* value) { keep(sd_bus_message_append_basic(message_, type, value)); }
+    void basic(char type, const void* value);
 
-    sd_bus_message* message_;
+    sd_bus_message* message_ = nullptr;
+    std::uint64_t* digest_ = nullptr;
     int result_ = 0;
 };
 

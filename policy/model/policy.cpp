@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/text.h"
-#include "policy/model/hash.h"
 
 namespace rdmaqos {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/model/hash.h"
+#include "lib/base/hash.h"
 #include "policy/model/ib.h"
 #include "policy/yaml/file_reader.h"
 

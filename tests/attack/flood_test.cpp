@@ -40,7 +40,7 @@ TEST(Flood, Pings)
 TEST(Flood, PropertiesAndIntrospection)
 {
     Bytes body;
-    body.text(bus::names::kManager).text("Levels");
+    body.text(bus::names::kManager).text("PolicySources");
     const Method get{bus::names::kRoot, "org.freedesktop.DBus.Properties", "Get"};
     fight({.name = "properties and Introspect, 50 connections",
            .squads = {crowd_of({.connections = 50,

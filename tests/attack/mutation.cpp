@@ -51,7 +51,7 @@ Body request_with_queue_pairs()
     dict(body, [&](Bytes& out) {
         out.entry("level", "s", [](Bytes& value) { value.text("bulk"); });
         // Where the list begins in its own body and here is a multiple of 8, as it takes.
-        out.entry("qps", "aa{sv}", [&](Bytes& value) { value.align(8).raw(pairs.bytes); });
+        out.entry("queue-pairs", "aa{sv}", [&](Bytes& value) { value.align(8).raw(pairs.bytes); });
     });
     return {"a{sv}", body.str()};
 }
@@ -86,10 +86,13 @@ Mutator::Mutator(std::uint64_t seed) : random_(seed)
     add(names::kRoot, names::kManager, "Register", request_with_queue_pairs());
     add(names::kRoot, names::kManager, "Check", policy_descriptor());
     add(names::kRoot, names::kManager, "Plan", plan_of_a_policy());
-    for (const char* method : {"Reconcile", "Verify", "Disable", "Enable", "Release"}) {
+    for (const char* method : {"GetDevice", "EnableDevice"}) {
         add(names::kRoot, names::kManager, method, text("mlx5_0"));
     }
-    for (const char* method : {"Reload", "Metrics", "Subscribe", "Unsubscribe"}) {
+    for (const char* method : {"Reconcile", "Verify", "Disable", "Enable", "Release"}) {
+        add(kDevice, names::kDevice, method);
+    }
+    for (const char* method : {"Reload", "ListLevels", "ReconcileAll", "VerifyAll", "DisableAll", "EnableAll", "Metrics", "Subscribe", "Unsubscribe"}) {
         add(names::kRoot, names::kManager, method);
     }
     add(kOwnSession, names::kSession, "Attach", queue_pairs(1, 4));

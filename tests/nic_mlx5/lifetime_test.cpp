@@ -206,7 +206,7 @@ TEST_F(Mlx5Lifetime, DriftIsRepaired)
     // At once, when it is asked for.
     emulator(fmt::format("drift mlx5_0 {} 98 2", leaf));
     auto client = daemon.direct();
-    ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reconcile", {bus::Value("mlx5_0")}).has_value());
+    ASSERT_TRUE(manage(client, "Reconcile", "mlx5_0").has_value());
     EXPECT_EQ(places(emulated_device()).at(number), kPlaceOf[2]);
     // Lost altogether: made anew, with the queue pair in it.
     emulator(fmt::format("lose mlx5_0 {}", leaf));

@@ -101,7 +101,7 @@ TEST(Mlx5Rates, KbitsArriveAndWhatDoesNotFitIsRefused)
     bus::Dict packet = rate(1000);
     packet.set("typical-packet", std::uint32_t{70'000});
     for (const auto& dict : {rate(5'000'000'000), burst, packet}) {
-        EXPECT_THAT(refusal(dict), HasSubstr("InvalidArgument"));
+        EXPECT_THAT(refusal(dict), HasSubstr("InvalidArgs"));
         EXPECT_THAT(refusal(dict), HasSubstr("out of range"));
     }
     EXPECT_EQ(rate_of(raw), 1500U);
@@ -134,7 +134,7 @@ TEST(Mlx5Rates, ReleaseLetsGoOfTheDeviceUntilItIsWantedAgain)
     Daemon daemon(on_emulator(kLimited));
     auto client = daemon.direct();
     const auto call = [&](const char* method) {
-        const auto reply = client.call(bus::names::kRoot, bus::names::kManager, method, {bus::Value("mlx5_0")});
+        const auto reply = manage(client, method, "mlx5_0");
         EXPECT_TRUE(reply.has_value()) << to_string(reply.error());
     };
     EXPECT_EQ(emulated_device().at("files"), 1);

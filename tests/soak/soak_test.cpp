@@ -157,9 +157,9 @@ TEST(Soak, NothingIsLeftOfClientsThatAreGone)
         << number(manager, "ElementsUsed") << " elements, " << elements << " at the start";
     EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= descriptors; }))
         << descriptors_of(pid) << " descriptors, " << descriptors << " at the start";
-    const auto drift = manager.call(names::kRoot, names::kManager, "Verify", {std::string()});
+    const auto drift = manage(manager, "Verify", "");
     ASSERT_TRUE(drift) << to_string(drift.error());
-    EXPECT_TRUE(drift->front().as<std::vector<bus::Dict>>()->empty());
+    EXPECT_TRUE(drift->empty());
     const std::uint64_t memory = resident_kib(pid);
     EXPECT_LT(memory, memory_after_warm_up + memory_after_warm_up / 2) << "KiB";
     RecordProperty("reloads", std::to_string(reloads));

@@ -154,6 +154,31 @@ std::vector<bus::Dict> queue_pairs_of(bus::Client& client, const std::string& se
     return *listed->front().as<std::vector<bus::Dict>>();
 }
 
+Result<std::vector<bus::Dict>> manage(bus::Client& client, const std::string& method, const std::string& device)
+{
+    namespace names = bus::names;
+    const auto answer = [&]() -> Result<std::vector<bus::Value>> {
+        if (device.empty()) {
+            return client.call(names::kRoot, names::kManager, method + "All", {});
+        }
+        const auto found = client.call(names::kRoot, names::kManager, "GetDevice", {bus::Value(device)});
+        if (found) {
+            return client.call(found->front().as<bus::ObjectPath>()->text, names::kDevice, method, {});
+        }
+        if (method == "Enable") {
+            return client.call(names::kRoot, names::kManager, "EnableDevice", {bus::Value(device)});
+        }
+        return fail(found.error());
+    }();
+    if (!answer) {
+        return fail(answer.error());
+    }
+    if (const auto* list = answer->front().as<std::vector<bus::Dict>>()) {
+        return *list;
+    }
+    return std::vector<bus::Dict>{*answer->front().as<bus::Dict>()};
+}
+
 Result<Registered> register_session(bus::Client& client, const bus::Dict& request)
 {
     auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Register", {bus::Value(request)});

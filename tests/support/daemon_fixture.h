@@ -69,6 +69,9 @@ struct Registered {
     bus::Dict grant;
 };
 [[nodiscard]] Result<Registered> register_session(bus::Client& client, const bus::Dict& request);
+// "Reconcile", "Verify", "Disable", "Enable" or "Release" of a device, as rdma-qosctl finds it; "": of all.
+[[nodiscard]] Result<std::vector<bus::Dict>> manage(bus::Client& client, const std::string& method,
+                                                    const std::string& device);
 // On an emulated device a real one of this process.
 [[nodiscard]] bus::Dict queue_pair(const std::string& device, std::uint32_t number, const std::string& type = "rc");
 [[nodiscard]] Result<std::vector<bus::Dict>> attach(bus::Client& client, const std::string& session,

@@ -53,6 +53,7 @@ struct Options {
     HardwareReportOptions hardware_report;
     TreeOptions tree;
     std::string device;
+    bool all = false;    // devices
     bool fail_on_problems = false;
 };
 
@@ -332,12 +333,20 @@ void Parser::add_device_commands()
                 "  rdma-qosctl verify mlx5_0 || rdma-qosctl reconcile mlx5_0",
                 [options = options_](const Context& context) { return verify(context, options->device); })
         ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
-    add_command("disable",
-                "Take every queue pair out of the tree and the tree down, until `enable`; sessions stay",
-                "  rdma-qosctl disable                            all devices that are there\n"
-                "  rdma-qosctl disable mlx5_0",
-                [options = options_](const Context& context) { return disable(context, options->device); })
-        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    auto* disabling =
+        add_command("disable",
+                    "Take every queue pair out of the tree and the tree down, until `enable`; sessions stay",
+                    "  rdma-qosctl disable mlx5_0\n"
+                    "  rdma-qosctl disable --all                      every device that is there",
+                    [options = options_](const Context& context) -> Result<ExitStatus> {
+                        if (options->device.empty() && !options->all) {
+                            return fail(ErrorCode::InvalidArgument,
+                                        "disable what? Name a device, or say `--all` for every device that is there");
+                        }
+                        return disable(context, options->device);
+                    });
+    auto* device = disabling->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address");
+    disabling->add_flag("--all", options_->all, "Every device that is there")->excludes(device);
     add_command("enable", "End `disable` and `release`: place everything again",
                 "  rdma-qosctl enable                             all devices\n"
                 "  rdma-qosctl enable mlx5_0",

@@ -225,7 +225,7 @@ void print_scale(Daemon& daemon)
             }
             bus::Dict request;
             request.set("level", "bulk");
-            request.set("qps", queue_pairs);
+            request.set("queue-pairs", queue_pairs);
             clients.push_back(daemon.direct());
             expect(register_session(clients.back(), request));
         }

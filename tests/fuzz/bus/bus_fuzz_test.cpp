@@ -58,7 +58,7 @@ TEST(BusFuzz, Authentication)
 
 TEST(BusFuzz, Heads)
 {
-    const std::string error = error_reply(7, "org.rdmaqos1.Error.LimitReached", "text");
+    const std::string error = error_reply(7, "org.freedesktop.DBus.Error.LimitsExceeded", "text");
     test::fuzz("head", {error, error.substr(0, 16), "B\1\0\1\0\0\0\0\0\0\0\1\0\0\0\0"s}, [](const std::string& text) {
         const auto head = parse_head(text);
         if (!head) {
@@ -67,7 +67,7 @@ TEST(BusFuzz, Heads)
         ASSERT_GE(head->size(), kHeadSize);
         ASSERT_EQ(head->fields % 8, 0U);
         ASSERT_TRUE(head->is_call || !head->expects_reply);
-        const auto answer = parse_head(error_reply(head->serial, "org.rdmaqos1.Error.LimitReached", text));
+        const auto answer = parse_head(error_reply(head->serial, "org.freedesktop.DBus.Error.LimitsExceeded", text));
         ASSERT_TRUE(answer.has_value());
     });
 }

@@ -102,7 +102,7 @@ TEST(CtlSimulate, TheTreesOfADaemonWithItsSessions)
     auto client = daemon.direct();
     bus::Dict request;
     request.set("level", "rpc");
-    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_0", 17), queue_pair("mlx5_0", 18)});
+    request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_0", 17), queue_pair("mlx5_0", 18)});
     const auto session = register_session(client, request);
     ASSERT_TRUE(session) << to_string(session.error());
 

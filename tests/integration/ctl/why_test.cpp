@@ -25,10 +25,10 @@ TEST(CtlWhy, CappedAndCrowded)
     auto client = daemon.direct();
     bus::Dict request;
     request.set("level", "rpc");
-    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_0", 17)});
+    request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_0", 17)});
     ASSERT_TRUE(register_session(client, request));
     request.set("level", "bulk");
-    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_0", 18)});
+    request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_0", 18)});
     auto other = daemon.direct();
     ASSERT_TRUE(register_session(other, request));
 
@@ -42,10 +42,10 @@ TEST(CtlWhy, CappedAndCrowded)
     EXPECT_THAT(crowded.output, HasSubstr("rpc (share 60)"));
 
     // On the other port as many have queue pairs, but nobody sends.
-    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_1", 19)});
+    request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_1", 19)});
     ASSERT_TRUE(register_session(client, request));
     request.set("level", "rpc");
-    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_1", 20)});
+    request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_1", 20)});
     ASSERT_TRUE(register_session(other, request));
     const Outcome idle = run_ctl(daemon.root(), "why mlx5_1:19");
     EXPECT_EQ(idle.status, 0) << idle.error;

@@ -120,14 +120,14 @@ TEST_P(Doors, OneBadQueuePairDoesNotUndoTheOthers)
     auto wrong = queue_pair("mlx5_0", 2);
     wrong.set("typ", "rc");
     Dict dict = request("level", "bulk");
-    dict.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 21), wrong, queue_pair("mlx9", 3), queue_pair("mlx5_1", 4)});
+    dict.set("queue-pairs", std::vector<Dict>{queue_pair("mlx5_0", 21), wrong, queue_pair("mlx9", 3), queue_pair("mlx5_1", 4)});
     const auto session = register_session(client, dict);
     ASSERT_TRUE(session) << to_string(session.error());
     const auto* results = session->grant.find("queue-pairs")->as<std::vector<Dict>>();
     ASSERT_NE(results, nullptr);
     ASSERT_EQ(results->size(), 4U);
     EXPECT_EQ(text_of((*results)[0], "leaf"), "/bulk");
-    EXPECT_EQ(text_of((*results)[1], "error"), "org.rdmaqos1.Error.InvalidArgument");
+    EXPECT_EQ(text_of((*results)[1], "error"), "org.freedesktop.DBus.Error.InvalidArgs");
     EXPECT_EQ(text_of((*results)[1], "message"), "a queue pair has no key `typ`; did you mean `type`?");
     EXPECT_EQ(text_of((*results)[2], "error"), "org.rdmaqos1.Error.UnknownDevice");
     EXPECT_EQ(text_of((*results)[3], "device"), "mlx5_1/1");

@@ -40,7 +40,7 @@ protected:
     {
         bus::Dict request;
         request.set(end, value);
-        request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_0", 21)});
+        request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_0", 21)});
         const auto registered = register_session(client, request);
         ASSERT_TRUE(registered) << to_string(registered.error());
         session = registered->path;

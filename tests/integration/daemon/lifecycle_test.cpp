@@ -34,7 +34,7 @@ TEST(Lifecycle, TerminationDrainsAndEndsWell)
     auto client = daemon.direct();
     bus::Dict request;
     request.set("level", "rpc");
-    request.set("qps", std::vector<bus::Dict>{queue_pair("mlx5_0", 21)});
+    request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_0", 21)});
     ASSERT_TRUE(register_session(client, request));
     const auto status = daemon.stop();
     ASSERT_TRUE(status);

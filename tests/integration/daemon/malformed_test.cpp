@@ -68,8 +68,9 @@ const std::array kMethods{
     Method{names::kRoot, names::kManager, "Explain"},
     Method{names::kRoot, names::kManager, "Check"},
     Method{names::kRoot, names::kManager, "Plan"},
-    Method{names::kRoot, names::kManager, "Reconcile"},
-    Method{names::kRoot, names::kManager, "Verify"},
+    Method{names::kRoot, names::kManager, "GetDevice"},
+    Method{names::kRoot, names::kManager, "EnableDevice"},
+    Method{names::kRoot, names::kManager, "VerifyAll"},
     Method{names::kRoot, names::kManager, "NoSuch"},
     Method{"/org/rdmaqos1/session/1", names::kSession, "Attach"},
     Method{"/org/rdmaqos1/session/1", names::kSession, "Detach"},
@@ -101,7 +102,7 @@ std::string some_word(Random& random)
 {
     static const std::array<const char*, 28> kWords{
         "level",  "qos-class", "service-id", "port-space", "destination-port", "pkey",   "source",  "destination",
-        "device", "port",      "sl",         "mtu",        "rate",             "qps",    "format",  "number",
+        "device", "port",      "sl",         "mtu",        "rate",             "queue-pairs",    "format",  "number",
         "type",   "handle",    "uverbs",     "policy",     "rpc",              "mlx5_0", "fd00::1", "0x11",
         "tcp",    "",          "x-any",      "\xc3\xa9\x01\x7f"};
     return kWords[below(random, kWords.size())];

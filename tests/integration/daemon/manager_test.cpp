@@ -202,10 +202,11 @@ TEST_F(Manager, ListsLevelsWithTheirUse)
 {
     Dict request;
     request.set("level", "rpc");
-    request.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 21), queue_pair("mlx5_1", 21)});
+    request.set("queue-pairs", std::vector<Dict>{queue_pair("mlx5_0", 21), queue_pair("mlx5_1", 21)});
     ASSERT_TRUE(register_session(client, request));
-    const auto levels = properties();
-    for (const auto& level : *levels.find("Levels")->as<std::vector<Dict>>()) {
+    const auto levels = call("ListLevels", {});
+    ASSERT_TRUE(levels);
+    for (const auto& level : *levels->front().as<std::vector<Dict>>()) {
         if (text_of(level, "name") == "rpc") {
             EXPECT_EQ(text_of(level, "class"), "/rpc");
             EXPECT_EQ(text_of(level, "fair-by"), "process");
@@ -223,14 +224,16 @@ TEST_F(Manager, VerifiesAndReconciles)
     if (geteuid() != 0) {
         GTEST_SKIP() << "only root may manage by the direct socket";
     }
-    const auto drift = call("Verify", {Value("")});
-    ASSERT_TRUE(drift) << to_string(drift.error());
-    EXPECT_TRUE(drift->front().as<std::vector<Dict>>()->empty());
-    const auto done = call("Reconcile", {Value("mlx5_1")});
+    for (const auto* device : {"", "mlx5_0"}) {
+        const auto drift = manage(client, "Verify", device);
+        ASSERT_TRUE(drift) << to_string(drift.error());
+        EXPECT_TRUE(drift->empty());
+    }
+    const auto done = manage(client, "Reconcile", "mlx5_1");
     ASSERT_TRUE(done) << to_string(done.error());
-    ASSERT_EQ(done->front().as<std::vector<Dict>>()->size(), 1U);
-    EXPECT_EQ(text_of(done->front().as<std::vector<Dict>>()->front(), "operations"), "0");
-    const auto unknown = call("Reconcile", {Value("mlx7")});
+    ASSERT_EQ(done->size(), 1U);
+    EXPECT_EQ(text_of(done->front(), "operations"), "0");
+    const auto unknown = manage(client, "Reconcile", "mlx7");
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().code, ErrorCode::UnknownDevice);
 }

@@ -106,7 +106,7 @@ TEST_P(MetricsTest, RefusalsAreCountedByTheirName)
     EXPECT_EQ(value("rdmaqos_refusals_total{error=\"UnknownLevel\"}"), 1.0);
     EXPECT_EQ(value("rdmaqos_refusals_total{error=\"LevelNotAllowed\"}"), 1.0);
     EXPECT_EQ(value("rdmaqos_refusals_total{error=\"UnknownSession\"}"), 1.0);
-    EXPECT_EQ(value("rdmaqos_refusals_total{error=\"Internal\"}"), 0.0);
+    EXPECT_EQ(value("rdmaqos_refusals_total{error=\"Failed\"}"), 0.0);
 }
 
 TEST_P(MetricsTest, ReloadsAreCountedByTheirResult)

@@ -157,7 +157,7 @@ TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBus)
     const std::string request = call(2, bus::names::kService, bus::names::kRoot, bus::names::kManager, "Register", true);
     ASSERT_EQ(send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
     const std::string answer = receive_until(socket.get(), "has ended");
-    EXPECT_NE(answer.find("org.rdmaqos1.Error"), std::string::npos);
+    EXPECT_NE(answer.find("org.freedesktop.DBus.Error.IOError"), std::string::npos);
     EXPECT_NE(answer.find("has ended"), std::string::npos);
     EXPECT_EQ(daemon.sessions(), 0U);
     kill(other, SIGKILL);

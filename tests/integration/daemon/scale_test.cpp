@@ -71,7 +71,7 @@ TEST(Scale, TenThousandQueuePairsAndAReloadOfOneShare)
         }
         bus::Dict request;
         request.set("level", "bulk");
-        request.set("qps", queue_pairs);
+        request.set("queue-pairs", queue_pairs);
         const auto session = register_session(clients.back(), request);
         ASSERT_TRUE(session) << to_string(session.error());
     }
@@ -113,7 +113,7 @@ TEST(Scale, LimitsOfOneUser)
         queue_pairs.push_back(queue_pair("mlx5_0", number));
     }
     const auto results = attach(client, session->path, queue_pairs);
-    const bool refused = !results || text_of(results->back(), "error") == "org.rdmaqos1.Error.LimitReached";
+    const bool refused = !results || text_of(results->back(), "error") == "org.freedesktop.DBus.Error.LimitsExceeded";
     EXPECT_TRUE(refused);
     if (!results) {
         EXPECT_EQ(results.error().code, ErrorCode::LimitReached);

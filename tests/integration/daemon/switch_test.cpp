@@ -24,15 +24,14 @@ protected:
         }
         Dict request;
         request.set("level", "rpc");
-        request.set("qps", std::vector<Dict>{queue_pair("mlx5_0", 21), queue_pair("mlx5_1", 22)});
+        request.set("queue-pairs", std::vector<Dict>{queue_pair("mlx5_0", 21), queue_pair("mlx5_1", 22)});
         auto registered = register_session(client, request);
         ASSERT_TRUE(registered);
         session = registered->path;
     }
     Result<std::vector<Dict>> call(const std::string& method, const std::string& device)
     {
-        const auto reply = client.call(names::kRoot, names::kManager, method, {Value(device)});
-        return reply ? Result<std::vector<Dict>>(*reply->front().as<std::vector<Dict>>()) : fail(reply.error());
+        return manage(client, method, device);
     }
     std::string device(const std::string& path, const std::string& key)
     {

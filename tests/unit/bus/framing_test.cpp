@@ -62,7 +62,7 @@ TEST(Framing, NotEveryMessageExpectsAReply)
 
 TEST(Framing, AnErrorIsAMessageOfItsOwnSize)
 {
-    const std::string error = error_reply(7, "org.rdmaqos1.Error.LimitReached", "too large");
+    const std::string error = error_reply(7, "org.freedesktop.DBus.Error.LimitsExceeded", "too large");
     const auto head = parse_head(error);
     ASSERT_TRUE(head);
     EXPECT_EQ(head->size(), error.size());

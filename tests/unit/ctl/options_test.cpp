@@ -79,6 +79,7 @@ TEST(CommandLine, Mistakes)
         {{"request", "--qps", "x"}, "--qps", "request --help"},
         {{"simulate", "--laod", "rpc=inf"}, "--laod", "did you mean `--load`?"},
         {{"release"}, "DEVICE", "release --help"},
+        {{"disable", "--all", "mlx5_0"}, "DEVICE", "disable --help"},
         {{"request", "sleep", "1"}, "sleep", "put `--` before the command"},
     };
     for (const auto& [arguments, error, hint] : cases) {
@@ -141,11 +142,22 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
     EXPECT_EQ(refused({"simulate", "--load", "a=inf", "b=inf"}).status, 1);
 }
 
+TEST(CommandLine, DisableWantsADeviceOrAll)
+{
+    const auto parsed = parse_command_line({"--root", "/nonexistent", "disable"});
+    const auto* invocation = std::get_if<Invocation>(&parsed);
+    ASSERT_NE(invocation, nullptr);
+    const auto result = invocation->run({});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().code, ErrorCode::InvalidArgument);
+    EXPECT_THAT(result.error().message, HasSubstr("`--all`"));
+}
+
 // Nothing listens below this root.
 TEST(CommandLine, CommandsThatNeedTheDaemonSaySo)
 {
     for (const char* command : {"reload", "status", "tree", "levels", "devices", "sessions", "reconcile", "verify",
-                                "disable", "enable", "request", "metrics", "monitor", "hardware-report"}) {
+                                "enable", "request", "metrics", "monitor", "hardware-report"}) {
         const auto parsed = parse_command_line({"--root", "/nonexistent", command});
         const auto* invocation = std::get_if<Invocation>(&parsed);
         ASSERT_NE(invocation, nullptr) << command;

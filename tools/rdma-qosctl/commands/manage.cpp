@@ -17,15 +17,48 @@ namespace {
 // A device with thousands of elements to make, on slow firmware.
 constexpr auto kDeviceTimeout = std::chrono::minutes(5);
 
-// The results of a Manager method that takes a device name.
-Result<std::vector<bus::Dict>> call_on_device(const Context& context, const std::string& method,
-                                              const std::string& device)
+// One dict, or a list of them.
+Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply, const std::string& method)
+{
+    if (!reply) {
+        return fail(std::move(reply).error());
+    }
+    if (reply->size() == 1) {
+        if (const auto* one = reply->front().as<bus::Dict>()) {
+            return std::vector<bus::Dict>{*one};
+        }
+        if (const auto* list = reply->front().as<std::vector<bus::Dict>>()) {
+            return *list;
+        }
+    }
+    return fail(ErrorCode::Internal, fmt::format("{} was answered with something else than documented: is the daemon "
+                                                 "of another version?", method));
+}
+
+// Of a device's method, or, without a device, of the manager's for all of them.
+Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std::string& method,
+                                               const std::string& device)
 {
     auto client = connect(context);
     if (!client) {
         return fail(client.error());
     }
-    return call_manager<std::vector<bus::Dict>>(*client, method, {bus::Value(device)}, kDeviceTimeout);
+    if (device.empty()) {
+        const std::string all = method + "All";
+        return results_of(client->call(kManagerPath, kManagerInterface, all, {}, kDeviceTimeout), all);
+    }
+    const auto found = client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)});
+    const auto* path = found && found->size() == 1 ? found->front().as<bus::ObjectPath>() : nullptr;
+    if (path != nullptr) {
+        return results_of(client->call(path->text, kDeviceInterface, method, {}, kDeviceTimeout), method);
+    }
+    if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Enable") {
+        // It may have been released, or be disabled and not there.
+        return results_of(
+            client->call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}, kDeviceTimeout),
+            "EnableDevice");
+    }
+    return found ? results_of(found, "GetDevice") : fail(found.error());
 }
 
 ExitStatus status_of(const std::vector<bus::Dict>& results)
@@ -39,7 +72,7 @@ ExitStatus status_of(const std::vector<bus::Dict>& results)
 Result<ExitStatus> switch_devices(const Context& context, const std::string& method, const std::string& device,
                                   std::string_view done)
 {
-    const auto reply = call_on_device(context, method, device);
+    const auto reply = call_on_devices(context, method, device);
     if (!reply) {
         return fail(reply.error());
     }
@@ -79,7 +112,7 @@ Result<ExitStatus> reload(const Context& context)
 
 Result<ExitStatus> reconcile(const Context& context, const std::string& device)
 {
-    const auto reply = call_on_device(context, "Reconcile", device);
+    const auto reply = call_on_devices(context, "Reconcile", device);
     if (!reply) {
         return fail(reply.error());
     }
@@ -104,7 +137,7 @@ Result<ExitStatus> release(const Context& context, const std::string& device)
 
 Result<ExitStatus> verify(const Context& context, const std::string& device)
 {
-    const auto reply = call_on_device(context, "Verify", device);
+    const auto reply = call_on_devices(context, "Verify", device);
     if (!reply) {
         return fail(reply.error());
     }

@@ -164,7 +164,7 @@ Result<Wish> make_request(bus::Client& client, const HoldOptions& options, Numbe
         const auto last = first + std::min<std::ptrdiff_t>(queue_pairs->end() - first, bus::names::kMostQueuePairsInACall);
         std::vector<bus::Dict> piece(first, last);
         if (first == queue_pairs->begin()) {
-            wish.request.set("qps", std::move(piece));
+            wish.request.set("queue-pairs", std::move(piece));
         } else {
             wish.attached.push_back(std::move(piece));
         }

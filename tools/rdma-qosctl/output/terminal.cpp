@@ -161,6 +161,7 @@ std::string advice(ErrorCode code)
     case ErrorCode::WrongDevice:
         return "`rdma-qosctl devices` lists the devices";
     case ErrorCode::AuthorizationRequired:
+    case ErrorCode::InteractiveAuthorizationRequired:
         return "run it as root, or let polkit grant org.rdmaqos1.reload or org.rdmaqos1.manage to this user";
     case ErrorCode::NoDaemon:
         return "check, plan, simulate, explain and query-path also work without the daemon";

@@ -13,7 +13,7 @@
 namespace rdmaqos::ctl {
 
 // As it is: the leaves of sessions are senders, and more are imagined where the step asks for more. `there`: who is in
-// them. `levels`: keys of docs/dbus.md, "Levels".
+// them. `levels`: keys of docs/dbus.md, "ListLevels".
 [[nodiscard]] LoadedTree load_live_tree(const std::vector<bus::Dict>& levels, const DeviceView& device,
                                         const Senders& there, const LoadStep& step);
 // What loads may name, responders included.

@@ -154,7 +154,6 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.last_reload_error = text_of(properties, "LastReloadError");
     manager.fabric_error = text_of(properties, "FabricError");
     manager.released_devices = list_of(properties, "ReleasedDevices");
-    manager.levels = dicts_of(properties, "Levels");
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
     return manager;
 }
@@ -232,10 +231,10 @@ SessionView to_session(const std::string& path, const bus::Dict& properties)
     return session;
 }
 
-World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects)
+World to_world(ManagerView manager, const bus::ManagedObjects& objects)
 {
     World world;
-    world.manager = to_manager(manager);
+    world.manager = std::move(manager);
     for (const auto& [path, interfaces] : objects) {
         if (const auto device = interfaces.find(kDeviceInterface); device != interfaces.end()) {
             world.devices.push_back(to_device(device->second));
@@ -285,12 +284,18 @@ Result<ManagerView> fetch_manager(bus::Client& client)
     if (!properties) {
         return fail(std::move(properties).error());
     }
-    return to_manager(*properties);
+    auto levels = call_manager<std::vector<bus::Dict>>(client, "ListLevels", {});
+    if (!levels) {
+        return fail(std::move(levels).error());
+    }
+    ManagerView manager = to_manager(*properties);
+    manager.levels = std::move(*levels);
+    return manager;
 }
 
 Result<World> fetch_world(bus::Client& client)
 {
-    auto manager = client.properties(kManagerPath, kManagerInterface);
+    auto manager = fetch_manager(client);
     if (!manager) {
         return fail(std::move(manager).error());
     }
@@ -298,7 +303,7 @@ Result<World> fetch_world(bus::Client& client)
     if (!objects) {
         return fail(std::move(objects).error());
     }
-    World world = to_world(*manager, *objects);
+    World world = to_world(std::move(*manager), *objects);
     std::vector<std::string> paths;
     for (const auto& session : world.sessions) {
         paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));

@@ -38,11 +38,12 @@ template <typename T>
                                       std::string_view packet_key = "typical-packet");
 [[nodiscard]] std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key);
 
+// Without the levels, which are no property.
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
 [[nodiscard]] DeviceView to_device(const bus::Dict& properties);
 [[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
 [[nodiscard]] Capabilities to_capabilities(const bus::Dict& dict);
-[[nodiscard]] World to_world(const bus::Dict& manager, const bus::ManagedObjects& objects);
+[[nodiscard]] World to_world(ManagerView manager, const bus::ManagedObjects& objects);
 // The answer of Plan, without a note.
 [[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
 

@@ -25,7 +25,7 @@ struct ManagerView {
     std::string last_reload_error;
     std::string fabric_error;                     // why the fabric file cannot be used; empty: it can
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
-    std::vector<bus::Dict> levels;    // keys of docs/dbus.md, "Levels"
+    std::vector<bus::Dict> levels;    // keys of docs/dbus.md, "ListLevels"
     bus::Counts statistics;
 };
 

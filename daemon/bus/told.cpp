@@ -1,0 +1,28 @@
+#include "daemon/bus/told.h"
+
+#include "lib/base/hash.h"
+
+namespace rdmaqos {
+
+std::vector<const char*> Told::changed(BusEndpoint& endpoint, const std::string& path,
+                                       std::span<const Property> properties)
+{
+    const auto [entry, is_new] = digests_.try_emplace(path, properties.size());
+    std::vector<const char*> names;
+    for (std::size_t i = 0; i < properties.size(); ++i) {
+        const Property& property = properties[i];
+        if (!property.is_told()) {
+            continue;
+        }
+        std::uint64_t digest = kFnvOffset;
+        bus::Writer writer(digest);
+        property.write(endpoint, path.c_str(), writer);
+        if (is_new || entry->second[i] != digest) {
+            entry->second[i] = digest;
+            names.push_back(property.name);
+        }
+    }
+    return names;
+}
+
+}    // namespace rdmaqos

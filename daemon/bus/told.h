@@ -1,0 +1,29 @@
+// What properties said when they were last told, so that PropertiesChanged names those that differ, and no others.
+// Of each value a digest is kept.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/bus/property.h"
+
+namespace rdmaqos {
+
+class Told {
+public:
+    // The properties of the object at `path` that say something else than last time, in the order of the table; of an
+    // object that was not looked at before, all that can change. What they say now counts as told.
+    [[nodiscard]] std::vector<const char*> changed(BusEndpoint& endpoint, const std::string& path,
+                                                   std::span<const Property> properties);
+    void forget(const std::string& path) { digests_.erase(path); }
+    // Nobody listens: whoever begins to does not know what was told.
+    void forget_all() { digests_.clear(); }
+
+private:
+    std::map<std::string, std::vector<std::uint64_t>> digests_;    // by path, in the order of the table
+};
+
+}    // namespace rdmaqos
