@@ -17,12 +17,13 @@ closes()
     grep -c '"method":"last-close"' "$scratch/json" || true
 }
 
-# Until both watch: a call that nobody watched is not shown.
+# Until both watch, from a program's first call on: what nobody watched is not shown.
 one_more()
 {
     ibv_devinfo -d mlx5_0 >"$scratch/info" & program=$!
     wait "$program"
-    grep -q "\"pid\":$program,\"method\":\"last-close\"" "$scratch/json" &&
+    grep -q "\"pid\":$program,.*\"method\":\"device.get-context\"" "$scratch/json" &&
+        grep -q "\"pid\":$program,\"method\":\"last-close\"" "$scratch/json" &&
         grep -q "pid $program last-close" "$scratch/text"
 }
 wait_until 10 one_more || fail "no last close of the program: $(cat "$scratch/json" "$scratch/text")"
