@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,17 @@ public:
         reply([&](bus::Writer& writer) { writer.put(text); });
     }
     void refuse(const Error& error) const;
+    template <typename T>
+    void answer(const Result<T>& result) const
+    {
+        if (!result) {
+            refuse(result.error());
+        } else if constexpr (std::is_void_v<T>) {
+            reply();
+        } else {
+            reply([&](bus::Writer& writer) { write(writer, *result); });
+        }
+    }
     // What a call about one device gets.
     [[nodiscard]] LoopCallback<void(Result<std::vector<DeviceReconcile>>)> reply_of_device() const;
     // For queue pairs that are refused inside an answer.

@@ -67,13 +67,8 @@ bus::Counts statistics(const DeviceStatus& status)
 void on_counters(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
     const auto key = device_of_path(sd_bus_message_get_path(call.message()));
-    endpoint.context.service.counters(key.value_or(""), [call](const Result<CounterReading>& reading) {
-        if (reading) {
-            call.reply([&](Writer& writer) { write(writer, *reading); });
-        } else {
-            call.refuse(reading.error());
-        }
-    });
+    endpoint.context.service.counters(key.value_or(""),
+                                      [call](const Result<CounterReading>& reading) { call.answer(reading); });
 }
 
 // `ask` is the service's own, for devices by name.
@@ -91,13 +86,7 @@ void on_verify(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     const auto key = device_of_path(sd_bus_message_get_path(call.message()));
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Manage, [&service, call, key = key.value_or("")] {
-        service.verify(key, [call](const Result<std::vector<DeviceDrift>>& drift) {
-            if (drift) {
-                call.reply([&](Writer& writer) { write(writer, *drift); });
-            } else {
-                call.refuse(drift.error());
-            }
-        });
+        service.verify(key, [call](const Result<std::vector<DeviceDrift>>& drift) { call.answer(drift); });
     });
 }
 

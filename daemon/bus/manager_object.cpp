@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,18 +28,30 @@ constexpr std::size_t kPathsForOneCall = 8;
 
 // ---- calls of clients ----
 
-void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+// What is asked for by the call's one dictionary; where that is wrong, the call is refused.
+template <typename T>
+std::optional<T> asked_by(BusEndpoint& endpoint, const Call& call, const Peer& peer,
+                          Result<T> (*convert)(const bus::Dict&, const Names&))
 {
-    auto& context = endpoint.context;
     const auto dict = bus::read_dict(call.message(), call.limits());
     if (!dict) {
         call.refuse(dict.error());
-        return;
+        return std::nullopt;
     }
-    const auto policy = context.service.policy();
-    auto arguments = to_register_arguments(*dict, context.names(policy, peer.identity->uid));
+    const auto policy = endpoint.context.service.policy();
+    auto asked = convert(*dict, endpoint.context.names(policy, peer.identity->uid));
+    if (!asked) {
+        call.refuse(asked.error());
+        return std::nullopt;
+    }
+    return std::move(*asked);
+}
+
+void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& context = endpoint.context;
+    auto arguments = asked_by(endpoint, call, peer, to_register_arguments);
     if (!arguments) {
-        call.refuse(arguments.error());
         return;
     }
     context.service.register_session(
@@ -114,15 +127,8 @@ private:
 void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    const auto dict = bus::read_dict(call.message(), call.limits());
-    if (!dict) {
-        call.refuse(dict.error());
-        return;
-    }
-    const auto policy = context.service.policy();
-    auto requests = to_path_requests(*dict, context.names(policy, peer.identity->uid));
+    auto requests = asked_by(endpoint, call, peer, to_path_requests);
     if (!requests) {
-        call.refuse(requests.error());
         return;
     }
     endpoint.charge(call.message(), requests->size() / kPathsForOneCall);
@@ -139,17 +145,11 @@ void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 void on_explain(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
-    const auto dict = bus::read_dict(call.message(), call.limits());
-    if (!dict) {
-        call.refuse(dict.error());
+    const auto asked = asked_by(endpoint, call, peer, to_explain_request);
+    if (!asked) {
         return;
     }
     const auto policy = context.service.policy();
-    const auto asked = to_explain_request(*dict, context.names(policy, peer.identity->uid));
-    if (!asked) {
-        call.refuse(asked.error());
-        return;
-    }
     const auto explanation = context.service.explain(asked->request, *peer.identity);
     if (!explanation) {
         call.refuse(explanation.error());
@@ -183,12 +183,7 @@ void on_metrics(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 void on_subscribe(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     // The system bus distributes signals itself: there is nothing to subscribe to.
-    const Result<void> subscribed = endpoint.is_system_bus() ? Result<void>() : endpoint.subscribe(peer.identity->uid);
-    if (subscribed) {
-        call.reply();
-    } else {
-        call.refuse(subscribed.error());
-    }
+    call.answer(endpoint.is_system_bus() ? Result<void>() : endpoint.subscribe(peer.identity->uid));
 }
 
 void on_unsubscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
@@ -268,13 +263,7 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         }
     }
     auto& service = endpoint.context.service;
-    const auto done = [call](const Result<PlanReport>& report) {
-        if (!report) {
-            call.refuse(report.error());
-            return;
-        }
-        call.reply([&](Writer& writer) { write(writer, *report); });
-    };
+    const auto done = [call](const Result<PlanReport>& report) { call.answer(report); };
     const auto* value = dict->find("policy");
     if (value == nullptr) {
         service.plan(std::nullopt, peer.identity->uid, done);
@@ -304,13 +293,7 @@ void on_all(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& service = endpoint.context.service;
     when_authorized(endpoint, call, peer, Action::Manage, [&service, call] {
-        (service.*ask)("", [call](const Result<std::vector<T>>& results) {
-            if (results) {
-                call.reply([&](Writer& writer) { write(writer, *results); });
-            } else {
-                call.refuse(results.error());
-            }
-        });
+        (service.*ask)("", [call](const Result<std::vector<T>>& results) { call.answer(results); });
     });
 }
 

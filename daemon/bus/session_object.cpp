@@ -31,15 +31,6 @@ Result<QueuePairName> read_name(const Call& call)
     return name;
 }
 
-void answer(const Call& call, const Result<void>& result)
-{
-    if (result) {
-        call.reply();
-    } else {
-        call.refuse(result.error());
-    }
-}
-
 void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
@@ -76,7 +67,7 @@ void on_detach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     endpoint.context.service.detach(peer.id, session_of(call), name->device, name->number,
-                                    [call](const Result<void>& result) { answer(call, result); });
+                                    [call](const Result<void>& result) { call.answer(result); });
 }
 
 void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
@@ -93,13 +84,13 @@ void on_set_rate(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     endpoint.context.service.set_rate(peer.id, session_of(call), name->device, name->number, *rate,
-                                      [call](const Result<void>& result) { answer(call, result); });
+                                      [call](const Result<void>& result) { call.answer(result); });
 }
 
 void on_release(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     endpoint.context.service.release(peer.id, session_of(call),
-                                     [call](const Result<void>& result) { answer(call, result); });
+                                     [call](const Result<void>& result) { call.answer(result); });
 }
 
 void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)

@@ -43,7 +43,7 @@ public:
     void refused(const DeviceId& id, std::string why) { awaited_.refuse(id, std::move(why)); }
     void on_wanted_again(std::function<void(Guid, std::uint32_t)> look) { wanted_again_ = std::move(look); }
 
-    // It went away, by itself or because it was let go of. `closed` when its files are closed, too.
+    // It went away, by itself or because it was released. `closed` when its files are closed, too.
     void remove(const std::string& key, LoopCallback<void()> closed);
     // It says so itself, and is in the middle of that.
     void remove_soon(const std::string& key);

@@ -68,7 +68,7 @@ private:
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
-    // Its end begins; `done` when devices have let go of its queue pairs.
+    // Its end begins; `done` when the devices have released its queue pairs.
     void remove(SessionId id, LoopCallback<void()> done);
     void begin_to_leave(SessionId id, LoopCallback<void()> done);
     void take_out_leaving();

@@ -9,6 +9,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "lib/bus/attach.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos::sample {
@@ -53,11 +54,6 @@ bus::Dict describe_queue_pair(ibv_qp& queue_pair, const std::string& device, con
     return dict;
 }
 
-tl::unexpected<Error> unexpected_answer(std::string_view method)
-{
-    return fail(ErrorCode::Internal, fmt::format("{} was answered with something else than documented", method));
-}
-
 Result<Session> register_session(bus::Client& client, const Wish& wish)
 {
     bus::Dict request;
@@ -72,7 +68,7 @@ Result<Session> register_session(bus::Client& client, const Wish& wish)
     const auto* path = reply->size() == 2 ? reply->front().as<bus::ObjectPath>() : nullptr;
     const auto* grant = reply->size() == 2 ? reply->back().as<bus::Dict>() : nullptr;
     if (path == nullptr || grant == nullptr) {
-        return unexpected_answer("Register");
+        return fail(ErrorCode::Internal, "Register was answered with something else than documented");
     }
     return Session{path->text, *grant, {}};
 }
@@ -97,20 +93,11 @@ Result<Session> join(bus::Client& client, const Wish& wish, const QueuePairs& qu
         const int copy = fcntl(queue_pairs.context().cmd_fd, F_DUPFD_CLOEXEC, 0);
         dicts.front().set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(copy)});
     }
-    for (auto first = dicts.begin(); first != dicts.end();) {
-        const auto last = first + std::min<std::ptrdiff_t>(dicts.end() - first, bus::names::kMostQueuePairsInACall);
-        const auto reply = client.call(session->path, bus::names::kSession, "Attach",
-                                       {bus::Value(std::vector<bus::Dict>(first, last))});
-        if (!reply) {
-            return fail(reply.error());
-        }
-        const auto* results = reply->size() == 1 ? reply->front().as<std::vector<bus::Dict>>() : nullptr;
-        if (results == nullptr) {
-            return unexpected_answer("Attach");
-        }
-        session->results.insert(session->results.end(), results->begin(), results->end());
-        first = last;
+    auto results = bus::attach(client, session->path, dicts);
+    if (!results) {
+        return fail(std::move(results).error());
     }
+    session->results = std::move(*results);
     return session;
 }
 

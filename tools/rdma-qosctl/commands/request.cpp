@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "lib/bus/attach.h"
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/commands/child.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -141,8 +142,8 @@ Result<std::vector<bus::Dict>> queue_pairs_of(const HoldOptions& options, const 
 }
 
 struct Wish {
-    bus::Dict request;                                 // of Register, with as many queue pairs as it takes
-    std::vector<std::vector<bus::Dict>> attached;    // in calls of their own, afterwards
+    bus::Dict request;              // of Register, with as many queue pairs as it takes
+    std::vector<bus::Dict> rest;    // attached afterwards
 };
 
 Result<Wish> make_request(bus::Client& client, const HoldOptions& options, Numbers& numbers)
@@ -159,16 +160,11 @@ Result<Wish> make_request(bus::Client& client, const HoldOptions& options, Numbe
     if (options.devices.size() == 1) {
         request->set("device", options.devices.front());
     }
-    Wish wish{std::move(*request), {}};
-    for (auto first = queue_pairs->begin(); first != queue_pairs->end();) {
-        const auto last = first + std::min<std::ptrdiff_t>(queue_pairs->end() - first, bus::names::kMostQueuePairsInACall);
-        std::vector<bus::Dict> piece(first, last);
-        if (first == queue_pairs->begin()) {
-            wish.request.set("queue-pairs", std::move(piece));
-        } else {
-            wish.attached.push_back(std::move(piece));
-        }
-        first = last;
+    const std::size_t taken = std::min(queue_pairs->size(), bus::names::kMostQueuePairsInACall);
+    Wish wish{std::move(*request), {queue_pairs->begin() + static_cast<std::ptrdiff_t>(taken), queue_pairs->end()}};
+    queue_pairs->resize(taken);
+    if (taken > 0) {
+        wish.request.set("queue-pairs", std::move(*queue_pairs));
     }
     return wish;
 }
@@ -210,22 +206,16 @@ Result<Session> register_session(bus::Client& client, bus::Dict request)
 Result<Session> make_session(bus::Client& client, Wish wish)
 {
     auto session = register_session(client, std::move(wish.request));
-    if (!session) {
+    if (!session || wish.rest.empty()) {
         return session;
     }
+    const auto more = bus::attach(client, session->path, wish.rest);
+    if (!more) {
+        return fail(more.error());
+    }
     auto results = dicts_of(session->grant, "queue-pairs");
-    for (auto& piece : wish.attached) {
-        const auto reply = client.call(session->path, kSessionInterface, "Attach", {bus::Value(std::move(piece))});
-        if (!reply) {
-            return fail(reply.error());
-        }
-        if (const auto* more = reply->empty() ? nullptr : reply->front().as<std::vector<bus::Dict>>()) {
-            results.insert(results.end(), more->begin(), more->end());
-        }
-    }
-    if (!results.empty()) {
-        session->grant.set("queue-pairs", std::move(results));
-    }
+    results.insert(results.end(), more->begin(), more->end());
+    session->grant.set("queue-pairs", std::move(results));
     return session;
 }
 
