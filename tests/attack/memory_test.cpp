@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t kPromised = 126U << 20U;    // with its header below what sd-bus takes
-constexpr std::size_t kDescriptors = 253;           // the most that go with a write
+constexpr std::size_t kDescriptorsOfAWrite = 253;           // the most that go with a write
 
 std::string promise(std::uint32_t descriptors = 0)
 {
@@ -36,7 +36,7 @@ TEST(Half, DescriptorsAndSilence)
     const auto keep = [](Attacker& me) {
         crowd(
             me,
-            {.connections = 100, .again = promise(kDescriptors), .byte_every = 20ms, .descriptors_each = kDescriptors});
+            {.connections = 100, .again = promise(kDescriptorsOfAWrite), .byte_every = 20ms, .descriptors_each = kDescriptorsOfAWrite});
     };
     fight({.name = "half a message: 253 descriptors, 100 connections", .squads = {{.deed = keep}}});
 }

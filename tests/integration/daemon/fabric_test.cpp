@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace names = bus::names;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kNamedNodes = R"(version: 1
 port-groups:
   - {name: storage, port-name: ["target HCA-1/P1"]}
   - {name: tenant, pkey: [0x12]}
@@ -65,7 +65,7 @@ protected:
         return eventually([&] { return of_grant("level") == level; }, 8s);    // sooner than it is looked for
     }
 
-    Daemon daemon{{kPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON}};
+    Daemon daemon{{kNamedNodes, kTwoDevices, "", false, RDMAQOS_DAEMON}};
     bus::Client client = daemon.direct();
     const std::filesystem::path file = daemon.root() / "etc/rdma-qos/fabric.yaml";
     std::string session;

@@ -21,7 +21,7 @@ using bus::Dict;
 using bus::Value;
 namespace names = bus::names;
 
-constexpr const char* kDevices = R"(version: 1
+constexpr const char* kMeteredDevices = R"(version: 1
 devices:
   - {name: mlx5_0, gids: ["fd00:20::1"], traffic: 60Gbps}
   - {name: mlx5_1, gids: ["fd00:21::1"], port-counters: false}
@@ -60,7 +60,7 @@ protected:
         return client->call(names::kRoot, names::kManager, method, arguments);
     }
 
-    Daemon daemon{{kTwoLevelPolicy, kDevices, "", true, RDMAQOS_DAEMON}};
+    Daemon daemon{{kTwoLevelPolicy, kMeteredDevices, "", true, RDMAQOS_DAEMON}};
     std::optional<bus::Client> client;
 };
 
@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Doors, MetricsTest, ::testing::Bool(),
 
 class TextfileTest : public ::testing::Test {
 protected:
-    TextfileTest() : daemon({kTwoLevelPolicy, kDevices, kSettings, false, RDMAQOS_DAEMON}) {}
+    TextfileTest() : daemon({kTwoLevelPolicy, kMeteredDevices, kSettings, false, RDMAQOS_DAEMON}) {}
     void make_folder() const { std::filesystem::create_directories(daemon.root() / "out"); }
     [[nodiscard]] std::filesystem::path path() const { return daemon.root() / "out/rdma-qos.prom"; }
     [[nodiscard]] std::string text() const
@@ -250,7 +250,7 @@ TEST_F(TextfileTest, AReloadTurnsItOff)
 
 TEST(MetricsCommand, PrintsTextAndJson)
 {
-    const Daemon daemon({kTwoLevelPolicy, kDevices, "", false, RDMAQOS_DAEMON});
+    const Daemon daemon({kTwoLevelPolicy, kMeteredDevices, "", false, RDMAQOS_DAEMON});
     const auto run = [&](const std::string& options) {
         const auto output = daemon.root() / "ctl.out";
         std::filesystem::remove(output);

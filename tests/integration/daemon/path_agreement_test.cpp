@@ -15,7 +15,7 @@ namespace names = bus::names;
 using Json = nlohmann::json;
 
 // DEFAULT says what the packet life is, `plain` (QoS class 7) leaves it to the subnet, `tenant` (class 8) has a P_Key.
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kAgreementPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0, packet-life: 16}
   - {name: plain, sl: 1}
@@ -24,13 +24,13 @@ qos-match-rules:
   - {qos-class: [7], qos-level-name: plain}
   - {qos-class: [8], qos-level-name: tenant}
 )";
-constexpr const char* kDevices = R"(version: 1
+constexpr const char* kAgreementDevices = R"(version: 1
 devices:
   - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, pci: "0000:3b:00.0", link-speed: 40Gbps, pkeys: [0xFFFF, 0x9234]}
   - {name: mlx5_1, node-guid: 0x20, port-guid: 0x21, pci: "0000:5e:00.0", link-speed: 40Gbps, pkeys: [0x7FFF]}
 )";
 // The two of this host, and four elsewhere.
-constexpr const char* kFabric = R"(version: 1
+constexpr const char* kAgreementFabric = R"(version: 1
 ports:
   - {guid: 0x11, pkeys: [0xFFFF, 0x9234]}
   - {guid: 0x21, pkeys: [0x7FFF]}
@@ -179,13 +179,13 @@ protected:
         return answers;
     }
 
-    Daemon daemon{{kPolicy, kDevices, "", false, RDMAQOS_DAEMON}};
+    Daemon daemon{{kAgreementPolicy, kAgreementDevices, "", false, RDMAQOS_DAEMON}};
     bus::Client client = daemon.direct();
 };
 
 TEST_F(PathAgreement, OneAnswerEverywhere)
 {
-    daemon.dir().write("etc/rdma-qos/fabric.yaml", kFabric);
+    daemon.dir().write("etc/rdma-qos/fabric.yaml", kAgreementFabric);
     ASSERT_TRUE(eventually([&] { return by_dbus(cases().front()) == cases().front().expected; }))
         << by_dbus(cases().front());
     const std::vector<std::string> batch = by_batch();

@@ -22,7 +22,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 namespace names = bus::names;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kPathPolicy = R"(version: 1
 port-groups:
   - {name: storage, port-guid: [0x77]}
 qos-levels:
@@ -36,7 +36,7 @@ qos-match-rules:
   - {qos-class: [0x68], qos-level-name: bulk}
   - {pkey: [0x1234], qos-level-name: tenant}
 )";
-constexpr const char* kFabric = R"(version: 1
+constexpr const char* kPathFabric = R"(version: 1
 partitions:
   - {name: Part1, pkey: 0x1234, ipoib: {sl: 5, mtu: 2048, rate: 10Gbps, packet-life: 18}}
   - {name: Part2, pkey: 0x1235, ipoib: {sl: 5}}
@@ -49,7 +49,7 @@ protected:
         if (GetParam() && geteuid() != 0) {
             GTEST_SKIP() << "only root may own org.rdmaqos1";
         }
-        daemon = std::make_unique<Daemon>(DaemonOptions{kPolicy, kTwoDevices, "", GetParam(), RDMAQOS_DAEMON});
+        daemon = std::make_unique<Daemon>(DaemonOptions{kPathPolicy, kTwoDevices, "", GetParam(), RDMAQOS_DAEMON});
         client = std::make_unique<bus::Client>(daemon->by(GetParam()));
     }
     Result<std::vector<Dict>> query(const Dict& request)
@@ -138,7 +138,7 @@ TEST_P(PathsBy, FeaturesHaveTheCapabilityBit)
 
 TEST_P(PathsBy, ABroadcastGroupIsComparedWithItsPath)
 {
-    daemon->dir().write("etc/rdma-qos/fabric.yaml", kFabric);
+    daemon->dir().write("etc/rdma-qos/fabric.yaml", kPathFabric);
     const Outcome agrees = run_ctl(daemon->root(), "query-path --broadcast Part1");
     EXPECT_EQ(agrees.status, 0) << agrees.error;
     EXPECT_THAT(agrees.output, AllOf(HasSubstr("answered by the running daemon"),

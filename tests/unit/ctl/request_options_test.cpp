@@ -113,7 +113,7 @@ TEST(RequestOptions, ATypeOfServiceIsAClass)
     EXPECT_THAT(to_requests(options, Policy{}).error().message, HasSubstr("either a qos-class or a tos"));
 }
 
-struct BadCase {
+struct BadRequest {
     const char* key;
     const char* value;
     const char* message;
@@ -121,7 +121,7 @@ struct BadCase {
 
 TEST(RequestOptions, MistakesAreNamed)
 {
-    const BadCase cases[] = {
+    const BadRequest cases[] = {
         {"qos-class", "5000", "qos-class: `5000`"},
         {"qos-class", "nobody", "qos-class-names"},
         {"tos", "256", "tos: `256`"},

@@ -17,8 +17,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace test;
 
-constexpr double kGigabit = 1e6;
-
 const std::vector<bus::Dict> kLevels{sample_level_default(), sample_level_rpc(), sample_level_bulk()};
 
 // Three processes in rpc: pid:4711 and pid:8 with queue pairs, pid:9 without.

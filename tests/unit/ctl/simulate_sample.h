@@ -12,6 +12,9 @@
 
 namespace rdmaqos::ctl::test {
 
+// In the unit of rates, kbit/s.
+constexpr double kGigabit = 1e6;
+
 inline std::shared_ptr<const Policy> policy_of(const std::string& text)
 {
     auto read = read_policy({std::make_shared<SourceFile>(SourceFile{"policy.yaml", "version: 1\n" + text})},

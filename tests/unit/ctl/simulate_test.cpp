@@ -22,8 +22,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace test;
 
-constexpr double kGigabit = 1e6;
-
 TEST(SimulatePolicy, SharesCapsAndWhatLimits)
 {
     const SimulatedStep step = simulated(kTenants, {"rpc=inf,bulk=10Gbps,storage=5Gbps"});

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kDevicesPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
   - name: rpc
@@ -24,7 +24,7 @@ protected:
 
     void SetUp() override
     {
-        policy(kPolicy);
+        policy(kDevicesPolicy);
         start();
         ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
         nic = &add_device("mlx5_0");
@@ -98,7 +98,7 @@ TEST_F(ServiceDevices, WhatComesWhileDisabledIsTakenButNotPlaced)
     EXPECT_TRUE(
         answer<void>([&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", 10, std::move(done)); }));
     attach(*reply, 11);
-    policy(std::string(kPolicy) + "  - {name: new, schedule: {share: 5}}\n");
+    policy(std::string(kDevicesPolicy) + "  - {name: new, schedule: {share: 5}}\n");
     ASSERT_TRUE(reload().accepted);
     nic->set_link(Bandwidth::from_gbps(200));
     loop.advance(service->settings().drift_interval);

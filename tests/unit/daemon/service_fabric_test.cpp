@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kFabricPolicy = R"(version: 1
 port-groups:
   - {name: storage, port-name: ["target HCA-1/P1"]}
   - {name: tenant, pkey: [0x12]}
@@ -38,7 +38,7 @@ constexpr const char* kOtherName = "version: 1\nports: [{guid: 0x77, description
 
 class ServiceFabricTest : public test::ServiceFixture, public ServiceObserver {
 protected:
-    void SetUp() override { policy(kPolicy); }
+    void SetUp() override { policy(kFabricPolicy); }
     void TearDown() override { service.reset(); }    // before the journal goes
 
     void fabric(const std::string& text) { root.write("/etc/rdma-qos/fabric.yaml", text); }

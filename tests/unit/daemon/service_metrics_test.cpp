@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kMetricsPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
   - {name: rpc, schedule: {share: 60, fair-by: process}}
@@ -24,7 +24,7 @@ class ServiceMetrics : public test::ServiceFixture {
 protected:
     void SetUp() override
     {
-        policy(kPolicy);
+        policy(kMetricsPolicy);
         start();
         ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
         nic = &add_device("mlx5_0");
@@ -136,7 +136,7 @@ TEST_F(ServiceMetrics, ReloadsByTheirResult)
     EXPECT_FALSE(reload().accepted);
     EXPECT_FALSE(metrics().last_reload_good);
     const auto before = metrics().service.last_good_reload;
-    policy(kPolicy);
+    policy(kMetricsPolicy);
     EXPECT_TRUE(reload().accepted);
     const Metrics all = metrics();
     EXPECT_EQ(all.service.reloads_accepted, 1U);

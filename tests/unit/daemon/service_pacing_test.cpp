@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kPacingPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
   - {name: bulk, schedule: {share: 30}, per-queue-pair: {max-rate: 5Gbps}}
@@ -30,7 +30,7 @@ class ServicePacing : public test::ServiceFixture {
 protected:
     void begin(const Capabilities& capabilities)
     {
-        policy(kPolicy);
+        policy(kPacingPolicy);
         start();
         ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
         nic = &add_device("mlx5_0", capabilities);
@@ -83,7 +83,7 @@ TEST_F(ServicePacing, APolicyChangeTouchesQueuePairsOfItsLevelOnly)
     session("bulk", {10, 11});
     session("slow", {20}, 2);
     nic->clear_log();
-    std::string text = kPolicy;
+    std::string text = kPacingPolicy;
     text.replace(text.find("5Gbps"), 5, "4Gbps");
     policy(text);
     ASSERT_TRUE(reload().accepted);

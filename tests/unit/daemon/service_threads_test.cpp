@@ -17,7 +17,7 @@ using test::Witness;
 using ::testing::HasSubstr;
 
 // Naming a user lets a test see the moment at which it is read.
-constexpr const char* kPolicy = R"(version: 1
+constexpr const char* kThreadsPolicy = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
   - {name: rpc, schedule: {share: 60}, allow: {user: [alice]}}
@@ -26,7 +26,7 @@ qos-levels:
 
 std::shared_ptr<const SourceFile> next_policy()
 {
-    return std::make_shared<SourceFile>(SourceFile{"next.yaml", std::string(kPolicy) + "  - {name: more}\n"});
+    return std::make_shared<SourceFile>(SourceFile{"next.yaml", std::string(kThreadsPolicy) + "  - {name: more}\n"});
 }
 
 auto watched(Sightings& seen)
@@ -76,7 +76,7 @@ class ServiceBugs : public test::ServiceFixture {
 protected:
     void SetUp() override
     {
-        policy(kPolicy);
+        policy(kThreadsPolicy);
         start();
         nic = &add_device("mlx5_0");
         const auto registered = register_as(kPeer, process(1), asking_for("rpc", "mlx5_0", {1}));

@@ -72,6 +72,16 @@ void expect_golden_diagnostics(const std::string& name, Read read)
     expect_golden(golden, text);
 }
 
+// An imported policy with the values that the import leaves to the administrator.
+inline std::string filled_in(std::string text)
+{
+    constexpr std::string_view kMark = "#~ ";
+    for (auto at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at)) {
+        text.erase(at, kMark.size());
+    }
+    return text;
+}
+
 // A value without a word.
 template <typename T>
 T good(const ReadResult<T>& result)

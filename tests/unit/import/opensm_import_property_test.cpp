@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t kGuids = 6;    // 1..5 are there
 constexpr std::uint64_t kValues = 12;
 
-Fabric small_fabric()
+Fabric property_fabric()
 {
     Fabric fabric;
     fabric.ports = {{Guid{1}, 1, Guid{}, NodeType::Ca, "vs1 HCA-1", {0xFFFF, 0x8001, 0x0002}, true},
@@ -292,18 +292,9 @@ std::shared_ptr<const Policy> read_yaml(const std::string& text)
     return read.value;
 }
 
-std::string filled_in(std::string text)
-{
-    constexpr std::string_view kMark = "#~ ";
-    for (auto at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at)) {
-        text.erase(at, kMark.size());
-    }
-    return text;
-}
-
 TEST(OpensmImportProperty, TheYamlAnswersAsTheNativePolicy)
 {
-    const Fabric fabric = small_fabric();
+    const Fabric fabric = property_fabric();
     EXPECT_TRUE(rc::check("the YAML answers as the native policy", [&] {
         const std::string text = any_policy();
         const auto native = read_opensm_policy(source("policy.conf", text), OpensmMode::Strict, fabric);

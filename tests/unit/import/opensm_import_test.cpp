@@ -58,15 +58,6 @@ Policy imported(const std::string& text)
     return policy_of(good(import_text(text)));
 }
 
-std::string filled_in(std::string text)
-{
-    constexpr std::string_view kMark = "#~ ";
-    for (auto at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at)) {
-        text.erase(at, kMark.size());
-    }
-    return text;
-}
-
 Fabric small_fabric()
 {
     const FabricImport input{golden_source("import/small.topology"), golden_source("import/small.partitions"), nullptr,

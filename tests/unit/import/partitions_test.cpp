@@ -16,14 +16,14 @@ constexpr auto kCa = static_cast<std::size_t>(NodeType::Ca);
 constexpr auto kSwitch = static_cast<std::size_t>(NodeType::Switch);
 constexpr auto kRouter = static_cast<std::size_t>(NodeType::Router);
 
-ReadResult<PartitionTable> read(const std::string& text)
+ReadResult<PartitionTable> read_table(const std::string& text)
 {
     return read_partitions(source("partitions.conf", text));
 }
 
 PartitionTable table_of(const std::string& text)
 {
-    return good(read(text));
+    return good(read_table(text));
 }
 
 // The one partition beside Default.
@@ -65,7 +65,7 @@ TEST(Partitions, WithoutAFileAllAreFullMembers)
     EXPECT_EQ(table.partitions[0].by_type[kSwitch]->membership, PartitionMembership::Full);
     EXPECT_EQ(table.partitions[0].broadcast->parameters.mtu, IbMtu::Mtu2048);
     // A file without a definition is none.
-    const auto empty = read("# nothing\n");
+    const auto empty = read_table("# nothing\n");
     EXPECT_EQ(with_warning(empty, "there is no partition in this file").partitions[0].by_type[kCa]->membership,
               PartitionMembership::Full);
 }
@@ -137,7 +137,7 @@ TEST(Partitions, NumbersAreThoseOfC)
 
 TEST(Partitions, APKeyIsMadeWhereNoneIsStated)
 {
-    const PartitionTable table = *read("P=1:ALL; Q:ALL; Q:SELF; R=0x8000:ALL;").value;
+    const PartitionTable table = *read_table("P=1:ALL; Q:ALL; Q:SELF; R=0x8000:ALL;").value;
     ASSERT_EQ(table.partitions.size(), 4U);
     EXPECT_EQ(table.partitions[2].name, "Q");
     EXPECT_EQ(table.partitions[2].pkey, 2);
@@ -148,7 +148,7 @@ TEST(Partitions, APKeyIsMadeWhereNoneIsStated)
         many += std::to_string(i) + ":5;\n";
     }
     EXPECT_EQ(table_of(many).partitions.size(), 0x7FFFU);
-    const auto full = read(many + "One more : ALL ;");
+    const auto full = read_table(many + "One more : ALL ;");
     expect_only_error(full, "no P_Key is left for a partition without one");
     expect_golden("diagnostics/partitions-full.txt", shown(full));
 }
@@ -166,14 +166,14 @@ TEST(Partitions, WhatIsNotCarriedOverIsRemarked)
 
 TEST(Partitions, CarriageReturnsAreToldOnce)
 {
-    const auto result = read("P=1 : ALL ;\r\nQ=2 : ALL ;\r\n");
+    const auto result = read_table("P=1 : ALL ;\r\nQ=2 : ALL ;\r\n");
     EXPECT_EQ(with_warning(result, "lines end with a carriage return").partitions.size(), 3U);
     expect_golden("diagnostics/partitions-carriage-return.txt", shown(result));
 }
 
 TEST(Partitions, LongLinesAreTold)
 {
-    const auto result = read("P=1 : " + std::string(4100, ' ') + "ALL ;\n");
+    const auto result = read_table("P=1 : " + std::string(4100, ' ') + "ALL ;\n");
     EXPECT_EQ(result.diagnostics.warning_count(), 1U);
     expect_golden("diagnostics/partitions-long.txt", shown(result));
 }

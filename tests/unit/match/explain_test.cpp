@@ -49,12 +49,12 @@ PathLimits hundred_gigabit()
     return limits;
 }
 
-struct Case {
+struct ExplainCase {
     const char* name;
     void (*edit)(TestPolicy&, Request&, Identity&);
 };
 
-class ExplainGolden : public testing::TestWithParam<Case> {};
+class ExplainGolden : public testing::TestWithParam<ExplainCase> {};
 
 TEST_P(ExplainGolden, TextAndJson)
 {
@@ -72,38 +72,38 @@ TEST_P(ExplainGolden, TextAndJson)
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, ExplainGolden,
-    testing::Values(Case{"rule",
+    testing::Values(ExplainCase{"rule",
                          [](TestPolicy&, Request& request, Identity&) {
                              request.destination = gid("fe80::11");
                              request.service_id = 0x1061144;
                          }},
-                    Case{"refused-by-allow",
+                    ExplainCase{"refused-by-allow",
                          [](TestPolicy&, Request& request, Identity&) {
                              request.qos_class = 8;
                              request.device = DeviceNames{"mlx5_0", 1, "ib0", "0000:86:00.0"};
                          }},
-                    Case{"partition",
+                    ExplainCase{"partition",
                          [](TestPolicy&, Request& request, Identity& identity) {
                              request.pkey = 0x9234;
                              identity.gids = {50, 1000};
                              identity.executable = "/usr/bin/app";
                          }},
-                    Case{"partition-refused", [](TestPolicy&, Request& request, Identity&) { request.pkey = 0x9234; }},
-                    Case{"default", [](TestPolicy&, Request&, Identity&) {}},
-                    Case{"default-refused",
+                    ExplainCase{"partition-refused", [](TestPolicy&, Request& request, Identity&) { request.pkey = 0x9234; }},
+                    ExplainCase{"default", [](TestPolicy&, Request&, Identity&) {}},
+                    ExplainCase{"default-refused",
                          [](TestPolicy& policy, Request&, Identity&) {
                              policy.policy.levels[0].allow = ClientCriteria{.uids = {0}, .users = {"root"}};
                          }},
-                    Case{"requested",
+                    ExplainCase{"requested",
                          [](TestPolicy&, Request& request, Identity&) {
                              request.level = "storage";
                              request.mtu = Selected<IbMtu>{Selector::LessThan, IbMtu::Mtu2048};
                              request.packet_life = Selected<std::uint8_t>{Selector::Largest, 0};
                          }},
-                    Case{"requested-refused", [](TestPolicy&, Request& request, Identity&) { request.level = "rpc"; }},
-                    Case{"unknown-level",
+                    ExplainCase{"requested-refused", [](TestPolicy&, Request& request, Identity&) { request.level = "rpc"; }},
+                    ExplainCase{"unknown-level",
                          [](TestPolicy&, Request& request, Identity&) { request.level = "stroage\x1b\xff"; }},
-                    Case{"no-path",
+                    ExplainCase{"no-path",
                          [](TestPolicy&, Request& request, Identity&) {
                              request.level = "storage";
                              request.sl = 5;

@@ -56,13 +56,13 @@ Request with(std::optional<T> Request::*member, T value)
     return request;
 }
 
-struct Case {
+struct MatchCase {
     const char* name;
     Request request;
     const char* expected;
 };
 
-class MatchCriteria : public testing::TestWithParam<Case> {};
+class MatchCriteria : public testing::TestWithParam<MatchCase> {};
 
 TEST_P(MatchCriteria, Outcome)
 {
@@ -72,26 +72,26 @@ TEST_P(MatchCriteria, Outcome)
 
 INSTANTIATE_TEST_SUITE_P(
     Table, MatchCriteria,
-    testing::Values(Case{"nothing", {}, "default: DEFAULT"}, Case{"both_ends", ends(kAlpha, kGamma), "rule 1: both"},
-                    Case{"source_of_both_is_not_enough", ends(kAlpha, std::nullopt), "default: DEFAULT"},
-                    Case{"source", ends(kBeta, std::nullopt), "rule 2: source"},
-                    Case{"destination", ends(std::nullopt, kAlpha), "rule 3: destination"},
-                    Case{"destination_of_both_is_not_enough", ends(std::nullopt, kBeta), "default: DEFAULT"},
-                    Case{"unknown_port", ends(Guid{0x99}, Guid{0x99}), "default: DEFAULT"},
-                    Case{"class_in_range", with<std::uint16_t>(&Request::qos_class, 8), "rule 4: class"},
-                    Case{"class_zero_is_a_class", with<std::uint16_t>(&Request::qos_class, 0), "rule 4: class"},
-                    Case{"class_outside", with<std::uint16_t>(&Request::qos_class, 10), "default: DEFAULT"},
-                    Case{"service_first", with<std::uint64_t>(&Request::service_id, 0x10000), "rule 5: service"},
-                    Case{"service_last", with<std::uint64_t>(&Request::service_id, 0x1ffff), "rule 5: service"},
-                    Case{"service_outside", with<std::uint64_t>(&Request::service_id, 0x20000), "default: DEFAULT"},
-                    Case{"pkey_zero_is_a_pkey", with<std::uint16_t>(&Request::pkey, 0), "rule 6: pkey"},
-                    Case{"pkey_limited", with<std::uint16_t>(&Request::pkey, 0xF01), "rule 6: pkey"},
-                    Case{"pkey_full", with<std::uint16_t>(&Request::pkey, 0x8F01), "rule 6: pkey"},
-                    Case{"pkey_outside", with<std::uint16_t>(&Request::pkey, 0x8001), "default: DEFAULT"},
-                    Case{"device_and_port", with_device({"mlx5_1", 2, "", ""}), "rule 7: device"},
-                    Case{"device_other_port", with_device({"mlx5_1", 1, "", ""}), "default: DEFAULT"},
-                    Case{"netdev", with_device({"mlx5_9", 1, "roce0", ""}), "rule 7: device"},
-                    Case{"pci_address", with_device({"mlx5_9", 1, "", "0000:86:00.1"}), "rule 7: device"}),
+    testing::Values(MatchCase{"nothing", {}, "default: DEFAULT"}, MatchCase{"both_ends", ends(kAlpha, kGamma), "rule 1: both"},
+                    MatchCase{"source_of_both_is_not_enough", ends(kAlpha, std::nullopt), "default: DEFAULT"},
+                    MatchCase{"source", ends(kBeta, std::nullopt), "rule 2: source"},
+                    MatchCase{"destination", ends(std::nullopt, kAlpha), "rule 3: destination"},
+                    MatchCase{"destination_of_both_is_not_enough", ends(std::nullopt, kBeta), "default: DEFAULT"},
+                    MatchCase{"unknown_port", ends(Guid{0x99}, Guid{0x99}), "default: DEFAULT"},
+                    MatchCase{"class_in_range", with<std::uint16_t>(&Request::qos_class, 8), "rule 4: class"},
+                    MatchCase{"class_zero_is_a_class", with<std::uint16_t>(&Request::qos_class, 0), "rule 4: class"},
+                    MatchCase{"class_outside", with<std::uint16_t>(&Request::qos_class, 10), "default: DEFAULT"},
+                    MatchCase{"service_first", with<std::uint64_t>(&Request::service_id, 0x10000), "rule 5: service"},
+                    MatchCase{"service_last", with<std::uint64_t>(&Request::service_id, 0x1ffff), "rule 5: service"},
+                    MatchCase{"service_outside", with<std::uint64_t>(&Request::service_id, 0x20000), "default: DEFAULT"},
+                    MatchCase{"pkey_zero_is_a_pkey", with<std::uint16_t>(&Request::pkey, 0), "rule 6: pkey"},
+                    MatchCase{"pkey_limited", with<std::uint16_t>(&Request::pkey, 0xF01), "rule 6: pkey"},
+                    MatchCase{"pkey_full", with<std::uint16_t>(&Request::pkey, 0x8F01), "rule 6: pkey"},
+                    MatchCase{"pkey_outside", with<std::uint16_t>(&Request::pkey, 0x8001), "default: DEFAULT"},
+                    MatchCase{"device_and_port", with_device({"mlx5_1", 2, "", ""}), "rule 7: device"},
+                    MatchCase{"device_other_port", with_device({"mlx5_1", 1, "", ""}), "default: DEFAULT"},
+                    MatchCase{"netdev", with_device({"mlx5_9", 1, "roce0", ""}), "rule 7: device"},
+                    MatchCase{"pci_address", with_device({"mlx5_9", 1, "", "0000:86:00.1"}), "rule 7: device"}),
     [](const auto& test) { return test.param.name; });
 
 struct GidCase {

@@ -32,7 +32,7 @@ struct Host {
     }
 };
 
-struct Case {
+struct LimitCase {
     const char* name;
     const char* source;    // "": none
     const char* destination;
@@ -40,7 +40,7 @@ struct Case {
     const char* expected;
 };
 
-class PathLimitsTable : public testing::TestWithParam<Case> {};
+class PathLimitsTable : public testing::TestWithParam<LimitCase> {};
 
 std::string text(const PathLimits& limits)
 {
@@ -70,30 +70,30 @@ TEST_P(PathLimitsTable, Path)
 INSTANTIATE_TEST_SUITE_P(
     Table, PathLimitsTable,
     testing::Values(
-        Case{"Nothing", "", "", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
-        Case{"Device", "", "", "mlx5_1", "7fff to  (not known), rate 15, mtu 1024"},
-        Case{"ToAKnownPort", "", "0x77", "", "ffff 9234 to ffff, rate 16, mtu 4096"},
-        Case{"ToAnUnknownPort", "0x11", "0x99", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
-        Case{"ToAPortWithoutPKeys", "0x11", "0x79", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
-        Case{"ByTheOtherPort", "0x21", "0x77", "", "7fff to ffff, rate 15, mtu 1024"},
-        Case{"BetweenTheTwo", "0x11", "0x21", "", "ffff 9234 to 7fff, rate 15, mtu 1024"},
-        Case{"ToItself", "0x11", "0x11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
-        Case{"ToItselfByDevice", "", "fd00::2", "mlx5_1", "7fff to 7fff, loopback, rate 15, mtu 1024"},
-        Case{"ToTheOtherByDevice", "", "fd00::1", "mlx5_1", "7fff to ffff 9234, rate 15, mtu 1024"},
-        Case{"ToItselfByTwoOfItsGids", "fd00::1", "10.1.0.1", "",
+        LimitCase{"Nothing", "", "", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
+        LimitCase{"Device", "", "", "mlx5_1", "7fff to  (not known), rate 15, mtu 1024"},
+        LimitCase{"ToAKnownPort", "", "0x77", "", "ffff 9234 to ffff, rate 16, mtu 4096"},
+        LimitCase{"ToAnUnknownPort", "0x11", "0x99", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
+        LimitCase{"ToAPortWithoutPKeys", "0x11", "0x79", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
+        LimitCase{"ByTheOtherPort", "0x21", "0x77", "", "7fff to ffff, rate 15, mtu 1024"},
+        LimitCase{"BetweenTheTwo", "0x11", "0x21", "", "ffff 9234 to 7fff, rate 15, mtu 1024"},
+        LimitCase{"ToItself", "0x11", "0x11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        LimitCase{"ToItselfByDevice", "", "fd00::2", "mlx5_1", "7fff to 7fff, loopback, rate 15, mtu 1024"},
+        LimitCase{"ToTheOtherByDevice", "", "fd00::1", "mlx5_1", "7fff to ffff 9234, rate 15, mtu 1024"},
+        LimitCase{"ToItselfByTwoOfItsGids", "fd00::1", "10.1.0.1", "",
              "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
-        Case{"ToItselfByGidAndGuid", "0x11", "fe80::11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
-        Case{"FromAfar", "0x77", "0x11", "", "ffff to ffff 9234, rate 16, mtu 4096"},
-        Case{"FromAfarToTheOther", "0x77", "0x21", "", "ffff to 7fff, rate 15, mtu 1024"},
-        Case{"FromAfarByGid", "fe80::78", "fd00::1", "", "8001 ffff to ffff 9234, rate 16, mtu 4096"},
-        Case{"FromAnUnknownPort", "0x99", "0x11", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
-        Case{"FromAnUnknownAddress", "10.1.0.9", "10.1.0.1", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
-        Case{"FarAway", "0x77", "0x78", "", "ffff to 8001 ffff, rate 16, mtu 4096"},
-        Case{"FarAwayWithADevice", "0x77", "0x78", "mlx5_1", "ffff to 8001 ffff, rate 16, mtu 4096"},
-        Case{"FarAwayToItself", "0x77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
-        Case{"FarAwayToItselfByGid", "fe80::77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
-        Case{"UnknownToItself", "10.1.0.9", "10.1.0.9", "", " to  (not known), loopback, rate 16, mtu 4096"},
-        Case{"TwoUnknown", "10.1.0.9", "10.1.0.8", "", " to  (not known), rate 16, mtu 4096"}),
+        LimitCase{"ToItselfByGidAndGuid", "0x11", "fe80::11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        LimitCase{"FromAfar", "0x77", "0x11", "", "ffff to ffff 9234, rate 16, mtu 4096"},
+        LimitCase{"FromAfarToTheOther", "0x77", "0x21", "", "ffff to 7fff, rate 15, mtu 1024"},
+        LimitCase{"FromAfarByGid", "fe80::78", "fd00::1", "", "8001 ffff to ffff 9234, rate 16, mtu 4096"},
+        LimitCase{"FromAnUnknownPort", "0x99", "0x11", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
+        LimitCase{"FromAnUnknownAddress", "10.1.0.9", "10.1.0.1", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
+        LimitCase{"FarAway", "0x77", "0x78", "", "ffff to 8001 ffff, rate 16, mtu 4096"},
+        LimitCase{"FarAwayWithADevice", "0x77", "0x78", "mlx5_1", "ffff to 8001 ffff, rate 16, mtu 4096"},
+        LimitCase{"FarAwayToItself", "0x77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
+        LimitCase{"FarAwayToItselfByGid", "fe80::77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
+        LimitCase{"UnknownToItself", "10.1.0.9", "10.1.0.9", "", " to  (not known), loopback, rate 16, mtu 4096"},
+        LimitCase{"TwoUnknown", "10.1.0.9", "10.1.0.8", "", " to  (not known), rate 16, mtu 4096"}),
     [](const auto& one) { return std::string(one.param.name); });
 
 TEST(PathLimits, OfNoPortAtAllAreTheUsual)

@@ -24,14 +24,14 @@ Fabric small_fabric()
     return fabric;
 }
 
-struct Case {
+struct ResolveCase {
     const char* name;
     PortGroup group;
     std::vector<std::uint64_t> members;
     std::vector<std::string> unresolved;
 };
 
-class ResolveTable : public testing::TestWithParam<Case> {};
+class ResolveTable : public testing::TestWithParam<ResolveCase> {};
 
 TEST_P(ResolveTable, Members)
 {
@@ -50,22 +50,22 @@ TEST_P(ResolveTable, Members)
 INSTANTIATE_TEST_SUITE_P(
     Table, ResolveTable,
     testing::Values(
-        Case{"empty", {}, {}, {}}, Case{"port_name", {.port_names = {"vs1 HCA-1/P1"}}, {0x10000000000001}, {}},
-        Case{"port_name_small_p_and_second_port", {.port_names = {"vs3/p2"}}, {0x10000000000006}, {}},
-        Case{"port_number_as_strtoul_reads_it",
+        ResolveCase{"empty", {}, {}, {}}, ResolveCase{"port_name", {.port_names = {"vs1 HCA-1/P1"}}, {0x10000000000001}, {}},
+        ResolveCase{"port_name_small_p_and_second_port", {.port_names = {"vs3/p2"}}, {0x10000000000006}, {}},
+        ResolveCase{"port_number_as_strtoul_reads_it",
              {.port_names = {"vs3/P02", "vs3/P1xyz"}},
              {0x10000000000005, 0x10000000000006},
              {}},
-        Case{"port_name_is_case_sensitive",
+        ResolveCase{"port_name_is_case_sensitive",
              {.port_names = {"VS3/P1"}},
              {},
              {"port-group g: port-name \"VS3/P1\": no node with this description is in the fabric file"}},
-        Case{"port_not_there",
+        ResolveCase{"port_not_there",
              {.port_names = {"vs1 HCA-1/P2"}},
              {},
              {"port-group g: port-name \"vs1 HCA-1/P2\": port 2 of this node is not in the fabric file"}},
-        Case{"any_port_of_a_switch_is_the_switch", {.port_names = {"sw1/P3"}}, {0x20000000000001}, {}},
-        Case{"not_a_port_name",
+        ResolveCase{"any_port_of_a_switch_is_the_switch", {.port_names = {"sw1/P3"}}, {0x20000000000001}, {}},
+        ResolveCase{"not_a_port_name",
              {.port_names = {"vs1", "vs1/Q1", "vs1/P", "vs1/P0", "vs1/P-1"}},
              {},
              {"port-group g: port-name \"vs1\" is not of the form DESCRIPTION/Pn with a port number from 1",
@@ -73,26 +73,26 @@ INSTANTIATE_TEST_SUITE_P(
               "port-group g: port-name \"vs1/P\" is not of the form DESCRIPTION/Pn with a port number from 1",
               "port-group g: port-name \"vs1/P0\" is not of the form DESCRIPTION/Pn with a port number from 1",
               "port-group g: port-name \"vs1/P-1\": no node with this description is in the fabric file"}},
-        Case{"pkey_full_and_limited_members", {.pkeys = number(5)}, {0x10000000000001, 0x10000000000006}, {}},
-        Case{"pkey_range",
+        ResolveCase{"pkey_full_and_limited_members", {.pkeys = number(5)}, {0x10000000000001, 0x10000000000006}, {}},
+        ResolveCase{"pkey_range",
              {.pkeys = numbers({{2, 0x1234}})},
              {0x10000000000001, 0x10000000000002, 0x10000000000005, 0x10000000000006},
              {}},
-        Case{"pkey_nobody_has",
+        ResolveCase{"pkey_nobody_has",
              {.pkeys = numbers({{0x100, 0x200}})},
              {},
              {"port-group g: no port with pkey 0x100-0x200 is in the fabric file"}},
-        Case{"partition", {.partitions = {"Part1"}}, {0x10000000000001, 0x10000000000006}, {}},
-        Case{"partition_is_case_sensitive",
+        ResolveCase{"partition", {.partitions = {"Part1"}}, {0x10000000000001, 0x10000000000006}, {}},
+        ResolveCase{"partition_is_case_sensitive",
              {.partitions = {"part1"}},
              {},
              {"port-group g: partition part1 is not in the fabric file, or has no port there"}},
-        Case{"a_partition_without_a_name_is_called_by_its_pkey", {.partitions = {"1234"}}, {0x10000000000002}, {}},
-        Case{"partition_without_members",
+        ResolveCase{"a_partition_without_a_name_is_called_by_its_pkey", {.partitions = {"1234"}}, {0x10000000000002}, {}},
+        ResolveCase{"partition_without_members",
              {.partitions = {"Ghosts"}},
              {},
              {"port-group g: partition Ghosts is not in the fabric file, or has no port there"}},
-        Case{"self_without_ports", {.self = true}, {}, {"port-group g: node-type SELF: this host has no RDMA port"}}),
+        ResolveCase{"self_without_ports", {.self = true}, {}, {"port-group g: node-type SELF: this host has no RDMA port"}}),
     [](const auto& test) { return test.param.name; });
 
 TEST(Resolve, GuidRangesStayIntervals)

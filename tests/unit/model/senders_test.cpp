@@ -10,7 +10,7 @@ using testing::ElementsAre;
 
 const ElementPath kLeaf("/a");
 
-std::optional<Bandwidth> gbps(std::uint64_t rate)
+std::optional<Bandwidth> rate_in_gbps(std::uint64_t rate)
 {
     return Bandwidth::from_gbps(rate);
 }
@@ -20,14 +20,14 @@ TEST(Senders, WhatThoseOfALeafCanSendTogether)
     Senders senders;
     EXPECT_EQ(senders.most(kLeaf), std::nullopt) << "nobody is there, so anybody may come";
     EXPECT_TRUE(senders.demands().empty());
-    senders.add(kLeaf, gbps(1), 3);
-    senders.add(kLeaf, gbps(5));
-    EXPECT_EQ(senders.most(kLeaf), gbps(8));
-    EXPECT_EQ(senders.demands(), (Demands{{kLeaf, gbps(8)}}));
+    senders.add(kLeaf, rate_in_gbps(1), 3);
+    senders.add(kLeaf, rate_in_gbps(5));
+    EXPECT_EQ(senders.most(kLeaf), rate_in_gbps(8));
+    EXPECT_EQ(senders.demands(), (Demands{{kLeaf, rate_in_gbps(8)}}));
     senders.add(kLeaf, std::nullopt, 2);
     EXPECT_EQ(senders.most(kLeaf), std::nullopt);
     EXPECT_EQ(senders.count(kLeaf), 6U);
-    EXPECT_THAT(senders.rates(kLeaf), ElementsAre(gbps(1), gbps(1), gbps(1), gbps(5), std::nullopt, std::nullopt));
+    EXPECT_THAT(senders.rates(kLeaf), ElementsAre(rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(5), std::nullopt, std::nullopt));
     senders.add(ElementPath("/b"), std::nullopt, 0);
     EXPECT_EQ(senders.count(ElementPath("/b")), 0U);
     EXPECT_EQ(senders.demands().size(), 1U) << "no sender is no demand";
@@ -45,13 +45,13 @@ TEST(Senders, APartOfALeafIsByQueuePairAndByRate)
 {
     const PartCase cases[] = {
         {"equal parts", {{}, {}, {}, {}}, 20, {{}, {}}, 10},
-        {"the rates are reached", {gbps(1), gbps(1), gbps(2)}, 20, {gbps(1), gbps(2)}, 3},
-        {"they are not", {gbps(10), gbps(10), gbps(10), gbps(10)}, 20, {gbps(10)}, 5},
-        {"a slow one leaves the rest", {gbps(2), {}, {}}, 20, {{}}, 9},
-        {"itself it gets its rate", {gbps(2), {}, {}}, 20, {gbps(2)}, 2},
-        {"only the slower one is held", {gbps(2), gbps(15), {}}, 20, {gbps(15)}, 9},
-        {"all of them", {gbps(2), gbps(15), {}}, 20, {gbps(2), gbps(15), {}}, 20},
-        {"nothing is nothing", {gbps(2), {}}, 0, {gbps(2)}, 0},
+        {"the rates are reached", {rate_in_gbps(1), rate_in_gbps(1), rate_in_gbps(2)}, 20, {rate_in_gbps(1), rate_in_gbps(2)}, 3},
+        {"they are not", {rate_in_gbps(10), rate_in_gbps(10), rate_in_gbps(10), rate_in_gbps(10)}, 20, {rate_in_gbps(10)}, 5},
+        {"a slow one leaves the rest", {rate_in_gbps(2), {}, {}}, 20, {{}}, 9},
+        {"itself it gets its rate", {rate_in_gbps(2), {}, {}}, 20, {rate_in_gbps(2)}, 2},
+        {"only the slower one is held", {rate_in_gbps(2), rate_in_gbps(15), {}}, 20, {rate_in_gbps(15)}, 9},
+        {"all of them", {rate_in_gbps(2), rate_in_gbps(15), {}}, 20, {rate_in_gbps(2), rate_in_gbps(15), {}}, 20},
+        {"nothing is nothing", {rate_in_gbps(2), {}}, 0, {rate_in_gbps(2)}, 0},
     };
     for (const auto& [name, in_leaf, of_leaf, own, gets] : cases) {
         Senders senders;

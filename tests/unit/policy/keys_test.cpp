@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using Keys = std::set<std::string>;
 
-struct Object {
+struct Described {
     Format format;
     const char* body;       // a file in which it has an unknown key
     const char* schema;     // where it is in the schema
@@ -30,7 +30,7 @@ struct Object {
 
 constexpr Format P = Format::Policy;
 
-const Object kObjects[] = {
+const Described kDescribed[] = {
     {P, "unknown-key-here: 1", "", "Files and merging"},
     {P, "port-groups: [{name: a, unknown-key-here: 1}]", "/definitions/port-group", "port-groups"},
     {P, "partitions: [{name: a, unknown-key-here: 1}]", "/definitions/partition", "partitions"},
@@ -63,7 +63,7 @@ const Object kObjects[] = {
     {Format::Devices, "devices: [{capabilities: {pacing: {unknown-key-here: 1}}}]", "/definitions/pacing", "pacing"},
 };
 
-std::string said_of(const Object& object)
+std::string said_of(const Described& object)
 {
     const auto file = with_version(object.body);
     switch (object.format) {
@@ -90,7 +90,7 @@ Keys in_backticks(const std::string& text)
 }
 
 // As the reader lists them when a key is unknown.
-Keys known_to_reader(const Object& object)
+Keys known_to_reader(const Described& object)
 {
     const std::string text = said_of(object);
     const std::string hint = "known keys: ";
@@ -98,12 +98,12 @@ Keys known_to_reader(const Object& object)
     return at == std::string::npos ? Keys{} : in_backticks(text.substr(at, text.find('\n', at) - at));
 }
 
-const json& schema_of(const Object& object)
+const json& schema_of(const Described& object)
 {
     return schema_json(object.format).at(json::json_pointer(object.schema));
 }
 
-Keys known_to_schema(const Object& object)
+Keys known_to_schema(const Described& object)
 {
     Keys keys;
     for (const auto& [key, schema] : schema_of(object).at("properties").items()) {
@@ -160,7 +160,7 @@ const std::map<std::string, std::map<std::string, Row>>& reference()
     return kReference;
 }
 
-Keys known_to_reference(const Object& object)
+Keys known_to_reference(const Described& object)
 {
     Keys keys;
     if (const auto section = reference().find(object.section); section != reference().end()) {
@@ -173,7 +173,7 @@ Keys known_to_reference(const Object& object)
 
 TEST(Keys, AreThoseOfTheReaderInTheSchema)
 {
-    for (const Object& object : kObjects) {
+    for (const Described& object : kDescribed) {
         const Keys reader = known_to_reader(object);
         EXPECT_FALSE(reader.empty()) << object.body << '\n' << said_of(object);
         EXPECT_EQ(known_to_schema(object), reader) << object.body;
@@ -182,7 +182,7 @@ TEST(Keys, AreThoseOfTheReaderInTheSchema)
 
 TEST(Keys, AreThoseOfTheReaderInTheReference)
 {
-    for (const Object& object : kObjects) {
+    for (const Described& object : kDescribed) {
         Keys reader = known_to_reader(object);
         if (std::string_view(object.section) == "allow") {
             EXPECT_EQ(reader.erase("executable"), 1U);    // known to be refused
@@ -196,7 +196,7 @@ TEST(Keys, AreThoseOfTheReaderInTheReference)
 TEST(Keys, OfEverySectionOfTheReferenceAreCompared)
 {
     Keys compared;
-    for (const Object& object : kObjects) {
+    for (const Described& object : kDescribed) {
         compared.insert(object.section);
     }
     for (const auto& [section, rows] : reference()) {
@@ -208,7 +208,7 @@ TEST(Keys, OfEverySectionOfTheReferenceAreCompared)
 TEST(Keys, OfEveryObjectOfASchemaAreCompared)
 {
     std::set<std::pair<Format, std::string>> compared;
-    for (const Object& object : kObjects) {
+    for (const Described& object : kDescribed) {
         compared.emplace(object.format, object.schema);
     }
     for (const Format format : {Format::Policy, Format::Settings, Format::Fabric, Format::Devices}) {
@@ -225,7 +225,7 @@ TEST(Keys, OfEveryObjectOfASchemaAreCompared)
 }
 
 // The schema of a key with what it refers to in its place.
-json resolved(const Object& object, json schema)
+json resolved(const Described& object, json schema)
 {
     json all = json::array({schema});
     const auto follow = [&](const json& part) {
@@ -245,7 +245,7 @@ json resolved(const Object& object, json schema)
 }
 
 // What the schema says of a key stands in its row: the words it may be, small bounds, the default.
-void compare(const Object& object, const std::string& key, const Row& row)
+void compare(const Described& object, const std::string& key, const Row& row)
 {
     const auto cell = [&](const char* title) { return row.contains(title) ? row.at(title) : std::string(); };
     const std::string range = cell("range") + " " + cell("type, unit");
@@ -277,7 +277,7 @@ void compare(const Object& object, const std::string& key, const Row& row)
 TEST(Keys, HaveTheirWordsBoundsAndDefaultsInTheReference)
 {
     std::size_t count = 0;
-    for (const Object& object : kObjects) {
+    for (const Described& object : kDescribed) {
         if (std::string_view(object.section) == "Files and merging") {
             continue;    // sections, not values
         }
@@ -297,7 +297,7 @@ TEST(Keys, HaveTheirWordsBoundsAndDefaultsInTheReference)
 // A key that is required in the reference is required by the schema, unless an earlier file may state it.
 TEST(Keys, AreRequiredInBoth)
 {
-    for (const Object& object : kObjects) {
+    for (const Described& object : kDescribed) {
         Keys required;
         for (const json& key : schema_of(object).value("required", json::array())) {
             required.insert(key.get<std::string>());

@@ -23,6 +23,19 @@ namespace rdmaqos::test {
 
 using namespace std::chrono_literals;
 
+constexpr RateLimit kOneGbps{Bandwidth::from_gbps(1), {}, {}};
+
+// At most two queue pairs that differ in their rate.
+inline Capabilities with_pacing()
+{
+    Capabilities capabilities = default_capabilities();
+    capabilities.pacing.supported_types = {QueuePairType::Rc};
+    capabilities.pacing.min_rate = Bandwidth::from_mbps(1);
+    capabilities.pacing.max_rate = Bandwidth::from_gbps(10);
+    capabilities.pacing.table_size = 2;
+    return capabilities;
+}
+
 // Trees in one line: TreeText().node("/a", 70).leaf("/a/b", 60, 40).tree; rates in Gbit/s, the root comes by itself.
 struct TreeText {
     Tree tree{{ElementPath::root(), Element{}}};
@@ -326,5 +339,10 @@ inline std::string failed_text(const Report& report)
     }
     return text;
 }
+
+// What a client gave, as far as the reconciler sees it: something that is held or not.
+struct File final : ClientFile {
+    File() : ClientFile(UniqueFd(), nullptr) {}
+};
 
 }    // namespace rdmaqos::test

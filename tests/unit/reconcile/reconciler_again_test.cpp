@@ -8,15 +8,6 @@ namespace {
 
 using namespace test;
 
-constexpr RateLimit kOneGbps{Bandwidth::from_gbps(1), {}, {}};
-
-Capabilities with_pacing()
-{
-    Capabilities capabilities = default_capabilities();
-    capabilities.pacing.supported_types = {QueuePairType::Rc};
-    return capabilities;
-}
-
 Tree two_leaves()
 {
     return TreeText().leaf("/rpc", 60).leaf("/bulk", 40).tree;

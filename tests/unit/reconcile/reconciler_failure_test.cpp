@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-Tree two_levels()
+Tree unlimited_levels()
 {
     return TreeText().node("/tenants", 70).leaf("/tenants/bulk", 40).leaf("/tenants/rpc", 60).leaf("/sys", 30).tree;
 }
@@ -28,7 +28,7 @@ TEST(ReconcilerFailure, IndependentOperationsGoOn)
 {
     Rig rig;
     rig.firmware->faults().fail(CommandKind::Create, 2);    // /sys
-    const auto report = rig.update(two_levels(), {put(1, "/sys"), put(2, "/tenants/rpc")});
+    const auto report = rig.update(unlimited_levels(), {put(1, "/sys"), put(2, "/tenants/rpc")});
     EXPECT_EQ(failed_text(report), "create /sys x1; ");
     EXPECT_EQ(rig.share_of_leaf(2), 60U);
     const auto* outcome = outcome_of(report, 1);
@@ -49,7 +49,7 @@ TEST(ReconcilerFailure, WhatDependsOnAFailedCreateIsNotSent)
 {
     Rig rig;
     rig.firmware->faults().fail(CommandKind::Create, 3);    // /tenants
-    const auto report = rig.update(two_levels(), {put(1, "/tenants/rpc")});
+    const auto report = rig.update(unlimited_levels(), {put(1, "/tenants/rpc")});
     EXPECT_EQ(failed_text(report), "create /tenants x1; ");
     EXPECT_EQ(count(rig, CommandKind::Create), 3U);
     EXPECT_EQ(count(rig, CommandKind::Attach), 0U);
@@ -61,9 +61,9 @@ TEST(ReconcilerFailure, WhatDependsOnAFailedCreateIsNotSent)
 TEST(ReconcilerFailure, AQueuePairWhoseNewLeafFailsKeepsTheOldOne)
 {
     Rig rig;
-    (void)rig.update(two_levels(), {put(1, "/tenants/rpc"), put(2, "/tenants/bulk")});
+    (void)rig.update(unlimited_levels(), {put(1, "/tenants/rpc"), put(2, "/tenants/bulk")});
     // The same leaf under another parent has to be made anew.
-    Tree tree = two_levels();
+    Tree tree = unlimited_levels();
     tree[ElementPath("/tenants/rpc")] = Element{ElementKind::Leaf, ElementPath::root(), {61, {}}};
     rig.firmware->faults().fail(CommandKind::Create, 1, {}, 2);
     auto report = rig.update(tree);
@@ -97,7 +97,7 @@ TEST(ReconcilerFailure, BackoffDoublesToItsLimitAndSuccessResetsIt)
     Rig rig;
     rig.options.longest_retry = 1000ms;
     rig.firmware->faults().fail(CommandKind::Create, 1, {}, 7);
-    auto report = rig.update(two_levels());
+    auto report = rig.update(unlimited_levels());
     for (const auto expected : {100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms}) {
         ASSERT_EQ(report.retry_after, expected);
         report = rig.retry_after(report);
@@ -106,7 +106,7 @@ TEST(ReconcilerFailure, BackoffDoublesToItsLimitAndSuccessResetsIt)
     report = rig.retry_after(report);
     EXPECT_EQ(report.retry_after, std::nullopt);
     rig.firmware->faults().fail(CommandKind::Modify, 1);
-    Tree tree = two_levels();
+    Tree tree = unlimited_levels();
     tree[ElementPath("/sys")].attributes.share = 31;
     EXPECT_EQ(rig.update(tree).retry_after, 100ms);
 }
@@ -115,7 +115,7 @@ TEST(ReconcilerFailure, RetryWaitsForItsTime)
 {
     Rig rig;
     rig.firmware->faults().fail(CommandKind::Create, 1);
-    (void)rig.update(two_levels());
+    (void)rig.update(unlimited_levels());
     rig.clock.advance(60ms);
     const auto early = rig.reconciler().retry();
     EXPECT_EQ(early.operations, 0U);
@@ -128,7 +128,7 @@ TEST(ReconcilerFailure, RetryWaitsForItsTime)
 TEST(ReconcilerFailure, BusyIsTriedAgainAtOnce)
 {
     Rig rig;
-    (void)rig.update(two_levels());
+    (void)rig.update(unlimited_levels());
     rig.firmware->faults().busy(CommandKind::Attach, 5);
     const auto report = rig.update({put(1, "/sys")});
     EXPECT_EQ(report.operations, 6U);
@@ -143,7 +143,7 @@ TEST(ReconcilerFailure, BusyIsTriedAgainAtOnce)
 TEST(ReconcilerFailure, BusyBeyondTheBoundIsRetriedLater)
 {
     Rig rig;
-    (void)rig.update(two_levels());
+    (void)rig.update(unlimited_levels());
     rig.firmware->faults().busy(CommandKind::Attach, 6);
     const auto report = rig.update({put(1, "/sys")});
     EXPECT_EQ(outcome_of(report, 1)->error->code, ErrorCode::Busy);
@@ -157,7 +157,7 @@ TEST(ReconcilerFailure, AFailedQueuePairDoesNotDelayWhatIsOpenAlready)
 {
     Rig rig;
     rig.firmware->faults().fail(CommandKind::Create, 5);
-    ASSERT_EQ(rig.update(two_levels()).retry_after, 100ms);
+    ASSERT_EQ(rig.update(unlimited_levels()).retry_after, 100ms);
     rig.clock.advance(70ms);
     const auto report = rig.update({put(1, "/tenants/rpc")});    // the one that is missing
     EXPECT_TRUE(outcome_of(report, 1)->error);
@@ -169,7 +169,7 @@ TEST(ReconcilerFailure, AFailedQueuePairDoesNotDelayWhatIsOpenAlready)
 TEST(ReconcilerFailure, ABusyLeafDrains)
 {
     Rig rig;
-    (void)rig.update(two_levels());
+    (void)rig.update(unlimited_levels());
     // Somebody else's queue pair: attached by a client that guessed the group.
     rig.firmware->create_queue_pair(99, QueuePairType::Rc, QueuePairState::Rts);
     ASSERT_TRUE(rig.firmware->attach({kHostContext, 99, QueuePairType::Rc, rig.object_with_share(60), kNoObject}));
@@ -198,7 +198,7 @@ TEST(ReconcilerFailure, AYesThatDoesSomethingElseIsAFailure)
             }
         }
     };
-    auto report = rig.update(two_levels(), {put(1, "/sys")});
+    auto report = rig.update(unlimited_levels(), {put(1, "/sys")});
     ASSERT_EQ(failed_text(report), "create /sys x1; ");
     EXPECT_EQ(report.snapshot->failures[0].error.message,
               "the device says it was done, but reads back share 17 instead of share 30");
@@ -222,7 +222,7 @@ TEST(ReconcilerFailure, AnElementOfTheWrongKindIsDestroyedAndMadeAnew)
             state->kind = ElementKind::Node;
         }
     };
-    auto report = rig.update(two_levels(), {put(1, "/sys")});
+    auto report = rig.update(unlimited_levels(), {put(1, "/sys")});
     EXPECT_EQ(failed_text(report), "create /sys x1; ");
     EXPECT_EQ(rig.firmware->usage().elements, 4U) << "what is of no use does not stay";
     report = rig.retry_after(report);
@@ -252,9 +252,9 @@ TEST(ReconcilerFailure, WhatCouldNotBeReadBackIsReadAgain)
 TEST(ReconcilerFailure, AFailedModifyIsReadBackBeforeItIsTriedAgain)
 {
     Rig rig;
-    (void)rig.update(two_levels());
+    (void)rig.update(unlimited_levels());
     rig.firmware->faults().fail(CommandKind::Modify, 1);
-    Tree tree = two_levels();
+    Tree tree = unlimited_levels();
     tree[ElementPath("/sys")].attributes.share = 31;
     const auto report = rig.update(tree);
     EXPECT_EQ(failed_text(report), "modify /sys x1; ");
@@ -269,7 +269,7 @@ TEST(ReconcilerFailure, AFailedModifyIsReadBackBeforeItIsTriedAgain)
 TEST(ReconcilerFailure, ALeafThatVanishedIsMadeAnewWhenAQueuePairFindsOut)
 {
     Rig rig;
-    (void)rig.update(two_levels(), {put(1, "/sys")});
+    (void)rig.update(unlimited_levels(), {put(1, "/sys")});
     ASSERT_TRUE(rig.firmware->lose(rig.object_with_share(30)));
     const auto report = rig.update({put(2, "/sys")});
     EXPECT_EQ(outcome_of(report, 2)->error->sys_errno, ENOENT);
@@ -285,7 +285,7 @@ TEST(ReconcilerFailure, ALeafThatVanishedIsMadeAnewWhenAQueuePairFindsOut)
 TEST(ReconcilerFailure, ALeafOfWhichNobodyKnowsWhetherItVanishedIsNoRefusal)
 {
     Rig rig;
-    (void)rig.update(two_levels(), {put(1, "/sys")});
+    (void)rig.update(unlimited_levels(), {put(1, "/sys")});
     ASSERT_TRUE(rig.firmware->lose(rig.object_with_share(30)));
     rig.firmware->faults().fail(CommandKind::Query, 1);
     const auto report = rig.update({put(2, "/sys")});
@@ -311,7 +311,7 @@ TEST(ReconcilerFailure, AQueuePairThatIsGoneIsForgottenSoThatItsLeafCanGo)
     for (const std::uint32_t number : {1U, 2U}) {
         rig.firmware->create_queue_pair(number, QueuePairType::Rc, QueuePairState::Rts);
     }
-    (void)rig.update(two_levels(), {put(1, "/sys"), put(2, "/sys")});
+    (void)rig.update(unlimited_levels(), {put(1, "/sys"), put(2, "/sys")});
     rig.firmware->destroy_queue_pair(1);
     const auto report = rig.reconciler().update(
         TreeText().leaf("/new", 5).tree, {},
@@ -328,17 +328,13 @@ TEST(ReconcilerFailure, AQueuePairThatIsGoneWhenItShallLeaveIsNoError)
 {
     Rig rig(explicit_queue_pairs());
     rig.firmware->create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rts);
-    (void)rig.update(two_levels(), {put(1, "/sys")});
+    (void)rig.update(unlimited_levels(), {put(1, "/sys")});
     rig.firmware->destroy_queue_pair(1);
     const auto report = rig.update({take_out(1)});
     EXPECT_EQ(outcome_of(report, 1)->error, std::nullopt);
     EXPECT_EQ(report.retry_after, std::nullopt);
     EXPECT_TRUE(rig.reconciler().actual().queue_pairs.empty());
 }
-
-struct File final : ClientFile {
-    File() : ClientFile(UniqueFd(), nullptr) {}
-};
 
 // In ERR a queue pair cannot be moved any more. Its owner's file may be the last thing that keeps it alive.
 TEST(ReconcilerFailure, AQueuePairThatCannotLeaveIsLetGoOfInTheEnd)
@@ -347,7 +343,7 @@ TEST(ReconcilerFailure, AQueuePairThatCannotLeaveIsLetGoOfInTheEnd)
     rig.firmware->create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rts);
     QueuePairUpdate update = put(1, "/sys");
     update.ref.file = std::make_shared<File>();
-    (void)rig.update(two_levels(), {update});
+    (void)rig.update(unlimited_levels(), {update});
     rig.firmware->set_queue_pair_state(1, QueuePairState::Error);
     auto report = rig.update({{update.ref, std::nullopt}});
     EXPECT_EQ(outcome_of(report, 1)->error->code, ErrorCode::BadState);
@@ -371,7 +367,7 @@ TEST(ReconcilerFailure, AQueuePairInAStateThatForbidsMovingIsRetried)
 {
     Rig rig(explicit_queue_pairs());
     rig.firmware->create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rtr);
-    const auto report = rig.update(two_levels(), {put(1, "/sys")});
+    const auto report = rig.update(unlimited_levels(), {put(1, "/sys")});
     EXPECT_EQ(outcome_of(report, 1)->error->code, ErrorCode::BadState);
     rig.firmware->set_queue_pair_state(1, QueuePairState::Rts);
     const auto retried = rig.retry_after(report);
@@ -400,7 +396,7 @@ TEST(ReconcilerFailure, MoreLeavesThanTheDeviceHas)
 TEST(ReconcilerFailure, AGoneDeviceStopsEverythingAtOnce)
 {
     Rig rig;
-    (void)rig.update(two_levels(), {put(1, "/sys")});
+    (void)rig.update(unlimited_levels(), {put(1, "/sys")});
     rig.model->reset();
     rig.model->clear_log();
     auto report = rig.update(TreeText().leaf("/other", 5).tree, {put(2, "/other")});
@@ -423,7 +419,7 @@ TEST(ReconcilerFailure, AGoneDeviceStopsEverythingAtOnce)
     EXPECT_TRUE(rig.reconciler().snapshot()->actual.elements.empty());
     EXPECT_EQ(rig.reconciler().desired(), DesiredState{});
     EXPECT_EQ(rig.reconciler().actual().next_id, next_id);
-    report = rig.update(two_levels(), {put(1, "/sys")});
+    report = rig.update(unlimited_levels(), {put(1, "/sys")});
     EXPECT_FALSE(report.device_gone);
     EXPECT_EQ(report.operations, 6U);
     rig.expect_converged();
@@ -438,7 +434,7 @@ TEST(ReconcilerFailure, AResetInTheMiddleOfAPlan)
             rig.model->reset();
         }
     };
-    const auto report = rig.update(two_levels(), {put(1, "/sys")});
+    const auto report = rig.update(unlimited_levels(), {put(1, "/sys")});
     EXPECT_TRUE(report.device_gone);
     EXPECT_EQ(report.operations, 3U) << "the read-back of the third found out";
     EXPECT_EQ(outcome_of(report, 1)->error->code, ErrorCode::DeviceGone);

@@ -9,8 +9,6 @@ namespace {
 
 using namespace test;
 
-constexpr RateLimit kOneGbps{Bandwidth::from_gbps(1), {}, {}};
-
 Tree two_levels()
 {
     return TreeText()
@@ -19,16 +17,6 @@ Tree two_levels()
         .leaf("/tenants/bulk", 40)
         .leaf("/sys", 30)
         .tree;
-}
-
-Capabilities with_pacing()
-{
-    Capabilities capabilities = default_capabilities();
-    capabilities.pacing.supported_types = {QueuePairType::Rc};
-    capabilities.pacing.min_rate = Bandwidth::from_mbps(1);
-    capabilities.pacing.max_rate = Bandwidth::from_gbps(10);
-    capabilities.pacing.table_size = 2;
-    return capabilities;
 }
 
 TEST(Reconciler, BuildsTheTreeAndPlacesQueuePairs)
@@ -292,10 +280,6 @@ TEST(Reconciler, OwnersThatGoDoNotEndADrainInMonitorMode)
     // Something new does.
     EXPECT_EQ(rig.update(two_levels(), {put(1, "/sys")}).operations, 0U);
 }
-
-struct File final : ClientFile {
-    File() : ClientFile(UniqueFd(), nullptr) {}
-};
 
 TEST(Reconciler, ANumberThatIsGivenAgainIsAnotherQueuePair)
 {
