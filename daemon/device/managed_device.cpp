@@ -1,4 +1,3 @@
-// ManagedDevice: its life, its queue pairs, and what the device says by itself.
 #include "daemon/device/managed_device.h"
 
 #include <algorithm>
@@ -7,80 +6,41 @@
 
 #include <fmt/format.h>
 
-#include "daemon/device/managed_device_core.h"
 #include "lib/base/log.h"
 
 namespace rdmaqos {
-namespace {
-
-// Such an error means the queue pair was never ours to place; anything else is tried again later.
-bool is_refusal(const Error& error)
-{
-    switch (error.code) {
-    case ErrorCode::BadQueuePair:
-    case ErrorCode::BadState:
-    case ErrorCode::NotOwner:
-    case ErrorCode::NotUverbs:
-    case ErrorCode::WrongDevice:
-        return true;
-    default:
-        return false;
-    }
-}
-
-}    // namespace
 
 ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
                              const Clock& clock, DeviceListener& listener, EndingWorkers& ending)
-    : info_(backend->info()), capabilities_(backend->capabilities()), attach_(backend->attach_report()),
-      attributes_(std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes())), settings_(settings),
-      executor_(executor), clock_(clock), listener_(listener), book_(capabilities_, info_.link_speed),
-      alive_(std::make_shared<int>(0)), ending_(ending),
-      worker_(std::make_unique<Worker>(fmt::format("nic-{}", info_.name), settings.limits.device_queue)),
-      calls_(executor)
+    : facts_{.key = backend->info().key(),
+             .info = backend->info(),
+             .capabilities = backend->capabilities(),
+             .attach = backend->attach_report(),
+             .attributes = std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes()),
+             .settings = settings,
+             .book = PlacementBook(backend->capabilities(), backend->info().link_speed)},
+      executor_(executor), listener_(listener),
+      worker_(std::move(backend), {.write = settings.mode == Mode::Enforce}, settings.limits.device_queue, executor,
+              clock, ending, [this](DeviceEvent event) { handle_event(event); })
 {
-    key_ = info_.key();
-    backend->set_event_handler([this, &executor, alive = std::weak_ptr<int>(alive_)](DeviceEvent event) {
-        executor.post([this, alive, event] {
-            if (!alive.expired()) {
-                handle_event(event);
-            }
-        });
-    });
-    ReconcilerOptions options;
-    options.write = settings.mode == Mode::Enforce;
-    core_ = std::make_shared<Core>(std::move(backend), clock, options);
     schedule_drift_check();
 }
 
 ManagedDevice::~ManagedDevice()
 {
-    if (worker_) {
-        // The service ends, and nobody is there to be answered: what waits is destroyed with calls_.
-        ending_.end(std::move(worker_), last_task(std::move(core_), std::move(book_)), [] {});
-    }
-}
-
-// With the last of its owners' device files: closing them waits for firmware too.
-std::function<void()> ManagedDevice::last_task(std::shared_ptr<Core> core, PlacementBook book)
-{
-    return [core = std::move(core), book = std::make_shared<PlacementBook>(std::move(book))]() mutable {
-        core.reset();
-        book.reset();
-    };
+    worker_.end(std::make_shared<PlacementBook>(std::move(facts_.book)), [] {});
 }
 
 void ManagedDevice::leave(LoopCallback<void()> closed)
 {
-    gone_ = true;
-    alive_.reset();
+    facts_.gone = true;
     stop_timers();
-    PlacementBook empty(capabilities_, info_.link_speed);
-    ending_.end(std::move(worker_), last_task(std::move(core_), std::exchange(book_, std::move(empty))),
-                std::move(closed));
-    outcomes_.clear();
+    // With the last of its owners' device files: closing them waits for firmware too.
+    PlacementBook empty(facts_.capabilities, facts_.info.link_speed);
+    worker_.end(std::make_shared<PlacementBook>(std::exchange(facts_.book, std::move(empty))), std::move(closed));
+    facts_.queue_pairs.clear();
     waiting_.clear();
-    calls_.cancel({ErrorCode::DeviceGone, 0, fmt::format("{} went away", key_)});
+    worker_.refuse_all({ErrorCode::DeviceGone, 0, fmt::format("{} went away", facts_.key)});
 }
 
 void ManagedDevice::stop_timers()
@@ -101,38 +61,34 @@ Callback<Report> ManagedDevice::reported(Callback<void> done)
     };
 }
 
-std::optional<Duration> ManagedDevice::silent_for() const
-{
-    return calls_.waiting() == 0 ? std::nullopt : std::optional<Duration>(clock_.now() - quiet_since_);
-}
-
 Result<void> ManagedDevice::has_room() const
 {
-    if (gone_ || lost_) {
-        return fail(ErrorCode::DeviceGone, fmt::format("{} {}", key_, gone_ ? "went away" : "is being reset"));
+    if (facts_.gone || facts_.lost) {
+        return fail(ErrorCode::DeviceGone,
+                    fmt::format("{} {}", facts_.key, facts_.gone ? "went away" : "is being reset"));
     }
-    if (draining_) {
-        return fail(ErrorCode::Busy, fmt::format("{} is being released", key_));
+    if (facts_.draining) {
+        return fail(ErrorCode::Busy, fmt::format("{} is being released", facts_.key));
     }
-    if (worker_->queued() >= settings_.limits.device_queue) {
-        return fail(ErrorCode::Busy,
-                    fmt::format("{} has {} operations waiting (`limits: device-queue`); try again later", key_,
-                                worker_->queued()));
+    if (const auto queued = worker_.answers().queue_depth; queued >= facts_.settings.limits.device_queue) {
+        return fail(
+            ErrorCode::Busy,
+            fmt::format("{} has {} operations waiting (`limits: device-queue`); try again later", facts_.key, queued));
     }
     return {};
 }
 
 PlacementBook ManagedDevice::new_book() const
 {
-    PlacementBook book(capabilities_, info_.link_speed);
-    book.keep_pacing_of(book_);
+    PlacementBook book(facts_.capabilities, facts_.info.link_speed);
+    book.keep_pacing_of(facts_.book);
     return book;
 }
 
 DesiredState ManagedDevice::desired() const
 {
-    DesiredState state = book_.desired();
-    if (held_back()) {
+    DesiredState state = facts_.book.desired();
+    if (facts_.held_back()) {
         state.tree.clear();
         for (auto& [queue_pair, placement] : state.queue_pairs) {
             placement = {};
@@ -143,21 +99,22 @@ DesiredState ManagedDevice::desired() const
 
 void ManagedDevice::adopt(PlacementBook book, LoopCallback<void()> done)
 {
-    book_ = std::move(book);
+    facts_.book = std::move(book);
     ++changes_;
-    static_cast<void>(book_.update());
-    on_worker([desired = desired()](Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
-              reported([done = std::move(done)](const Result<void>&) { done(); }));
+    static_cast<void>(facts_.book.update());
+    worker_.run(
+        [desired = desired()](DeviceWorker::Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
+        reported([done = std::move(done)](const Result<void>&) { done(); }));
 }
 
 void ManagedDevice::set_settings(const Settings& settings)
 {
-    const bool write_changed = settings.mode != settings_.mode;
-    settings_ = settings;
+    const bool write_changed = settings.mode != facts_.settings.mode;
+    facts_.settings = settings;
     schedule_drift_check();
     if (write_changed) {
-        on_worker(
-            [write = settings.mode == Mode::Enforce](Core& core) {
+        worker_.run(
+            [write = settings.mode == Mode::Enforce](DeviceWorker::Core& core) {
                 core.reconciler.set_write(write);
                 return core.reconciler.retry();
             },
@@ -168,28 +125,30 @@ void ManagedDevice::set_settings(const Settings& settings)
 void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<void> done)
 {
     ++changes_;
-    auto changes = book_.update();
-    if (held_back()) {
-        on_worker([updates = std::move(updates)](
-                      Core& core) mutable { return core.reconciler.update(std::nullopt, std::move(updates), {}); },
-                  reported(std::move(done)));
+    auto changes = facts_.book.update();
+    if (facts_.held_back()) {
+        worker_.run(
+            [updates = std::move(updates)](DeviceWorker::Core& core) mutable {
+                return core.reconciler.update(std::nullopt, std::move(updates), {});
+            },
+            reported(std::move(done)));
         return;
     }
     std::optional<Tree> tree;
     if (changes.tree) {
-        tree = book_.compiled().tree;
+        tree = facts_.book.compiled().tree;
     }
     for (auto& update : updates) {
         const QueuePairId id{update.ref.number};
         if (update.placement) {
-            update.placement = book_.placement(update.ref.number);
+            update.placement = facts_.book.placement(update.ref.number);
             update.again = true;    // its owner asked
         }
         changes.placements.erase(id);
     }
-    on_worker(
+    worker_.run(
         [tree = std::move(tree), updates = std::move(updates),
-         moves = std::move(changes.placements)](Core& core) mutable {
+         moves = std::move(changes.placements)](DeviceWorker::Core& core) mutable {
             return core.reconciler.update(std::move(tree), std::move(updates), std::move(moves));
         },
         reported(std::move(done)));
@@ -202,8 +161,8 @@ void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, Lo
         refs.push_back(member.ref);
         waiting_.emplace(member.session, member.ref.number);
     }
-    on_worker(
-        [refs = std::move(refs)](Core& core) {
+    worker_.run(
+        [refs = std::move(refs)](DeviceWorker::Core& core) {
             std::vector<Result<Admission>> admissions;
             for (const auto& ref : refs) {
                 admissions.push_back(core.backend->admit(ref));
@@ -225,7 +184,7 @@ ManagedDevice::Results ManagedDevice::refuse(const std::vector<Member>& members,
     Results results;
     std::map<SessionId, std::vector<std::uint32_t>> of_session;
     for (const auto& member : members) {
-        results.push_back(refused(member, error));
+        results.push_back(refused_queue_pair(facts_, member, error));
         of_session[member.session].push_back(member.ref.number);
     }
     for (const auto& [session, numbers] : of_session) {
@@ -243,10 +202,10 @@ std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Re
     if (!admission) {
         return admission.error();
     }
-    const Member* present = book_.find(member.ref.number);
+    const Member* present = facts_.book.find(member.ref.number);
     if (present != nullptr && present->session != member.session) {
         return Error{ErrorCode::NotOwner, 0,
-                     fmt::format("queue pair {} of {} was attached meanwhile", member.ref.number, key_)};
+                     fmt::format("queue pair {} of {} was attached meanwhile", member.ref.number, facts_.key)};
     }
     return std::nullopt;
 }
@@ -265,19 +224,19 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
             waiting_.erase(waited);
         }
         if (refusal) {
-            (*results)[i] = refused(member, *refusal);
+            (*results)[i] = refused_queue_pair(facts_, member, *refusal);
             continue;
         }
         auto membership = choose(member);
         if (!membership) {
-            (*results)[i] = refused(member, membership.error());
+            (*results)[i] = refused_queue_pair(facts_, member, membership.error());
             continue;
         }
         member.membership = std::move(*membership);
         updates.push_back({member.ref, Placement{}});
-        Outcome& outcome = outcomes_[member.ref.number] = {};
+        KnownQueuePair& outcome = facts_.queue_pairs[member.ref.number] = {};
         outcome.owner_verified = admissions[i]->owner_verified;
-        book_.add(member);
+        facts_.book.add(member);
         added.push_back(std::move(member));
         places.push_back(i);
     }
@@ -302,14 +261,15 @@ ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& memb
     std::map<SessionId, std::vector<std::uint32_t>> to_forget;
     for (const auto& member : members) {
         const std::uint32_t number = member.ref.number;
-        const auto present = result(number);
+        const auto present = queue_pair_result(facts_, number);
         if (!present) {
-            results.push_back(refused(member, {ErrorCode::UnknownSession, 0, "was released meanwhile"}));
-        } else if (const auto& error = outcomes_.at(number).last.error; error && is_refusal(*error)) {
-            results.push_back(refused(member, *error));
+            results.push_back(
+                refused_queue_pair(facts_, member, {ErrorCode::UnknownSession, 0, "was released meanwhile"}));
+        } else if (const auto& error = facts_.queue_pairs.at(number).last.error; error && is_refusal(*error)) {
+            results.push_back(refused_queue_pair(facts_, member, *error));
             to_forget[member.session].push_back(number);
         } else {
-            outcomes_.at(number).admitted = true;
+            facts_.queue_pairs.at(number).admitted = true;
             results.push_back(*present);
         }
     }
@@ -324,11 +284,11 @@ void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& 
     std::vector<QueuePairUpdate> updates;
     for (const std::uint32_t number : numbers) {
         waiting_.erase({session, number});
-        const Member* member = book_.find(number);
+        const Member* member = facts_.book.find(number);
         if (member != nullptr && member->session == session) {
             updates.push_back({member->ref, std::nullopt});
-            book_.remove(number);
-            outcomes_.erase(number);
+            facts_.book.remove(number);
+            facts_.queue_pairs.erase(number);
         }
     }
     send_update(std::move(updates), [done = std::move(done)](const Result<void>&) { done(); });
@@ -336,24 +296,24 @@ void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& 
 
 void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done)
 {
-    const Member* member = book_.find(number);
+    const Member* member = facts_.book.find(number);
     if (member == nullptr) {
-        done(fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, key_)));
+        done(fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, facts_.key)));
         return;
     }
-    if (const auto possible = book_.can_set_rate(number, rate); !possible) {
+    if (const auto possible = facts_.book.can_set_rate(number, rate); !possible) {
         done(fail(possible.error()));
         return;
     }
-    book_.change(number, member->membership, rate);
+    facts_.book.change(number, member->membership, rate);
     send_update({}, [this, number, done = std::move(done)](const Result<void>& told) {
-        const auto outcome = outcomes_.find(number);
+        const auto outcome = facts_.queue_pairs.find(number);
         if (!told) {
             done(fail(told.error()));
-        } else if (outcome != outcomes_.end() && outcome->second.last.error) {
+        } else if (outcome != facts_.queue_pairs.end() && outcome->second.last.error) {
             done(fail(*outcome->second.last.error));
-        } else if (outcome != outcomes_.end() && book_.waits_for_pacing(number)) {
-            done(fail(ErrorCode::NoSpace, book_.shortfall(number) + "; it is set when one is free"));
+        } else if (outcome != facts_.queue_pairs.end() && facts_.book.waits_for_pacing(number)) {
+            done(fail(ErrorCode::NoSpace, facts_.book.shortfall(number) + "; it is set when one is free"));
         } else {
             done({});
         }
@@ -362,13 +322,13 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
 
 void ManagedDevice::take_report(const Report& report)
 {
-    snapshot_ = report.snapshot;
-    passes_.observe(report.took);
-    lost_ = report.device_gone;
+    facts_.snapshot = report.snapshot;
+    facts_.passes.observe(report.took);
+    facts_.lost = report.device_gone;
     std::vector<std::uint32_t> changed;
     for (const auto& outcome : report.queue_pairs) {
-        const auto known = outcomes_.find(outcome.queue_pair.number);
-        if (known != outcomes_.end() && (!known->second.known || known->second.last != outcome)) {
+        const auto known = facts_.queue_pairs.find(outcome.queue_pair.number);
+        if (known != facts_.queue_pairs.end() && (!known->second.known || known->second.last != outcome)) {
             known->second.last = outcome;
             known->second.known = true;
             changed.push_back(outcome.queue_pair.number);
@@ -376,13 +336,13 @@ void ManagedDevice::take_report(const Report& report)
     }
     schedule_retry(report.retry_after);
     if (!changed.empty()) {
-        listener_.queue_pairs_changed(key_, changed);
+        listener_.queue_pairs_changed(facts_.key, changed);
     }
     forget_vanished(report);
-    const DeviceState now = state(reason());
+    const DeviceState now = device_state(facts_, worker_.answers());
     if (report.operations > 0 || now != last_state_) {
         last_state_ = now;
-        listener_.device_status_changed(key_);
+        listener_.device_status_changed(facts_.key);
     }
 }
 
@@ -393,10 +353,10 @@ void ManagedDevice::forget_vanished(const Report& report)
     std::vector<std::pair<SessionId, std::uint32_t>> gone;
     for (const auto& outcome : report.queue_pairs) {
         const std::uint32_t number = outcome.queue_pair.number;
-        const auto known = outcomes_.find(number);
-        if (known != outcomes_.end() && known->second.admitted && outcome.error &&
+        const auto known = facts_.queue_pairs.find(number);
+        if (known != facts_.queue_pairs.end() && known->second.admitted && outcome.error &&
             outcome.error->code == ErrorCode::BadQueuePair) {
-            const SessionId session = book_.find(number)->session;
+            const SessionId session = facts_.book.find(number)->session;
             of_session[session].push_back(number);
             gone.emplace_back(session, number);
         }
@@ -405,26 +365,27 @@ void ManagedDevice::forget_vanished(const Report& report)
         remove(session, numbers, [] {});
     }
     if (!gone.empty()) {
-        listener_.queue_pairs_vanished(key_, gone);
+        listener_.queue_pairs_vanished(facts_.key, gone);
     }
 }
 
 void ManagedDevice::schedule_retry(const std::optional<std::chrono::milliseconds>& after)
 {
     retry_timer_.reset();
-    if (after && !gone_) {
+    if (after && !facts_.gone) {
         retry_timer_ = executor_.after(*after, [this] {
-            on_worker([](Core& core) { return core.reconciler.retry(); }, reported([](const Result<void>&) {}));
+            worker_.run([](DeviceWorker::Core& core) { return core.reconciler.retry(); },
+                        reported([](const Result<void>&) {}));
         });
     }
 }
 
 void ManagedDevice::schedule_drift_check()
 {
-    if (draining_) {
+    if (facts_.draining) {
         return;
     }
-    drift_timer_ = executor_.after(settings_.drift_interval, [this] {
+    drift_timer_ = executor_.after(facts_.settings.drift_interval, [this] {
         // A device that does not answer is asked once.
         if (!std::exchange(checking_, true)) {
             verify(true, [this](const Result<DeviceDrift>&) { checking_ = false; });
@@ -440,27 +401,27 @@ void ManagedDevice::handle_event(DeviceEvent event)
         refresh_info();
         return;
     case DeviceEventKind::Removed:
-        gone_ = true;
+        facts_.gone = true;
         retry_timer_.reset();
-        listener_.device_removed_itself(key_);
+        listener_.device_removed_itself(facts_.key);
         return;
     case DeviceEventKind::Reset: {
         std::vector<SessionId> sessions;
-        for (const std::uint32_t number : book_.members_in_order()) {
-            sessions.push_back(book_.find(number)->session);
+        for (const std::uint32_t number : facts_.book.members_in_order()) {
+            sessions.push_back(facts_.book.find(number)->session);
         }
         std::sort(sessions.begin(), sessions.end());
         sessions.erase(std::unique(sessions.begin(), sessions.end()), sessions.end());
-        log(LogLevel::Warning, {{"DEVICE", key_}},
-            "{} was reset: its tree is built again, {} sessions have to register again", key_, sessions.size());
-        book_.clear();
+        log(LogLevel::Warning, {{"DEVICE", facts_.key}},
+            "{} was reset: its tree is built again, {} sessions have to register again", facts_.key, sessions.size());
+        facts_.book.clear();
         ++changes_;
-        outcomes_.clear();
+        facts_.queue_pairs.clear();
         waiting_.clear();
-        static_cast<void>(book_.update());
-        lost_ = true;
+        static_cast<void>(facts_.book.update());
+        facts_.lost = true;
         start_again(true);
-        listener_.device_was_reset(key_, sessions);
+        listener_.device_was_reset(facts_.key, sessions);
         return;
     }
     }
@@ -470,8 +431,8 @@ void ManagedDevice::handle_event(DeviceEvent event)
 // return (LinkChanged) comes here again.
 void ManagedDevice::start_again(bool after_reset)
 {
-    on_worker(
-        [after_reset, desired = desired()](Core& core) mutable {
+    worker_.run(
+        [after_reset, desired = desired()](DeviceWorker::Core& core) mutable {
             if (after_reset) {
                 core.reconciler.device_was_reset();
             }
@@ -482,44 +443,147 @@ void ManagedDevice::start_again(bool after_reset)
 
 void ManagedDevice::refresh_info()
 {
-    on_worker([](Core& core) { return core.backend->info(); },
-              [this](const Result<DeviceInfo>& info) {
-                  if (info) {
-                      take_info(*info);
-                  }
-              });
+    worker_.run([](DeviceWorker::Core& core) { return core.backend->info(); },
+                [this](const Result<DeviceInfo>& info) {
+                    if (info) {
+                        take_info(*info);
+                    }
+                });
 }
 
 void ManagedDevice::take_info(const DeviceInfo& info)
 {
-    const DeviceInfo before = std::exchange(info_, info);
+    const DeviceInfo before = std::exchange(facts_.info, info);
     if (before.link_up != info.link_up || before.link_speed != info.link_speed) {
-        log(LogLevel::Notice, {{"DEVICE", key_}}, "{}: link {}, {}", key_, info.link_up ? "up" : "down",
+        log(LogLevel::Notice, {{"DEVICE", facts_.key}}, "{}: link {}, {}", facts_.key, info.link_up ? "up" : "down",
             to_string(info.link_speed));
     }
-    book_.set_link_speed(info.link_speed);
+    facts_.book.set_link_speed(info.link_speed);
     ++changes_;
-    static_cast<void>(book_.update());
-    start_again(lost_);
-    listener_.device_status_changed(key_);
+    static_cast<void>(facts_.book.update());
+    start_again(facts_.lost);
+    listener_.device_status_changed(facts_.key);
     const auto addresses = [](const DeviceInfo& of) {
         return std::tie(of.port_guid, of.gids, of.pkeys, of.node_description);
     };
     if (addresses(before) != addresses(info)) {
-        listener_.device_addresses_changed(key_);
+        listener_.device_addresses_changed(facts_.key);
     }
 }
 
-QueuePairResult ManagedDevice::refused(const Member& member, const Error& error) const
+void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done)
 {
-    QueuePairResult result;
-    result.device = key_;
-    result.number = member.ref.number;
-    result.level = member.membership.level;
-    result.rule = member.membership.rule;
-    result.reason = error.message;
-    result.error = error;
-    return result;
+    facts_.disabled = disabled;
+    static_cast<void>(facts_.book.update());
+    DesiredState state = desired();
+    std::vector<QueuePairUpdate> updates;
+    for (const std::uint32_t number : facts_.book.members_in_order()) {
+        updates.push_back({facts_.book.find(number)->ref, state.queue_pairs.at(QueuePairId{number})});
+    }
+    // A daemon that only watches leaves the device alone, but not when it is told to leave it.
+    const bool take_back = disabled && facts_.settings.mode == Mode::Monitor;
+    worker_.run(
+        [take_back, tree = std::move(state.tree), updates = std::move(updates)](DeviceWorker::Core& core) mutable {
+            const auto before = core.reconciler.snapshot()->counters.operations;
+            if (take_back) {
+                static_cast<void>(core.reconciler.drain());
+            }
+            Report report = core.reconciler.update(std::move(tree), std::move(updates), {});
+            report.operations = report.snapshot->counters.operations - before;
+            return report;
+        },
+        [this, done = std::move(done)](const Result<Report>& report) {
+            if (!report) {
+                done(reconcile_result(facts_, report.error()));
+                return;
+            }
+            take_report(*report);
+            listener_.device_status_changed(facts_.key);
+            done(reconcile_result(facts_, *report));
+        });
+}
+
+void ManagedDevice::counters(Callback<CounterReading> done)
+{
+    worker_.run(
+        [](DeviceWorker::Core& core) -> Result<CounterReading> {
+            const auto counters = core.backend->port_counters();
+            if (!counters) {
+                return fail(counters.error());
+            }
+            return CounterReading{*counters, core.clock.now()};
+        },
+        std::move(done));
+}
+
+void ManagedDevice::plan(std::shared_ptr<const DesiredState> wanted, Callback<PlannedChange> done)
+{
+    worker_.run(
+        [wanted = std::move(wanted)](DeviceWorker::Core& core) {
+            PlannedChange change{core.reconciler.actual(), {}};
+            change.plan = diff(*wanted, change.before, core.capabilities);
+            return change;
+        },
+        std::move(done));
+}
+
+void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
+{
+    worker_.run(
+        [](DeviceWorker::Core& core) {
+            // What changed behind our back is not known until it is read.
+            Report repaired = core.reconciler.verify(true).report;
+            Report rest = core.reconciler.replace(core.reconciler.desired());
+            rest.operations += repaired.operations;
+            return std::pair(std::move(repaired), std::move(rest));
+        },
+        [this, done = std::move(done)](const Result<std::pair<Report, Report>>& reports) {
+            if (!reports) {
+                done(reconcile_result(facts_, reports.error()));
+                return;
+            }
+            take_report(reports->first);
+            take_report(reports->second);
+            done(reconcile_result(facts_, reports->second));
+        });
+}
+
+void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
+{
+    worker_.run([repair](DeviceWorker::Core& core) { return core.reconciler.verify(repair); },
+                [this, done = std::move(done)](const Result<DriftReport>& found) {
+                    if (!found) {
+                        done(fail(found.error()));
+                        return;
+                    }
+                    take_report(found->report);
+                    std::uint32_t repaired = 0;
+                    for (const auto& drift : found->drifts) {
+                        repaired += drift.repaired ? 1 : 0;
+                        log(LogLevel::Warning, {{"DEVICE", facts_.key}, {"PATH", drift.path.text()}},
+                            "{}: {} drifted: expected {}, found {}{}", facts_.key, drift.path.text(), drift.expected,
+                            drift.found, drift.repaired ? "; repaired" : "");
+                    }
+                    if (repaired > 0) {
+                        listener_.drift_repaired(facts_.key, repaired);
+                    }
+                    done(DeviceDrift{facts_.key, found->drifts});
+                });
+}
+
+void ManagedDevice::drain(LoopCallback<void(DeviceReconcile)> done)
+{
+    facts_.draining = true;
+    stop_timers();
+    worker_.run([](DeviceWorker::Core& core) { return core.reconciler.drain(); },
+                [this, done = std::move(done)](const Result<Report>& report) {
+                    if (!report) {
+                        done(reconcile_result(facts_, report.error()));
+                        return;
+                    }
+                    facts_.snapshot = report->snapshot;
+                    done(reconcile_result(facts_, *report));
+                });
 }
 
 }    // namespace rdmaqos

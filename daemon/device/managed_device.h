@@ -1,8 +1,10 @@
 // One device as the main loop sees it: its book of placements, and the worker thread where its reconciler runs.
 //
-//     main loop                                   worker thread
-//     PlacementBook ── tree, queue pairs ──▶      Reconciler ──▶ Backend
-//                   ◀── Report (posted) ──
+//     main loop                                      worker thread
+//     facts: PlacementBook ── tree, queue pairs ──▶  Reconciler ──▶ Backend
+//                          ◀── Report (posted) ──
+//
+// What is said of the facts is in enforcement.h and device_report.h, the thread in device_worker.h.
 //
 // Thread: the main loop. Callbacks run on the main loop, never before the call returns, and each of them runs: what a
 // device has not answered when it goes is answered with DeviceGone.
@@ -14,25 +16,21 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "daemon/device/placement.h"
+#include "daemon/device/device_facts.h"
+#include "daemon/device/device_report.h"
+#include "daemon/device/device_worker.h"
+#include "daemon/device/enforcement.h"
 #include "daemon/loop/callback.h"
-#include "daemon/loop/ending_workers.h"
-#include "daemon/loop/loop_calls.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/metrics.h"
 #include "daemon/model/session.h"
 #include "lib/base/executor.h"
-#include "lib/reconcile/worker.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
-
-// A device that has answered nothing for so long is not waited for: the caller is told so, and `status` says it. Below
-// the 25 s after which a client of D-Bus gives up.
-constexpr auto kPatienceWithDevices = std::chrono::seconds(15);
 
 // By the policy that runs now; an error if it gives the member no level.
 using ChooseMembership = std::function<Result<Membership>(const Member& member)>;
@@ -69,19 +67,20 @@ public:
     // own callbacks; it is destroyed later.
     void leave(LoopCallback<void()> closed);
 
-    [[nodiscard]] const std::string& key() const { return key_; }
-    [[nodiscard]] const DeviceInfo& info() const { return info_; }
-    [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
-    [[nodiscard]] AttachMode attach_mode() const { return attach_.mode; }
-    [[nodiscard]] const PlacementBook& book() const { return book_; }
-    [[nodiscard]] DeviceStatus status() const;
+    [[nodiscard]] const std::string& key() const { return facts_.key; }
+    [[nodiscard]] const DeviceInfo& info() const { return facts_.info; }
+    [[nodiscard]] const Capabilities& capabilities() const { return facts_.capabilities; }
+    [[nodiscard]] AttachMode attach_mode() const { return facts_.attach.mode; }
+    [[nodiscard]] const PlacementBook& book() const { return facts_.book; }
+    [[nodiscard]] DeviceStatus status() const { return device_status(facts_, worker_.answers()); }
     // `policy`: the running one, or null. Without the port's counters.
-    [[nodiscard]] DeviceMetrics metrics(const Policy* policy) const;
+    [[nodiscard]] DeviceMetrics metrics(const Policy* policy) const
+    {
+        return device_metrics(facts_, worker_.answers(), policy);
+    }
     // It said that it went away.
-    [[nodiscard]] bool gone() const { return gone_; }
-    // For how long it has answered nothing of what it was told; empty: it owes no answer.
-    [[nodiscard]] std::optional<Duration> silent_for() const;
-    [[nodiscard]] bool is_silent() const;    // for as long as nobody waits
+    [[nodiscard]] bool gone() const { return facts_.gone; }
+    [[nodiscard]] bool is_silent() const { return worker_.answers().is_silent(); }
     // Rises with every change of the book that a policy tried on it depends on.
     [[nodiscard]] std::uint64_t changes() const { return changes_; }
     // Busy when the device's queue is full: asked before a client's work is taken on.
@@ -95,7 +94,7 @@ public:
     // Disabled: members stay, but are in no leaf and without a rate, and there is no tree; new ones are taken the same
     // way. Enabled again: everything is placed. `done` gets what the device was told and what did not work.
     void set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done);
-    [[nodiscard]] bool disabled() const { return disabled_; }
+    [[nodiscard]] bool disabled() const { return facts_.disabled; }
 
     // Adds members that the device admits; the results are in the order given. Until then a number is nobody's: who
     // names the queue pair of another cannot keep its owner out. The policy may change while the device is asked, so
@@ -106,24 +105,19 @@ public:
     void remove(SessionId session, const std::vector<std::uint32_t>& numbers, LoopCallback<void()> done);
     void change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
 
-    // Of a member: what a result says, without copying names.
-    struct Standing {
-        const Member& member;
-        const QueuePairOutcome& outcome;
-        Unenforced why;      // no cause: it is enforced
-        std::string note;    // of one that is
-    };
-    // Empty for a number that is not a member. The standing is valid until something changes.
-    [[nodiscard]] std::optional<Standing> standing(std::uint32_t number) const;
-    [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const;
+    [[nodiscard]] std::optional<QueuePairStanding> standing(std::uint32_t number) const
+    {
+        return queue_pair_standing(facts_, number);
+    }
+    [[nodiscard]] std::optional<QueuePairResult> result(std::uint32_t number) const
+    {
+        return queue_pair_result(facts_, number);
+    }
 
-    // Why queue pairs of this level, of which the caller has none here yet, will not get what it says. Without a cause,
-    // the words are what to know.
-    [[nodiscard]] Unenforced expected(const Membership& membership, const Identity& owner) const;
-
-    // What the attach mode leaves of a class's promise; `pid`: of whom that is asked.
-    [[nodiscard]] AttachVerdict attach_verdict(const ElementPath& class_path, std::optional<pid_t> pid) const;
-
+    [[nodiscard]] Unenforced expected(const Membership& membership, const Identity& owner) const
+    {
+        return expected_enforcement(facts_, membership, owner);
+    }
     // What the port has moved.
     void counters(Callback<CounterReading> done);
     // What would have to be done to it for this state.
@@ -136,32 +130,18 @@ public:
     void drain(LoopCallback<void(DeviceReconcile)> done);
 
 private:
-    struct Core;    // what the worker thread owns
-    // Where a queue pair really is, as the last report said.
-    struct Outcome {
-        QueuePairOutcome last;
-        bool known = false;    // a report has come
-        bool owner_verified = true;
-        bool admitted = false;    // its attach was answered: the device knew it
-    };
     using Results = std::vector<QueuePairResult>;
 
-    template <typename Work, typename Done>
-    void on_worker(Work work, Done done);
-    // For on_worker: takes the report, then calls `done` with what became of the work.
+    // For worker_.run: takes the report, then calls `done` with what became of the work.
     [[nodiscard]] Callback<Report> reported(Callback<void> done);
     void stop_timers();
     // Of the book, or nothing while it must not be on the device.
-    [[nodiscard]] bool held_back() const { return disabled_ || draining_; }
     [[nodiscard]] DesiredState desired() const;
-    [[nodiscard]] DeviceReconcile to_result(const Report& report) const;
-    [[nodiscard]] DeviceReconcile to_result(const Error& error) const;
     void send_update(std::vector<QueuePairUpdate> updates, Callback<void> done);
     void add_admitted(std::vector<Member> members, const std::vector<Result<Admission>>& admissions,
                       const ChooseMembership& choose, LoopCallback<void(Results)> done);
     // Forgets them; a result for each.
     Results refuse(const std::vector<Member>& members, const Error& error);
-    [[nodiscard]] static std::function<void()> last_task(std::shared_ptr<Core> core, PlacementBook book);
     [[nodiscard]] std::optional<Error> why_not_added(const Member& member, const Result<Admission>& admission) const;
     [[nodiscard]] Results results_of(const std::vector<Member>& members);
     void take_report(const Report& report);
@@ -171,47 +151,17 @@ private:
     void handle_event(DeviceEvent event);
     void take_info(const DeviceInfo& info);
     void start_again(bool after_reset);
-    [[nodiscard]] QueuePairResult refused(const Member& member, const Error& error) const;
-    // Why it is not ready; `state` follows from it.
-    [[nodiscard]] std::string reason() const;
-    [[nodiscard]] DeviceState state(std::string_view reason) const;
-    [[nodiscard]] Unenforced why_unenforced(const Member& member, const Outcome& outcome) const;
-    void add_expected_limit(const Membership& membership, Unenforced& result) const;
-    [[nodiscard]] std::string is_disabled() const;
-    [[nodiscard]] std::string no_class_leaf(const ElementPath& class_path) const;
-    [[nodiscard]] std::vector<std::string> attach_notes() const;
-    void count_members(DeviceMetrics& metrics) const;
-    void count_leaves(DeviceMetrics& metrics, const Policy& policy) const;
 
-    std::string key_;
-    DeviceInfo info_;
-    Capabilities capabilities_;
-    AttachReport attach_;
-    std::shared_ptr<const std::vector<DeviceAttribute>> attributes_;
-    Settings settings_;
+    DeviceFacts facts_;
     Executor& executor_;
-    const Clock& clock_;
     DeviceListener& listener_;
-    PlacementBook book_;
-    std::uint64_t changes_ = 0;    // of the book
-    std::unordered_map<std::uint32_t, Outcome> outcomes_;
+    std::uint64_t changes_ = 0;                                     // of the book
     std::multiset<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
-    std::shared_ptr<const Snapshot> snapshot_;
-    Histogram passes_;
     std::unique_ptr<Timer> retry_timer_;
     std::unique_ptr<Timer> drift_timer_;
     DeviceState last_state_ = DeviceState::Ready;
-    bool gone_ = false;    // for ever
-    bool lost_ = false;    // until the next report says otherwise
-    bool draining_ = false;
-    bool disabled_ = false;    // by the administrator
     bool checking_ = false;    // for drift
-    TimePoint quiet_since_{};    // the last answer, or when the first of those that are due now was asked for
-    std::shared_ptr<Core> core_;
-    std::shared_ptr<int> alive_;    // what a posted event checks before it touches this object
-    EndingWorkers& ending_;
-    std::unique_ptr<Worker> worker_;    // null: leave() was called
-    LoopCalls calls_;
+    DeviceWorker worker_;
 };
 
 }    // namespace rdmaqos

@@ -267,9 +267,7 @@ Violations check_source(std::string_view path, std::string_view text)
 Violations check_named_header(std::string_view path, std::string_view text)
 {
     constexpr std::string_view kSource = ".cpp";
-    static constexpr std::array<std::string_view, 7> kRooms{"policy/",           "daemon/bus/",   "daemon/loop/",
-                                                            "daemon/metrics/",   "daemon/model/", "daemon/service/",
-                                                            "tools/rdma-qosctl/"};
+    static constexpr std::array<std::string_view, 3> kRooms{"policy/", "daemon/", "tools/rdma-qosctl/"};
     const bool in_rooms = std::ranges::any_of(kRooms, [&](std::string_view room) { return path.starts_with(room); });
     if (!in_rooms || path.ends_with("/main.cpp") || !path.ends_with(kSource)) {
         return {};

@@ -85,7 +85,8 @@ TEST(Layering, PlantedSourceWithoutItsHeaderIsFound)
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/rendering/a.cpp", "#include \"lib/base/text.h\"\n"),
                 ElementsAre("tools/rdma-qosctl/rendering/a.cpp: does not begin with the header of its name"));
     EXPECT_THAT(check_named_header("tools/rdma-qosctl/main.cpp", ""), IsEmpty());
-    EXPECT_THAT(check_named_header("daemon/a.cpp", "#include \"daemon/b.h\"\n"), IsEmpty());
+    EXPECT_THAT(check_named_header("daemon/a.cpp", "#include \"daemon/b.h\"\n"), testing::SizeIs(1));
+    EXPECT_THAT(check_named_header("lib/base/a.cpp", "#include \"lib/base/b.h\"\n"), IsEmpty());
 }
 
 TEST(Layering, NoFileIsTooLong)

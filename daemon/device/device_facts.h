@@ -1,0 +1,47 @@
+// What the main loop knows of a device: what it is, who is to be where on it, and what the last report said.
+//
+// Values only. enforcement.h and device_report.h conclude from them; ManagedDevice changes them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/device/placement.h"
+#include "lib/base/histogram.h"
+#include "lib/reconcile/reconciler.h"
+#include "policy/model/settings.h"
+
+namespace rdmaqos {
+
+// Where a queue pair really is, as the last report said.
+struct KnownQueuePair {
+    QueuePairOutcome last;
+    bool known = false;    // a report has come
+    bool owner_verified = true;
+    bool admitted = false;    // its attach was answered: the device knew it
+};
+
+struct DeviceFacts {
+    std::string key;
+    DeviceInfo info;
+    Capabilities capabilities;
+    AttachReport attach;
+    std::shared_ptr<const std::vector<DeviceAttribute>> attributes;
+    Settings settings;
+    PlacementBook book;
+    std::unordered_map<std::uint32_t, KnownQueuePair> queue_pairs{};    // the book's members
+    std::shared_ptr<const Snapshot> snapshot{};                         // null until the first report
+    Histogram passes{};
+    bool gone = false;    // for ever
+    bool lost = false;    // until the next report says otherwise
+    bool draining = false;
+    bool disabled = false;    // by the administrator
+
+    // Nothing of the book is to be on the device.
+    [[nodiscard]] bool held_back() const { return disabled || draining; }
+};
+
+}    // namespace rdmaqos

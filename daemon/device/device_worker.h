@@ -1,0 +1,98 @@
+// The thread on which everything is done that waits for the device, and what is owed by it.
+//
+//     main loop                                       worker thread
+//     run(work, done) ── work ──▶                     work(core): Reconciler ──▶ Backend
+//     done(result)    ◀── result ──
+//
+// Thread: the main loop. Callbacks run on the main loop, never before the call returns, and each of them runs: what the
+// device has not answered when it goes is answered with DeviceGone.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/loop/ending_workers.h"
+#include "daemon/loop/loop_calls.h"
+#include "lib/base/clock.h"
+#include "lib/base/executor.h"
+#include "lib/base/loop_callback.h"
+#include "lib/nic/backend.h"
+#include "lib/reconcile/reconciler.h"
+#include "lib/reconcile/worker.h"
+
+namespace rdmaqos {
+
+// A device that has answered nothing for so long is not waited for: the caller is told so, and `status` says it. Below
+// the 25 s after which a client of D-Bus gives up.
+constexpr auto kPatienceWithDevices = std::chrono::seconds(15);
+
+// How a device answers.
+struct DeviceAnswers {
+    std::optional<Duration> silent_for;    // it has answered nothing of what it was told; empty: it owes no answer
+    std::size_t queue_depth = 0;
+
+    [[nodiscard]] bool is_silent() const;    // for as long as nobody waits
+};
+
+class DeviceWorker {
+public:
+    // Touched on the worker thread only, but for its construction.
+    struct Core {
+        Core(std::unique_ptr<Backend> nic, const Clock& time, ReconcilerOptions options);
+
+        const Clock& clock;
+        const Capabilities capabilities;
+        std::unique_ptr<Backend> backend;
+        Reconciler reconciler;
+    };
+
+    // `on_event` is called on the main loop until end(). `ending` takes the thread when this object goes: waiting for
+    // firmware is not for the main loop.
+    DeviceWorker(std::unique_ptr<Backend> backend, ReconcilerOptions options, std::size_t queue, Executor& executor,
+                 const Clock& clock, EndingWorkers& ending, std::function<void(DeviceEvent)> on_event);
+    ~DeviceWorker();
+    DeviceWorker(const DeviceWorker&) = delete;
+    DeviceWorker& operator=(const DeviceWorker&) = delete;
+
+    // Runs `work(core)` on the thread, then `done(Result<what it returned>)`.
+    template <typename Work, typename Done>
+    void run(Work work, Done done)
+    {
+        if (!worker_) {
+            return;    // something in the middle of which the device left; there is nobody to tell
+        }
+        if (calls_.waiting() == 0) {
+            quiet_since_ = clock_.now();
+        }
+        calls_.run(
+            *worker_, [core = core_, work = std::move(work)]() mutable { return work(*core); },
+            [this, done = std::move(done)](auto result) mutable {
+                quiet_since_ = clock_.now();
+                done(std::move(result));
+            });
+    }
+
+    [[nodiscard]] DeviceAnswers answers() const;
+
+    // The thread does what is queued, closes the device and ends with `cargo`: what only then may be destroyed, where
+    // it holds up nobody. Then `closed` is called. Nothing more is told by the device.
+    void end(std::shared_ptr<void> cargo, LoopCallback<void()> closed);
+    // Answers what waits, after end(): nothing more will come.
+    void refuse_all(const Error& error) { calls_.cancel(error); }
+
+private:
+    const Clock& clock_;
+    TimePoint quiet_since_{};    // the last answer, or when the first of those that are due now was asked for
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);    // what a posted event checks first
+    std::shared_ptr<Core> core_;
+    EndingWorkers& ending_;
+    std::unique_ptr<Worker> worker_;    // null: it has ended
+    LoopCalls calls_;
+};
+
+}    // namespace rdmaqos

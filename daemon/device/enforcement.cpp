@@ -1,0 +1,213 @@
+#include "daemon/device/enforcement.h"
+
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace rdmaqos {
+namespace {
+
+std::string joined(const std::string& first, const std::string& second)
+{
+    return first + (first.empty() || second.empty() ? "" : "; ") + second;
+}
+
+constexpr const char* kOnlyWatches = "the daemon only watches (`mode: monitor`)";
+
+std::string nothing_asked(const std::string& level)
+{
+    return fmt::format("level {} has no `schedule` and no `per-queue-pair`: queue pairs are left alone", level);
+}
+
+std::string is_disabled(const DeviceFacts& facts)
+{
+    return fmt::format("{} is disabled (`rdma-qosctl disable`)", facts.key);
+}
+
+std::string no_class_leaf(const DeviceFacts& facts, const ElementPath& class_path)
+{
+    return fmt::format("{} has no leaf for {}", facts.key, class_path.text());
+}
+
+// Of queue pairs that may be of any type: the limit is unenforced if it is for every one of them.
+void add_expected_limit(const DeviceFacts& facts, const Membership& membership, Unenforced& result)
+{
+    const PerQueuePair& level = membership.per_queue_pair;
+    const RateLimit limit{*level.max_rate, level.max_burst, level.typical_packet};
+    std::map<std::string, std::set<QueuePairType>> unheld;
+    std::string_view first_gap;
+    std::size_t types = 0;
+    for (const QueuePairType type :
+         {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::RawPacket}) {
+        if (facts.capabilities.scheduling && !facts.capabilities.attachable.contains(type)) {
+            continue;
+        }
+        ++types;
+        const HeldLimit held = facts.book.expected_limit(membership, type);
+        if (held.gap != LimitGap::None) {
+            unheld[shortfall(limit, held)].insert(type);
+            first_gap = first_gap.empty() ? to_string(held.gap) : first_gap;
+        }
+    }
+    std::size_t count = 0;
+    for (const auto& [words, of] : unheld) {
+        count += of.size();
+        result.words = joined(result.words,
+                              of.size() == types ? words : fmt::format("{} queue pairs: {}", list_of_types(of), words));
+    }
+    if (count > 0 && count == types && result.cause.empty()) {
+        result.cause = first_gap;
+    }
+}
+
+}    // namespace
+
+AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path, std::optional<pid_t> pid)
+{
+    return facts.attach.mode == AttachMode::Shared
+               ? AttachVerdict{}
+               : judge_attach(facts.attach, facts.settings.cap_mode, facts.book.promise(class_path, pid));
+}
+
+Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome)
+{
+    const std::uint32_t number = member.ref.number;
+    const ElementPath& class_path = member.membership.class_path;
+    if (facts.disabled) {
+        return {"disabled", is_disabled(facts) + (outcome.last.error ? ", but not everything was taken back: " +
+                                                                           outcome.last.error->message
+                                                                     : std::string())};
+    }
+    if (facts.attach.mode == AttachMode::None && !class_path.empty()) {
+        return {"attach-mode", attach_verdict(facts, class_path, member.owner->pid).words};
+    }
+    const Placement& desired = facts.book.placement(number);
+    if (outcome.last.error) {
+        return {"error", outcome.last.error->message};
+    }
+    if (!outcome.known) {
+        return {"pending", "is being attached"};
+    }
+    if (facts.settings.mode == Mode::Monitor) {
+        return {"monitor", kOnlyWatches};
+    }
+    if (class_path.empty() && !facts.book.is_limited(number)) {
+        return {kNothingAsked, nothing_asked(member.membership.level)};
+    }
+    if (!class_path.empty() && desired.requester.empty()) {
+        return {"no-class-leaf", no_class_leaf(facts, class_path)};
+    }
+    if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
+        return {"pending", "is being moved"};
+    }
+    std::string shortfall = facts.book.shortfall(number);
+    const std::string_view gap = shortfall.empty() ? std::string_view() : to_string(facts.book.held_limit(number).gap);
+    if (class_path.empty()) {
+        return {gap, std::move(shortfall)};
+    }
+    const AttachVerdict verdict = attach_verdict(facts, class_path, member.owner->pid);
+    if (shortfall.empty() && verdict.held) {
+        return {};
+    }
+    return {shortfall.empty() ? "attach-mode" : gap, joined(shortfall, verdict.words)};
+}
+
+std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, std::uint32_t number)
+{
+    const Member* member = facts.book.find(number);
+    if (member == nullptr) {
+        return std::nullopt;
+    }
+    const KnownQueuePair& outcome = facts.queue_pairs.at(number);
+    QueuePairStanding result{*member, outcome.last, why_unenforced(facts, *member, outcome), {}};
+    if (!result.why.cause.empty()) {
+        return result;
+    }
+    const ElementPath& class_path = member->membership.class_path;
+    result.note = facts.book.remark(number);
+    if (facts.book.placement(number).requester.name() == "others") {
+        result.note = joined(fmt::format("no leaf of its own is left: {} share {}",
+                                         facts.book.principals_in_others(class_path), outcome.last.requester.text()),
+                             result.note);
+    }
+    if (!class_path.empty()) {
+        result.note = joined(result.note, attach_verdict(facts, class_path, member->owner->pid).words);
+    }
+    return result;
+}
+
+std::optional<QueuePairResult> queue_pair_result(const DeviceFacts& facts, std::uint32_t number)
+{
+    auto found = queue_pair_standing(facts, number);
+    if (!found) {
+        return std::nullopt;
+    }
+    QueuePairResult result;
+    result.device = facts.key;
+    result.number = number;
+    result.level = found->member.membership.level;
+    result.rule = found->member.membership.rule;
+    result.leaf = found->outcome.requester.text();
+    result.responder_leaf = found->outcome.responder.text();
+    result.owner_verified = facts.queue_pairs.at(number).owner_verified;
+    result.rate = found->outcome.rate;
+    result.enforced = found->why.cause.empty();
+    result.cause = found->why.cause;
+    result.reason = std::move(result.enforced ? found->note : found->why.words);
+    return result;
+}
+
+Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& membership, const Identity& owner)
+{
+    if (facts.disabled) {
+        return {"disabled", is_disabled(facts)};
+    }
+    if (facts.settings.mode == Mode::Monitor) {
+        return {"monitor", kOnlyWatches};
+    }
+    const bool is_limited = membership.per_queue_pair.max_rate.has_value();
+    if (membership.class_path.empty() && !is_limited) {
+        return {kNothingAsked, nothing_asked(membership.level)};
+    }
+    Unenforced result;
+    if (!membership.class_path.empty()) {
+        AttachVerdict verdict = attach_verdict(facts, membership.class_path, owner.pid);
+        if (facts.book.expected_leaf(membership, owner).empty()) {
+            return {"no-class-leaf", no_class_leaf(facts, membership.class_path)};
+        }
+        result = {verdict.held ? "" : "attach-mode", std::move(verdict.words)};
+    }
+    if (is_limited) {
+        add_expected_limit(facts, membership, result);
+    }
+    return result;
+}
+
+bool is_refusal(const Error& error)
+{
+    switch (error.code) {
+    case ErrorCode::BadQueuePair:
+    case ErrorCode::BadState:
+    case ErrorCode::NotOwner:
+    case ErrorCode::NotUverbs:
+    case ErrorCode::WrongDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
+QueuePairResult refused_queue_pair(const DeviceFacts& facts, const Member& member, const Error& error)
+{
+    QueuePairResult result;
+    result.device = facts.key;
+    result.number = member.ref.number;
+    result.level = member.membership.level;
+    result.rule = member.membership.rule;
+    result.reason = error.message;
+    result.error = error;
+    return result;
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,42 @@
+// Whether a queue pair gets what its level promises, and if not, why, in one word and in a sentence. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "daemon/device/attach_words.h"
+#include "daemon/device/device_facts.h"
+#include "daemon/model/session.h"
+
+namespace rdmaqos {
+
+// What a result says of a member, without copying names.
+struct QueuePairStanding {
+    const Member& member;
+    const QueuePairOutcome& outcome;
+    Unenforced why;      // no cause: it is enforced
+    std::string note;    // of one that is
+};
+
+// Empty for a number that is not a member. The standing is valid until the facts change.
+[[nodiscard]] std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, std::uint32_t number);
+[[nodiscard]] std::optional<QueuePairResult> queue_pair_result(const DeviceFacts& facts, std::uint32_t number);
+
+// Such an error means the queue pair was never ours to place; anything else is tried again later.
+[[nodiscard]] bool is_refusal(const Error& error);
+// What the owner of a queue pair that is not taken is told.
+[[nodiscard]] QueuePairResult refused_queue_pair(const DeviceFacts& facts, const Member& member, const Error& error);
+
+[[nodiscard]] Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome);
+
+// Why queue pairs of this level, of which the caller has none here yet, will not get what it says. Without a cause,
+// the words are what to know.
+[[nodiscard]] Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& membership,
+                                              const Identity& owner);
+
+// What the attach mode leaves of a class's promise; `pid`: of whom that is asked.
+[[nodiscard]] AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path,
+                                           std::optional<pid_t> pid);
+
+}    // namespace rdmaqos
