@@ -223,7 +223,7 @@ const Grant& Grants::of(Session& session)
         return *session.grant;
     }
     const bool is_begun = begun_ && begun_->session == session.id;
-    if (stale_.erase(session.id) > 0 || is_begun) {
+    if (stale_.erase(session.id) > 0 || is_begun || !session.grant) {
         if (is_begun) {
             begun_.reset();
         }

@@ -23,11 +23,10 @@ public:
     {
     }
 
-    // As it is now; of a session with very many queue pairs, as it was a moment ago.
+    // As it is now, made if it never was; of a session with very many queue pairs, as it was a moment ago.
     [[nodiscard]] const Grant& of(Session& session);
 
-    // The grant may have changed, or the session is new: it is made when somebody asks for it, or soon, and observers are
-    // told if it differs.
+    // The grant may have changed: it is made when somebody asks for it, or soon, and observers are told if it differs.
     void refresh(const Session& session);
     void refresh_all();
     // In attach mode per-process a grant depends on how many processes there are.

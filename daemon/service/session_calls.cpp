@@ -84,7 +84,6 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
     metrics_.session_registered();
     const SessionId id = session.id;
     Session& kept = sessions_.add(std::move(session));
-    grants_.refresh(kept);
     context_.notify([&](ServiceObserver& observer) { observer.session_added(id); });
     if (request.queue_pairs.empty()) {
         done(RegisterReply{id, grants_.of(kept), {}});
