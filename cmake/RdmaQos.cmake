@@ -22,8 +22,8 @@ if(NOT RDMAQOS_PCH)
 endif()
 
 # Eight sources of a test program compiled as one take a third of their time: most of a test are templates of its
-# frameworks. For builds from nothing; after a change, sources of their own are faster. The lint preset has them, so that
-# a source that leans on its neighbour is found.
+# frameworks. For builds from nothing; after a change, sources of their own are faster. The preset tsan compiles each
+# alone, so that a source that leans on its neighbour is found.
 option(RDMAQOS_TEST_BATCHES "Compile the sources of test programs in batches" OFF)
 
 add_library(rdmaqos_options INTERFACE)

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 15;
 constexpr int kQueuePairs = 40;    // a round
 constexpr double kGoal = 1.0;      // of (Register + Attach) / (2 round trips + 1.3 times the ioctls)
-constexpr double kLimit = 1.35;    // above it something has become slower
+constexpr double kLimit = 2.0;     // above it something has become slower
 
 template <typename Function>
 double microseconds(const Function& function)
