@@ -166,47 +166,23 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
         done(fail(here.error()));
         return;
     }
-    const auto present = devices_.named(device);
     const auto results = std::make_shared<std::vector<DeviceReconcile>>();
-    std::vector<ManagedDevice*> off;
-    for (ManagedDevice* each : present ? *present : std::vector<ManagedDevice*>{}) {
-        devices_.disabled.erase(id_of(each->info()));
-        if (each->disabled()) {
-            off.push_back(each);
-        } else {
-            results->push_back({each->key(), 0, {}});
-        }
-    }
-    const auto is_meant = [&](const auto& entry) { return device.empty() || has_name(entry.second, device); };
-    SwitchedOff coming = awaited_.names();
-    std::erase_if(coming, [&](const auto& entry) { return !is_meant(entry); });
-    SwitchedOff again;
-    std::ranges::copy_if(devices_.released, std::inserter(again, again.end()), is_meant);
-    coming.insert(again.begin(), again.end());
-    std::erase_if(devices_.released, is_meant);
-    std::erase_if(devices_.disabled, [&](const auto& entry) {
-        const bool listed = std::ranges::find(*results, key_of(entry.second), &DeviceReconcile::device) !=
-                            results->end();
-        if (is_meant(entry) && !listed && !coming.contains(entry.first)) {
-            results->push_back({key_of(entry.second), 0, {}});    // not present: there is nothing to wait for
-        }
-        return is_meant(entry);
-    });
-    if (off.empty() && results->empty() && coming.empty() && !device.empty()) {
+    const ToEnable meant = forget_switches(device, *results);
+    if (meant.off.empty() && results->empty() && meant.coming.empty() && !device.empty()) {
         done(fail(ErrorCode::UnknownDevice, devices_.unknown(device)));
         return;
     }
 
     const auto enabling = std::make_shared<Enabling>();
     enabling->done = std::move(done);
-    enabling->open = coming.size() + 1;
-    for (const auto& [id, names] : coming) {
+    enabling->open = meant.coming.size() + 1;
+    for (const auto& [id, names] : meant.coming) {
         awaited_.await(id, names, [enabling](const DeviceReconcile& result) {
             enabling->results.push_back(result);
             enabling->close_one();
         });
     }
-    switch_devices(off, false, results, [enabling](Result<std::vector<DeviceReconcile>> switched) {
+    switch_devices(meant.off, false, results, [enabling](Result<std::vector<DeviceReconcile>> switched) {
         if (switched) {
             enabling->results.insert(enabling->results.begin(), switched->begin(), switched->end());
         } else {
@@ -214,14 +190,42 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
         }
         enabling->close_one();
     });
-    if (!again.empty()) {
+    if (!meant.released.empty()) {
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
-    for (const auto& [id, names] : again) {
+    for (const auto& [id, names] : meant.released) {
         if (wanted_again_) {
             wanted_again_(id.node_guid, id.port);
         }
     }
+}
+
+DeviceControl::ToEnable DeviceControl::forget_switches(const std::string& device, std::vector<DeviceReconcile>& results)
+{
+    ToEnable meant;
+    const auto present = devices_.named(device);
+    for (ManagedDevice* each : present ? *present : std::vector<ManagedDevice*>{}) {
+        devices_.disabled.erase(id_of(each->info()));
+        if (each->disabled()) {
+            meant.off.push_back(each);
+        } else {
+            results.push_back({each->key(), 0, {}});
+        }
+    }
+    const auto is_meant = [&](const auto& entry) { return device.empty() || has_name(entry.second, device); };
+    meant.coming = awaited_.names();
+    std::erase_if(meant.coming, [&](const auto& entry) { return !is_meant(entry); });
+    std::ranges::copy_if(devices_.released, std::inserter(meant.released, meant.released.end()), is_meant);
+    meant.coming.insert(meant.released.begin(), meant.released.end());
+    std::erase_if(devices_.released, is_meant);
+    std::erase_if(devices_.disabled, [&](const auto& entry) {
+        const bool listed = std::ranges::find(results, key_of(entry.second), &DeviceReconcile::device) != results.end();
+        if (is_meant(entry) && !listed && !meant.coming.contains(entry.first)) {
+            results.push_back({key_of(entry.second), 0, {}});    // not present: there is nothing to wait for
+        }
+        return is_meant(entry);
+    });
+    return meant;
 }
 
 void DeviceControl::release(const std::string& device, Reconciled done)

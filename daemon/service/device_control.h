@@ -50,6 +50,14 @@ public:
 
 private:
     using Results = std::shared_ptr<std::vector<DeviceReconcile>>;
+    // What `enable` has to do, and for which devices it waits.
+    struct ToEnable {
+        std::vector<ManagedDevice*> off;    // present, disabled
+        SwitchedOff coming;
+        SwitchedOff released;    // of those: taken again by discovery
+    };
+    // They are neither disabled nor released any longer. Adds a result for those there is nothing to do for.
+    ToEnable forget_switches(const std::string& device, std::vector<DeviceReconcile>& results);
     // For the administrator; Busy while shutting down.
     [[nodiscard]] Result<std::vector<ManagedDevice*>> to_manage(const std::string& name) const;
     void switch_devices(const std::vector<ManagedDevice*>& which, bool off, const Results& results, Reconciled done);

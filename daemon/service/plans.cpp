@@ -67,7 +67,7 @@ void Plans::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, C
 
 void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done)
 {
-    auto text = policy.value_or(nullptr);
+    auto text = std::move(policy).value_or(nullptr);
     if (const auto may = may_read(uid, text.get()); !may) {
         done(fail(may.error()));
         return;

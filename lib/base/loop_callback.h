@@ -53,7 +53,7 @@ public:
                                           std::is_invocable_v<std::decay_t<Function>&, Args...>>>
     // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): as std::function.
     LoopCallback(Function&& function)
-        : held_(std::make_unique<Held<std::decay_t<Function>>>(std::forward<Function>(function)))
+        : held_(std::make_unique<Held<std::decay_t<Function>>>(std::in_place, std::forward<Function>(function)))
     {
     }
 
@@ -78,7 +78,7 @@ private:
     template <typename Function>
     struct Held final : Callable {
         template <typename Given>
-        explicit Held(Given&& given) : function(std::forward<Given>(given))
+        Held(std::in_place_t, Given&& given) : function(std::forward<Given>(given))
         {
         }
         void call(Args... args) override

@@ -89,7 +89,7 @@ private:
     void serve();
     // Looks at the socket and takes what is there, or has the helper take it.
     [[nodiscard]] Read read_some(TimePoint until);
-    [[nodiscard]] Read read_with_descriptors(const Look& look, TimePoint until);
+    [[nodiscard]] Read read_with_descriptors(const Look& seen, TimePoint until);
     [[nodiscard]] Read read_plain(std::string_view seen, TimePoint until);
     [[nodiscard]] Read ask_helper(std::size_t most);
     void helped(Result<Chunk> chunk);
