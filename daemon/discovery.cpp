@@ -63,7 +63,7 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
     });
     for (const auto& [guid, port] : std::exchange(wanted_again_, {})) {
         if (!there.contains({guid, port})) {
-            service_.device_refused(guid, port, "it is not on this host; it is taken when it comes");
+            service_.device_refused(guid, port, "it is not on this host; it will be managed when it appears");
         }
     }
     seen_ = std::move(there);
@@ -90,7 +90,7 @@ void Discovery::watch()
 {
     auto opened = mlx5::DeviceWatcher::open();
     if (!opened) {
-        log(LogLevel::Warning, "no events of devices ({}): they are looked for every {} s", to_string(opened.error()),
+        log(LogLevel::Warning, "no device events ({}): looking for devices every {} s", to_string(opened.error()),
             kIntervalWithoutEvents.count());
         return;
     }
@@ -121,7 +121,7 @@ void Discovery::start()
     });
     take(open(consider(mlx5::list_ports(mlx5::sysfs_root())), options()));
     if (service_.devices().empty()) {
-        log(LogLevel::Notice, "there is no mlx5 device on this host; one that comes is taken");
+        log(LogLevel::Notice, "there is no mlx5 device on this host; one that appears will be managed");
     }
 }
 

@@ -32,7 +32,7 @@ void EndInTime::watch(int status)
     if (changed_.wait_for(lock, limit_, [this] { return ended_; })) {
         return;
     }
-    log(LogLevel::Error, "a device or a file system does not answer: the program ends without its thread");
+    log(LogLevel::Error, "a device or a file system does not answer: the program exits without waiting for it");
     _exit(status);
 }
 

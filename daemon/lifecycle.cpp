@@ -83,11 +83,11 @@ void Lifecycle::reload()
 void Lifecycle::stop()
 {
     if (std::exchange(stopping_, true)) {
-        log(LogLevel::Warning, "asked again to end: devices are left as they are");
+        log(LogLevel::Warning, "second request to stop: the devices are left as they are");
         loop_.exit(1);
         return;
     }
-    log(LogLevel::Info, "ending: taking queue pairs and elements down");
+    log(LogLevel::Info, "stopping: removing queue pairs and elements from the devices");
     sd_notify(0, "STOPPING=1\nSTATUS=draining devices");
     patience_ = loop_.after(kTimeToDrain, [this] {
         log(LogLevel::Error, "the devices were not drained in time");

@@ -1,4 +1,4 @@
-// rdma-qosd: wires loop, service, devices and doors together, and ends them in order.
+// rdma-qosd: wires loop, service, devices and transports together, and ends them in order.
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -9,7 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "daemon/bus/doors.h"
+#include "daemon/bus/transports.h"
 #include "daemon/discovery.h"
 #include "daemon/end_in_time.h"
 #include "daemon/fabric_watch.h"
@@ -91,7 +91,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     bus::EventLoop loop;
     Service service({options.root, NameService::host(), !options.simulate.empty()}, loop, clock);
     const bool on_host = options.root.empty() || options.root == "/";
-    BusDoors doors(service, loop,
+    BusTransports transports(service, loop,
                    {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
                     options.system_bus.value_or(on_host)});
     Lifecycle lifecycle(loop, service);
@@ -108,7 +108,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     fabric_watch.start();
     MetricsFile metrics_file(service, loop, options.root);
     metrics_file.start();
-    if (auto opened = doors.open([&lifecycle] { lifecycle.ready(); }); !opened) {
+    if (auto opened = transports.open([&lifecycle] { lifecycle.ready(); }); !opened) {
         throw std::runtime_error(to_string(opened.error()));
     }
     const int status = loop.run();

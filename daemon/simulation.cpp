@@ -58,7 +58,7 @@ Result<std::unique_ptr<Backend>> simulated_device(const std::filesystem::path& f
     auto devices = simulated_devices(file, clock);
     if (!devices) {
         log(LogLevel::Error, "{}", to_string(devices.error()));
-        return fail(devices.error().code, fmt::format("{} cannot be read any longer", file.string()));
+        return fail(devices.error().code, fmt::format("{} can no longer be read", file.string()));
     }
     for (auto& device : *devices) {
         const DeviceInfo info = device->info();
@@ -66,7 +66,7 @@ Result<std::unique_ptr<Backend>> simulated_device(const std::filesystem::path& f
             return std::move(device);
         }
     }
-    return fail(ErrorCode::UnknownDevice, fmt::format("{} does not list it any longer", file.string()));
+    return fail(ErrorCode::UnknownDevice, fmt::format("{} no longer lists it", file.string()));
 }
 
 }    // namespace rdmaqos

@@ -34,8 +34,8 @@ Error refusal(std::string message)
 Result<void> verdict(sd_bus_message* reply, const char* action)
 {
     if (const auto* error = sd_bus_message_get_error(reply); error != nullptr) {
-        return fail(refusal(fmt::format("polkit cannot be asked for {} ({}); without it only root may do this", action,
-                                   error->message == nullptr ? error->name : error->message)));
+        return fail(refusal(fmt::format("polkit cannot be asked about {} ({}); without it only root may do this",
+                                        action, error->message == nullptr ? error->name : error->message)));
     }
     int authorized = 0;
     int challenge = 0;
@@ -48,9 +48,11 @@ Result<void> verdict(sd_bus_message* reply, const char* action)
     }
     if (challenge != 0) {
         return fail(ErrorCode::InteractiveAuthorizationRequired,
-                    fmt::format("{} needs authentication; call again and allow interaction, or as root", action));
+                    fmt::format("{} needs authentication; allow interactive authorization in the call, or call as "
+                                "root",
+                                action));
     }
-    return fail(refusal(fmt::format("polkit refuses {} to you", action)));
+    return fail(refusal(fmt::format("polkit does not authorize you for {}", action)));
 }
 
 int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
@@ -96,12 +98,13 @@ void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, 
     }
     const char* sender = sd_bus_message_get_sender(call.message());
     if (!endpoint.is_system_bus() || sender == nullptr) {
-        call.refuse(refusal("by this socket only root may do this; on the system bus polkit decides"));
+        call.refuse(refusal("on this socket only root may do this; on the system bus polkit decides"));
         return;
     }
     const auto& connection = endpoint.connection;
     sd_bus_message* raw = nullptr;
-    int result = sd_bus_message_new_method_call(connection->bus(), &raw, kPolkit, "/org/freedesktop/PolicyKit1/Authority",
+    int result = sd_bus_message_new_method_call(connection->bus(), &raw, kPolkit,
+                                                "/org/freedesktop/PolicyKit1/Authority",
                                                 "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
     const auto question = bus::MessageRef::adopt(raw);
     if (result >= 0) {

@@ -1,4 +1,4 @@
-// Who may manage: root by either door; others by the system bus if polkit says so.
+// Who may manage: root over either transport; others by the system bus if polkit says so.
 #pragma once
 
 #include <functional>

@@ -21,7 +21,7 @@ namespace rdmaqos {
 class Call {
 public:
     // `counters` must outlive every answer.
-    Call(sd_bus_message* message, std::shared_ptr<bus::Connection> connection, DoorCounters& counters)
+    Call(sd_bus_message* message, std::shared_ptr<bus::Connection> connection, TransportCounters& counters)
         : message_(message), connection_(std::move(connection)), counters_(&counters)
     {
     }
@@ -83,7 +83,7 @@ private:
 
     bus::MessageRef message_;
     std::shared_ptr<bus::Connection> connection_;
-    DoorCounters* counters_;    // never null
+    TransportCounters* counters_;    // never null
 };
 
 }    // namespace rdmaqos

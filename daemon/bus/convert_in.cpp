@@ -55,7 +55,7 @@ tl::unexpected<Error> unknown_key(std::string_view name, Use use)
     if (const auto meant = did_you_mean(name, allowed)) {
         return invalid("{} has no key `{}`; did you mean `{}`?", name_of(use), printable(name), *meant);
     }
-    return invalid("{} has no key `{}`; there are {}", name_of(use), printable(name), fmt::join(allowed, ", "));
+    return invalid("{} has no key `{}`; known keys: {}", name_of(use), printable(name), fmt::join(allowed, ", "));
 }
 
 bool is_one_of(std::string_view signature, std::string_view types)
@@ -124,7 +124,7 @@ Result<void> Collector::collect(const Dict& dict)
             return unknown_key(name, use_);
         }
         if (!is_one_of(signature(value), info->types)) {
-            return invalid("`{}` is of the D-Bus type {}, not {}", name, info->types, signature(value));
+            return invalid("`{}` must have the D-Bus type {}, not {}", name, info->types, signature(value));
         }
         if (auto taken = take(info->key, value); !taken) {
             return taken;
@@ -157,7 +157,7 @@ Result<void> Collector::take(Key key, const Value& value)
     case Key::Format: {
         const auto& text = *value.as<std::string>();
         if (text != "text" && text != "json") {
-            return invalid("`format` is `text` or `json`, not `{}`", printable(text));
+            return invalid("`format` must be `text` or `json`, not `{}`", printable(text));
         }
         format = text == "json" ? ExplainFormat::Json : ExplainFormat::Text;
         return {};
@@ -242,7 +242,7 @@ Result<void> Collector::take_endpoints(std::string_view key, const Value& value,
     const auto add = [&](const std::string& text) -> Result<void> {
         const auto endpoint = parse_endpoint(text);
         if (!endpoint) {
-            return invalid("`{}` is a GUID (0x0010000000000001) or a GID (fd00::1, 10.1.0.1), not `{}`", key,
+            return invalid("`{}` must be a GUID (0x0010000000000001) or a GID (fd00::1, 10.1.0.1), not `{}`", key,
                            printable(text));
         }
         to.push_back(*endpoint);
@@ -276,19 +276,19 @@ Result<void> Collector::take_component(Key key, const Value& value)
     if (key == Key::Mtu) {
         request.mtu = parse_mtu_component(text);
         if (!request.mtu) {
-            return invalid("`mtu` is 256, 512, 1024, 2048 or 4096, perhaps with >, < or = before it, not `{}`",
+            return invalid("`mtu` must be 256, 512, 1024, 2048 or 4096, optionally after >, < or =, not `{}`",
                            printable(text));
         }
     } else if (key == Key::Rate) {
         request.rate = parse_rate_component(text);
         if (!request.rate) {
-            return invalid("`rate` is a rate that InfiniBand has, such as 40Gbps, perhaps with >, < or = before it, "
-                           "not `{}`", printable(text));
+            return invalid("`rate` must be an InfiniBand rate such as 40Gbps, optionally after >, < or =, not `{}`",
+                           printable(text));
         }
     } else {
         request.packet_life = parse_packet_life_component(text);
         if (!request.packet_life) {
-            return invalid("`packet-life` is 0 to {}, perhaps with >, < or = before it, not `{}`", kHighestPacketLife,
+            return invalid("`packet-life` must be 0 to {}, optionally after >, < or =, not `{}`", kHighestPacketLife,
                            printable(text));
         }
     }
@@ -309,7 +309,7 @@ Result<void> Collector::take_queue_pair_key(Key key, const Value& value)
         const auto& text = *value.as<std::string>();
         const auto type = parse_queue_pair_type(text);
         if (!type) {
-            return invalid("`type` is rc, uc, ud, raw-packet or devx, not `{}`", printable(text));
+            return invalid("`type` must be rc, uc, ud, raw-packet or devx, not `{}`", printable(text));
         }
         ref.type = *type;
         return {};
@@ -329,11 +329,13 @@ Result<void> Collector::take_file(const bus::FileDescriptor& sent)
 {
     if (!sent.fd) {
         return fail(ErrorCode::NotUverbs, fmt::format("`uverbs`: {}: pass the descriptor of the open verbs context "
-                                                      "(ibv_context.cmd_fd)", sent.refusal));
+                                                      "(ibv_context.cmd_fd)",
+                                                      sent.refusal));
     }
     if (!sent.name.empty()) {
-        return fail(ErrorCode::NotUverbs, "`uverbs` is not a device file: pass the descriptor of the open verbs context "
-                                          "(ibv_context.cmd_fd)");
+        return fail(ErrorCode::NotUverbs,
+                    "`uverbs` is not a device file: pass the descriptor of the open verbs context "
+                    "(ibv_context.cmd_fd)");
     }
     UniqueFd copy(fcntl(sent.fd->get(), F_DUPFD_CLOEXEC, 3));
     if (!copy) {
@@ -361,11 +363,11 @@ Result<void> Collector::take_rate_key(Key key, const Value& value)
 Result<void> Collector::finish()
 {
     if (port_space_.has_value() != destination_port_.has_value()) {
-        return invalid("`port-space` and `destination-port` go together");
+        return invalid("`port-space` and `destination-port` must be given together");
     }
     if (port_space_) {
         if (request.service_id) {
-            return invalid("`service-id` and `port-space` say the same in two ways; give one of them");
+            return invalid("`service-id` and `port-space` exclude each other; give one of them");
         }
         const auto id = service_id_of(*port_space_, *destination_port_);
         if (!id) {
@@ -375,7 +377,7 @@ Result<void> Collector::finish()
     }
     if (tos_) {
         if (request.qos_class) {
-            return invalid("`qos-class` and `tos` say the same in two ways; give one of them");
+            return invalid("`qos-class` and `tos` exclude each other; give one of them");
         }
         request.qos_class = qos_class_of_tos(*tos_);
     }
@@ -460,7 +462,7 @@ QueuePairArguments to_queue_pairs(const std::vector<Dict>& dicts, const Names& n
 Error too_many_queue_pairs(std::size_t count)
 {
     return {ErrorCode::LimitReached, 0,
-            fmt::format("{} queue pairs in one call, the most is {}: attach them in several", count,
+            fmt::format("{} queue pairs in one call, at most {} are accepted: use several calls", count,
                         kMostQueuePairsInACall)};
 }
 
@@ -537,7 +539,7 @@ Result<std::optional<RateLimit>> to_rate_limit(const Dict& dict)
     // 0 is the device's default, as if it were left out.
     const bool more = collected->max_burst.value_or(0) != 0 || collected->typical_packet.value_or(0) != 0;
     if (more && (!collected->rate || collected->rate->is_zero())) {
-        return invalid("`max-burst` and `typical-packet` say how a `rate` is kept: give a `rate` with them");
+        return invalid("`max-burst` and `typical-packet` refine a `rate`: give a `rate` with them");
     }
     if (!collected->rate) {
         return invalid("SetRate needs `rate` (kbit/s; 0: the class's own value)");

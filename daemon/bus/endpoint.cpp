@@ -8,7 +8,7 @@ namespace rdmaqos {
 namespace {
 
 constexpr std::size_t kSubscribersPerUser = 32;
-constexpr std::size_t kSubscribers = 256;    // root's not counted: every signal is written for each
+constexpr std::size_t kSubscribers = 256;                   // root's not counted: every signal is written for each
 constexpr auto kLevelUsesLast = std::chrono::seconds(1);    // counting them goes through all queue pairs
 
 }    // namespace
@@ -55,12 +55,13 @@ Result<void> BusEndpoint::subscribe(std::uint32_t uid)
     const auto own = context.subscribers_of.find(uid);
     const std::size_t count = own == context.subscribers_of.end() ? 0 : own->second;
     if (uid != 0 && count >= kSubscribersPerUser) {
-        return fail(ErrorCode::LimitReached, fmt::format("user {} has {} connections that listen to signals, the most "
-                                                         "there may be", uid, count));
+        return fail(ErrorCode::LimitReached, fmt::format("user {} has {} connections that listen to signals, the "
+                                                         "limit",
+                                                         uid, count));
     }
     if (uid != 0 && context.subscribers.size() >= kSubscribers) {
-        return fail(ErrorCode::LimitReached, fmt::format("{} connections listen to signals, the most there may be",
-                                                         context.subscribers.size()));
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("{} connections listen to signals, the limit", context.subscribers.size()));
     }
     ++context.subscribers_of[uid];
     subscribed_ = uid;
@@ -136,7 +137,8 @@ int on_any_message(sd_bus_message* message, void* userdata, sd_bus_error* error)
         return 0;
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {}, problem.what());
-        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed", "the call failed; see the journal of rdma-qosd");
+        return sd_bus_error_set(error, "org.freedesktop.DBus.Error.Failed",
+                                "the call failed; see the journal of rdma-qosd");
     }
 }
 
@@ -146,7 +148,7 @@ Result<void> install_admission(BusEndpoint& endpoint)
 {
     const int result = sd_bus_add_filter(endpoint.connection->bus(), nullptr, &on_any_message, &endpoint);
     if (result < 0) {
-        return fail(error_from_errno(ErrorCode::Internal, -result, "calls cannot be looked at"));
+        return fail(error_from_errno(ErrorCode::Internal, -result, "calls cannot be inspected"));
     }
     return {};
 }

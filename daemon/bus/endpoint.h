@@ -1,4 +1,4 @@
-// One connection with our objects on it: the system bus, or one client of the direct door.
+// One connection with our objects on it: the system bus, or one client of the direct socket.
 #pragma once
 
 #include <exception>
@@ -33,7 +33,7 @@ class BusEndpoint;
 class BusContext {
 public:
     BusContext(Service& served, bus::EventLoop& main_loop)
-        : service(served), loop(main_loop), counters(served.door_counters()), turns(main_loop), long_answers(turns)
+        : service(served), loop(main_loop), counters(served.transport_counters()), turns(main_loop), long_answers(turns)
     {
     }
     BusContext(const BusContext&) = delete;
@@ -57,8 +57,8 @@ public:
 
     Service& service;
     bus::EventLoop& loop;
-    DoorCounters& counters;
-    bus::Turns turns;    // of the users of all doors
+    TransportCounters& counters;
+    bus::Turns turns;    // of the users of all transports
     LongAnswers long_answers;
     std::shared_ptr<const std::string> metrics_text;    // while those are answered who have asked for it
     // What there is, so that asking for a path costs no copy.

@@ -54,22 +54,21 @@ void on_register(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     if (!arguments) {
         return;
     }
-    context.service.register_session(
-        peer.id, peer.identity, std::move(arguments->request),
-        [call, refused = std::move(arguments->refused)](Result<RegisterReply> reply) {
-            if (!reply) {
-                call.refuse(reply.error());
-                return;
-            }
-            if (!refused.empty()) {
-                reply->queue_pairs = merge(std::move(reply->queue_pairs), refused);
-            }
-            call.count_refused(reply->queue_pairs);
-            call.reply([&](Writer& writer) {
-                writer.put(bus::ObjectPath{session_path(reply->session)});
-                write(writer, *reply);
-            });
-        });
+    context.service.register_session(peer.id, peer.identity, std::move(arguments->request),
+                                     [call, refused = std::move(arguments->refused)](Result<RegisterReply> reply) {
+                                         if (!reply) {
+                                             call.refuse(reply.error());
+                                             return;
+                                         }
+                                         if (!refused.empty()) {
+                                             reply->queue_pairs = merge(std::move(reply->queue_pairs), refused);
+                                         }
+                                         call.count_refused(reply->queue_pairs);
+                                         call.reply([&](Writer& writer) {
+                                             writer.put(bus::ObjectPath{session_path(reply->session)});
+                                             write(writer, *reply);
+                                         });
+                                     });
 }
 
 // The answers to a query of many pairs, which takes a while.
@@ -133,7 +132,8 @@ void on_query_path(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     }
     endpoint.charge(call.message(), requests->size() / kPathsForOneCall);
     const auto taken = context.long_answers.write(
-        peer.identity->uid, [&service = context.service, call, identity = peer.identity, requests = std::move(*requests)] {
+        peer.identity->uid,
+        [&service = context.service, call, identity = peer.identity, requests = std::move(*requests)] {
             auto answers = std::make_shared<PathAnswers>(call, requests, identity);
             return [&service, answers] { return answers->step(service); };
         });
@@ -472,8 +472,8 @@ constexpr Property kProperties[] = {
 
 const sd_bus_vtable kSignals[] = {
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
-    SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("s", device, "u", elements), 0),
-    SD_BUS_SIGNAL_WITH_ARGS("DeviceChanged", SD_BUS_ARGS("s", device, "s", state), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("o", device, "u", elements), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("DeviceChanged", SD_BUS_ARGS("o", device, "s", state), 0),
 };
 
 }    // namespace

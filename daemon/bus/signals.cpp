@@ -217,7 +217,7 @@ void Signals::emit_device_states(const std::vector<BusEndpoint*>& to)
             told = state;
             for (auto* endpoint : to) {
                 emit(*endpoint, names::kRoot, names::kManager, "DeviceChanged", [&](bus::Writer& writer) {
-                    writer.put(key);
+                    writer.put(bus::ObjectPath{device_path(key)});
                     writer.put(state);
                 });
             }
@@ -248,7 +248,7 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
         for (const auto& [key, count] : drift) {
             emit(*endpoint, names::kRoot, names::kManager, "DriftRepaired",
                  [&key = key, &count = count](bus::Writer& writer) {
-                     writer.put(key);
+                     writer.put(bus::ObjectPath{device_path(key)});
                      writer.put(count);
                  });
         }

@@ -19,7 +19,7 @@ namespace rdmaqos {
 class Listeners {
 public:
     virtual ~Listeners() = default;
-    // The system bus, and the clients of the direct door that subscribed.
+    // The system bus, and the clients of the direct socket that subscribed.
     [[nodiscard]] virtual std::vector<BusEndpoint*> listeners() const = 0;
     // Null: the peer is on the system bus, or gone.
     [[nodiscard]] virtual BusEndpoint* direct_endpoint(PeerId peer) const = 0;

@@ -21,7 +21,8 @@ Result<void> LongAnswers::write(std::uint32_t uid, std::function<Step()> begin)
         return {};
     }
     if (user.waiting.size() >= kMostWaiting) {
-        return fail(ErrorCode::LimitReached, fmt::format("{} long answers of user {} wait; wait for them", kMostWaiting, uid));
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("{} long answers to user {} are pending; wait for them", kMostWaiting, uid));
     }
     user.waiting.push_back(std::move(begin));
     return {};

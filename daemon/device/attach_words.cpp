@@ -21,7 +21,7 @@ void judge_cap(const PromisedCap& cap, CapMode mode, AttachVerdict& verdict, std
     if (cap.processes <= 1) {
         parts.push_back(fmt::format("{} {}, for its only process", name, rate));
     } else if (cap.of_class && mode == CapMode::Divide) {
-        parts.push_back(fmt::format("{} {} split {} ways: {} each, unused parts cannot be lent", name, rate,
+        parts.push_back(fmt::format("{} {} split {} ways: {} each; unused parts go to nobody", name, rate,
                                     cap.processes, to_string(part_of(cap.rate, cap.processes))));
     } else {
         verdict.held = false;
@@ -38,19 +38,19 @@ AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
         const std::string what = promise.rate.min_rate ? fmt::format("min-rate {}", to_string(*promise.rate.min_rate))
                                                        : fmt::format("share {}", promise.rate.share.value_or(0));
         const std::size_t others = promise.device_processes - 1;
-        parts.push_back(fmt::format("its {} is not held against the {} other {} on the device", what, others,
+        parts.push_back(fmt::format("its {} is not enforced against the {} other {} on the device", what, others,
                                     others == 1 ? "process" : "processes"));
     }
     if (promise.fair_by != FairBy::None && promise.processes > 1) {
         verdict.held = false;
-        parts.push_back(fmt::format("its {} processes are not held to fair parts (`fair-by: {}`)", promise.processes,
+        parts.push_back(fmt::format("its {} processes do not get equal parts (`fair-by: {}`)", promise.processes,
                                     to_string(promise.fair_by)));
     }
     for (const auto& cap : promise.caps) {
         judge_cap(cap, cap_mode, verdict, parts);
     }
     if (parts.empty()) {
-        parts.emplace_back("nothing that is promised depends on another process");
+        parts.emplace_back("nothing promised depends on another process");
     }
     verdict.words = fmt::format("attach mode per-process: {}", fmt::join(parts, "; "));
     return verdict;
@@ -58,7 +58,7 @@ AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
 
 }    // namespace
 
-AttachVerdict judge_attach(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise)
+AttachVerdict attach_verdict_of(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise)
 {
     switch (attach.mode) {
     case AttachMode::Shared:
@@ -66,7 +66,7 @@ AttachVerdict judge_attach(const AttachReport& attach, CapMode cap_mode, const C
     case AttachMode::PerProcess:
         return judge_per_process(cap_mode, promise);
     case AttachMode::None:
-        return {false, fmt::format("attach mode none{}{}: queue pairs cannot be brought into the tree",
+        return {false, fmt::format("attach mode none{}{}: queue pairs cannot be attached",
                                    attach.reason.empty() ? "" : ", ", attach.reason)};
     }
     return {};

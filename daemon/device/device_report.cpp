@@ -89,17 +89,17 @@ std::string reason_of(const DeviceFacts& facts, const DeviceAnswers& answers)
         return "the device went away";
     }
     if (facts.lost) {
-        return "the device does not answer since a reset; its tree is built again when it comes back";
+        return "the device has not answered since a reset; its tree is rebuilt when it comes back";
     }
     if (answers.is_silent()) {
         return fmt::format(
-            "the device has not answered for {} s: whether it has what it was told last is not known; it "
-            "catches up when it answers",
+            "the device has not answered for {} s: whether it did what it was told last is unknown; it catches up "
+            "when it answers",
             std::chrono::duration_cast<std::chrono::seconds>(*answers.silent_for).count());
     }
     if (facts.disabled) {
-        return fmt::format("`rdma-qosctl disable`: no queue pair is in the tree; `rdma-qosctl enable {}` places them "
-                           "again",
+        return fmt::format("`rdma-qosctl disable`: no queue pair is in the tree; `rdma-qosctl enable {}` attaches "
+                           "them again",
                            facts.key);
     }
     if (facts.settings.mode == Mode::Monitor) {
@@ -107,7 +107,7 @@ std::string reason_of(const DeviceFacts& facts, const DeviceAnswers& answers)
     }
     if (facts.snapshot && !facts.snapshot->failures.empty()) {
         const ElementFailure& failure = facts.snapshot->failures.front();
-        return fmt::format("{} could not be written ({} {}: {}); it is tried again",
+        return fmt::format("{} could not be written ({} {}: {}); this will be retried",
                            counted(facts.snapshot->failures.size(), "element"), failure.operation, failure.path.text(),
                            to_string(failure.error));
     }
@@ -213,7 +213,7 @@ DeviceReconcile reconcile_result(const DeviceFacts& facts, const Report& report)
     if (facts.held_back()) {
         for (const auto& path : report.snapshot->draining) {
             result.failures.push_back(
-                {path, "destroy", {ErrorCode::Busy, 0, "it holds queue pairs that cannot be taken out"}, 1});
+                {path, "destroy", {ErrorCode::Busy, 0, "it holds queue pairs that cannot be detached"}, 1});
         }
     }
     return result;

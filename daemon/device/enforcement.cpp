@@ -13,7 +13,7 @@ std::string joined(const std::string& first, const std::string& second)
     return first + (first.empty() || second.empty() ? "" : "; ") + second;
 }
 
-constexpr const char* kOnlyWatches = "the daemon only watches (`mode: monitor`)";
+constexpr const char* kOnlyWatches = "the daemon only observes (`mode: monitor`)";
 
 std::string nothing_asked(const std::string& level)
 {
@@ -67,7 +67,7 @@ AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_
 {
     return facts.attach.mode == AttachMode::Shared
                ? AttachVerdict{}
-               : judge_attach(facts.attach, facts.settings.cap_mode, facts.book.promise(class_path, pid));
+               : attach_verdict_of(facts.attach, facts.settings.cap_mode, facts.book.promise(class_path, pid));
 }
 
 Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome)
@@ -75,7 +75,7 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
     const std::uint32_t number = member.ref.number;
     const ElementPath& class_path = member.membership.class_path;
     if (facts.disabled) {
-        return {"disabled", is_disabled(facts) + (outcome.last.error ? ", but not everything was taken back: " +
+        return {"disabled", is_disabled(facts) + (outcome.last.error ? ", but not everything could be undone: " +
                                                                            outcome.last.error->message
                                                                      : std::string())};
     }
@@ -127,7 +127,7 @@ std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, s
     const ElementPath& class_path = member->membership.class_path;
     result.note = facts.book.remark(number);
     if (facts.book.placement(number).requester.name() == "others") {
-        result.note = joined(fmt::format("no leaf of its own is left: {} share {}",
+        result.note = joined(fmt::format("no leaf of its own is available: {} share {}",
                                          facts.book.principals_in_others(class_path), outcome.last.requester.text()),
                              result.note);
     }

@@ -197,7 +197,7 @@ ManagedDevice::Results ManagedDevice::refuse(const std::vector<Member>& members,
 std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Result<Admission>& admission) const
 {
     if (!waiting_.contains({member.session, member.ref.number})) {
-        return Error{ErrorCode::UnknownSession, 0, "was released meanwhile"};
+        return Error{ErrorCode::UnknownSession, 0, "was released in the meantime"};
     }
     if (!admission) {
         return admission.error();
@@ -205,7 +205,7 @@ std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Re
     const Member* present = facts_.book.find(member.ref.number);
     if (present != nullptr && present->session != member.session) {
         return Error{ErrorCode::NotOwner, 0,
-                     fmt::format("queue pair {} of {} was attached meanwhile", member.ref.number, facts_.key)};
+                     fmt::format("queue pair {} of {} was attached in the meantime", member.ref.number, facts_.key)};
     }
     return std::nullopt;
 }
@@ -264,7 +264,7 @@ ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& memb
         const auto present = queue_pair_result(facts_, number);
         if (!present) {
             results.push_back(
-                refused_queue_pair(facts_, member, {ErrorCode::UnknownSession, 0, "was released meanwhile"}));
+                refused_queue_pair(facts_, member, {ErrorCode::UnknownSession, 0, "was released in the meantime"}));
         } else if (const auto& error = facts_.queue_pairs.at(number).last.error; error && is_refusal(*error)) {
             results.push_back(refused_queue_pair(facts_, member, *error));
             to_forget[member.session].push_back(number);
@@ -340,7 +340,8 @@ void ManagedDevice::take_report(const Report& report)
     }
     forget_vanished(report);
     const DeviceState now = device_state(facts_, worker_.answers());
-    if (report.operations > 0 || now != last_state_) {
+    // Also of queue pairs that no operation was about: how many are in no leaf is told too.
+    if (report.operations > 0 || !report.queue_pairs.empty() || now != last_state_) {
         last_state_ = now;
         listener_.device_status_changed(facts_.key);
     }
@@ -413,7 +414,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
         std::sort(sessions.begin(), sessions.end());
         sessions.erase(std::unique(sessions.begin(), sessions.end()), sessions.end());
         log(LogLevel::Warning, {{"DEVICE", facts_.key}},
-            "{} was reset: its tree is built again, {} sessions have to register again", facts_.key, sessions.size());
+            "{} was reset: its tree is being rebuilt; {} sessions must register again", facts_.key, sessions.size());
         facts_.book.clear();
         ++changes_;
         facts_.queue_pairs.clear();

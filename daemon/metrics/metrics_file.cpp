@@ -24,7 +24,7 @@ void report_outcome(const std::string& path, const Result<void>& written, std::s
         log(LogLevel::Notice, {{"PATH", path}}, "the metrics are written to {} again", path);
     } else {
         log(LogLevel::Error, {{"PATH", path}},
-            "the metrics cannot be written (`metrics: textfile`): {}; this is tried again and not said again", now);
+            "the metrics cannot be written (`metrics: textfile`): {}; this is retried without another message", now);
     }
     problem = now;
 }
@@ -99,7 +99,7 @@ void MetricsFile::remove()
     }
     worker_.submit_always([file = path().string()] {
         if (unlink(file.c_str()) != 0 && errno != ENOENT) {
-            log(LogLevel::Warning, {{"PATH", file}}, "the metrics of before stay behind: {}",
+            log(LogLevel::Warning, {{"PATH", file}}, "the previous metrics remain: {}",
                 to_string(error_from_errno(ErrorCode::Io, errno, file + " cannot be removed")));
         }
     });

@@ -128,7 +128,7 @@ void write_daemon(Text& text, const Metrics& metrics)
         text.sample({}, metrics.policy->levels);
         text.family({"rdmaqos_policy_rules", Type::Gauge, "Match rules and ULP rules of the running policy."});
         text.sample({}, metrics.policy->rules);
-        text.family({"rdmaqos_match_index_bytes", Type::Gauge, "Memory of the indexes that rules are found by."});
+        text.family({"rdmaqos_match_index_bytes", Type::Gauge, "Memory of the indexes used to find rules."});
         text.sample({}, metrics.policy->match_index_bytes);
     }
     text.family({"rdmaqos_reloads_total", Type::Counter, "Reloads, by how they ended."});
@@ -151,17 +151,17 @@ void write_clients(Text& text, const Metrics& metrics)
 {
     text.family(
         {"rdmaqos_connections", Type::Gauge, "Clients connected to the direct socket, or known on the system bus."});
-    text.sample({}, metrics.doors.connections_now);
+    text.sample({}, metrics.transports.connections_now);
     text.family({"rdmaqos_connections_accepted_total", Type::Counter, "Clients that have connected."});
-    text.sample({}, metrics.doors.connections);
+    text.sample({}, metrics.transports.connections);
     text.family({"rdmaqos_calls_total", Type::Counter, "Method calls of clients."});
-    text.sample({}, metrics.doors.calls);
+    text.sample({}, metrics.transports.calls);
     write_errors(text, {"rdmaqos_refusals_total", Type::Counter, "Calls answered with an error, by its name."},
-                 metrics.doors.refusals);
+                 metrics.transports.refusals);
     write_errors(text,
                  {"rdmaqos_queue_pair_refusals_total", Type::Counter,
                   "Single queue pairs refused within an answer, by the error's name."},
-                 metrics.doors.queue_pair_refusals);
+                 metrics.transports.queue_pair_refusals);
     text.family({"rdmaqos_sessions", Type::Gauge, "Sessions, by the level of the session."});
     for (const auto& [level, count] : metrics.sessions) {
         text.sample({{"level", level}}, count);
@@ -238,11 +238,11 @@ constexpr std::array kDeviceFamilies{
     DeviceFamily{{"rdmaqos_device_up", Type::Gauge, "0: the device is being reset and does not answer."},
                  number<&DeviceMetrics::up>},
     DeviceFamily{{"rdmaqos_device_degraded", Type::Gauge,
-                  "1: the device is not what the policy asks; `rdma-qosctl status` says why."},
+                  "1: the device does not match the policy; `rdma-qosctl status` says why."},
                  number<&DeviceMetrics::degraded>},
     DeviceFamily{{"rdmaqos_device_disabled", Type::Gauge, "1: by `rdma-qosctl disable`."},
                  number<&DeviceMetrics::disabled>},
-    DeviceFamily{{"rdmaqos_device_findings", Type::Gauge, "Things the policy asks that the device cannot give."},
+    DeviceFamily{{"rdmaqos_device_findings", Type::Gauge, "What the policy asks for and the device cannot provide."},
                  number<&DeviceMetrics::findings>},
     DeviceFamily{{"rdmaqos_port_up", Type::Gauge, "Whether the link is up."}, number<&DeviceMetrics::link_up>},
     DeviceFamily{{"rdmaqos_port_speed_bytes_per_second", Type::Gauge, "Speed of the link."}, link_speed},
@@ -267,10 +267,12 @@ constexpr std::array kDeviceFamilies{
                  number<&DeviceMetrics::queue_pairs_unscheduled>},
     DeviceFamily{{"rdmaqos_elements_used", Type::Gauge, "Scheduling elements on the device."},
                  number<&DeviceMetrics::elements_used>},
-    DeviceFamily{{"rdmaqos_elements_free", Type::Gauge, "Scheduling elements left of what the device advertises."},
+    DeviceFamily{{"rdmaqos_elements_free", Type::Gauge,
+                  "Scheduling elements that the device advertises and nobody "
+                  "uses."},
                  number<&DeviceMetrics::elements_free>},
     DeviceFamily{{"rdmaqos_leaves_used", Type::Gauge, "Leaves on the device."}, number<&DeviceMetrics::leaves_used>},
-    DeviceFamily{{"rdmaqos_leaves_free", Type::Gauge, "Leaves left of what the device advertises."},
+    DeviceFamily{{"rdmaqos_leaves_free", Type::Gauge, "Leaves that the device advertises and nobody uses."},
                  number<&DeviceMetrics::leaves_free>},
     DeviceFamily{{"rdmaqos_leaves_draining", Type::Gauge, "Leaves that should go but hold queue pairs."},
                  number<&DeviceMetrics::leaves_draining>},
@@ -281,7 +283,7 @@ constexpr std::array kDeviceFamilies{
                  counter<&Counters::retries>},
     DeviceFamily{{"rdmaqos_drift_found_total", Type::Counter, "Elements found to differ from what was written."},
                  counter<&Counters::drift_found>},
-    DeviceFamily{{"rdmaqos_drift_repaired_total", Type::Counter, "Elements brought back after they had drifted."},
+    DeviceFamily{{"rdmaqos_drift_repaired_total", Type::Counter, "Elements repaired after they had drifted."},
                  counter<&Counters::drift_repaired>},
     DeviceFamily{{"rdmaqos_queue_depth", Type::Gauge, "Tasks that wait for the device."},
                  number<&DeviceMetrics::queue_depth>},
@@ -307,8 +309,7 @@ void write_devices(Text& text, const Metrics& metrics)
             text.sample({{"device", device.device}, {"cause", cause}}, count);
         }
     }
-    text.family(
-        {"rdmaqos_reconcile_duration_seconds", Type::Histogram, "Runs that bring the device to what is desired."});
+    text.family({"rdmaqos_reconcile_duration_seconds", Type::Histogram, "Runs that make the device match the policy."});
     for (const auto& device : metrics.devices) {
         text.histogram({{"device", device.device}}, device.passes);
     }

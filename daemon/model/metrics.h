@@ -1,5 +1,5 @@
 // What the daemon counts, as values: what a part keeps while it works, and all of it at one moment. daemon/metrics
-// writes it for Prometheus; docs/operations.md lists the names.
+// writes it for Prometheus; docs/metrics.md lists the names.
 //
 // Everything is kept on the main loop. What a worker thread counts comes with its reports.
 #pragma once
@@ -23,8 +23,8 @@ namespace rdmaqos {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// What the doors count.
-struct DoorCounters {
+// What the transports count.
+struct TransportCounters {
     std::uint64_t calls = 0;
     std::uint64_t refused = 0;        // calls answered with an error before they reached the service
     std::uint64_t connections = 0;    // ever; on the system bus: names that called
@@ -32,13 +32,13 @@ struct DoorCounters {
     std::map<ErrorCode, std::uint64_t> refusals;               // errors sent as the answer of a call
     std::map<ErrorCode, std::uint64_t> queue_pair_refusals;    // errors of single queue pairs inside an answer
 
-    friend bool operator==(const DoorCounters&, const DoorCounters&) = default;
+    friend bool operator==(const TransportCounters&, const TransportCounters&) = default;
 };
 
 // A connection, for as long as this lives. `counters` must outlive it.
 class CountedConnection {
 public:
-    explicit CountedConnection(DoorCounters& counters) : counters_(counters)
+    explicit CountedConnection(TransportCounters& counters) : counters_(counters)
     {
         ++counters_.connections;
         ++counters_.connections_now;
@@ -48,7 +48,7 @@ public:
     CountedConnection& operator=(const CountedConnection&) = delete;
 
 private:
-    DoorCounters& counters_;
+    TransportCounters& counters_;
 };
 
 // What the service counts. Times are from the call to its answer, waiting for a device included.
@@ -117,7 +117,7 @@ struct Metrics {
     std::uint64_t sessions_without_level = 0;
     std::uint64_t sessions_detached = 0;
     ServiceCounters service;
-    DoorCounters doors;
+    TransportCounters transports;
     std::vector<DeviceMetrics> devices;    // by name
 };
 

@@ -12,7 +12,7 @@ std::string ReloadOutcome::to_string(Colour colour, Quote quote) const
                             rdmaqos::to_string(finding));
     }
     for (const auto& device : unanswered) {
-        text += fmt::format("{}: warning: has not answered yet; it takes the policy when it does\n", device);
+        text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", device);
     }
     return text;
 }

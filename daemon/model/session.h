@@ -17,7 +17,7 @@
 
 namespace rdmaqos {
 
-// One connection at one of the doors. Never reused.
+// One connection at one of the transports. Never reused.
 enum class PeerId : std::uint64_t {};
 // Never reused; the last part of the session's object path.
 enum class SessionId : std::uint64_t {};

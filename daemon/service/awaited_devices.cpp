@@ -27,8 +27,8 @@ void AwaitedDevices::await(const DeviceId& id, const DeviceNames& names, std::fu
     one.done.push_back(std::move(done));
     if (!one.limit) {
         one.limit = context_.executor.after(kTimeToCome, [this, id] {
-            refuse(id, fmt::format("it has not come within {} s; it is taken when it comes, and the daemon's "
-                                   "journal says what keeps it (`journalctl -u rdma-qosd`)",
+            refuse(id, fmt::format("it did not appear within {} s; it will be managed when it appears, and the "
+                                   "daemon's journal says what is wrong (`journalctl -u rdma-qosd`)",
                                    kTimeToCome.count()));
         });
     }
@@ -41,7 +41,7 @@ void AwaitedDevices::refuse(const DeviceId& id, std::string why)
         return;
     }
     const DeviceReconcile result = not_taken(node.mapped().names, std::move(why));
-    log(LogLevel::Warning, {{"DEVICE", result.device}}, "{} is enabled, but not here: {}", result.device,
+    log(LogLevel::Warning, {{"DEVICE", result.device}}, "{} is enabled but not present: {}", result.device,
         result.failures.front().error.message);
     for (const auto& done : node.mapped().done) {
         done(result);

@@ -12,7 +12,7 @@ ServiceContext::ServiceContext(ServiceOptions given, Executor& loop, const Clock
 Result<void> ServiceContext::not_ending() const
 {
     if (shutting_down) {
-        return fail(ErrorCode::Busy, "rdma-qosd is ending");
+        return fail(ErrorCode::Busy, "rdma-qosd is stopping");
     }
     return {};
 }

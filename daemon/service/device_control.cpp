@@ -51,7 +51,9 @@ void DeviceControl::add(std::unique_ptr<Backend> backend)
         return;    // nothing is built any more
     }
     if (!wanted(id_of(info))) {
-        log(LogLevel::Info, {{"DEVICE", key}}, "{} is left alone: it was released; `rdma-qosctl enable {}` takes it",
+        log(LogLevel::Info, {{"DEVICE", key}},
+            "{} is not managed: it was released; `rdma-qosctl enable {}` manages "
+            "it again",
             key, key);
         return;
     }
@@ -126,7 +128,7 @@ void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, boo
         if (*kept) {
             done(std::move(*results));
         } else {
-            done(fail(kept->error().with_context("it is done, but cannot be kept over a restart")));
+            done(fail(kept->error().with_context("it is done, but will not survive a restart")));
         }
     });
     for (ManagedDevice* device : which) {
@@ -231,7 +233,7 @@ DeviceControl::ToEnable DeviceControl::forget_switches(const std::string& device
 void DeviceControl::release(const std::string& device, Reconciled done)
 {
     if (device.empty()) {
-        done(fail(ErrorCode::InvalidArgument, "`device` is missing: which one is to be released?"));
+        done(fail(ErrorCode::InvalidArgument, "`device` is missing: name the device to release"));
         return;
     }
     const auto found = to_manage(device);
@@ -283,7 +285,7 @@ void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const
             return;
         }
         for (const auto& failure : result.failures) {
-            log(LogLevel::Warning, {{"DEVICE", key}}, "{} is let go of, but {} is left on it: {}", key,
+            log(LogLevel::Warning, {{"DEVICE", key}}, "{} is released, but {} could not be removed from it: {}", key,
                 failure.path.text(), failure.error.message);
         }
         remove(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });

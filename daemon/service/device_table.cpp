@@ -111,7 +111,7 @@ PathLimits DeviceTable::path_limits(const Request& request, const Fabric& fabric
 DeviceReconcile unanswered(const std::string& key)
 {
     const Error error{ErrorCode::Timeout, 0,
-                      fmt::format("{} has not answered for {} s; it does what it was told when it answers", key,
+                      fmt::format("{} has not answered for {} s; what it was told is done when it answers", key,
                                   kPatienceWithDevices.count())};
     return {key, 0, {{ElementPath("/"), "query", error, 1}}};
 }

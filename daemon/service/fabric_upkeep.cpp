@@ -32,7 +32,7 @@ void FabricUpkeep::finish(const FabricFile& file, LoopCallback<void()> done)
     const std::string text = render(file.read.diagnostics, Colour::Off);
     if (!file.read.value) {
         if (text != policy_.fabric_complaint.text) {
-            log(LogLevel::Error, "the fabric file cannot be used; what was known of the fabric stays:\n{}", text);
+            log(LogLevel::Error, "the fabric file cannot be used; the fabric known so far stays in use:\n{}", text);
         }
         complain(complaint_of(file.read.diagnostics));
         done();
@@ -42,13 +42,13 @@ void FabricUpkeep::finish(const FabricFile& file, LoopCallback<void()> done)
     complain({});
     if (*file.read.value == *policy_.rules().fabric) {
         if (was_wrong) {
-            log(LogLevel::Notice, "the fabric file can be used again; it says what was known");
+            log(LogLevel::Notice, "the fabric file can be used again; it says what was known before");
         }
         done();
         return;
     }
     if (file.stamp == FileStamp{} && before != FileStamp{}) {
-        log(LogLevel::Notice, "the fabric file is gone: nothing is known of the fabric any longer");
+        log(LogLevel::Notice, "the fabric file is gone: nothing is known of the fabric anymore");
     } else {
         log(file.read.diagnostics.empty() ? LogLevel::Notice : LogLevel::Warning,
             "the fabric file was read again: {}{}{}", describe(*file.read.value), text.empty() ? "" : "\n", text);

@@ -84,7 +84,7 @@ Metrics MetricsCollector::all() const
     all.enforcing = policy_.settings().mode == Mode::Enforce;
     all.last_reload_good = policy_.reload_complaint.empty();
     all.service = tally_;
-    all.doors = doors_;
+    all.transports = transports_;
     if (const auto& policy = policy_.policy()) {
         all.policy = PolicyMetrics{policy->revision, policy->levels.size(), policy->rules.size(),
                                    policy_.rules().matcher->memory()};

@@ -1,4 +1,4 @@
-// What there is to count, put together for all who ask at a time; and what the service and its doors count themselves.
+// What there is to count, put together for all who ask at a time; and what the service and its transports count themselves.
 //
 // Thread: the main loop.
 #pragma once
@@ -30,7 +30,7 @@ public:
     void collect(LoopCallback<void(Metrics)> done);
 
     [[nodiscard]] const ServiceCounters& tally() const { return tally_; }
-    [[nodiscard]] DoorCounters& doors() { return doors_; }
+    [[nodiscard]] TransportCounters& transports() { return transports_; }
     void session_registered() { ++tally_.sessions; }
     void policy_accepted_at_start();
     void reload_answered(bool accepted, Duration took);
@@ -54,7 +54,7 @@ private:
     const SessionTable& sessions_;
     const WallTime started_at_;
     ServiceCounters tally_;
-    DoorCounters doors_;
+    TransportCounters transports_;
     // The collection that is being made, for all who have asked since it began.
     std::uint64_t collection_ = 0;    // never reused
     std::vector<LoopCallback<void(Metrics)>> waiting_;

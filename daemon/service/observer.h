@@ -8,7 +8,7 @@
 
 namespace rdmaqos {
 
-// Told what changed, so that a door can emit signals. Called on the main loop; must not call back into the service
+// Told what changed, so that a transport can emit signals. Called on the main loop; must not call back into the service
 // except for reading.
 class ServiceObserver {
 public:

@@ -29,8 +29,8 @@ Result<void> Plans::may_read(std::uint32_t uid, const SourceFile* text) const
     }
     if (uid != 0 && text != nullptr && text->text.size() > kLongestText) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("the policy has {} bytes; more than {} can be tried by root alone (`rdma-qosctl check` "
-                                "reads it without the daemon)",
+                    fmt::format("the policy has {} bytes; only root can try more than {} (`rdma-qosctl check` reads "
+                                "it without the daemon)",
                                 text->text.size(), kLongestText));
     }
     return context_.loader.has_room(uid);
@@ -151,8 +151,8 @@ void Plans::plan_from_memory(DevicePlan& plan, const DesiredState& desired) cons
         // What is remembered has no queue pairs.
         plan.plan = diff(DesiredState{desired.tree, {}}, plan.before, device->capabilities());
     }
-    plan.findings.push_back({FindingKind::NotSupported, false, ElementPath("/"), "what the device has now",
-                             "its elements when it answered last",
+    plan.findings.push_back({FindingKind::NotSupported, false, ElementPath("/"), "a plan from what the device has now",
+                             "this one is made from its last answer",
                              unanswered(plan.device).failures.front().error.message});
 }
 

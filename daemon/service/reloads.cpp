@@ -55,7 +55,7 @@ ReloadOutcome Reloads::start()
     if (!policy) {
         policy = last_good(loaded.fabric.value ? *loaded.fabric.value : Fabric{});
     } else if (const auto saved = save_last_good(context_.options.root, policy->sources); !saved) {
-        log(LogLevel::Warning, "the policy is in force, but cannot be kept as the last good one: {}",
+        log(LogLevel::Warning, "the policy is in force, but cannot be saved as the last good one: {}",
             to_string(saved.error()));
     }
     if (auto disabled = load_disabled(context_.options.root)) {
@@ -124,7 +124,8 @@ void Reloads::finish(const Result<std::shared_ptr<Tried>>& tried)
     ReloadOutcome outcome;
     outcome.revision = policy_.revision();
     if (!tried || context_.shutting_down) {
-        outcome.diagnostics.error({}, tried ? "rdma-qosd is ending; the policy stays as it is" : tried.error().message);
+        outcome.diagnostics.error({},
+                                  tried ? "rdma-qosd is stopping; the policy was not changed" : tried.error().message);
         answer(outcome);
         return;
     }
@@ -154,7 +155,7 @@ void Reloads::finish(const Result<std::shared_ptr<Tried>>& tried)
                          sources = loaded.policy.value->sources] { return save_last_good(root, sources); },
                         [](const Result<void>& saved) {
                             if (!saved) {
-                                log(LogLevel::Warning, "the policy cannot be kept as the last good one: {}",
+                                log(LogLevel::Warning, "the policy cannot be saved as the last good one: {}",
                                     to_string(saved.error()));
                             }
                         });

@@ -259,9 +259,9 @@ const ServiceCounters& Service::tally() const
     return state_->metrics.tally();
 }
 
-DoorCounters& Service::door_counters()
+TransportCounters& Service::transport_counters()
 {
-    return state_->metrics.doors();
+    return state_->metrics.transports();
 }
 
 const std::shared_ptr<FileCloser>& Service::closer() const

@@ -1,6 +1,6 @@
-// The daemon without its doors: policy, devices, sessions. It decides nothing about buses and nothing about firmware:
+// The daemon without its transports: policy, devices, sessions. It decides nothing about buses and nothing about firmware:
 //
-//     doors (daemon/bus) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
+//     transports (daemon/bus) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
 //
 // Thread: the main loop, for every call and every callback. A callback may run before the call returns, and runs once;
 // a service that is destroyed meanwhile destroys it instead.
@@ -102,8 +102,8 @@ public:
     [[nodiscard]] const ServiceCounters& tally() const;
     // Closes files of clients on threads that may wait for it.
     [[nodiscard]] const std::shared_ptr<FileCloser>& closer() const;
-    // Kept here for the doors, which count in it.
-    [[nodiscard]] DoorCounters& door_counters();
+    // Kept here for the transports, which count in it.
+    [[nodiscard]] TransportCounters& transport_counters();
 
     // Client calls. `peer` is whose connection it came by; a session belongs to the peer that registered it.
     void register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
@@ -123,7 +123,7 @@ public:
     // The last one costs as much as this many more; the user pays before the next.
     void charge(std::uint32_t uid, std::size_t requests);
 
-    // One source and one destination; a door that is asked for several calls this for each pair.
+    // One source and one destination; a transport that is asked for several calls this for each pair.
     [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
     [[nodiscard]] Result<Explanation> explain(const Request& request, const Identity& identity) const;
 

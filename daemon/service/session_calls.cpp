@@ -98,7 +98,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
                }
                Session* made = sessions_.find(id);
                if (made == nullptr) {
-                   done(fail(ErrorCode::UnknownSession, "the session ended while it was being made"));
+                   done(fail(ErrorCode::UnknownSession, "the session ended while it was being created"));
                    return;
                }
                done(RegisterReply{id, grants_.of(*made), std::move(*results)});
@@ -117,7 +117,7 @@ Result<Membership> SessionCalls::membership_now(const Member& member) const
 {
     const Session* session = sessions_.find(member.session);
     if (session == nullptr || session->leaving) {
-        return fail(ErrorCode::UnknownSession, "was released meanwhile");
+        return fail(ErrorCode::UnknownSession, "was released in the meantime");
     }
     const Rules& rules = policy_.rules();
     Choice choice = has_own_choice(member, rules, session->request, !session->device.empty())
@@ -147,7 +147,7 @@ Result<void> SessionCalls::settle_file(Session& session, const std::string& devi
     }
     if (files.size() >= kMostFiles) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("a session can bring {} open files of a device; this is one more", kMostFiles));
+                    fmt::format("a session can use at most {} open files of a device", kMostFiles));
     }
     files.push_back(ref.file);
     return {};
@@ -167,7 +167,7 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
     member.request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
     const Member* present = device.book().find(request.ref.number);
     if (present != nullptr && present->session != session.id) {
-        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} is attached already by another session",
+        return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} is already attached by another session",
                                                      request.ref.number, device.key()));
     }
     if (device.capabilities().scheduling && !device.capabilities().attachable.contains(request.ref.type)) {

@@ -32,7 +32,7 @@ constexpr std::array kErrorNames{
     ErrorName{ErrorCode::DeviceFailed, "org.rdmaqos1.Error.DeviceFailed", ExitStatus::Failed},
     ErrorName{ErrorCode::Timeout, "org.rdmaqos1.Error.Timeout", ExitStatus::Failed},
     ErrorName{ErrorCode::NoDaemon, "org.rdmaqos1.Error.NoDaemon", ExitStatus::NoDaemon},
-    ErrorName{ErrorCode::Drift, "org.rdmaqos1.Error.Drift", ExitStatus::Drift},
+    ErrorName{ErrorCode::Drift, "org.rdmaqos1.Error.Drift", ExitStatus::Found},
     ErrorName{ErrorCode::Io, "org.freedesktop.DBus.Error.IOError", ExitStatus::Failed},
     ErrorName{ErrorCode::Internal, "org.freedesktop.DBus.Error.Failed", ExitStatus::Failed},
 };

@@ -49,7 +49,7 @@ enum class ExitStatus : std::uint8_t {
     Ok = 0,
     Failed = 1,
     BadPolicy = 2,
-    Drift = 3,
+    Found = 3,    // what was looked for: drift, a problem, a disagreement
     NotAuthorised = 4,
     NoDaemon = 5,
 };

@@ -18,7 +18,7 @@ Result<std::vector<Dict>> attach(Client& client, const std::string& session, con
         }
         const auto* some = reply->size() == 1 ? reply->front().as<std::vector<Dict>>() : nullptr;
         if (some == nullptr) {
-            return fail(ErrorCode::Internal, "Attach was answered with something else than documented");
+            return fail(ErrorCode::Internal, "the answer to Attach is not as documented");
         }
         results.insert(results.end(), some->begin(), some->end());
         first = last;

@@ -91,8 +91,8 @@ Error error_of_reply(const BusError& error, int result, std::string_view where)
 
 struct Client::State {
     BusPtr bus;
-    std::string where;     // for messages: "/run/rdma-qos/bus", "the system bus"
-    const char* destination = nullptr;    // null at the direct door
+    std::string where;                    // for messages: "/run/rdma-qos/bus", "the system bus"
+    const char* destination = nullptr;    // null at the direct socket
     SlotPtr filter;
     SlotPtr match;
     SlotPtr owner_match;
@@ -189,8 +189,9 @@ Result<void> Client::State::watch_signals()
     filter.reset(slot);
     if (result >= 0 && destination != nullptr) {
         slot = nullptr;
-        result = sd_bus_add_match(bus.get(), &slot, "type='signal',sender='org.rdmaqos1'",
-                                  [](sd_bus_message*, void*, sd_bus_error*) { return 0; }, nullptr);
+        result = sd_bus_add_match(
+            bus.get(), &slot, "type='signal',sender='org.rdmaqos1'",
+            [](sd_bus_message*, void*, sd_bus_error*) { return 0; }, nullptr);
         match.reset(slot);
     }
     if (result >= 0 && destination != nullptr) {
@@ -442,7 +443,7 @@ Result<Dict> Client::properties(const std::string& path, const std::string& inte
     }
     auto* dict = reply->size() == 1 ? std::get_if<Dict>(&reply->front().data) : nullptr;
     if (dict == nullptr) {
-        return fail(ErrorCode::Internal, "rdma-qosd answered GetAll with something else than properties");
+        return fail(ErrorCode::Internal, "the answer to GetAll is not as documented");
     }
     return std::move(*dict);
 }

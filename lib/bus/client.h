@@ -1,4 +1,4 @@
-// A blocking D-Bus client for tools: one connection to rdma-qosd by either door.
+// A blocking D-Bus client for tools: one connection to rdma-qosd over either transport.
 #pragma once
 
 #include <chrono>

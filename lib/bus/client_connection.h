@@ -1,4 +1,4 @@
-// A client of the direct door. This object reads and writes the client's socket itself and passes on to sd_bus what
+// A client of the direct socket. This object reads and writes the client's socket itself and passes on to sd_bus what
 // it has looked at, so that what a client sends is limited before anything is done with it:
 //
 //     client ══ socket ══ ClientConnection ══ socket pair ══ sd_bus ── handlers
@@ -41,7 +41,7 @@ struct ClientLimits {
     std::chrono::milliseconds message_time{10'000};     // from its first byte to its last
 };
 
-// What all clients of one door share.
+// What all clients of one transport share.
 struct ClientSurroundings {
     EventLoop& loop;
     DescriptorHelpers& helpers;

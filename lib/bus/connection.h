@@ -24,7 +24,7 @@ public:
 
     [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
     [[nodiscard]] bool is_open() const { return open_; }
-    // Authenticated (direct door) and greeted (system bus).
+    // Authenticated (direct transport) and greeted (system bus).
     [[nodiscard]] virtual bool is_ready() const = 0;
 
     // Sends; a connection that is gone swallows it. Also for replies: they need not know whether anybody still waits.

@@ -21,7 +21,8 @@ struct DescriptorRequest {
 
 enum class DescriptorKind : std::uint8_t { Refused, Verbs, Text };
 
-// Followed by the name of the text (`name_bytes`) and by what was read (`bytes`); with the accepted descriptors, in order.
+// Followed by the name of the text (`name_bytes`) and by what was read (`bytes`); with the accepted descriptors, in
+// order.
 struct DescriptorReply {
     std::int32_t error = 0;    // errno of the read
     std::uint32_t bytes = 0;
@@ -34,9 +35,9 @@ struct DescriptorReply {
 // Why a descriptor was not passed on, as the end of "the descriptor ".
 constexpr std::array<const char*, 6> kRefusals{
     "is neither an open verbs device nor a regular file",
-    "is a file on a file system that rdma-qosd does not read from; copy it to a local disk, or to a memfd",
+    "is on a file system that rdma-qosd does not read from; copy it to a local disk, or to a memfd",
     "is a file that is too large",
-    "is a second text: one is read of each message",
+    "is a second text: only one of each message is read",
     "is a file that cannot be read",
     "is a directory",
 };

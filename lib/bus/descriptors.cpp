@@ -7,8 +7,8 @@
 #include <deque>
 #include <utility>
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -138,8 +138,8 @@ Result<void> DescriptorHelpers::Helper::start()
 Result<void> DescriptorHelpers::Helper::ask(std::shared_ptr<UniqueFd> socket, std::size_t most, Done done)
 {
     if (queue_.size() >= kMostWaiting) {
-        return fail(ErrorCode::LimitReached, fmt::format("{} messages with descriptors of user {} wait", queue_.size(),
-                                                         user_.uid));
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("{} messages with descriptors of user {} wait", queue_.size(), user_.uid));
     }
     queue_.push_back({std::move(socket), most, std::move(done)});
     if (queue_.size() == 1) {
@@ -245,14 +245,16 @@ void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
 
 void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
 {
-    log(LogLevel::Warning, "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_, why);
+    log(LogLevel::Warning, "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_,
+        why);
     kill(pid_, SIGKILL);    // ours and not reaped: the number is its own
     auto left = std::exchange(queue_, {});
     DescriptorHelpers& owner = owner_;
     const User user = user_;
     owner.ended(user.uid);    // this object is gone
     left.front().socket.reset();
-    left.front().done(fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.uid, why)));
+    left.front().done(
+        fail(code, fmt::format("a descriptor cannot be received: the helper of user {} {}", user.uid, why)));
     left.pop_front();
     for (auto& waiting : left) {
         owner.receive(user, std::move(waiting.socket), waiting.most, std::move(waiting.done));
@@ -289,7 +291,7 @@ Result<void> DescriptorHelpers::make_room(std::uint32_t uid)
     }
     const auto idle = std::ranges::find_if(helpers_, [](const auto& entry) { return entry.second->idle(); });
     if (idle == helpers_.end()) {
-        return fail(ErrorCode::LimitReached, fmt::format("all {} helpers for descriptors are at work", options_.helpers));
+        return fail(ErrorCode::LimitReached, fmt::format("all {} helpers for descriptors are busy", options_.helpers));
     }
     helpers_.erase(idle);
     return {};

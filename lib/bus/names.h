@@ -17,7 +17,7 @@ constexpr const char* kSession = "org.rdmaqos1.Session";
 // Of Register and Attach. A program with more calls again: one message is worked off without a pause.
 constexpr std::size_t kMostQueuePairsInACall = 256;
 
-// The direct door; below the daemon's root.
+// The direct transport; below the daemon's root.
 constexpr const char* kSocket = "/run/rdma-qos/bus";
 
 }    // namespace rdmaqos::bus::names

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kBus = "org.freedesktop.DBus";
 constexpr const char* kBusPath = "/org/freedesktop/DBus";
 constexpr const char* kOwnerChanged = "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
-                                  "interface='org.freedesktop.DBus',member='NameOwnerChanged'";
+                                      "interface='org.freedesktop.DBus',member='NameOwnerChanged'";
 
 int read_groups(sd_bus_message* reply, PeerProcess& peer)
 {
@@ -101,8 +101,8 @@ Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, Vanishe
 {
     std::unique_ptr<Senders> senders(new Senders(connection, std::move(vanished)));
     sd_bus_slot* slot = nullptr;
-    const int result = sd_bus_add_match_async(connection.bus(), &slot, kOwnerChanged, &Senders::on_owner_changed, &Senders::on_listening,
-                                              senders.get());
+    const int result = sd_bus_add_match_async(connection.bus(), &slot, kOwnerChanged, &Senders::on_owner_changed,
+                                              &Senders::on_listening, senders.get());
     if (result < 0) {
         return fail(error_from_errno(ErrorCode::Io, -result, "the bus cannot be watched for clients that leave"));
     }
@@ -167,7 +167,7 @@ std::uint64_t Senders::on_bus_by(const std::string& unique_name) const
 int Senders::on_listening(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
 {
     if (const auto* error = sd_bus_message_get_error(reply); error != nullptr) {
-        write_log(LogLevel::Error, {}, "the bus does not tell who comes and goes");
+        write_log(LogLevel::Error, {}, "the bus does not announce clients that come and go");
         sd_bus_close(sd_bus_message_get_bus(reply));    // without it sessions would outlive their clients
         return 1;
     }

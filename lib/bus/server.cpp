@@ -23,8 +23,8 @@ namespace {
 constexpr int kBacklog = 4096;    // at most net.core.somaxconn
 constexpr int kAcceptedAtOnce = 128;
 constexpr auto kTurn = std::chrono::microseconds(250);
-// Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of its
-// user, and now and then one it passes.
+// Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of
+// its user, and now and then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
 constexpr std::size_t kDescriptorsPerClient = 6;
 // One connection in sixteen is kept for root, so that an administrator always gets in.
@@ -112,7 +112,7 @@ Result<UniqueFd> bind_and_listen(const std::filesystem::path& path)
         rename(beside.c_str(), path.c_str()) < 0) {
         const int err = errno;
         unlink(beside.c_str());
-        return refused(path, err, "the socket cannot be put in its place");
+        return refused(path, err, "the socket cannot be moved into place");
     }
     return socket;
 }
@@ -231,12 +231,14 @@ Result<void> Server::has_room(std::uint32_t uid)
     // Nobody takes more than is left for the others.
     if (uid != 0 && own >= most - all) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("uid {} has as many connections as are left for all others; raise LimitNOFILE= of "
-                                "rdma-qosd.service", uid));
+                    fmt::format("uid {} has as many connections as remain for everybody else; raise LimitNOFILE= of "
+                                "rdma-qosd.service",
+                                uid));
     }
     if (own >= limits_.connections_per_uid) {
         return fail(ErrorCode::LimitReached, fmt::format("uid {} has {} connections, the most `connections-per-uid` "
-                                                         "of rdma-qosd.yaml allows", uid, own));
+                                                         "of rdma-qosd.yaml allows",
+                                                         uid, own));
     }
     return {};
 }
@@ -297,7 +299,8 @@ Result<void> Server::set_up(std::uint64_t id, Coming coming)
     if (!connection) {
         return fail(std::move(connection).error());
     }
-    auto exit = around_.turns.on_io(coming.uid, process->pidfd.get(), EPOLLIN, [this, id](std::uint32_t) { close(id); });
+    auto exit = around_.turns.on_io(coming.uid, process->pidfd.get(), EPOLLIN,
+                                    [this, id](std::uint32_t) { close(id); });
     if (!exit) {
         return fail(std::move(exit).error());
     }

@@ -1,4 +1,4 @@
-// The direct door: a unix socket that speaks D-Bus without a bus daemon. Accepts, limits and drops connections; what
+// The direct transport: a unix socket that speaks D-Bus without a bus daemon. Accepts, limits and drops connections; what
 // is served on them is its handler's business.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What each user takes of the direct door: connections, bytes, and the loop's time. Users are told apart by their uid; what
+// What each user takes of the direct socket: connections, bytes, and the loop's time. Users are told apart by their uid; what
 // one of them takes beyond its part is taken from itself, not from the others.
 #pragma once
 

@@ -17,7 +17,7 @@ std::map<ElementPath, BusyRate> compare_busy_rates(const Tree& before, const Tre
                                                    const std::set<ElementPath>& elements)
 {
     std::map<ElementPath, BusyRate> rates;
-    compare_maps(solve(before, link_speed, everybody_sends(before)), solve(after, link_speed, everybody_sends(after)),
+    compare_maps(solve(before, link_speed, all_backlogged(before)), solve(after, link_speed, all_backlogged(after)),
                  [&](const ElementPath& path, const Allocation* was, const Allocation* is) {
                      if (elements.contains(path)) {
                          rates.emplace(path, BusyRate{rate_of(was), rate_of(is)});

@@ -68,7 +68,7 @@ void explain(const std::vector<IndexedElement>& tree, const std::vector<double>&
 
 }    // namespace
 
-Demands everybody_sends(const Tree& tree)
+Demands all_backlogged(const Tree& tree)
 {
     Demands demands;
     for (const auto& [path, element] : tree) {

@@ -30,7 +30,7 @@ namespace rdmaqos {
 using Demands = std::map<ElementPath, std::optional<Bandwidth>>;
 
 // Every leaf of the tree sends as much as it gets.
-[[nodiscard]] Demands everybody_sends(const Tree& tree);
+[[nodiscard]] Demands all_backlogged(const Tree& tree);
 
 // A share of 0 competes with other shares, so that what is solved depends on its being counted as 1.
 [[nodiscard]] bool guesses_shares(const Tree& tree);

@@ -8,7 +8,7 @@ namespace rdmaqos::mlx5 {
 namespace {
 
 constexpr const char* kNoAnswer =
-    "the device does not answer by this file: it was reset or removed, or its firmware failed";
+    "the device does not answer through this file: it was reset or removed, or its firmware failed";
 
 // Status bytes of the command interface (the programmer's reference manual, "command interface statuses").
 enum Status : std::uint8_t {
@@ -291,7 +291,7 @@ Error not_gone(Error error, bool file_answers)
             "; the device still answers: try again, and report it with `rdma-qosctl hardware-report` if it stays";
     } else {
         error.code = ErrorCode::BadQueuePair;
-        error.message += "; the device answers by other files: the program must open it again and register again";
+        error.message += "; the device answers through other files: the program must open it again and register again";
     }
     return error;
 }

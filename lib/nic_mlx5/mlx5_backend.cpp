@@ -44,7 +44,8 @@ public:
     void start(Backend::EventHandler handler)
     {
         if (!stop_) {
-            log(LogLevel::Error, "{}: its events cannot be listened to: no descriptor", ibv_get_device_name(context_.device));
+            log(LogLevel::Error, "{}: its events cannot be received: no descriptor",
+                ibv_get_device_name(context_.device));
             return;    // a thread that cannot be stopped must not begin
         }
         thread_ = std::thread([this, handler = std::move(handler)] { listen(handler); });
@@ -69,8 +70,8 @@ void EventThread::listen(const Backend::EventHandler& handler)
             if (errno == EINTR) {
                 continue;
             }
-            log(LogLevel::Error, "{}: its events cannot be listened to any longer: {}",
-                ibv_get_device_name(context_.device), std::generic_category().message(errno));
+            log(LogLevel::Error, "{}: its events can no longer be received: {}", ibv_get_device_name(context_.device),
+                std::generic_category().message(errno));
             return;
         }
         if (fds[1].revents != 0) {
@@ -115,7 +116,10 @@ public:
     AttachReport attach_report() const override { return attach_; }
     std::vector<DeviceAttribute> attributes() const override;
 
-    Result<ElementHandle> create_element(const ElementRequest& request) override { return named(tree_->create(request)); }
+    Result<ElementHandle> create_element(const ElementRequest& request) override
+    {
+        return named(tree_->create(request));
+    }
     Result<void> modify_element(ElementHandle element, const ElementChange& change) override
     {
         return named(tree_->modify(element, change));
@@ -141,7 +145,8 @@ private:
     [[nodiscard]] Result<void> check_file(const ClientFile& file) const;
     FileFacts& facts_of(const std::shared_ptr<ClientFile>& file);
     [[nodiscard]] Answer<QueuePairAnswer> query(const QueuePairRef& queue_pair) const;
-    [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state, const LeafIds& leaves) const;
+    [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state,
+                                          const LeafIds& leaves) const;
     [[nodiscard]] Result<void> place_in(const QueuePairRef& queue_pair, const LeafIds& leaves);
     // The error of a command by `fd`, with the device's name; DeviceGone only if the device is.
     [[nodiscard]] Error name(Error error, int fd) const;
@@ -185,7 +190,7 @@ std::vector<DeviceAttribute> Mlx5Backend::attributes() const
 {
     ibv_device_attr_ex attributes{};
     return ibv_query_device_ex(context_.get(), nullptr, &attributes) == 0 ? describe(attributes)
-                                                                           : std::vector<DeviceAttribute>();
+                                                                          : std::vector<DeviceAttribute>();
 }
 
 DeviceInfo Mlx5Backend::info() const
@@ -216,11 +221,12 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
 {
     struct stat status {};
     if (fstat(file.fd(), &status) != 0) {
-        return fail(error_from_errno(ErrorCode::NotUverbs, errno, "`uverbs` cannot be looked at"));
+        return fail(error_from_errno(ErrorCode::NotUverbs, errno, "`uverbs` cannot be inspected"));
     }
     if (!S_ISCHR(status.st_mode)) {
-        return fail(ErrorCode::NotUverbs, "`uverbs` is not a device file: pass the descriptor of the open verbs context "
-                                          "(ibv_context.cmd_fd)");
+        return fail(ErrorCode::NotUverbs,
+                    "`uverbs` is not a device file: pass the descriptor of the open verbs context "
+                    "(ibv_context.cmd_fd)");
     }
     if (status.st_rdev == number_) {
         return {};
@@ -230,10 +236,9 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
         return fail(ErrorCode::NotUverbs, "`uverbs` is not the file of an RDMA device: pass the descriptor of the open "
                                           "verbs context (ibv_context.cmd_fd)");
     }
-    return fail(ErrorCode::WrongDevice,
-                device == info_.name
-                    ? fmt::format("`uverbs` is a file of {} as it was before a reset", device)
-                    : fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
+    return fail(ErrorCode::WrongDevice, device == info_.name
+                                            ? fmt::format("`uverbs` is a file of {} as it was before a reset", device)
+                                            : fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
 }
 
 Mlx5Backend::FileFacts& Mlx5Backend::facts_of(const std::shared_ptr<ClientFile>& file)
@@ -263,8 +268,8 @@ Answer<QueuePairAnswer> Mlx5Backend::query(const QueuePairRef& queue_pair) const
         }
         return QueuePairAnswer{*state, QueuePairType::RawPacket};
     }
-    const auto answer =
-        devx_query(fd, queue_pair.handle, mlx5::query_queue_pair(queue_pair.number), prm::kQueryQpBytes);
+    const auto answer = devx_query(fd, queue_pair.handle, mlx5::query_queue_pair(queue_pair.number),
+                                   prm::kQueryQpBytes);
     if (!answer) {
         return tl::unexpected(answer.error());
     }
@@ -274,9 +279,10 @@ Answer<QueuePairAnswer> Mlx5Backend::query(const QueuePairRef& queue_pair) const
 Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
 {
     if (!queue_pair.file) {
-        return fail(ErrorCode::InvalidArgument,
-                    fmt::format("a queue pair of {} needs `uverbs`, the descriptor of its open verbs context, and `handle`",
-                                info_.name));
+        return fail(
+            ErrorCode::InvalidArgument,
+            fmt::format("a queue pair of {} needs `uverbs`, the descriptor of its open verbs context, and `handle`",
+                        info_.name));
     }
     if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
         return fail(is_ours.error());
@@ -287,7 +293,7 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     admission.owner_verified = tracked.owner.has_value();
     if (tracked.owner && queue_pair.owner_pid != 0 && !is_thread_of(*tracked.owner, queue_pair.owner_pid)) {
         return fail(ErrorCode::NotOwner,
-                    fmt::format("queue pair {} of {} was made by thread {}, which is none of process {}",
+                    fmt::format("queue pair {} of {} was created by thread {}, which does not belong to process {}",
                                 queue_pair.number, info_.name, *tracked.owner, queue_pair.owner_pid));
     }
     QueuePairAnswer found{tracked.state, tracked.type};
@@ -369,7 +375,8 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
                                 std::optional<ElementHandle> responder)
 {
     if (!queue_pair.file) {
-        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
     const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);
     if (!leaves) {
@@ -388,7 +395,8 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
 Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate)
 {
     if (!queue_pair.file) {
-        return fail(ErrorCode::InvalidArgument, fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
     if (rate) {
         if (auto fits = check_range(*rate); !fits) {
@@ -429,7 +437,8 @@ Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_p
         return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
     }
     if (!answer->state) {
-        return fail(ErrorCode::BadState, fmt::format("queue pair {} of {} is suspended", queue_pair.number, info_.name));
+        return fail(ErrorCode::BadState,
+                    fmt::format("queue pair {} of {} is suspended", queue_pair.number, info_.name));
     }
     return *answer->state;
 }
@@ -458,8 +467,10 @@ Result<Capabilities> query_all_capabilities(ibv_context& context)
         return fail(error_from_errno(ErrorCode::DeviceFailed, error, "query device"));
     }
     const auto& pacing = attributes.packet_pacing_caps;
-    for (const auto& [type, bit] : {std::pair(QueuePairType::Rc, IBV_QPT_RC), {QueuePairType::Uc, IBV_QPT_UC},
-                                    {QueuePairType::Ud, IBV_QPT_UD}, {QueuePairType::RawPacket, IBV_QPT_RAW_PACKET}}) {
+    for (const auto& [type, bit] : {std::pair(QueuePairType::Rc, IBV_QPT_RC),
+                                    {QueuePairType::Uc, IBV_QPT_UC},
+                                    {QueuePairType::Ud, IBV_QPT_UD},
+                                    {QueuePairType::RawPacket, IBV_QPT_RAW_PACKET}}) {
         if ((pacing.supported_qpts >> bit & 1U) != 0) {
             can.pacing.supported_types.insert(type);
         }

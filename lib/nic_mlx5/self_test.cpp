@@ -25,7 +25,7 @@
 namespace rdmaqos::mlx5 {
 namespace {
 
-constexpr timeval kPatience{10, 0};    // of a helper that has to open a device
+constexpr timeval kPatience{10, 0};      // of a helper that has to open a device
 constexpr int kPatienceOfEnd = 10000;    // ms; of a helper that was killed
 
 struct Element {
@@ -147,7 +147,7 @@ private:
     const DeviceInfo& port_;
     const SelfTestOptions& options_;
     Helper helper_;
-    int fd_ = -1;    // of our own context
+    int fd_ = -1;                                    // of our own context
     QueuePairState state_ = QueuePairState::Init;    // of the helper's queue pair
     std::vector<SelfTestStep> steps_;
 };
@@ -167,8 +167,8 @@ bool SelfTest::make_elements(const char* name, int fd, Element& root, Element& l
 {
     for (Element* element : {&root, &leaf}) {
         const bool is_leaf = element == &leaf;
-        const auto made = devx_create(fd, create_element(is_leaf ? ElementKind::Leaf : ElementKind::Node,
-                                                         is_leaf ? root.id : kNoObject, {}));
+        const auto made = devx_create(
+            fd, create_element(is_leaf ? ElementKind::Leaf : ElementKind::Node, is_leaf ? root.id : kNoObject, {}));
         if (!made) {
             return note(name, false, made.error(), is_leaf ? "a leaf" : "the root");
         }
@@ -189,7 +189,9 @@ void SelfTest::test_shared(const Element& leaf)
     test_state(QueuePairState::Init, leaf.id, step::kAttachInit, step::kDetachInit);
     const int error = helper_.to_rts();
     if (!note(step::kReadyToSend, error == 0, Failure{error, 0, 0},
-              error == 0 ? "" : port_.link_up ? "not tested in RTS" : "not tested in RTS: the port is down")) {
+              error == 0      ? ""
+              : port_.link_up ? "not tested in RTS"
+                              : "not tested in RTS: the port is down")) {
         return;
     }
     state_ = QueuePairState::Rts;
@@ -234,7 +236,8 @@ std::vector<SelfTestStep> SelfTest::run()
     Element leaf;
     if (make_elements(step::kElements, fd_, root, leaf)) {
         const int error = helper_.start(port_, options_.helper);
-        if (note(step::kHelper, error == 0, Failure{error, 0, 0}, error == 0 ? "" : "no answer is possible without it")) {
+        if (note(step::kHelper, error == 0, Failure{error, 0, 0},
+                 error == 0 ? "" : "no answer is possible without it")) {
             test_shared(leaf);
             test_busy_leaf(leaf);
             if (judge(steps_).mode != AttachMode::Shared) {
@@ -315,7 +318,7 @@ AttachReport self_test(const DeviceInfo& port, const SelfTestOptions& options)
         report.reason);
     if (is_final(report)) {
         if (const auto kept = save_self_test(options.cache, key, report); !kept) {
-            log(LogLevel::Warning, "the self-test's answer cannot be kept, it will run again: {}",
+            log(LogLevel::Warning, "the result of the self-test cannot be saved; it will run again: {}",
                 to_string(kept.error()));
         }
     }

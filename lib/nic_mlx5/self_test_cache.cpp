@@ -66,7 +66,8 @@ std::optional<AttachReport> parse(const std::string& text, const std::string& ke
         for (const auto& each : json.at("steps")) {
             report.steps.push_back({each.at("name").get<std::string>(), each.at("passed").get<bool>(),
                                     number_of<int>(each.at("errno")), number_of<std::uint8_t>(each.at("status")),
-                                    number_of<std::uint32_t>(each.at("syndrome")), each.at("remark").get<std::string>()});
+                                    number_of<std::uint32_t>(each.at("syndrome")),
+                                    each.at("remark").get<std::string>()});
         }
         return report;
     } catch (const Json::exception&) {
@@ -91,7 +92,7 @@ std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, 
     const auto path = path_of(folder, key);
     const auto text = read_regular_file(path, kMostBytes);
     if (!text && text.error().sys_errno != ENOENT) {
-        log(LogLevel::Warning, "{}: {}; the self-test runs again, and its answer replaces the file", path.string(),
+        log(LogLevel::Warning, "{}: {}; the self-test runs again, and its result replaces the file", path.string(),
             to_string(text.error()));
     }
     if (!text) {
@@ -99,7 +100,7 @@ std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, 
     }
     auto report = parse(*text, key);
     if (!report) {
-        log(LogLevel::Notice, "{}: is not an answer of this version's self-test, which runs again", path.string());
+        log(LogLevel::Notice, "{}: not a result of this version's self-test, which runs again", path.string());
     }
     return report;
 }
@@ -125,7 +126,8 @@ Result<void> save_self_test(const std::filesystem::path& folder, const std::stri
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) {
-        return fail(error_from_errno(ErrorCode::Io, error.value(), fmt::format("{}: cannot be created", folder.string())));
+        return fail(
+            error_from_errno(ErrorCode::Io, error.value(), fmt::format("{}: cannot be created", folder.string())));
     }
     return write_file_atomically(path_of(folder, key), json.dump(2) + "\n");
 }

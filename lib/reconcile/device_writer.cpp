@@ -213,7 +213,7 @@ Result<void> DeviceWriter::read_back(ElementId id)
     for (const auto& mismatch : mismatches) {
         text += fmt::format("{}{} instead of {}", text.empty() ? "" : ", ", mismatch.found, mismatch.expected);
     }
-    return fail(ErrorCode::DeviceFailed, fmt::format("the device says it was done, but reads back {}", text));
+    return fail(ErrorCode::DeviceFailed, fmt::format("the device reports success, but reads back {}", text));
 }
 
 void DeviceWriter::record(ElementId id, const ElementState& found)

@@ -26,8 +26,8 @@ Compiled without_scheduling(const CompileInput& input)
     for (const auto& element : input.spec.elements) {
         if (element.is_class) {
             compiled.classes.emplace(element.path, ClassLeaves{});
-            compiled.findings.push_back({FindingKind::NoScheduling, true, element.path, "scheduling of its queue pairs",
-                                         "none: the class is not enforced",
+            compiled.findings.push_back({FindingKind::NoScheduling, true, element.path, "its queue pairs scheduled",
+                                         "the class is not enforced",
                                          "the device has no scheduling elements for queue pairs"});
         }
     }
@@ -77,8 +77,23 @@ std::string_view to_string(FairBy fair_by)
 
 std::string to_string(const Finding& finding)
 {
-    return fmt::format("{}: asked {}, reached {}: {}", finding.path.text(), finding.asked, finding.reached,
-                       finding.why);
+    switch (finding.kind) {
+    case FindingKind::NoScheduling:
+    case FindingKind::Folded:
+    case FindingKind::NoLeaf:
+    case FindingKind::NotSupported:
+        return fmt::format("{}: cannot have {}: {}; {}", finding.path.text(), finding.requested, finding.why,
+                           finding.achievable);
+    case FindingKind::CapLost:
+    case FindingKind::ShareError:
+    case FindingKind::MinRateMissed:
+    case FindingKind::BudgetExceeded:
+    case FindingKind::CapAboveLink:
+    case FindingKind::QueuePairLimit:
+        break;
+    }
+    return fmt::format("{}: requested {}, achievable {}: {}", finding.path.text(), finding.requested,
+                       finding.achievable, finding.why);
 }
 
 Compiled compile(const CompileInput& input)

@@ -80,7 +80,7 @@ enum class FindingKind : std::uint8_t {
     Folded,          // a node was left out: caps lost or shares approximated
     CapLost,
     ShareError,        // shares could not be represented within 5 %
-    MinRateMissed,     // less than asked is guaranteed
+    MinRateMissed,     // less than requested is guaranteed
     BudgetExceeded,    // principals share `others`
     NoLeaf,            // a class has no leaf at all: more classes than the device has leaves
     CapAboveLink,      // max-rate above the port's speed: has no effect
@@ -88,13 +88,13 @@ enum class FindingKind : std::uint8_t {
     NotSupported,      // shares, caps or a responder leaf are not supported
 };
 
-// Something asked that the device cannot give in full. Every text is a sentence for the administrator.
+// Something requested that the device cannot do in full. to_string() makes one sentence of it.
 struct Finding {
     FindingKind kind;
     bool is_error = false;    // without on-unsupported: degrade, an error refuses the policy for this device
     ElementPath path;         // "level c" for a limit of a level that has no class
-    std::string asked;      // "min-rate 10 Gbit/s"
-    std::string reached;    // "8.333 Gbit/s"
+    std::string requested;     // "min-rate 10 Gbit/s"
+    std::string achievable;    // "8.333 Gbit/s"
     std::string why;
 
     friend bool operator==(const Finding&, const Finding&) = default;
@@ -127,7 +127,7 @@ struct Compiled {
 
 [[nodiscard]] Compiled compile(const CompileInput& input);
 
-// "asked min-rate 10 Gbit/s, reached 8.333 Gbit/s: ..." on one line
+// "/a: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: ..." on one line
 [[nodiscard]] std::string to_string(const Finding& finding);
 
 }    // namespace rdmaqos

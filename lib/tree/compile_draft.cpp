@@ -58,7 +58,7 @@ private:
     void add_node(const SpecElement& element)
     {
         if (!has_room(0, 1)) {
-            report_no_room(element.path, "a node");
+            report_no_room(element.path, "a node of its own");
             return;
         }
         add_from_policy(element.path, ElementKind::Node, nearest_node(element.path), element.rate);
@@ -115,18 +115,18 @@ private:
         return index;
     }
 
-    void report_no_room(const ElementPath& path, const char* asked)
+    void report_no_room(const ElementPath& path, const char* requested)
     {
-        findings_.push_back({FindingKind::NoLeaf, true, path, asked, "none: it is not enforced",
-                             fmt::format("the device has {} leaves and {} elements, and what comes before uses them",
+        findings_.push_back({FindingKind::NoLeaf, true, path, requested, "it is not enforced",
+                             fmt::format("the device's {} leaves and {} elements are used by what comes before it",
                                          capabilities_.max_leaves, capabilities_.max_elements)});
     }
 
     void report_no_responder(const ElementPath& path)
     {
         const auto kind = capabilities_.responder_leaf ? FindingKind::NoLeaf : FindingKind::NotSupported;
-        findings_.push_back({kind, true, path, "a leaf of their own for RDMA READ responses",
-                             "the leaf of the queue pair's requests",
+        findings_.push_back({kind, true, path, "a leaf of its own for RDMA READ responses",
+                             "they use the leaf of the queue pair's requests",
                              capabilities_.responder_leaf
                                  ? fmt::format("the device's {} leaves are used by classes", capabilities_.max_leaves)
                                  : std::string("the device schedules responses together with requests")});
@@ -310,7 +310,7 @@ void report_budget(const Draft& draft, const CompileInput& input, std::vector<Fi
         findings.push_back(
             {FindingKind::BudgetExceeded, false, one.spec->path,
              fmt::format("a leaf for each {}, {} in all", noun, one.own_leaves + one.beyond),
-             fmt::format("{} with their own, {} sharing {}", one.own_leaves, one.beyond,
+             fmt::format("{} leaves, with {} sharing {}", one.own_leaves, one.beyond,
                          draft.elements[one.shared_leaf].path.text()),
              fmt::format("{}{}; the device has {} leaves, {} kept in reserve", one.limit, limit,
                          input.capabilities.max_leaves, std::min(input.leaf_reserve, input.capabilities.max_leaves))});

@@ -71,7 +71,7 @@ void report_lost_cap(const Draft& draft, const DraftElement& element, const std:
         findings.push_back(
             {FindingKind::CapLost, true, element.path,
              fmt::format("max-rate {} for all below it", to_string(*element.rate.max_rate)),
-             fmt::format("at most {} for each of {} by itself, {} together", to_string(*element.rate.max_rate),
+             fmt::format("at most {} for each of {}, {} together", to_string(*element.rate.max_rate),
                          counted(below.size(), "element"), to_string(together)),
              "the node that would hold the cap is left out on this device"});
     }
@@ -107,10 +107,10 @@ void report_folding(const Draft& draft, const CompileInput& input, std::vector<F
         const auto below = draft.kept_children(index);
         const auto& parent = draft.elements[draft.kept_parent(index)].path;
         findings.push_back({FindingKind::Folded, false, element.path, "a node of its own",
-                            fmt::format("left out; {} below it {} from {}", counted(below.size(), "element"),
-                                        below.size() == 1 ? "hangs" : "hang", parent.text()),
-                            fmt::format("the policy is deeper than the device's {} levels; shares are multiplied",
-                                        input.capabilities.max_depth)});
+                            fmt::format("its {} {} placed below {}, with multiplied shares",
+                                        counted(below.size(), "element"), below.size() == 1 ? "is" : "are",
+                                        parent.text()),
+                            fmt::format("the device has {} levels", input.capabilities.max_depth)});
         if (element.rate.max_rate && input.capabilities.rate_caps) {
             report_lost_cap(draft, element, below, findings);
         }
@@ -126,8 +126,8 @@ void report_folding(const Draft& draft, const CompileInput& input, std::vector<F
             findings.push_back(
                 {FindingKind::Folded, false, one.spec->path,
                  fmt::format("a node for each of {}", counted(static_cast<std::size_t>(folded), "principal")),
-                 "none; the leaves of their queue pairs hang from the class",
-                 fmt::format("the device has {} levels; shares are multiplied", input.capabilities.max_depth)});
+                 "the leaves of their queue pairs are placed below the class, with multiplied shares",
+                 fmt::format("the device has {} levels", input.capabilities.max_depth)});
         }
     }
 }

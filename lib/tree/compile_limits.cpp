@@ -56,13 +56,13 @@ std::optional<MissingLeaf> missing_leaf(Draft& draft, const CompileInput& input,
     return why == nullptr ? std::nullopt : std::optional(MissingLeaf{true, no_leaf_left(why)});
 }
 
-std::string asked_of(const RateLimit& limit)
+std::string requested_of(const RateLimit& limit)
 {
     return fmt::format("max-rate {}{} for each queue pair", to_string(limit.rate),
                        limit.max_burst ? fmt::format(" with bursts of {}", bytes_to_string(*limit.max_burst)) : "");
 }
 
-std::string reached_by(const Outlook& outlook)
+std::string achievable_by(const Outlook& outlook)
 {
     const std::string types = list_of_types(outlook.types);
     if (outlook.held.by == LimitHolder::Nobody) {
@@ -84,7 +84,7 @@ void report(const LevelLimit& level, const std::vector<Outlook>& all, Bandwidth 
                                      [](const Outlook& one) { return one.held.by != LimitHolder::Nobody; });
     for (const auto& one : all) {
         if (one.held.gap != LimitGap::None || !one.held.note.empty()) {
-            findings.push_back({FindingKind::QueuePairLimit, !is_held, path, asked_of(level.limit), reached_by(one),
+            findings.push_back({FindingKind::QueuePairLimit, !is_held, path, requested_of(level.limit), achievable_by(one),
                                 reason_of(one.held)});
         }
     }
@@ -92,7 +92,7 @@ void report(const LevelLimit& level, const std::vector<Outlook>& all, Bandwidth 
         return one.held.limit && !link.is_zero() && one.held.limit->rate > link;
     });
     if (beyond_link) {
-        findings.push_back({FindingKind::CapAboveLink, false, path, asked_of(level.limit), to_string(link),
+        findings.push_back({FindingKind::CapAboveLink, false, path, requested_of(level.limit), to_string(link),
                             "the port is slower than the limit, which has no effect"});
     }
 }

@@ -239,7 +239,7 @@ private:
         if (std::any_of(siblings.begin(), siblings.end(), differs)) {
             findings_.push_back({FindingKind::NotSupported, true, draft_.elements[node].path,
                                  fmt::format("different shares for its {}", counted(siblings.size(), "element")),
-                                 "equal parts", "the device has no shares"});
+                                 "they get equal parts", "the device has no shares"});
         }
     }
 
@@ -256,7 +256,7 @@ private:
                 continue;
             }
             if (!capabilities_.rate_caps) {
-                findings_.push_back({FindingKind::NotSupported, true, element.path, cap_text(element), "no cap",
+                findings_.push_back({FindingKind::NotSupported, true, element.path, cap_text(element), "it is not capped",
                                      "the device has no caps on scheduling elements"});
             } else if (link_known_ && *element.rate.max_rate > link_) {
                 findings_.push_back({FindingKind::CapAboveLink, false, element.path, cap_text(element),
@@ -266,7 +266,7 @@ private:
         for (const auto& [index, count] : principals) {
             if (!capabilities_.rate_caps) {
                 findings_.push_back({FindingKind::NotSupported, true, draft_.elements[index].path,
-                                     fmt::format("a max-rate for each of {}", counted(count, "principal")), "no cap",
+                                     fmt::format("a max-rate for each of {}", counted(count, "principal")), "they are not capped",
                                      "the device has no caps on scheduling elements"});
             }
         }

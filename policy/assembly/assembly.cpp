@@ -12,8 +12,9 @@ namespace {
 
 bool has_members(const PortGroup& group)
 {
-    return !group.port_guids.empty() || !group.port_names.empty() || !group.pkeys.empty() || !group.partitions.empty() ||
-           !group.node_types.none() || group.self || group.subnet_manager || !group.gids.empty();
+    return !group.port_guids.empty() || !group.port_names.empty() || !group.pkeys.empty() ||
+           !group.partitions.empty() || !group.node_types.none() || group.self || group.subnet_manager ||
+           !group.gids.empty();
 }
 
 }    // namespace
@@ -67,7 +68,7 @@ void Assembly::add_ulp(UlpMeaning meaning, MatchRule rule)
         const std::size_t index = policy.groups.size();
         PortGroup group;
         group.name = meaning.group_name;
-        group.use = "made by qos-ulps";
+        group.use = "generated from qos-ulps";
         group.port_guids = std::move(meaning.port_guids);
         group.location = rule.location;
         add(std::move(group), Read::InPart);
@@ -106,7 +107,7 @@ void Assembly::end_rules()
     for (const std::size_t index : catch_all_) {
         if (index + 1 < policy.rules.size()) {
             context.warning(policy.rules[index].location,
-                            "a rule without criteria matches everything: no rule below it is reached");
+                            "a rule without criteria matches everything: no rule after it is ever reached");
         }
     }
 }
@@ -131,7 +132,8 @@ bool Assembly::choose_default()
 std::string ulp_in_words(Ulp ulp, std::optional<UlpCriterion> criterion, const std::vector<std::string>& ranges)
 {
     const std::string_view name = form_of(ulp).name;
-    return criterion ? fmt::format("{}, {} {}", name, to_string(*criterion), fmt::join(ranges, ",")) : std::string(name);
+    return criterion ? fmt::format("{}, {} {}", name, to_string(*criterion), fmt::join(ranges, ","))
+                     : std::string(name);
 }
 
 }    // namespace rdmaqos::reader

@@ -53,7 +53,7 @@ std::vector<std::string> level_changes(const Policy& before, const Policy& after
     }
     for (const auto& level : before.levels) {
         if (!level.from_ulp && after.find_level(level.name) == nullptr) {
-            changes.push_back(fmt::format("level {}: gone", level.name));
+            changes.push_back(fmt::format("level {}: removed", level.name));
         }
     }
     return changes;

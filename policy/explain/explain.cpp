@@ -14,19 +14,19 @@ std::string refusal(const QosLevel& level, const Identity& identity)
     return may_use(level, identity).why;
 }
 
-RuleResult explain_rule(const Policy& policy, const Judge& judge, const MatchRule& rule, const Identity& identity)
+RuleResult explain_rule(const Policy& policy, const Evaluator& evaluator, const MatchRule& rule, const Identity& identity)
 {
     RuleResult result;
     result.rule = &rule;
     result.matched = true;
     for (const Criterion& criterion : kCriteria) {
-        if (!Judge::asks(rule, criterion)) {
+        if (!Evaluator::asks(rule, criterion)) {
             continue;
         }
-        const bool holds = judge.holds(rule, criterion);
+        const bool holds = evaluator.holds(rule, criterion);
         result.matched = result.matched && holds;
         result.criteria.push_back(
-            {std::string(criterion.key), judge.asked(rule, criterion), judge.has(criterion), holds, criterion.trust});
+            {std::string(criterion.key), evaluator.asked(rule, criterion), evaluator.has(criterion), holds, criterion.trust});
     }
     if (result.matched) {
         result.refused = refusal(policy.levels[rule.level], identity);
@@ -34,11 +34,11 @@ RuleResult explain_rule(const Policy& policy, const Judge& judge, const MatchRul
     return result;
 }
 
-std::vector<RuleResult> explain_rules(const Policy& policy, const Judge& judge, const Identity& identity)
+std::vector<RuleResult> explain_rules(const Policy& policy, const Evaluator& evaluator, const Identity& identity)
 {
     std::vector<RuleResult> results;
     for (const auto& rule : policy.rules) {
-        results.push_back(explain_rule(policy, judge, rule, identity));
+        results.push_back(explain_rule(policy, evaluator, rule, identity));
         if (results.back().matched && results.back().refused.empty()) {
             break;
         }
@@ -76,7 +76,7 @@ Explanation explain(const Matcher& matcher, const Request& request, const Identi
     result.identity = identity;
     auto matched = matcher.match(request, identity);
     if (!request.level) {
-        result.rules = explain_rules(policy, Judge(policy, matcher.groups(), request, identity), identity);
+        result.rules = explain_rules(policy, Evaluator(policy, matcher.groups(), request, identity), identity);
         if (!matched || matched->source != LevelSource::Rule) {
             result.fallbacks = explain_fallbacks(policy, request, identity);
         }

@@ -153,7 +153,7 @@ std::string verdict(bool matched, const std::string& refused)
     if (!matched) {
         return "does not match";
     }
-    return refused.empty() ? "matches" : fmt::format("passed over: {}", refused);
+    return refused.empty() ? "matches" : fmt::format("skipped: {}", refused);
 }
 
 std::string words_of(const Policy& policy, const RuleResult& result)

@@ -45,7 +45,8 @@ ReadResult<Policy> refuse_mixture(const std::vector<std::shared_ptr<const Source
     ReadResult<Policy> result{nullptr, std::move(so_far)};
     result.diagnostics
         .error(Location{*native, 0, 0, 1},
-               fmt::format("a native OpenSM policy stands alone, and there is also {}", (*other)->name))
+               fmt::format("a native OpenSM policy cannot be combined with other files, but there is also {}",
+                           (*other)->name))
         .hint =
         "remove one of them, or disable it with a link to /dev/null; `rdma-qosctl import-opensm` turns a native "
         "policy into YAML";

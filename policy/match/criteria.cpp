@@ -60,13 +60,13 @@ std::vector<std::string> names_of(const DeviceNames& device)
     return names;
 }
 
-Judge::Judge(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity)
+Evaluator::Evaluator(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity)
     : policy_(policy), groups_(groups), request_(request), identity_(identity)
 {
     assert(groups.groups.size() == policy.groups.size());
 }
 
-bool Judge::is_member(const ResolvedGroup& group, const PathEnd& end)
+bool Evaluator::is_member(const ResolvedGroup& group, const PathEnd& end)
 {
     const NodeTypes& types = group.node_types;
     if (includes_all(types)) {
@@ -83,14 +83,14 @@ bool Judge::is_member(const ResolvedGroup& group, const PathEnd& end)
                                              [&](const GidPrefix& prefix) { return prefix.contains(*end.gid); });
 }
 
-bool Judge::is_in(const std::vector<std::size_t>& groups, const std::optional<Endpoint>& end) const
+bool Evaluator::is_in(const std::vector<std::size_t>& groups, const std::optional<Endpoint>& end) const
 {
     const PathEnd forms = path_end(end, groups_);
     return end && std::any_of(groups.begin(), groups.end(),
                               [&](std::size_t index) { return is_member(groups_.groups[index], forms); });
 }
 
-bool Judge::asks(const MatchRule& rule, const Criterion& criterion)
+bool Evaluator::asks(const MatchRule& rule, const Criterion& criterion)
 {
     return std::visit(Overloaded{
                           [&](const EndKind& kind) { return !(rule.*kind.groups).empty(); },
@@ -101,7 +101,7 @@ bool Judge::asks(const MatchRule& rule, const Criterion& criterion)
                       criterion.kind);
 }
 
-bool Judge::holds(const MatchRule& rule, const Criterion& criterion) const
+bool Evaluator::holds(const MatchRule& rule, const Criterion& criterion) const
 {
     if (!asks(rule, criterion)) {
         return true;
@@ -122,7 +122,7 @@ bool Judge::holds(const MatchRule& rule, const Criterion& criterion) const
         criterion.kind);
 }
 
-std::string Judge::asked(const MatchRule& rule, const Criterion& criterion) const
+std::string Evaluator::asked(const MatchRule& rule, const Criterion& criterion) const
 {
     return std::visit(
         Overloaded{
@@ -134,7 +134,7 @@ std::string Judge::asked(const MatchRule& rule, const Criterion& criterion) cons
         criterion.kind);
 }
 
-std::string Judge::has(const Criterion& criterion) const
+std::string Evaluator::has(const Criterion& criterion) const
 {
     const std::string value = std::visit(Overloaded{
                                              [&](const EndKind& kind) {
@@ -155,7 +155,7 @@ std::string Judge::has(const Criterion& criterion) const
     return value.empty() ? "absent" : value;
 }
 
-std::string Judge::reasons(const MatchRule& rule) const
+std::string Evaluator::reasons(const MatchRule& rule) const
 {
     std::string text;
     for (const Criterion& criterion : kCriteria) {

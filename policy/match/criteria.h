@@ -1,4 +1,4 @@
-// The criteria of a rule, one row each, and how a request meets them. A Judge looks at one criterion after the other
+// The criteria of a rule, one row each, and how a request meets them. A Evaluator looks at one criterion after the other
 // and says in words what it sees: what explain() is made of, and what a Matcher is measured by in the tests. MatchIndex
 // goes by the same rows.
 #pragma once
@@ -83,9 +83,9 @@ inline constexpr auto kCriteria = [] {
 [[nodiscard]] std::vector<std::string> names_of(const DeviceNames& device);
 
 // A request prepared for many rules. Refers to its arguments, which must outlive it.
-class Judge {
+class Evaluator {
 public:
-    Judge(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity);
+    Evaluator(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity);
 
     [[nodiscard]] static bool asks(const MatchRule& rule, const Criterion& criterion);
 

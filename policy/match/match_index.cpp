@@ -103,7 +103,7 @@ private:
         for (std::uint32_t i = 0; i < rules.size(); ++i) {
             unsigned mask = 0;
             for (std::size_t j = 0; j < kCriteria.size(); ++j) {
-                mask |= Judge::asks(rules[i], kCriteria[j]) ? bit_of(j) : 0U;
+                mask |= Evaluator::asks(rules[i], kCriteria[j]) ? bit_of(j) : 0U;
             }
             const auto asks = static_cast<Mask>(mask);
             const auto [entry, is_new] = by_mask.emplace(asks, index_.families_.size());

@@ -88,7 +88,7 @@ Result<Match> Matcher::match(const Request& request, const Identity& identity) c
     if (auto permission = may_use(level, identity); !permission.allowed) {
         return fail(
             ErrorCode::LevelNotAllowed,
-            fmt::format("no rule matched that you may use, and the default is not open to you: {}", permission.why));
+            fmt::format("no rule that you may use matched, and you may not use the default: {}", permission.why));
     }
     // A P_Key could have led to a partition's level.
     const bool partition_levels = std::any_of(policy_->partitions.begin(), policy_->partitions.end(),
@@ -100,9 +100,9 @@ std::string Matcher::why(const Match& match, const Request& request, const Ident
 {
     switch (match.source) {
     case LevelSource::Requested:
-        return "asked for by name";
+        return "requested by name";
     case LevelSource::Rule: {
-        const std::string reasons = Judge(*policy_, groups_, request, identity).reasons(*match.rule);
+        const std::string reasons = Evaluator(*policy_, groups_, request, identity).reasons(*match.rule);
         return fmt::format("{}: {}", policy_->describe_rule(*match.rule),
                            reasons.empty() ? "it has no criterion and matches everything" : reasons);
     }

@@ -195,7 +195,7 @@ Result<Stat> read_stat(int process, pid_t pid, std::span<char> buffer)
     }
     const auto stat = parse_stat(as_text(buffer, length));
     if (!stat) {
-        return fail(ErrorCode::Io, fmt::format("process {}: stat is not as proc(5) says", pid));
+        return fail(ErrorCode::Io, fmt::format("process {}: unexpected format of stat (see proc(5))", pid));
     }
     return *stat;
 }

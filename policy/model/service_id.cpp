@@ -27,7 +27,7 @@ Result<std::uint64_t> service_id_of(std::string_view port_space, std::uint16_t p
         }
     }
     return fail(ErrorCode::InvalidArgument,
-                fmt::format("unknown port space \"{}\"; tcp, udp, ipoib and ib are known", port_space));
+                fmt::format("unknown port space \"{}\"; expected one of tcp, udp, ipoib and ib", port_space));
 }
 
 }    // namespace rdmaqos

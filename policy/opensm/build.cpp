@@ -96,8 +96,9 @@ std::string Builder::text_of(const Text& text)
 std::string Builder::name_of(const Text& text, std::string_view what)
 {
     if (text.lost_blanks) {
-        warn(text.at, fmt::format("unquoted blanks vanish, as in OpenSM: the {} is `{}`", what, printable(text.value)),
-             "put it in quotes, wherever it stands, to keep them");
+        warn(text.at,
+             fmt::format("unquoted spaces are removed, as in OpenSM: the {} is `{}`", what, printable(text.value)),
+             "quote it wherever it is used to keep them");
     }
     return text_of(text);
 }
@@ -114,8 +115,10 @@ IntervalSet Builder::read_pkeys(const std::vector<Range>& ranges)
                              meaning),
                  "write P_Keys from 0x0000 to 0x7fff");
         } else if (masking == PKeyMasking::TooWide) {
-            warn(range.at, fmt::format("a P_Key has 16 bits: without those above the membership bit this is {}, as in "
-                                       "OpenSM", meaning),
+            warn(range.at,
+                 fmt::format("a P_Key has 16 bits: without those above the membership bit this is {}, as in "
+                             "OpenSM",
+                             meaning),
                  "write P_Keys from 0x0000 to 0x7fff");
         }
     }
@@ -289,7 +292,8 @@ void Builder::report_no_default()
 // What helps where a name is not found.
 std::string blanks_hint(const Text& name)
 {
-    return name.lost_blanks ? fmt::format("unquoted blanks vanish; write \"{}\" if the name was defined in quotes",
+    return name.lost_blanks ? fmt::format("unquoted spaces are removed; write \"{}\" if the name was defined in "
+                                          "quotes",
                                           printable(name.spelled))
                             : std::string{};
 }
@@ -351,7 +355,7 @@ void Builder::warn_of_classes(const Rule& rule)
 {
     for (const Range& range : rule.qos_class) {
         if (range.interval().last > kHighestQosClass) {
-            warn(range.at, fmt::format("a QoS-Class has 12 bits: above {} nothing matches", kHighestQosClass));
+            warn(range.at, fmt::format("a QoS class has 12 bits: values above {} never match", kHighestQosClass));
         }
     }
 }
@@ -394,7 +398,7 @@ void Builder::warn_of_setups()
     for (const Setup& setup : file_.setups) {
         if (!setup.vlarb.empty() || !setup.sl2vl.empty()) {
             warn(setup.at, "`qos-setup` has no effect, as in OpenSM",
-                 "VL arbitration and SL to VL tables are the subnet manager's: opensm.conf");
+                 "VL arbitration and SL-to-VL tables belong to the subnet manager: see opensm.conf");
         }
     }
 }

@@ -102,7 +102,7 @@ void Checker::check_repeated(const std::vector<Repeated>& repeated, std::string_
     for (const Repeated& tag : repeated) {
         const bool is_quoted = std::find(quoted_tags.begin(), quoted_tags.end(), tag.tag) != quoted_tags.end();
         report({tag.acted, fmt::format("{0}{1}{0} has multiple '{2}' tags", is_quoted ? "'" : "", object, tag.tag),
-                tag.at, fmt::format("`{}` stands twice in a `{}`", tag.tag, object), "OpenSM takes one"});
+                tag.at, fmt::format("duplicate `{}` in a `{}`", tag.tag, object), "OpenSM accepts only one"});
     }
 }
 
@@ -126,9 +126,9 @@ void Checker::check_port_name(const Text& name)
     if (found.node_known && (!found.guid || is_beyond)) {
         report_of_fabric({name.acted, fmt::format("'{}' - port number out of range in port name", parts->description),
                           name.at,
-                          fmt::format("port {} of node `{}` is not in the fabric file: the name stands for nothing",
+                          fmt::format("port {} of node `{}` is not in the fabric file: the name refers to nothing",
                                       parts->port, printable(parts->description)),
-                          "OpenSM rejects the whole file as long as the port is not there"});
+                          "OpenSM rejects the whole file until the port is there"});
     }
 }
 
@@ -232,8 +232,8 @@ void Checker::check_ipoib(const UlpEntry& entry)
         const std::string_view why = exists ? "partition has less than two full members" : "partition doesn't exist";
         report_of_fabric({entry.acted, fmt::format("IPoIB partition, pkey 0x{:04X} - {}", missing, why), entry.at,
                           fmt::format("by the fabric file the partition with P_Key 0x{:04x} {}", missing,
-                                      exists ? "has less than two full members" : "does not exist"),
-                          "OpenSM rejects the whole file as long as this is so: IPoIB would not work"});
+                                      exists ? "has fewer than two full members" : "does not exist"),
+                          "OpenSM rejects the whole file until this is fixed: IPoIB would not work"});
         return;
     }
 }
@@ -295,7 +295,7 @@ void Checker::check_tables(const std::vector<Sl2vlTable>& tables)
             report({table.acted,
                     "sl2vl-scope has more than one sl2vl-table",
                     table.at,
-                    "`sl2vl-table` stands twice in a `sl2vl-scope`",
+                    "duplicate `sl2vl-table` in an `sl2vl-scope`",
                     {}});
         } else if (table.values.size() != kTableSize) {
             report({table.acted,
@@ -326,14 +326,14 @@ void Checker::check(const Sl2vlScope& scope)
         report({*scope.ended,
                 "sl2vl-scope validation failed - no sl2vl table specified",
                 scope.at,
-                "a sl2vl-scope needs `sl2vl-table`, the 16 VLs of SL 0 to 15",
+                "an sl2vl-scope needs `sl2vl-table`, the 16 VLs of SL 0 to 15",
                 {}});
     }
     if (scope.group.empty() && scope.across.empty() && scope.across_from.empty() && scope.across_to.empty()) {
         report({*scope.ended,
                 "sl2vl-scope validation failed - no port groups specified by 'group', 'across-to' or 'across-from'",
                 scope.at,
-                "a sl2vl-scope needs `group`, `across`, `across-from` or `across-to`",
+                "an sl2vl-scope needs `group`, `across`, `across-from` or `across-to`",
                 {}});
     }
 }

@@ -228,7 +228,7 @@ bool Lexer::skip_comment()
     }
     if (tolerant_ && text_[position_] == '#') {
         warn(position_, text_.size() - position_,
-             "the file ends in a comment without a line end: OpenSM takes it for text and rejects the file",
+             "the file ends in a comment without a newline: OpenSM reads it as text and rejects the file",
              "end the last line with a newline");
         position_ = text_.size();
         return true;
@@ -242,7 +242,7 @@ bool Lexer::skip_oddity()
     const char c = text_[position_];
     if (c == '\r') {
         if (!warned_of_line_ends_) {
-            warn(position_, 1, "lines end in CR LF: to OpenSM the CR is text, and it rejects a file with such lines",
+            warn(position_, 1, "lines end in CR LF: OpenSM reads the CR as text and rejects the file",
                  "convert the file, for example with `sed -i 's/\\r$//'`");
             warned_of_line_ends_ = true;
         }
@@ -250,8 +250,8 @@ bool Lexer::skip_oddity()
         return true;
     }
     if ((c == '\f' || c == '\v') && !in_description_ && !in_string_) {
-        warn(position_, 1, "a form feed or vertical tab: OpenSM takes it for text and rejects the file",
-             "use blanks, tabs and newlines");
+        warn(position_, 1, "a form feed or vertical tab: OpenSM reads it as text and rejects the file",
+             "use spaces, tabs and newlines");
         ++position_;
         return true;
     }
@@ -355,8 +355,7 @@ bool Lexer::is_part_of_value(const Scanned& scanned, std::size_t at)
         return false;
     }
     const auto word = text_.substr(at, scanned.word_length);
-    warn(at, word.size(),
-         fmt::format("`{}` inside of a value: to OpenSM it is a keyword, and it rejects the file", word),
+    warn(at, word.size(), fmt::format("`{}` inside a value: OpenSM reads it as a keyword and rejects the file", word),
          "put the value in quotes");
     return true;
 }
@@ -415,8 +414,7 @@ Token Lexer::make_quoted(std::size_t length)
     const auto last = token.spelled.rfind('\n');
     if (last != std::string_view::npos) {
         if (tolerant_) {
-            warn(position_, token.at.length, "a quoted text goes over several lines: is its closing quote missing?",
-                 {});
+            warn(position_, token.at.length, "a quoted text spans several lines: is its closing quote missing?", {});
         }
         line_ += static_cast<std::uint32_t>(std::count(token.spelled.begin(), token.spelled.end(), '\n'));
         line_start_ = position_ + last + 1;
@@ -430,7 +428,8 @@ void Lexer::begin_mode(TokenKind kind)
     if (tolerant_ && in_string_ && kNumberTags.contains(kind)) {
         in_string_ = false;
         warn(position_, word_of(kind).size(),
-             fmt::format("`{}:` behind a name on one line: to OpenSM digits in such a line are text", word_of(kind)),
+             fmt::format("`{}:` after a name on the same line: OpenSM reads digits in such a line as text",
+                         word_of(kind)),
              "start a new line");
     }
     in_description_ = in_description_ || kind == TokenKind::Use;

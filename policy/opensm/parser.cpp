@@ -389,7 +389,7 @@ void Parser::parse()
             parse_section(SectionKind::Rules);
             break;
         default:
-            in_.refuse("the file outside of all sections", kSections, {});
+            in_.refuse("the file outside all sections", kSections, {});
             in_.recover(kSections);
         }
     }

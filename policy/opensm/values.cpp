@@ -88,7 +88,7 @@ std::string Values::hint(std::string_view word, TokenSet wanted, std::string_vie
         }
     }
     const std::string otherwise = words.empty() ? fmt::format("{} must stand here", wanted_in_words)
-                                                : fmt::format("here can stand {}", reader::in_backticks(words));
+                                                : fmt::format("expected one of {}", reader::in_backticks(words));
     return context_.suggest(word, words, otherwise);
 }
 
@@ -107,8 +107,8 @@ void Values::refuse(std::string_view place, TokenSet wanted, std::string_view wa
                                   : kKeywordsAndTags.contains(token.kind) ? word_of(token.kind)
                                   : token.kind == TokenKind::Ulp          ? form_of(token.ulp).name
                                                                           : whole_word(token);
-    const std::string message = at_end ? fmt::format("the file ends inside of {}", place)
-                                       : fmt::format("`{}` cannot stand in {}", printable(word), place);
+    const std::string message = at_end ? fmt::format("the file ends inside {}", place)
+                                       : fmt::format("`{}` is not allowed in {}", printable(word), place);
     if (mode_ == OpensmMode::Strict) {
         refusal_ = Refusal{lexer_.mark_behind_first(token), "syntax error",
                            fmt::format("{}; {}", message, hint(word, wanted, wanted_in_words))};
@@ -124,7 +124,7 @@ void Values::refuse_too_long(const Token& first)
 {
     const auto message = fmt::format("a value is longer than {} bytes", kLongestOpensmValue);
     if (mode_ == OpensmMode::Strict) {
-        refusal_ = Refusal{mark(), message, "OpenSM has no room for it and writes over its own memory"};
+        refusal_ = Refusal{mark(), message, "OpenSM has no room for it and overwrites its own memory"};
         next_.reset();
         return;
     }
@@ -152,7 +152,7 @@ void Values::append(const Token& part, Text& text)
 {
     if (part.kind != TokenKind::Text) {
         context_.warning(context_.locate(part.at),
-                         fmt::format("`{}` goes on with a value of the line before: OpenSM rejects the file",
+                         fmt::format("`{}` continues the value of the line before: OpenSM rejects the file",
                                      printable(part.spelled)),
                          "keep a value on one line");
     }
@@ -239,7 +239,7 @@ void Values::warn_about(const Number& number)
         context_.warning(
             context_.locate(number.at),
             fmt::format("`{}` is read as {}: a leading 0 means octal, as in OpenSM", number.spelled, number.value),
-            "leave the 0 out to mean decimal");
+            "omit the 0 for decimal");
     }
 }
 

@@ -31,7 +31,7 @@ Result<std::uint8_t> select(std::uint8_t has, Selector selector, std::uint8_t as
     switch (selector) {
     case Selector::GreaterThan:
         if (has <= asked) {
-            return no_path(fmt::format("{} above {} is asked for; the path with this level has {}", what, words(asked),
+            return no_path(fmt::format("{} above {} was requested; the path with this level has {}", what, words(asked),
                                        words(has)));
         }
         return has;
@@ -46,7 +46,7 @@ Result<std::uint8_t> select(std::uint8_t has, Selector selector, std::uint8_t as
     case Selector::Exactly:
         if (has < asked) {
             return no_path(
-                fmt::format("{} {} is asked for; the path with this level has {}", what, words(asked), words(has)));
+                fmt::format("{} {} was requested; the path with this level has {}", what, words(asked), words(has)));
         }
         return asked;
     case Selector::Largest:
@@ -77,7 +77,7 @@ Result<IbRate> select_rate(IbRate has, const std::optional<Selected<IbRate>>& as
         return has;
     }
     if (!ib_rate_from_number(number(asked->value))) {
-        return no_path(fmt::format("{} is no rate", number(asked->value)));
+        return no_path(fmt::format("{} is not a rate", number(asked->value)));
     }
     const auto order = compare_rates(has, asked->value);
     if (asked->selector == Selector::LessThan) {
@@ -91,7 +91,7 @@ Result<IbRate> select_rate(IbRate has, const std::optional<Selected<IbRate>>& as
     if (above ? order > 0 : order == 0) {
         return has;
     }
-    return no_path(fmt::format("a rate {} {} is asked for; the path with this level has {}",
+    return no_path(fmt::format("a rate {} {} was requested; the path with this level has {}",
                                above ? "above" : "of exactly", in_words(asked->value), in_words(has)));
 }
 
@@ -152,7 +152,7 @@ std::string in_words(PKeyProblem problem, const QosLevel& level, const Request& 
 Result<std::optional<std::uint8_t>> choose_sl(const QosLevel& level, const Request& request, const PathLimits& limits)
 {
     if (level.sl && request.sl && *request.sl != *level.sl) {
-        return no_path(fmt::format("SL {} is asked for; level {} has SL {}", *request.sl, level.name, *level.sl));
+        return no_path(fmt::format("SL {} was requested; level {} has SL {}", *request.sl, level.name, *level.sl));
     }
     const auto sl = level.sl ? level.sl : request.sl;
     if (sl && !sl_is_valid(*sl, limits.valid_sl_mask)) {

@@ -16,7 +16,7 @@ std::optional<std::uint32_t> read_share(Context& context, const Field& field)
         return std::nullopt;
     }
     if (field.value->is_scalar() && parse_number(field.value->text) == 0) {
-        context.error(*field.value, "`share` cannot be 0", "the word for the device's own default is `device-default`");
+        context.error(*field.value, "`share` cannot be 0", "for the device's own default, write `device-default`");
         return 1;
     }
     return read_integer<std::uint32_t>(context, field, 1, kHighestShare).value_or(1);
@@ -94,7 +94,7 @@ std::optional<std::size_t> find_node(Build& build, const Field& field)
     for (const auto& object : build.sections.levels.objects()) {
         if (equals_ignoring_case(object.name, *name)) {
             build.context.error(*field.value, fmt::format("`{}` is a qos-level; a parent is a scheduling-node", *name),
-                                "levels hang from nodes of `scheduling-nodes`, never from each other");
+                                "the parent of a level is an entry of `scheduling-nodes`, never another level");
             return std::nullopt;
         }
     }

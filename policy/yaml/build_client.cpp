@@ -29,7 +29,8 @@ void read_accounts(Build& build, const Field& field, const AccountKind& kind, Cl
             continue;
         }
         if (has_glob(*name)) {
-            build.context.error(*item.value, fmt::format("`{}` must be an exact name or a number, not a pattern", field.key),
+            build.context.error(*item.value,
+                                fmt::format("`{}` must be an exact name or a number, not a pattern", field.key),
                                 field.key == "user" ? "name a `group` for many users" : "");
             continue;
         }
@@ -48,9 +49,9 @@ void read_accounts(Build& build, const Field& field, const AccountKind& kind, Cl
         if (id) {
             (criteria.*kind.numbers).push_back(*id);
         } else {
-            build.context.warning(*item.value, fmt::format("there is no {} `{}` on this host: it never matches", field.key,
-                                                           *name),
-                                  "reload the policy after the account is made");
+            build.context.warning(*item.value,
+                                  fmt::format("there is no {} `{}` on this host: it never matches", field.key, *name),
+                                  "create the account, then reload the policy");
         }
         (criteria.*kind.names).push_back(std::move(*name));
     }
@@ -62,20 +63,21 @@ void warn_of_never(Context& context, const Node& at, std::string_view pattern, N
     case NameForm::Path:
         if (std::string_view("/*?[").find(pattern[0]) == std::string_view::npos) {
             context.warning(at, fmt::format("`{}` never matches: it is compared with a whole path", pattern),
-                            fmt::format("write `*/{}` or the path from `/` on", pattern));
+                            fmt::format("write `*/{}` or the full path, starting with `/`", pattern));
         }
         return;
     case NameForm::Unit:
         if (!has_glob(pattern) && pattern.find('.') == std::string_view::npos) {
-            context.warning(at, fmt::format("`{}` never matches: a unit's name has a type", pattern),
+            context.warning(at, fmt::format("`{}` never matches: the name of a unit ends in its type", pattern),
                             fmt::format("write `{0}.service`, `{0}.scope` or `{0}.*`", pattern));
         }
         return;
     case NameForm::Command:
         // A backslash may stand for a character that cannot be printed, which is one of the 15.
         if (!has_glob(pattern) && pattern.find('\\') == std::string_view::npos && pattern.size() > kLongestCommand) {
-            context.warning(at, fmt::format("`{}` never matches: the kernel keeps {} characters of a name", pattern,
-                                            kLongestCommand),
+            context.warning(at,
+                            fmt::format("`{}` never matches: the kernel truncates names to {} characters", pattern,
+                                        kLongestCommand),
                             fmt::format("write `{}`", pattern.substr(0, kLongestCommand)));
         }
         return;
@@ -113,7 +115,7 @@ std::optional<ClientCriteria> read_client(Build& build, const Field& field, Clie
     ClientCriteria criteria;
     criteria.location = context.locate(*field.value);
     if (field.value->children.empty()) {
-        context.error(*field.value, fmt::format("`{}` names nobody", field.key), "leave the key out for everybody");
+        context.error(*field.value, fmt::format("`{}` names nobody", field.key), "omit the key to allow everybody");
         return std::nullopt;
     }
     for (const ClientKey& key : kClientKeys) {
@@ -122,8 +124,9 @@ std::optional<ClientCriteria> read_client(Build& build, const Field& field, Clie
             continue;
         }
         if (use == ClientFor::Allow && !key.gives_permission()) {
-            context.error(*find_key(*field.value, key.name()), fmt::format("`{}` cannot stand in `allow`", key.name()),
-                          fmt::format("{}; go by {}, and let a rule's `client` classify by {}", key.no_permission,
+            context.error(*find_key(*field.value, key.name()),
+                          fmt::format("`{}` cannot be used in `allow`", key.name()),
+                          fmt::format("{}; use {} here, and match {} in the `client` of a rule", key.no_permission,
                                       permitting_keys("`"), key.name()));
             continue;
         }

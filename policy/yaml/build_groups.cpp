@@ -35,7 +35,8 @@ void check_port_name(Context& context, const Field& item, std::string_view name)
 {
     const auto slash = name.rfind('/');
     const auto port = slash == std::string_view::npos ? std::string_view{} : name.substr(slash + 1);
-    const bool has_form = slash != std::string_view::npos && slash > 0 && port.size() > 1 && (port[0] == 'P' || port[0] == 'p');
+    const bool has_form = slash != std::string_view::npos && slash > 0 && port.size() > 1 &&
+                          (port[0] == 'P' || port[0] == 'p');
     const auto number = has_form ? parse_number(port.substr(1)) : std::nullopt;
     if (!number || *number == 0 || *number > 255) {
         context.error(*item.value, fmt::format("`{}` is not the name of a port", name),
@@ -50,7 +51,8 @@ void read_gids(Context& context, const Field& field, PortGroup& group)
             group.gids.push_back(*prefix);
         } else {
             context.error(*item.value, fmt::format("`{}` is not a GID or GID prefix", item.value->text),
-                          "write `fd00:10::/32`, `::ffff:10.1.0.0/112` or an address; bits behind the prefix are 0");
+                          "write `fd00:10::/32`, `::ffff:10.1.0.0/112` or an address; the bits after the prefix must "
+                          "be 0");
         }
     }
 }
@@ -115,7 +117,7 @@ void read_class_names(Build& build)
         }
         if (is_digit(name->front())) {
             context.error(entry.name, fmt::format("the qos-class-name `{}` starts with a digit", *name),
-                          "it could not be told from a number");
+                          "it could not be distinguished from a number");
         }
         const auto number = read_integer<std::uint16_t>(context, {*name, &entry.number}, 0, kHighestQosClass);
         build.class_numbers.emplace(to_lower(*name), number.value_or(0));
@@ -153,7 +155,7 @@ void read_partitions(Build& build)
                 const Partition& other = build.policy.partitions[same->second];
                 context.error(partition.location, fmt::format("partitions `{}` and `{}` have the same P_Key 0x{:04x}",
                                                               other.name, partition.name, partition.pkey));
-                context.note(other.location, "the other one is here");
+                context.note(other.location, "the other one is defined here");
             }
         }
         build.policy.partitions.push_back(std::move(partition));

@@ -11,14 +11,14 @@ void warn_about(Context& context, const Mapping& mapping, const QosLevel& level)
 {
     const bool capped = (level.schedule && level.schedule->rate.max_rate) || level.per_queue_pair.max_rate;
     if (level.rate_limit && !capped) {
-        context.warning(*find_key(mapping.node(), "rate-limit"),
-                        fmt::format("`rate-limit` of `{}` caps nothing: it only goes into path answers", level.name),
-                        "a cap is `max-rate` in `schedule` or `per-queue-pair`");
+        context.warning(
+            *find_key(mapping.node(), "rate-limit"),
+            fmt::format("`rate-limit` of `{}` caps nothing: it is only reported in path answers", level.name),
+            "a cap is `max-rate` in `schedule` or `per-queue-pair`");
     }
     if (level.schedule && level.schedule->rate.min_rate && !level.allow) {
         context.warning(*find_key(*find_value(mapping.node(), "schedule"), "min-rate"),
-                        fmt::format("everybody may take the guarantee of `{}`", level.name),
-                        "say who may with `allow`");
+                        fmt::format("anybody may use the guarantee of `{}`", level.name), "restrict it with `allow`");
     }
 }
 

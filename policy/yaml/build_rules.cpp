@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv, "service-id"sv, "ulp-port"sv,
-                               "pkey"sv, "client"sv, "device"sv,      "qos-level-name"sv};
+constexpr std::array kRuleKeys{"use"sv,      "source"sv, "destination"sv, "qos-class"sv, "service-id"sv,
+                               "ulp-port"sv, "pkey"sv,   "client"sv,      "device"sv,    "qos-level-name"sv};
 constexpr std::array kUlpPortKeys{"space"sv, "port"sv};
 constexpr std::array kSpaces{"tcp"sv, "udp"sv, "ipoib"sv, "ib"sv};
 
@@ -35,7 +35,7 @@ IntervalSet read_classes(Build& build, const Field& field)
             }
             if (interval->last > kHighestQosClass) {
                 context.warning(*item.value,
-                                fmt::format("a QoS-Class has 12 bits: above {} nothing matches", kHighestQosClass));
+                                fmt::format("a QoS class has 12 bits: values above {} never match", kHighestQosClass));
             }
             classes.push_back(*interval);
             continue;
@@ -46,7 +46,7 @@ IntervalSet read_classes(Build& build, const Field& field)
         } else if (!build.sections.incomplete) {
             context.error(*item.value, fmt::format("there is no qos-class-name `{}`", *text),
                           context.suggest_name(*text, build.policy.qos_class_names,
-                                               "a class is a number, a range or a name of `qos-class-names`"));
+                                               "a class is a number, a range or a name from `qos-class-names`"));
         }
     }
     return IntervalSet(std::move(classes));

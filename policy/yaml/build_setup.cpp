@@ -79,12 +79,12 @@ void check_vlarb(Context& context, const Node& entry)
 
 void check_sl2vl(Context& context, const Node& entry)
 {
-    const Mapping mapping(context, entry, "a sl2vl-table", kSl2vlKeys);
+    const Mapping mapping(context, entry, "an sl2vl-table", kSl2vlKeys);
     if (!mapping.is_valid()) {
         return;
     }
     if (!has_any(mapping, {"group", "across", "across-from", "across-to"})) {
-        context.error(entry, "a sl2vl-table needs `group`, `across`, `across-from` or `across-to`");
+        context.error(entry, "an sl2vl-table needs `group`, `across`, `across-from` or `across-to`");
     }
     check_names(context, mapping, {"group", "across", "across-from", "across-to"});
     for (const auto key : {"from"sv, "to"sv}) {
@@ -94,7 +94,7 @@ void check_sl2vl(Context& context, const Node& entry)
     }
     const auto table = mapping.find("sl2vl-table");
     if (!table) {
-        context.error(entry, "a sl2vl-table needs `sl2vl-table`, the 16 VLs of SL 0 to 15");
+        context.error(entry, "an sl2vl-table needs `sl2vl-table`, the 16 VLs of SL 0 to 15");
         return;
     }
     const auto items = read_items(context, *table);
@@ -128,7 +128,7 @@ void read_setups(Build& build)
             continue;
         }
         build.context.warning(node, "`qos-setup` has no effect",
-                              "VL arbitration and SL to VL tables are the subnet manager's: opensm.conf");
+                              "VL arbitration and SL-to-VL tables belong to the subnet manager: see opensm.conf");
         check_tables(build.context, setup, "vlarb-tables", check_vlarb);
         check_tables(build.context, setup, "sl2vl-tables", check_sl2vl);
     }

@@ -82,7 +82,8 @@ Families families_of(const Build& build)
     };
     for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
         const auto& node = policy.nodes[i];
-        below(node.parent).push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i]});
+        below(node.parent)
+            .push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i]});
     }
     for (std::size_t i = 0; i < build.level_fields.size(); ++i) {
         const auto& level = policy.levels[i];
@@ -100,9 +101,9 @@ void check_names(Context& context, const std::vector<Member>& family)
     for (const Member& member : family) {
         const auto [first, inserted] = names.emplace(to_lower(*member.name), &member);
         if (!inserted) {
-            context.error(*member.location, fmt::format("{} `{}` has the name of a {} with the same parent", member.kind,
-                                                        *member.name, first->second->kind));
-            context.note(*first->second->location, "the other one is here");
+            context.error(*member.location, fmt::format("{} `{}` has the name of a {} with the same parent",
+                                                        member.kind, *member.name, first->second->kind));
+            context.note(*first->second->location, "the other one is defined here");
         }
     }
 }
@@ -124,9 +125,10 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
             continue;
         }
         if (!member.rate->share) {
-            context.error(*member.fields->share, fmt::format("`share: device-default` of `{}` beside the min-rate of `{}`",
-                                                             *member.name, *guaranteed->name),
-                          "a guarantee can only be kept against siblings whose weight is known");
+            context.error(*member.fields->share,
+                          fmt::format("`share: device-default` of `{}` beside the min-rate of `{}`", *member.name,
+                                      *guaranteed->name),
+                          "a guarantee can only be computed against siblings whose weight is known");
         }
     }
 }
@@ -144,8 +146,9 @@ void check_sums(Build& build, const Families& families)
         }
         if (node.rate.max_rate && sum > node.rate.max_rate->kbps()) {
             build.context.error(*build.node_fields[i].max_rate,
-                                fmt::format("the min-rates below `{}` add up to {}, more than its `max-rate` {}", node.name,
-                                            to_string(Bandwidth::from_kbps(sum)), to_string(*node.rate.max_rate)));
+                                fmt::format("the min-rates below `{}` add up to {}, more than its `max-rate` {}",
+                                            node.name, to_string(Bandwidth::from_kbps(sum)),
+                                            to_string(*node.rate.max_rate)));
         }
         sum = std::max(sum, node.rate.min_rate.value_or(Bandwidth{}).kbps());
         if (node.parent) {
@@ -168,13 +171,13 @@ void warn_of_no_effect(Build& build, const Families& families)
         for (const Member& member : families[i]) {
             if (caps[i] && member.rate->max_rate && *member.rate->max_rate > *caps[i]) {
                 build.context.warning(*member.fields->max_rate,
-                                      fmt::format("`max-rate` of `{}` has no effect: what is above it is capped at {}", *member.name,
-                                                  to_string(*caps[i])));
+                                      fmt::format("`max-rate` of `{}` has no effect: an ancestor is capped at {}",
+                                                  *member.name, to_string(*caps[i])));
             }
         }
         if (families[i].empty()) {
-            build.context.warning(node.location, fmt::format("scheduling-node `{}` has no effect: nothing is below it",
-                                                             node.name),
+            build.context.warning(node.location,
+                                  fmt::format("scheduling-node `{}` has no effect: nothing is below it", node.name),
                                   "a level is below a node when its `schedule` has `parent: " + node.name + "`");
         }
     }
@@ -210,8 +213,8 @@ void read_scheduling_nodes(Build& build)
             node.parent = place[*parents.of[index]];
         }
         if (parents.depth[index] == kDeepestNode + 1) {
-            build.context.error(node.location, fmt::format("scheduling-node `{}` is nested more than {} deep", node.name,
-                                                           kDeepestNode));
+            build.context.error(node.location, fmt::format("scheduling-node `{}` is nested more than {} deep",
+                                                           node.name, kDeepestNode));
         }
         build.nodes.add(node.name, build.policy.nodes.size());
         build.policy.nodes.push_back(std::move(node));

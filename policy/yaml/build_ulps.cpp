@@ -58,10 +58,10 @@ Target read_target(Build& build, const Mapping& mapping)
         target.level = find_level(build, *name);
     }
     if (sl && name) {
-        context.error(*find_key(mapping.node(), "qos-level-name"), "an ulp has either `sl` or `qos-level-name`");
-        context.note(context.locate(*find_key(mapping.node(), "sl")), "`sl` is stated here");
+        context.error(*find_key(mapping.node(), "qos-level-name"), "a ULP has either `sl` or `qos-level-name`");
+        context.note(context.locate(*find_key(mapping.node(), "sl")), "`sl` is given here");
     } else if (!sl && !name && !mapping.has_unknown_keys()) {
-        context.error(mapping.node(), "an ulp needs an `sl` or a `qos-level-name`");
+        context.error(mapping.node(), "a ULP needs an `sl` or a `qos-level-name`");
     }
     return target;
 }
@@ -93,12 +93,12 @@ std::optional<UlpField> read_criterion(Context& context, const Mapping& mapping,
         }
         const Node& at = *find_key(mapping.node(), key);
         if (std::find(form.criteria.begin(), form.criteria.end(), asked) == form.criteria.end()) {
-            context.error(at, fmt::format("`{}` cannot stand with `ulp: {}`", key, form.name),
+            context.error(at, fmt::format("`{}` cannot be combined with `ulp: {}`", key, form.name),
                           form.criteria.empty() ? ""
-                                                : fmt::format("it takes {}", in_backticks(names_of(form.criteria))));
+                                                : fmt::format("it accepts {}", in_backticks(names_of(form.criteria))));
         } else if (criterion) {
-            context.error(at, fmt::format("`{}` and `{}` in one ulp", criterion->field.key, key),
-                          "an ulp has one criterion; write a match rule for more");
+            context.error(at, fmt::format("`{}` and `{}` in one ULP", criterion->field.key, key),
+                          "a ULP has one criterion; use a match rule for more");
         } else {
             criterion = UlpField{asked, *field};
         }
@@ -144,8 +144,8 @@ std::string in_opensm_words(const UlpForm& form, const std::optional<UlpField>& 
 void read_default(Build& build, const Mapping& mapping, const Location& location)
 {
     const Target target = read_target(build, mapping);
-    build.set_ulp_default(target.level ? *target.level : build.default_level_of_sl(target.sl.value_or(0), location), location,
-                          "`ulp: default`");
+    build.set_ulp_default(target.level ? *target.level : build.default_level_of_sl(target.sl.value_or(0), location),
+                          location, "`ulp: default`");
 }
 
 void read_ulp(Build& build, const Node& entry)
@@ -157,7 +157,7 @@ void read_ulp(Build& build, const Node& entry)
     }
     const auto name = mapping.find("ulp");
     if (!name) {
-        context.error(entry, "an entry of `qos-ulps` needs an `ulp`");
+        context.error(entry, "an entry of `qos-ulps` needs a `ulp`");
         return;
     }
     const auto ulp = read_choice(context, *name, kUlps);
@@ -198,7 +198,7 @@ void report_no_default(Build& build)
     }
     const auto& at = build.sections.levels_at;
     build.context.error(at ? build.context.locate(*at) : build.context.start_of(0), "there is no default level",
-                        "add a qos-level `DEFAULT` (`- {name: DEFAULT, sl: 0}`) or an `ulp: default`");
+                        "add a qos-level `DEFAULT` (`- {name: DEFAULT, sl: 0}`) or a `ulp: default`");
     if (const Position* removed = build.sections.levels.removed_at("default")) {
         build.context.note(build.context.locate(*removed), "it is removed here");
     }

@@ -34,7 +34,7 @@ const std::string* scalar_of(Context& context, const Field& field)
     }
     if (node.kind == NodeKind::Null) {
         context.error(node, fmt::format("`{}` has no value", field.key),
-                      "a name that reads `null` or `~` must be quoted; leave the key out to state nothing");
+                      "a name that reads `null` or `~` must be quoted; omit the key to set nothing");
     } else if (node.has_no_value()) {
         context.error(node, fmt::format("`{}` has no value", field.key));
     } else {
@@ -50,9 +50,9 @@ std::string rate_hint(UnitError error, std::string_view text)
         return fmt::format("write `{0}Gbps` or `{0}Mbps`", text);
     case UnitError::NotANumber:
     case UnitError::UnknownUnit:
-        return "a rate is a number and bps, kbps, Mbps, Gbps or Tbps (bits, not bytes): `25Gbps`";
+        return "a rate is a number followed by bps, kbps, Mbps, Gbps or Tbps (bits, not bytes): `25Gbps`";
     case UnitError::TooFine:
-        return "the finest step is 1kbps";
+        return "the smallest step is 1kbps";
     case UnitError::Overflow:
         break;
     }
@@ -69,7 +69,7 @@ std::string unit_problem(UnitError error)
     case UnitError::UnknownUnit:
         return "has an unknown unit";
     case UnitError::TooFine:
-        return "is finer than can be kept";
+        return "exceeds the supported precision";
     case UnitError::Overflow:
         return "is too large";
     }
@@ -81,7 +81,7 @@ void warn_of_octal(Context& context, const Node& node, std::string_view text, st
 {
     if (text.size() > 1 && text[0] == '0' && text.find_first_not_of("0123456789") == std::string_view::npos) {
         context.warning(node, fmt::format("`{}` is read as decimal {}", text, value),
-                        "a leading 0 does not mean octal here, as it does in OpenSM's own format");
+                        "unlike in OpenSM's own format, a leading 0 does not mean octal here");
     }
 }
 
@@ -104,8 +104,8 @@ Mapping::Mapping(Context& context, const Node& node, std::string_view what, std:
     : node_(node), valid_(node.is_mapping())
 {
     if (!valid_) {
-        context.error(node, fmt::format("{} must be a mapping of keys and values, not {}", what,
-                                        kind_in_words(node.kind)));
+        context.error(node,
+                      fmt::format("{} must be a mapping of keys and values, not {}", what, kind_in_words(node.kind)));
         return;
     }
     for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
@@ -182,7 +182,7 @@ std::optional<std::string> read_name(Context& context, const Field& field)
     if (without_blanks(*name, " ").size() != name->size()) {
         problem = "starts or ends with a blank";
     } else if (has_control_character(*name)) {
-        problem = "holds a control character";
+        problem = "contains a control character";
     }
     if (!problem.empty()) {
         context.error(*field.value, fmt::format("the name `{}` {}", *name, problem));
@@ -194,13 +194,13 @@ std::optional<std::string> read_name(Context& context, const Field& field)
 bool check_path_segment(Context& context, const Field& field, std::string_view name)
 {
     if (name.find('/') != std::string_view::npos) {
-        context.error(*field.value, fmt::format("the name `{}` holds a `/`", name),
-                      "the name becomes a part of the path of a scheduling element");
+        context.error(*field.value, fmt::format("the name `{}` contains a `/`", name),
+                      "the name becomes part of the path of a scheduling element");
         return false;
     }
     if (equals_ignoring_case(name, "others")) {
         context.error(*field.value, "the name `others` is reserved",
-                      "it is the leaf for those of a class who have none of their own");
+                      "it is the fallback leaf of a class, shared by those without a leaf of their own");
         return false;
     }
     if (to_lower(name).ends_with(".responder")) {
@@ -252,7 +252,7 @@ std::optional<std::size_t> read_word(Context& context, const Field& field, std::
         }
     }
     context.error(*field.value, fmt::format("`{}` cannot be `{}`", field.key, shortened(*text)),
-                  context.suggest(*text, words, fmt::format("it is one of {}", in_backticks(words))));
+                  context.suggest(*text, words, fmt::format("expected one of {}", in_backticks(words))));
     return std::nullopt;
 }
 
@@ -273,7 +273,7 @@ std::optional<Bandwidth> read_rate(Context& context, const Field& field, Unlimit
     const auto rate = parse_bandwidth(*text);
     if ((rate.value && rate.value->is_zero()) || parse_number(*text) == 0) {
         context.error(*field.value, fmt::format("`{}` cannot be 0", field.key),
-                      may_be_unlimited ? "the word for no limit is `unlimited`" : "leave the key out for none");
+                      may_be_unlimited ? "for no limit, write `unlimited`" : "leave the key out for none");
         return std::nullopt;
     }
     if (!rate.value) {
@@ -301,7 +301,7 @@ std::optional<std::uint64_t> read_size(Context& context, const Field& field, std
     const auto size = hexadecimal ? Parsed<std::uint64_t>{hexadecimal, {}} : parse_bytes(*text);
     if (!size.value) {
         context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(size.error)),
-                      "a size is a number of bytes, or a number and B, KB, MB, KiB or MiB: `64KiB`");
+                      "a size is a number of bytes, or a number followed by B, KB, MB, KiB or MiB: `64KiB`");
         return std::nullopt;
     }
     if (*size.value < lowest || *size.value > highest) {
@@ -312,9 +312,8 @@ std::optional<std::uint64_t> read_size(Context& context, const Field& field, std
     return size.value;
 }
 
-std::optional<std::chrono::milliseconds> read_duration(Context& context, const Field& field,
-                                                       std::chrono::milliseconds lowest,
-                                                       std::chrono::milliseconds highest)
+std::optional<std::chrono::milliseconds>
+read_duration(Context& context, const Field& field, std::chrono::milliseconds lowest, std::chrono::milliseconds highest)
 {
     const std::string* text = scalar_of(context, field);
     if (text == nullptr) {
@@ -323,7 +322,7 @@ std::optional<std::chrono::milliseconds> read_duration(Context& context, const F
     const auto time = parse_milliseconds(*text);
     if (!time.value) {
         context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(time.error)),
-                      "a time is a number and ms, s, min or h: `60s`");
+                      "a time is a number followed by ms, s, min or h: `60s`");
         return std::nullopt;
     }
     if (*time.value < static_cast<std::uint64_t>(lowest.count()) ||
@@ -355,8 +354,7 @@ std::vector<Field> read_items(Context& context, const Field& field)
         return {field};
     }
     if (node.children.empty()) {
-        context.error(node, fmt::format("the list of `{}` is empty", field.key),
-                      "leave the key out to ask for nothing");
+        context.error(node, fmt::format("the list of `{}` is empty", field.key), "omit the key to match anything");
     }
     std::vector<Field> items;
     items.reserve(node.children.size());
@@ -446,10 +444,11 @@ IntervalSet read_pkeys(Context& context, const Field& field)
         const auto meaning = fmt::format("only the lower 15 bits count, as in OpenSM: it is read as {}",
                                          to_string(IntervalSet({masked}), NumberBase::Hex));
         if (masking == PKeyMasking::InsideOut) {
-            context.warning(*item.value, fmt::format("the P_Key range `{}` reaches over the membership bit",
-                                                     item.value->text), meaning);
+            context.warning(*item.value,
+                            fmt::format("the P_Key range `{}` crosses the membership bit", item.value->text), meaning);
         } else if (masking == PKeyMasking::TooWide) {
-            context.warning(*item.value, fmt::format("the P_Key `{}` has more than 16 bits", item.value->text), meaning);
+            context.warning(*item.value, fmt::format("the P_Key `{}` has more than 16 bits", item.value->text),
+                            meaning);
         }
         intervals.push_back(masked);
     }

@@ -38,10 +38,10 @@ std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field, Unlimited
     }
     const auto mtu = ib_mtu_from_bytes(*size);
     if (!mtu) {
-        context.error(*field.value, fmt::format("`{}` cannot be {}", field.key, field.value->text),
-                      fmt::format("it is 256, 512, 1024, 2048 or 4096 bytes, or OpenSM's 1 to 5{}",
-                                  *size == 0 && unlimited == Unlimited::Allowed ? "; the word for no limit is `unlimited`"
-                                                                                : ""));
+        context.error(
+            *field.value, fmt::format("`{}` cannot be {}", field.key, field.value->text),
+            fmt::format("expected 256, 512, 1024, 2048 or 4096 bytes, or OpenSM's 1 to 5{}",
+                        *size == 0 && unlimited == Unlimited::Allowed ? "; for no limit, write `unlimited`" : ""));
     }
     return mtu;
 }
@@ -57,8 +57,7 @@ std::optional<IbRate> read_ib_rate(Context& context, const Field& field, Unlimit
         if (rate) {
             context.remark(*field.value, fmt::format("`{}` is {}", field.key, in_words(*rate)));
         } else {
-            context.error(*field.value, fmt::format("`{}: {}` is not one of OpenSM's numbers for a rate", field.key,
-                                                    *number),
+            context.error(*field.value, fmt::format("`{}: {}` is not one of OpenSM's rate numbers", field.key, *number),
                           fmt::format("did you mean `{}Gbps`? The numbers are 2 to 24", *number));
         }
         return rate;

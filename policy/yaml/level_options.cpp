@@ -136,9 +136,9 @@ void read_traffic_class(const LevelReading& reading, const Field& field)
     reading.level.traffic_class = read_integer<std::uint8_t>(context, field, 0, 255);
     if (reading.mapping.has("dscp")) {
         const Node& level = reading.mapping.node();
-        context.error(*find_key(level, "traffic-class"), "`dscp` and `traffic-class` state the same bits",
+        context.error(*find_key(level, "traffic-class"), "`dscp` and `traffic-class` set the same bits",
                       "keep one of them; traffic-class is dscp * 4 and the two ECN bits");
-        context.note(context.locate(*find_key(level, "dscp")), "`dscp` is stated here");
+        context.note(context.locate(*find_key(level, "dscp")), "`dscp` is given here");
     }
 }
 
@@ -264,7 +264,7 @@ void read_per_queue_pair(const LevelReading& reading, const Field& field)
         if (no_rate && mapping.has(key)) {
             context.error(*find_key(mapping.node(), key),
                           fmt::format("`{}` without `max-rate` in `per-queue-pair` limits nothing", key),
-                          "it says how a `max-rate` is kept: give one, or leave this out");
+                          "it refines a `max-rate`: add one, or omit this key");
         }
     }
 }

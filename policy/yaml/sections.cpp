@@ -15,14 +15,13 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kSectionKeys{"version"sv,      "port-groups"sv,      "partitions"sv,
+constexpr std::array kSectionKeys{"version"sv,         "port-groups"sv,      "partitions"sv,
                                   "qos-class-names"sv, "scheduling-nodes"sv, "qos-levels"sv,
                                   "qos-match-rules"sv, "qos-ulps"sv,         "qos-setup"sv};
-constexpr std::array kGroupKeys{"name"sv,    "use"sv,       "remove"sv,    "port-guid"sv, "port-name"sv,
-                                "pkey"sv,    "partition"sv, "node-type"sv, "gid"sv};
+constexpr std::array kGroupKeys{"name"sv, "use"sv,       "remove"sv,    "port-guid"sv, "port-name"sv,
+                                "pkey"sv, "partition"sv, "node-type"sv, "gid"sv};
 constexpr std::array kPartitionKeys{"name"sv, "remove"sv, "pkey"sv, "qos-level-name"sv};
-constexpr std::array kNodeKeys{"name"sv,   "use"sv,   "remove"sv,   "parent"sv,
-                               "share"sv,  "min-rate"sv, "max-rate"sv};
+constexpr std::array kNodeKeys{"name"sv, "use"sv, "remove"sv, "parent"sv, "share"sv, "min-rate"sv, "max-rate"sv};
 constexpr std::array kMergedKeyByKey{"schedule"sv, "responder"sv, "per-queue-pair"sv};
 
 bool merges_key_by_key(std::string_view key)
@@ -230,8 +229,7 @@ void ClassNames::merge(Context& context, Node names)
 }
 
 Sections::Sections()
-    : groups("port-group", kGroupKeys, NameCase::Ignored),
-      partitions("partition", kPartitionKeys, NameCase::Matters),
+    : groups("port-group", kGroupKeys, NameCase::Ignored), partitions("partition", kPartitionKeys, NameCase::Matters),
       nodes("scheduling-node", kNodeKeys, NameCase::Ignored), levels("qos-level", level_keys(), NameCase::Ignored)
 {
 }
@@ -249,7 +247,7 @@ void check_version(Context& context, std::uint32_t file, const Node& document)
     const Field field{"version", version};
     const auto number = read_number(context, field, 0, ~std::uint64_t{0});
     if (number && *number != 1) {
-        context.error(*version, fmt::format("version {} is not known", *number), "this program reads version 1");
+        context.error(*version, fmt::format("version {} is not supported", *number), "this program reads version 1");
     }
 }
 
@@ -265,8 +263,9 @@ void add_document(Context& context, std::uint32_t file, Node document, Sections&
     }
     const auto take = [&](std::string_view key) -> Node {
         const Node* value = find_value(document, key);
-        return value == nullptr ? Node{} : std::move(document.children[static_cast<std::size_t>(
-                                               value - document.children.data())]);
+        return value == nullptr
+                   ? Node{}
+                   : std::move(document.children[static_cast<std::size_t>(value - document.children.data())]);
     };
     if (const Node* key = find_key(document, "qos-levels"); key != nullptr && !sections.levels_at) {
         sections.levels_at = key->at;

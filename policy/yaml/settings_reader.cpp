@@ -82,8 +82,7 @@ void read_textfile(Context& context, const Field& field, MetricsSettings& metric
     if (!path->starts_with('/')) {
         context.error(*field.value, "`textfile` must be an absolute path");
     } else if (!path->ends_with(".prom")) {
-        context.error(*field.value, "`textfile` must end with `.prom`",
-                      "node_exporter reads no other files of its directory");
+        context.error(*field.value, "`textfile` must end with `.prom`", "node_exporter reads only such files");
     }
     metrics.textfile = *path;
 }
@@ -114,6 +113,7 @@ template <typename T, std::size_t N>
 std::vector<std::string_view> keys_of(const std::array<Setting<T>, N>& settings)
 {
     std::vector<std::string_view> keys;
+    keys.reserve(N);
     for (const auto& setting : settings) {
         keys.push_back(setting.key);
     }

@@ -16,13 +16,15 @@ using namespace reader;
 using namespace std::string_view_literals;
 
 constexpr std::array kKeys{"version"sv, "devices"sv};
-constexpr std::array kDeviceKeys{"name"sv,       "port"sv,  "node-guid"sv,     "port-guid"sv,   "netdev"sv,     "bond"sv,
-                                 "pci"sv,        "virtual-function"sv, "link-layer"sv, "link-speed"sv, "mtu"sv,
-                                 "gids"sv,       "pkeys"sv, "description"sv,   "traffic"sv,     "port-counters"sv,
+constexpr std::array kDeviceKeys{"name"sv,        "port"sv,        "node-guid"sv, "port-guid"sv,
+                                 "netdev"sv,      "bond"sv,        "pci"sv,       "virtual-function"sv,
+                                 "link-layer"sv,  "link-speed"sv,  "mtu"sv,       "gids"sv,
+                                 "pkeys"sv,       "description"sv, "traffic"sv,   "port-counters"sv,
                                  "capabilities"sv};
 constexpr std::array kTrafficKeys{"transmit"sv, "receive"sv};
-constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,    "rate-caps"sv,      "max-depth"sv,  "max-leaves"sv,
-                                     "max-elements"sv, "max-share"sv, "responder-leaf"sv, "attachable"sv, "pacing"sv};
+constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,       "rate-caps"sv, "max-depth"sv,
+                                     "max-leaves"sv, "max-elements"sv, "max-share"sv, "responder-leaf"sv,
+                                     "attachable"sv, "pacing"sv};
 constexpr std::array kPacingKeys{"types"sv, "min-rate"sv, "max-rate"sv, "table-size"sv, "burst"sv, "typical-packet"sv};
 constexpr std::array<Choice<bool>, 2> kLinkLayers{{{"ethernet", false}, {"infiniband", true}}};
 constexpr std::array<Choice<QueuePairType>, 5> kTypes{{{"rc", QueuePairType::Rc},
@@ -148,8 +150,7 @@ void read_link(Context& context, const Mapping& mapping, SimulatedDevice& device
     if (const auto field = mapping.find("mtu")) {
         const auto mtu = read_size(context, *field, 256, 4096);
         if (mtu && !ib_mtu_from_bytes(*mtu)) {
-            context.error(*field->value, fmt::format("`mtu` cannot be {}", *mtu),
-                          "it is 256, 512, 1024, 2048 or 4096");
+            context.error(*field->value, fmt::format("`mtu` cannot be {}", *mtu), "it is 256, 512, 1024, 2048 or 4096");
         }
         device.mtu = static_cast<std::uint32_t>(mtu.value_or(device.mtu));
     }
@@ -184,7 +185,7 @@ void read_traffic(Context& context, const Field& field, SimulatedDevice& device)
 void refuse_slash(Context& context, const Field& field, const std::string& name)
 {
     if (name.find('/') != std::string::npos) {
-        context.error(*field.value, fmt::format("the name `{}` holds a `/`", name));
+        context.error(*field.value, fmt::format("the name `{}` contains a `/`", name));
     }
 }
 
@@ -201,7 +202,7 @@ void read_functions(Context& context, const Mapping& mapping, SimulatedDevice& d
     if (const auto bond = mapping.find("bond")) {
         refuse_slash(context, *bond, device.bond);
         if (!mapping.find("netdev")) {
-            context.error(*bond->value, "`bond` needs a `netdev`", "it is the netdev that is in a bond");
+            context.error(*bond->value, "`bond` needs a `netdev`", "it is the netdev that belongs to the bond");
         }
     }
     set_flag(context, mapping, "virtual-function", device.virtual_function);
@@ -266,10 +267,9 @@ std::vector<SimulatedDevice> read_devices(Context& context, const Node& document
 ReadResult<std::vector<SimulatedDevice>> read_simulation(std::shared_ptr<const SourceFile> source,
                                                          const Capabilities& default_capabilities)
 {
-    return read_single<std::vector<SimulatedDevice>>(
-        std::move(source), [&](Context& context, const Node& document) {
-            return read_devices(context, document, default_capabilities);
-        });
+    return read_single<std::vector<SimulatedDevice>>(std::move(source), [&](Context& context, const Node& document) {
+        return read_devices(context, document, default_capabilities);
+    });
 }
 
 ReadResult<std::vector<SimulatedDevice>> read_simulation(const std::filesystem::path& path,

@@ -75,7 +75,7 @@ public:
     void OnDocumentStart(const YAML::Mark& mark) override
     {
         if (started_) {
-            throw Stop{position(mark), "text behind the end of the document", "a file holds one YAML document"};
+            throw Stop{position(mark), "text after the end of the document", "a file holds one YAML document"};
         }
         started_ = true;
     }
@@ -117,7 +117,7 @@ public:
         refuse_anchor(node.at, anchor);
         refuse_tag(node.at, tag != "?" && (tag != "!" || !node.quoted));
         if (node.quoted && !is_valid_utf8(value)) {
-            context_.error(node.at, "the text holds a NUL character or is not valid Unicode");
+            context_.error(node.at, "the text contains a NUL character or is not valid Unicode");
         }
         node.text = value;
         add(std::move(node));
@@ -264,8 +264,8 @@ private:
             }
             const auto [first, inserted] = seen.emplace(key.text, i);
             if (!inserted) {
-                context_.error(key, fmt::format("key `{}` is stated twice", key.text));
-                context_.note(context_.locate(children[first->second]), "it was first stated here");
+                context_.error(key, fmt::format("duplicate key `{}`", key.text));
+                context_.note(context_.locate(children[first->second]), "first used here");
                 bad[i / 2] = true;
             }
         }
@@ -328,10 +328,10 @@ protected:
             return traits_type::eof();
         }
         if (given_ > builder_.last_offset() + look_ahead_) {
-            throw Stop{builder_.last_position(),
-                       fmt::format("{} of text behind this without an end of the list or value",
-                                   bytes_to_string(look_ahead_)),
-                       "check for a `[`, `{` or quote that is not closed; write a very long list as lines with `- `"};
+            throw Stop{
+                builder_.last_position(),
+                fmt::format("the list or value that starts here does not end within {}", bytes_to_string(look_ahead_)),
+                "check for a `[`, `{` or quote that is not closed; write a very long list as lines with `- `"};
         }
         const auto piece = text_.substr(given_, kPiece);
         given_ += piece.size();
@@ -402,7 +402,8 @@ bool check_text(Context& context, std::uint32_t file, std::size_t max_size)
         return false;
     }
     if (text.starts_with("\xEF\xBB\xBF")) {
-        context.error(Position{1, 1, 1, file}, "the file starts with a byte order mark", "save it as UTF-8 without BOM");
+        context.error(Position{1, 1, 1, file}, "the file starts with a byte order mark",
+                      "save it as UTF-8 without BOM");
         return false;
     }
     std::string_view rest = text;
@@ -426,7 +427,7 @@ std::string_view line_of(std::string_view text, const YAML::Mark& mark)
 // `line`: what stands where yaml-cpp gave up.
 std::string syntax_hint(const std::string& message, std::string_view line)
 {
-    constexpr const char* kNoTabs = "indent with blanks, not tabs";
+    constexpr const char* kNoTabs = "indent with spaces, not tabs";
     if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string_view::npos) {
         return kNoTabs;
     }

@@ -159,9 +159,9 @@ Record fight_once(Attack attack)
 
 // ---- judgement ----
 
-class Judge {
+class Evaluator {
 public:
-    explicit Judge(Record& record) : record_(record) {}
+    explicit Evaluator(Record& record) : record_(record) {}
 
     void expect(bool holds, const std::string& what)
     {
@@ -190,7 +190,7 @@ std::string mib(std::size_t kib)
 
 void judge(Record& record)
 {
-    Judge judge(record);
+    Evaluator judge(record);
     record.verdict.clear();
     record.late = 0;
     judge.expect(record.complete || !record.survived, "the attackers did not get ready");

@@ -95,10 +95,10 @@ look()
 [[ $(look control.html) == *"cut off"* ]] || fail "text that is cut off would not be seen"
 
 loads='rpc*40=1Gbps,rpc=inf,rpc.responder=inf,bulk=inf,storage=10Gbps,DEFAULT=inf'
-render hour.html --simulate devices.yaml --device mlx5_0 --policy demo.yaml --loads loads.yaml --check
-render now.html --policy demo.yaml --load 'rpc*8=1Gbps,rpc=inf,training*2=inf,storage=inf'
-render cluster.html --policy cluster.yaml --load "$loads"
-render nothing.html --policy demo.yaml --load 'DEFAULT=inf'
+render hour.html --devices devices.yaml --device mlx5_0 demo.yaml --loads loads.yaml --check
+render now.html demo.yaml --load 'rpc*8=1Gbps,rpc=inf,training*2=inf,storage=inf'
+render cluster.html cluster.yaml --load "$loads"
+render nothing.html demo.yaml --load 'DEFAULT=inf'
 # Names as long as they may be, and with everything that HTML cares for.
 long="<b>&amp;\"'$(printf 'x%.0s' {1..110})"
 cat >"$work/long.yaml" <<YAML
@@ -116,7 +116,7 @@ steps:
   - {at: 1s, loads: {'${long//\'/\'\'}': unlimited}}
 until: 50s
 YAML
-render long.html --policy "$work/long.yaml" --loads "$work/long-loads.yaml"
+render long.html "$work/long.yaml" --loads "$work/long-loads.yaml"
 pages=(hour.html now.html cluster.html nothing.html long.html)
 for page in "${pages[@]}"; do
     xmllint --noout "$work/$page" || fail "$page is not well-formed"

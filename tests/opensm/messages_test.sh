@@ -11,7 +11,7 @@ for case in "$2"/*/; do
         3) wanted=$(sed -n 's/^LOG-ERROR: ERR AC1[0-3]: \(.*[^.]\)\.\{0,1\}$/\1/p' "$case/messages.txt") ;;
         *) continue ;;
     esac
-    said=$("$ctl" query-path --policy "$case/policy.conf" --strict --topology "$case/topology.txt" \
+    said=$("$ctl" query-path "$case/policy.conf" --strict --topology "$case/topology.txt" \
         --batch "$case/queries.txt" 2>&1 >/dev/null || true)
     case $(<"$case/rc") in
         2) said=$(sed -n 's/^[^ ]*policy\.conf:\([0-9]*:[0-9]*\): error: \(.*\)$/\1 \2/p' <<<"$said") ;;

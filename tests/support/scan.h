@@ -15,12 +15,24 @@
 
 namespace rdmaqos::test {
 
-// Of the criteria that the kernel vouches for, or of those that the client claims.
-inline bool all_hold(const Judge& judge, const MatchRule& rule, Trust trust)
+// All criteria, in their order up to the first that does not hold.
+inline bool all_hold(const Evaluator& evaluator, const MatchRule& rule)
 {
-    return std::ranges::all_of(kCriteria, [&](const Criterion& criterion) {
-        return criterion.trust != trust || judge.holds(rule, criterion);
-    });
+    const auto holds = [&](const Criterion& criterion) { return evaluator.holds(rule, criterion); };
+    const auto clients = std::ranges::subrange(kCriteria.begin() + kRequestCriteria.size(), kCriteria.end());
+    return std::ranges::all_of(kRequestCriteria, holds) && (!rule.client || std::ranges::all_of(clients, holds));
+}
+
+// What the kernel vouches for holds, and the rest is a claim: whoever gets here, or further, gets there by claims.
+inline bool rests_on_claims(const Evaluator& evaluator, const MatchRule& rule)
+{
+    return std::ranges::any_of(kCriteria,
+                               [&](const Criterion& criterion) {
+                                   return criterion.trust == Trust::Claimed && Evaluator::asks(rule, criterion);
+                               }) &&
+           std::ranges::all_of(kCriteria, [&](const Criterion& criterion) {
+               return criterion.trust == Trust::Claimed || evaluator.holds(rule, criterion);
+           });
 }
 
 // The messages of errors are left empty.
@@ -37,17 +49,12 @@ inline Result<Match> scan(const Policy& policy, const ResolvedGroups& groups, co
         }
         return Match{level, nullptr, nullptr, LevelSource::Requested, false};
     }
-    const Judge judge(policy, groups, request, identity);
+    const Evaluator evaluator(policy, groups, request, identity);
     bool verified = true;
     for (const auto& rule : policy.rules) {
         const QosLevel& level = policy.levels[rule.level];
-        if (!all_hold(judge, rule, Trust::Verified) || !is_allowed(level, identity)) {
-            continue;
-        }
-        verified = verified && std::ranges::none_of(kCriteria, [&](const Criterion& criterion) {
-                       return criterion.trust == Trust::Claimed && Judge::asks(rule, criterion);
-                   });
-        if (all_hold(judge, rule, Trust::Claimed)) {
+        verified = verified && !(rests_on_claims(evaluator, rule) && is_allowed(level, identity));
+        if (all_hold(evaluator, rule) && is_allowed(level, identity)) {
             return Match{&level, &rule, nullptr, LevelSource::Rule, verified};
         }
     }

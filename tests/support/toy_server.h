@@ -1,4 +1,4 @@
-// A direct door with a toy object behind it, served by a loop on a thread of its own.
+// A direct transport with a toy object behind it, served by a loop on a thread of its own.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // rdma-qosctl: the command line of rdma-qosd.
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/options.h"
 #include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/pager.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
@@ -27,13 +29,19 @@ int run(const Invocation& invocation)
     context.root = invocation.root;
     context.system_bus = invocation.system_bus;
     context.json = invocation.json;
-    context.colour = choose_colour(invocation.colour, STDOUT_FILENO);
+    context.screen = {choose_colour(invocation.colour, STDOUT_FILENO),
+                      invocation.wide ? kAnyWidth : screen_columns(STDOUT_FILENO)};
     context.error_colour = choose_colour(invocation.colour, STDERR_FILENO);
+    std::optional<Pager> pager;
+    if (invocation.paged) {
+        pager.emplace();
+    }
     const Result<int> status = invocation.run(context);
     if (!status) {
         if (context.json) {
             print(to_text(error_json(status.error())));
         }
+        pager.reset();    // so that the error stays on the terminal
         print_error(render_error(status.error(), context.error_colour));
         return static_cast<int>(exit_status(status.error().code));
     }

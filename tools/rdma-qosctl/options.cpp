@@ -1,6 +1,8 @@
 #include "tools/rdma-qosctl/options.h"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -28,13 +30,19 @@ namespace rdmaqos::ctl {
 namespace {
 
 constexpr const char* kDescription =
-    "Ask and steer rdma-qosd, the daemon that gives processes and queue pairs their place in the\n"
-    "transmit scheduling tree of RDMA NICs.";
+    "Query and control rdma-qosd, the daemon that attaches processes and queue pairs to the\ntransmit scheduling "
+    "tree of RDMA NICs.";
 
-constexpr const char* kFooter = "\nExit status: 0 ok, 1 failed, 2 bad policy, 3 drift, 4 not authorised, 5 no daemon.\n"
-                                "`rdma-qosctl COMMAND --help` shows options and examples; rdma-qosctl(8) has it all.";
+constexpr const char* kFooter =
+    "\nExit status: 0 ok, 1 failed, 2 bad policy, 3 found drift or a problem, 4 not authorised, 5 no daemon.\n"
+    "`rdma-qosctl COMMAND --help` shows options and examples; rdma-qosctl(8) has it all.";
 
 constexpr std::string_view kCommandMark = "--";
+
+// Those that show something; the others do something.
+constexpr std::array<std::string_view, 14> kPaged{
+    "check",      "devices",  "explain",     "hardware-report", "levels", "metrics", "plan",
+    "query-path", "sessions", "show-config", "simulate",        "status", "tree",    "why"};
 
 // What the options of all commands are stored in; lives as long as the chosen command runs.
 struct Options {
@@ -70,6 +78,23 @@ Run runner(Function function)
     };
 }
 
+// For a positional policy: `level=rpc` is an option without its dashes, not a file.
+CLI::Validator policy_file(const CLI::App& command)
+{
+    return CLI::Validator(
+        [&command](const std::string& text) -> std::string {
+            const auto equals = text.find('=');
+            if (equals == std::string::npos || std::filesystem::exists(text)) {
+                return {};
+            }
+            return fmt::format("there is no file `{}`{}", text,
+                               command.get_option_no_throw("--load") == nullptr
+                                   ? ""
+                                   : "; loads are one list: `--load LEVEL=RATE,LEVEL=RATE`");
+        },
+        "");
+}
+
 class Parser {
 public:
     Parser();
@@ -98,6 +123,8 @@ private:
     std::string root_;
     bool system_bus_ = false;
     bool json_ = false;
+    bool wide_ = false;
+    bool no_pager_ = false;
     std::string colour_ = "auto";
     Run run_;
 };
@@ -110,11 +137,13 @@ Parser::Parser()
     app_.set_version_flag("--version", "rdma-qosctl " RDMAQOS_VERSION, "Print the version and exit");
     app_.add_option("--root", root_, "Take every path below DIR instead of / (daemon socket, policy, settings)")
         ->type_name("DIR");
-    app_.add_flag("--system-bus", system_bus_, "Talk to the daemon by the system bus, not by its direct socket");
-    app_.add_flag("--json", json_, "JSON instead of text; shapes in rdma-qosctl-json.md");
+    app_.add_flag("--system-bus", system_bus_, "Talk to the daemon over the system bus instead of its direct socket");
+    app_.add_flag("-j,--json", json_, "Print JSON instead of text; rdma-qosctl-json.md describes it");
     app_.add_option("--colour,--color", colour_, "auto: on a terminal, unless NO_COLOR is set")
         ->type_name("WHEN")
         ->check(CLI::IsMember({"auto", "always", "never"}));
+    app_.add_flag("--wide", wide_, "Every column in full, however narrow the terminal is");
+    app_.add_flag("--no-pager", no_pager_, "Do not show long output in a pager");
     app_.get_formatter()->column_width(34);
     add_policy_commands();
     add_simulate();
@@ -140,15 +169,15 @@ CLI::App* Parser::add_command(const std::string& name, const std::string& descri
 void Parser::add_policy_commands()
 {
     CLI::App* check_command = add_command(
-        "check", "Read a policy and say everything that is wrong with it; no daemon needed",
+        "check", "Check a policy and report every problem; no daemon needed",
         "  rdma-qosctl check                              the host's files, with drop-ins\n"
         "  rdma-qosctl check policy.yaml                  an edit, before it is installed\n"
-        "  rdma-qosctl check --simulate devices.yaml new.yaml",
+        "  rdma-qosctl check --devices devices.yaml new.yaml",
         [options = options_](const Context& context) { return check(context, options->check); });
     check_command->add_option("FILE", options_->check.files,
                               "Policy files, merged in this order; -: stdin; none: the host's files");
-    check_command->add_option("--simulate", options_->check.simulation, "Check against the devices of this file")
-        ->type_name("DEVICES.yaml");
+    check_command->add_option("--devices", options_->check.devices_file, "Check against the devices of this file")
+        ->type_name("FILE.yaml");
     check_command->add_flag("--offline", options_->check.offline, "Do not ask the daemon for its devices");
 
     CLI::App* plan_command = add_command(
@@ -159,9 +188,10 @@ void Parser::add_policy_commands()
         [options = options_](const Context& context) { return plan(context, options->plan); });
     plan_command->add_option("FILE", options_->plan.file, "Policy file; -: stdin; none: the host's files");
     plan_command
-        ->add_option("--simulate", options_->plan.simulation,
+        ->add_option("--devices", options_->plan.devices_file,
                      "Against the devices of this file, empty; no daemon needed")
-        ->type_name("DEVICES.yaml");
+        ->type_name("FILE.yaml");
+    plan_command->add_flag("--verbose", options_->plan.verbose, "List each queue pair and session, however many");
     plan_command->add_flag("--offline", options_->plan.offline, "Against an empty device of the default profile");
 
     add_command("reload", "Read all files again; on any error the running policy stays and the errors are printed",
@@ -172,11 +202,11 @@ void Parser::add_policy_commands()
 void Parser::add_simulate()
 {
     CLI::App* command = add_command(
-        "simulate", "Say who would get what under a load, and why no more",
+        "simulate", "Show who would get what under a load, and what limits it",
         "  rdma-qosctl simulate --load rpc=50Gbps,bulk=inf                 in the trees as they are\n"
-        "  rdma-qosctl simulate --policy new.yaml --load 'rpc*8=1Gbps,rpc=inf'\n"
+        "  rdma-qosctl simulate new.yaml --load 'rpc*8=1Gbps,rpc=inf'\n"
         "  rdma-qosctl simulate --offline --loads day.yaml --html day.html --check\n"
-        "  rdma-qosctl simulate --simulate devices.yaml --device mlx5_1 --load bulk=inf",
+        "  rdma-qosctl simulate --devices devices.yaml --device mlx5_1 --load bulk=inf",
         [options = options_](const Context& context) { return simulate(context, options->simulate); });
     SimulateOptions& simulated = options_->simulate;
     command
@@ -187,22 +217,22 @@ void Parser::add_simulate()
         ->allow_extra_args(false);
     command->add_option("--loads", simulated.loads_file, "The loads of this file, also over time")
         ->type_name("FILE.yaml");
-    command->add_option("--policy", simulated.policy, "This policy instead of the running one; -: stdin")
-        ->type_name("FILE");
-    command->add_option("--simulate", simulated.simulation, "On the devices of this file; no daemon needed")
-        ->type_name("DEVICES.yaml");
-    command->add_flag("--offline", simulated.offline, "The host's files or --policy on a device of the default profile");
+    command->add_option("POLICY", simulated.policy, "This policy file instead of the running one; -: stdin")
+        ->check(policy_file(*command));
+    command->add_option("--devices", simulated.devices_file, "On the devices of this file; no daemon needed")
+        ->type_name("FILE.yaml");
+    command->add_flag("--offline", simulated.offline, "The host's files or POLICY on a device of the default profile");
     command->add_option("--device", simulated.device, "Only this: name, name/port, netdev or PCI address")
         ->type_name("DEVICE");
-    command->add_flag("--check", simulated.check, "Play it packet by packet too, and say the largest deviation");
-    command->add_option("--html", simulated.html, "Write a page with tree and bandwidth drawn; -: to stdout")
+    command->add_flag("--check", simulated.check, "Simulate it packet by packet too, and print the largest deviation");
+    command->add_option("--html", simulated.html, "Write an HTML page with the tree and bandwidths; -: to stdout")
         ->type_name("FILE");
 }
 
 void Parser::add_show_config()
 {
     CLI::App* command = add_command(
-        "show-config", "Print the merged policy with the place of every value, and the defaults",
+        "show-config", "Print the merged policy with the origin of every value, and the defaults",
         "  rdma-qosctl show-config                        the host's files; do they run?\n"
         "  rdma-qosctl show-config base.yaml site.yaml    these, merged in this order\n"
         "  rdma-qosctl show-config >one-file.yaml         a policy by itself: `check one-file.yaml` reads it",
@@ -215,7 +245,9 @@ void Parser::add_show_config()
 void Parser::add_imports()
 {
     CLI::App* command = add_command(
-        "import-fabric", "Make the fabric file from ibnetdiscover's output, OpenSM's partitions.conf and a node-name-map",
+        "import-fabric",
+        "Generate the fabric file from ibnetdiscover's output, OpenSM's partitions.conf and a "
+        "node-name-map",
         "  ibnetdiscover | rdma-qosctl import-fabric --ibnetdiscover - --partitions /etc/opensm/partitions.conf\n"
         "  rdma-qosctl import-fabric --ibnetdiscover topology --sm 0x0002c90300a1b2c1 --output fabric.yaml",
         [options = options_](const Context& context) { return import_fabric(context, options->import_fabric); });
@@ -228,7 +260,7 @@ void Parser::add_imports()
     command->add_option("--output", fabric.output, "Write here, not to stdout")->type_name("FILE");
 
     command = add_command(
-        "import-opensm", "Make the equal YAML policy from OpenSM's native one, with comments and blocks to fill in",
+        "import-opensm", "Convert OpenSM's native policy to YAML, with comments and blocks to fill in",
         "  rdma-qosctl import-opensm /etc/opensm/qos-policy.conf >policy.yaml\n"
         "  rdma-qosctl import-opensm qos-policy.conf --fabric fabric.yaml --output policy.yaml",
         [options = options_](const Context& context) {
@@ -249,7 +281,7 @@ void Parser::add_imports()
 void Parser::add_views()
 {
     CLI::App* why_command = add_command(
-        "why", "Why a process gets what it gets: its place in the tree, what is narrow, and what to do about it",
+        "why", "Explain why a process gets what it gets: its place in the tree, the bottleneck, and the remedy",
         "  rdma-qosctl why 4711                           a process, or a queue pair of this number\n"
         "  rdma-qosctl why 'job-7*.scope'                 the processes of a unit\n"
         "  rdma-qosctl why mlx5_0:17                      whoever has queue pair 17 on mlx5_0",
@@ -262,18 +294,18 @@ void Parser::add_views()
         ->type_name("MS")
         ->check(CLI::Range(0, 60'000));
 
-    add_command("status", "Is anything wrong, and what to do about it",
+    add_command("status", "Show whether anything is wrong, and what to do about it",
                 "  rdma-qosctl status\n"
-                "  rdma-qosctl status --check                     for scripts: status 1 if there is a problem",
+                "  rdma-qosctl status --check                     for scripts: status 3 if there is a problem",
                 [options = options_](const Context& context) { return status(context, options->fail_on_problems); })
-        ->add_flag("--check", options_->fail_on_problems, "Exit with status 1 if there is a problem");
+        ->add_flag("--check", options_->fail_on_problems, "Exit with status 3 if there is a problem");
 
     CLI::App* tree_command = add_command(
         "tree", "Draw the scheduling tree of each device",
         "  rdma-qosctl tree\n"
-        "  rdma-qosctl tree --busy mlx5_0                 with what each leaf gets when all send",
+        "  rdma-qosctl tree --busy mlx5_0 mlx5_1          with what each leaf gets when all send",
         [options = options_](const Context& context) { return tree(context, options->tree); });
-    tree_command->add_option("DEVICE", options_->tree.device, "Name, name/port, netdev or PCI address; none: all");
+    tree_command->add_option("DEVICE", options_->tree.devices, "Name, name/port, netdev or PCI address; none: all");
     tree_command->add_flag("--busy", options_->tree.busy,
                            "Add what each leaf gets when all that hold queue pairs send");
     tree_command->add_flag("--all", options_->tree.all, "Draw every process of a class, not only the first 16");
@@ -290,9 +322,9 @@ void Parser::add_views()
     CLI::App* sessions_command = add_command(
         "sessions", "List who has registered, and the level and leaf of each queue pair",
         "  rdma-qosctl sessions\n"
-        "  rdma-qosctl sessions --pid 4711",
+        "  rdma-qosctl sessions 4711                      of this process",
         [options = options_](const Context& context) { return sessions(context, options->sessions); });
-    sessions_command->add_option("--pid", options_->sessions.pid, "Only sessions of this process")->type_name("PID");
+    sessions_command->add_option("PID", options_->sessions.pid, "Only sessions of this process; none: all");
     sessions_command->add_option("--level", options_->sessions.level, "Only sessions with something in this level")
         ->type_name("LEVEL");
 
@@ -302,7 +334,7 @@ void Parser::add_views()
                 "  rdma-qosctl metrics --json                     taken apart, for scripts",
                 [](const Context& context) { return metrics(context); });
 
-    add_command("monitor", "Print what changes, a line each, until interrupted",
+    add_command("monitor", "Print each change as one line, until interrupted",
                 "  rdma-qosctl monitor\n"
                 "  rdma-qosctl monitor --json | jq .text",
                 [](const Context& context) { return monitor(context); });
@@ -311,7 +343,7 @@ void Parser::add_views()
 void Parser::add_hardware_report()
 {
     CLI::App* command = add_command(
-        "hardware-report", "Print all that is known of the cards, to be sent with a question or a bug report",
+        "hardware-report", "Print everything known about the cards, for a question or a bug report",
         "  rdma-qosctl hardware-report >report.txt\n"
         "  rdma-qosctl hardware-report mlx5_0 --json\n"
         "  rdma-qosctl hardware-report --guids            with the whole GUIDs, not the vendor's part alone",
@@ -323,7 +355,7 @@ void Parser::add_hardware_report()
 
 void Parser::add_device_commands()
 {
-    add_command("reconcile", "Bring devices back to what they should be, now",
+    add_command("reconcile", "Make devices match the policy now",
                 "  rdma-qosctl reconcile                          all devices\n"
                 "  rdma-qosctl reconcile mlx5_0",
                 [options = options_](const Context& context) { return reconcile(context, options->device); })
@@ -333,26 +365,25 @@ void Parser::add_device_commands()
                 "  rdma-qosctl verify mlx5_0 || rdma-qosctl reconcile mlx5_0",
                 [options = options_](const Context& context) { return verify(context, options->device); })
         ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
-    auto* disabling =
-        add_command("disable",
-                    "Take every queue pair out of the tree and the tree down, until `enable`; sessions stay",
-                    "  rdma-qosctl disable mlx5_0\n"
-                    "  rdma-qosctl disable --all                      every device that is there",
-                    [options = options_](const Context& context) -> Result<ExitStatus> {
-                        if (options->device.empty() && !options->all) {
-                            return fail(ErrorCode::InvalidArgument,
-                                        "disable what? Name a device, or say `--all` for every device that is there");
-                        }
-                        return disable(context, options->device);
-                    });
+    auto* disabling = add_command(
+        "disable", "Detach every queue pair and remove the tree, until `enable`; sessions stay",
+        "  rdma-qosctl disable mlx5_0\n"
+        "  rdma-qosctl disable --all                      every device that is there",
+        [options = options_](const Context& context) -> Result<ExitStatus> {
+            if (options->device.empty() && !options->all) {
+                return fail(ErrorCode::InvalidArgument,
+                            "nothing to disable: name a device, or give `--all` for every device");
+            }
+            return disable(context, options->device);
+        });
     auto* device = disabling->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address");
     disabling->add_flag("--all", options_->all, "Every device that is there")->excludes(device);
-    add_command("enable", "End `disable` and `release`: place everything again",
+    add_command("enable", "Undo `disable` or `release`: rebuild the tree and attach queue pairs again",
                 "  rdma-qosctl enable                             all devices\n"
                 "  rdma-qosctl enable mlx5_0",
                 [options = options_](const Context& context) { return enable(context, options->device); })
         ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
-    add_command("release", "Take everything off a device and close it, before work on its driver",
+    add_command("release", "Remove everything from a device and close it, before work on its driver",
                 "  rdma-qosctl release mlx5_0 && modprobe -r mlx5_ib\n"
                 "  rdma-qosctl enable mlx5_0                      if it was not unplugged or its driver unloaded",
                 [options = options_](const Context& context) { return release(context, options->device); })
@@ -370,32 +401,32 @@ void Parser::add_path_commands()
         command->add_option("--mtu", options_->explain.request.mtu, "2048, >1024, <4096")->type_name("BYTES");
         command->add_option("--rate", options_->explain.request.rate, "40Gbps, >10Gbps, <100Gbps")->type_name("RATE");
         command->add_option("--packet-life", options_->explain.request.packet_life, "16, <18")->type_name("0-63");
-        command->add_option("--policy", options_->explain.policy, "Answer from this file; no daemon needed")
-            ->type_name("FILE");
-        command->add_option("--simulate", options_->explain.simulation, "Answer for the devices of this file, offline")
-            ->type_name("DEVICES.yaml");
+        command->add_option("POLICY", options_->explain.policy, "Answer from this policy file; no daemon needed")
+            ->check(policy_file(*command));
+        command->add_option("--devices", options_->explain.devices_file, "Answer for the devices of this file, offline")
+            ->type_name("FILE.yaml");
         command->add_flag("--offline", options_->explain.offline, "Answer from the host's files");
         add_identity_options(*command);
     };
     add_sources(add_command(
-        "explain", "Say which level a request gets and why, rule by rule",
+        "explain", "Show which level a request gets and why, rule by rule",
         "  rdma-qosctl explain --service-id 0x10064 --destination 10.1.0.7\n"
         "  rdma-qosctl explain --port-space tcp --destination-port 4420\n"
         "  rdma-qosctl explain --pid 4711                 as this process would be seen\n"
-        "  rdma-qosctl explain --policy new.yaml --as-user alice --as-unit job-7.scope",
+        "  rdma-qosctl explain new.yaml --as-user alice --as-unit job-7.scope",
         [options = options_](const Context& context) { return explain_request(context, options->explain); }));
     CLI::App* query_path_command = add_command(
         "query-path", "Answer as a PathRecord query would be: MTU, rate, packet life, P_Key, SL",
         "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --qos-class 7\n"
         "  rdma-qosctl query-path --source fd00::1 --destination fd00::2 --destination fd00::3\n"
-        "  rdma-qosctl query-path --policy new.yaml --level rpc --mtu '>1024'\n"
-        "  rdma-qosctl query-path --policy policy.conf --strict --topology topology.txt --batch queries.txt\n"
+        "  rdma-qosctl query-path new.yaml --level rpc --mtu '>1024'\n"
+        "  rdma-qosctl query-path policy.conf --strict --topology topology.txt --batch queries.txt\n"
         "  rdma-qosctl query-path --broadcast Part1           does its IPoIB group agree with the policy?",
         [options = options_](const Context& context) { return query_path(context, options->explain); });
     add_sources(query_path_command);
     query_path_command
         ->add_option("--broadcast", options_->explain.broadcast,
-                     "Compare the IPoIB broadcast group of this partition with the path; status 1 if they disagree")
+                     "Compare the IPoIB broadcast group of this partition with the path; status 3 if they disagree")
         ->type_name("PARTITION");
     add_batch_options(*query_path_command);
 }
@@ -407,7 +438,7 @@ void Parser::add_batch_options(CLI::App& command)
     queries->type_name("FILE");
     command.add_flag("--strict", batch.strict, "With --batch: reject a native OpenSM policy where OpenSM does")
         ->needs(queries)
-        ->needs("--policy");
+        ->needs("POLICY");
     CLI::Option* topology = command.add_option("--topology", batch.topology, "With --batch: the fabric of a test case");
     topology->type_name("FILE")->needs(queries);
     command.add_option("--fabric", batch.fabric, "With --batch: a fabric file")
@@ -468,19 +499,17 @@ void Parser::add_request()
     CLI::App* command = app_.add_subcommand("request", "Hold a session while a command runs (simulated devices: with "
                                                        "queue pairs)");
     command->footer(
-        "\nBehind the options: -- COMMAND ARGUMENTS...\n"
-        "The command finds RDMA_QOS_SESSION, RDMA_QOS_LEVEL, RDMA_QOS_SL and RDMA_QOS_TRAFFIC_CLASS in its\n"
-        "environment; the exit status is the command's. Without one, the session is held until a signal.\n"
-        "Numbers of --qps and of `auto` come from a block of 1024 reserved for this process, found by its pid.\n"
-        "\nExamples:\n"
-        "  rdma-qosctl request --level rpc --qps 4 --device mlx5_0 -- sleep 60\n"
-        "  rdma-qosctl request --qp 17:destination=10.1.0.7 --qp auto:level=bulk,device=mlx5_1 --print");
+        "\nAfter the options: -- COMMAND ARGUMENTS...\nThe command finds RDMA_QOS_SESSION, RDMA_QOS_LEVEL, "
+        "RDMA_QOS_SL and RDMA_QOS_TRAFFIC_CLASS in its\nenvironment; the exit status is the command's. Without one, "
+        "the session is held until a signal.\nNumbers of --qps and of `auto` come from a block of 1024 reserved for "
+        "this process, found by its pid.\n\nExamples:\n  rdma-qosctl request --level rpc --qps 4 --device mlx5_0 -- "
+        "sleep 60\n  rdma-qosctl request --qp 17:destination=10.1.0.7 --qp auto:level=bulk,device=mlx5_1 --print");
     HoldOptions& hold_options = options_->hold;
     add_request_options(*command, hold_options.request);
     command->add_option("--device", hold_options.devices, "Device of the queue pairs; may be repeated; none: the first")
         ->type_name("DEVICE")
         ->allow_extra_args(false);
-    command->add_option("--qps", hold_options.count, "So many queue pairs on each device")
+    command->add_option("--qps", hold_options.count, "Number of queue pairs on each device")
         ->type_name("N")
         ->check(CLI::Range(0, 1024));
     command
@@ -519,6 +548,8 @@ std::variant<Invocation, Finished> Parser::parse(std::vector<std::string> argume
     invocation.root = root_;
     invocation.system_bus = system_bus_;
     invocation.json = json_;
+    invocation.wide = wide_;
+    invocation.paged = !no_pager_ && std::ranges::find(kPaged, first_word(arguments)) != kPaged.end();
     invocation.colour = colour_ == "always"  ? ColourChoice::Always
                         : colour_ == "never" ? ColourChoice::Never
                                              : ColourChoice::Auto;

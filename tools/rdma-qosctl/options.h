@@ -16,6 +16,8 @@ struct Invocation {
     std::string root;
     bool system_bus = false;
     bool json = false;
+    bool wide = false;
+    bool paged = false;    // if stdout is a terminal
     ColourChoice colour = ColourChoice::Auto;
     std::function<Result<int>(const Context&)> run;    // returns the exit status
 };

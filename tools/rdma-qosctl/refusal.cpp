@@ -45,6 +45,13 @@ std::string hint_for(const CLI::App& app, const std::vector<std::string>& argume
             return fmt::format("did you mean `{}`?", *near);
         }
     }
+    for (const auto& argument : arguments) {
+        const auto equals = argument.find('=');
+        const std::string option = "--" + argument.substr(0, equals);
+        if (equals != std::string::npos && std::find(known.begin(), known.end(), option) != known.end()) {
+            return fmt::format("options begin with `--`: `{} {}`", option, printable(argument.substr(equals + 1)));
+        }
+    }
     if (word == "request") {
         return "put `--` before the command to run; `rdma-qosctl request --help` shows examples";
     }

@@ -1,5 +1,5 @@
 // What a call to the real rdma-qosd costs, compared with org.freedesktop.DBus.Peer.Ping to the same daemon by the same
-// door in the same run; absolute times say more about the machine than about us.
+// transport in the same run; absolute times say more about the machine than about us.
 //
 // Starts its own daemon with two simulated devices and a private system bus (the latter needs root, for the name).
 // Rounds of the calls to compare alternate, and the median round counts, so that a busy machine disturbs both alike.
@@ -177,9 +177,9 @@ void line(const char* what, double time, double ping, double goal)
                         : std::string());
 }
 
-void print(const char* door, const Times& times)
+void print(const char* transport, const Times& times)
 {
-    fmt::print("{}\n", door);
+    fmt::print("{}\n", transport);
     line("Ping, known sender", times.ping, times.ping, 0);
     line("Register, known sender", times.enter, times.ping, 2);
     line("Release, known sender", times.leave, times.ping, 0);

@@ -39,7 +39,7 @@ Tree grouped_tree(std::int64_t leaves, std::int64_t fan_out)
 
 Demands mixed_demands(const Tree& tree)
 {
-    Demands demands = everybody_sends(tree);
+    Demands demands = all_backlogged(tree);
     std::uint64_t number = 0;
     for (auto& [path, rate] : demands) {
         if (++number % 3 == 0) {

@@ -1,4 +1,4 @@
-// What the direct door reads before sd-bus does: for any bytes, however they are cut, the same answer, and no byte is lost.
+// What the direct socket reads before sd-bus does: for any bytes, however they are cut, the same answer, and no byte is lost.
 #include <gtest/gtest.h>
 
 #include "lib/bus/framing.h"

@@ -86,7 +86,7 @@ TEST_F(CtlOffline, ExamplesAreGoodAndCanBePlanned)
         EXPECT_EQ(planned.status, 0) << file << planned.error;
         const auto json = nlohmann::json::parse(planned.output);
         EXPECT_EQ(json.at("mode"), "offline") << file;
-        const Outcome explained = run("explain --policy " + file);
+        const Outcome explained = run("explain " + file);
         EXPECT_EQ(explained.status, 0) << file << explained.error;
     }
 }
@@ -118,10 +118,10 @@ TEST_F(CtlOffline, SimulatedDevicesInsteadOfTheProfile)
 {
     const std::string policy = write("policy.yaml", kGood);
     const std::string devices = write("devices.yaml", "version: 1\ndevices:\n  - {name: mlx5_3, link-speed: 10Gbps}\n");
-    const Outcome checked = run("check --simulate " + devices + " " + policy);
+    const Outcome checked = run("check --devices " + devices + " " + policy);
     EXPECT_EQ(checked.status, 0) << checked.output << checked.error;
     EXPECT_THAT(checked.output, HasSubstr("mlx5_3/1: "));
-    const Outcome broken = run("plan --simulate " + policy + " " + policy);
+    const Outcome broken = run("plan --devices " + policy + " " + policy);
     EXPECT_EQ(broken.status, 2);
     EXPECT_THAT(broken.error, HasSubstr("the simulation file is refused"));
 }
@@ -129,7 +129,7 @@ TEST_F(CtlOffline, SimulatedDevicesInsteadOfTheProfile)
 TEST_F(CtlOffline, ExplainAsSomebody)
 {
     const std::string policy = write("policy.yaml", kGood);
-    const Outcome explained = run("explain --policy " + policy +
+    const Outcome explained = run("explain " + policy +
                                   " --service-id 7 --as-user 4242 --as-unit job-7.scope");
     EXPECT_EQ(explained.status, 0) << explained.error;
     EXPECT_THAT(explained.output, StartsWith("offline: answered from " + policy + ", as uid 4242"));
@@ -137,10 +137,10 @@ TEST_F(CtlOffline, ExplainAsSomebody)
     const std::string by_name = write("by-name.yaml",
                                       "version: 1\nqos-levels: [{name: DEFAULT}, {name: rpc, sl: 3}]\n"
                                       "qos-match-rules: [{client: {command: rank-*}, qos-level-name: rpc}]\n");
-    const Outcome named = run("explain --policy " + by_name + " --as-command rank-0");
+    const Outcome named = run("explain " + by_name + " --as-command rank-0");
     EXPECT_EQ(named.status, 0) << named.error;
     EXPECT_THAT(named.output, HasSubstr("command rank-0 (claimed)"));
-    const Outcome unknown = run("query-path --policy " + policy + " --level bukl");
+    const Outcome unknown = run("query-path " + policy + " --level bukl");
     EXPECT_EQ(unknown.status, 1);
     EXPECT_THAT(unknown.error, HasSubstr("bulk"));
 }
@@ -180,7 +180,7 @@ TEST_F(CtlOffline, BadInputIsRefused)
         EXPECT_THAT(checked.output, HasSubstr("error: ")) << name;
         const Outcome planned = run(fmt::format("plan {}", name));
         EXPECT_EQ(planned.status, 2) << name << "\n" << planned.error;
-        const Outcome explained = run(fmt::format("explain --policy {}", name));
+        const Outcome explained = run(fmt::format("explain {}", name));
         EXPECT_EQ(explained.status, 2) << name << "\n" << explained.error;
     }
 }

@@ -32,8 +32,8 @@ std::string example(const std::string& name)
 TEST(CtlSimulate, ExampleAsTextJsonAndPage)
 {
     const TempDir dir;
-    const std::string words = fmt::format("--simulate {} --policy {} --loads {}", example("devices.yaml"),
-                                          example("demo.yaml"), example("loads.yaml"));
+    const std::string words = fmt::format("--devices {} {} --loads {}", example("devices.yaml"), example("demo.yaml"),
+                                          example("loads.yaml"));
     const Outcome text = run(dir.path(), words + " --html page.html --check");
     EXPECT_EQ(text.status, 0) << text.error;
     EXPECT_THAT(text.output, HasSubstr("from 25 min to 45 min: training and calls"));
@@ -55,7 +55,7 @@ TEST(CtlSimulate, ExampleAsTextJsonAndPage)
 TEST(CtlSimulate, MistakesAreRefused)
 {
     const TempDir dir;
-    const std::string policy = "--offline --policy " + example("demo.yaml");
+    const std::string policy = "--offline " + example("demo.yaml");
     dir.write("loads.yaml", "version: 1\nloads: {rcp: inf, rpc: 1}\n");
     dir.write("unknown.yaml", "version: 1\nloads: {rcp: inf}\n");
     ASSERT_EQ(mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
@@ -64,7 +64,7 @@ TEST(CtlSimulate, MistakesAreRefused)
         int status;
         const char* error;
     } cases[] = {
-        {policy, 1, "what is to be sent?"},
+        {policy, 1, "no load: name levels and rates"},
         {policy + " --load rpc=inf --loads loads.yaml", 1, "give either `--load` or `--loads`"},
         {policy + " --load rpc=50", 1, "--load:1:5: error: `rpc`: `50` has no unit"},
         {policy + " --load rcp=inf", 1, "did you mean `rpc`?"},
@@ -74,8 +74,8 @@ TEST(CtlSimulate, MistakesAreRefused)
         {policy + " --load rpc=inf --device mlx5_7", 1, "there is no device mlx5_7"},
         {policy + " --load rpc=inf --html fifo", 1, "not a regular file"},
         {policy + " --load rpc=inf --html /nonexistent/page.html", 1, "/nonexistent/page.html"},
-        {policy + " --load rpc=inf --html - --json", 1, "both want stdout"},
-        {"--offline --policy loads.yaml --load rpc=inf", 2, "unknown key `loads`"},
+        {policy + " --load rpc=inf --html - --json", 1, "both write to stdout"},
+        {"--offline loads.yaml --load rpc=inf", 2, "unknown key `loads`"},
     };
     for (const auto& [words, status, error] : cases) {
         const Outcome outcome = run(dir.path(), words);
@@ -124,7 +124,7 @@ TEST(CtlSimulate, TheTreesOfADaemonWithItsSessions)
     // A policy that is not live, on the same devices.
     daemon.dir().write("new.yaml",
                        "version: 1\nqos-levels: [{name: DEFAULT}, {name: new, schedule: {max-rate: 7Gbps}}]\n");
-    const Outcome planned = run(daemon.root(), "--policy new.yaml --load new=inf");
+    const Outcome planned = run(daemon.root(), "new.yaml --load new=inf");
     EXPECT_EQ(planned.status, 0) << planned.error;
     EXPECT_THAT(planned.output,
                 StartsWith("who would get what with new.yaml on the daemon's devices, without its sessions"));

@@ -66,7 +66,7 @@ TEST(CtlWhy, NobodyRegistered)
     EXPECT_THAT(runs.output, HasSubstr("has not registered"));
     const Outcome nobody = run_ctl(daemon.root(), "why job-7.scope");
     EXPECT_EQ(nobody.status, 1);
-    EXPECT_THAT(nobody.error, HasSubstr("no registered process is meant by `job-7.scope`"));
+    EXPECT_THAT(nobody.error, HasSubstr("`job-7.scope` matches no registered process"));
 }
 
 }    // namespace

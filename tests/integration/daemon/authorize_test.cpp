@@ -150,7 +150,7 @@ TEST_F(Authorize, LinesOfFilesAndExecutablesAreShownToRootAlone)
     }
 }
 
-TEST_F(Authorize, RootManagesByEitherDoor)
+TEST_F(Authorize, RootManagesOverEitherTransport)
 {
     for (const bool by_bus : {false, true}) {
         auto client = daemon->by(by_bus);

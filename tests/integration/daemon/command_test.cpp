@@ -1,4 +1,4 @@
-// Rules by the name of the process that asks, by both doors.
+// Rules by the name of the process that asks, by both transports.
 #include <memory>
 #include <string>
 
@@ -60,7 +60,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Both, CommandBy, ::testing::Bool(),
-                         [](const auto& door) { return door.param ? "SystemBus" : "DirectSocket"; });
+                         [](const auto& transport) { return transport.param ? "SystemBus" : "DirectSocket"; });
 
 TEST_P(CommandBy, TheNameAtTheFirstCallDecidesAndIsAClaim)
 {

@@ -71,7 +71,7 @@ TEST_P(PortCountersTest, APortThatDoesNotCountSaysSo)
     EXPECT_NE(refused.error().message.find("does not count what"), std::string::npos) << refused.error().message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, PortCountersTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Transports, PortCountersTest, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "SystemBus" : "Direct"; });
 
 }    // namespace

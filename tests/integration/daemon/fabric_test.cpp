@@ -99,7 +99,7 @@ TEST_F(FabricFileTest, ABrokenOneChangesNothingAndShowsInStatus)
     EXPECT_EQ(of_grant("level"), "rpc");
     EXPECT_THAT(daemon.log(), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     const Outcome status = run_ctl(daemon.root(), "status --check");
-    EXPECT_EQ(status.status, 1);
+    EXPECT_EQ(status.status, 3);
     EXPECT_THAT(status.output, HasSubstr("problem: the fabric file cannot be used:"));
     EXPECT_THAT(status.output, HasSubstr("unknown key `descripton`"));
     EXPECT_THAT(run_ctl(daemon.root(), "status --json").output, HasSubstr("\"fabric-error\""));

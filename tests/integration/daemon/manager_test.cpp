@@ -172,7 +172,7 @@ TEST_F(Manager, AnswersPathQueries)
     const auto refused = call("QueryPath", {Value(request)});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::NoMatchingPath);
-    EXPECT_NE(refused.error().message.find("SL 2 is asked for; level bulk has SL 1"), std::string::npos)
+    EXPECT_NE(refused.error().message.find("SL 2 was requested; level bulk has SL 1"), std::string::npos)
         << refused.error().message;
 
     Dict impossible;
@@ -250,8 +250,9 @@ TEST_F(Manager, ShowsItsDevices)
     EXPECT_EQ(text_of(device, "LinkSpeed"), "100000000");
     EXPECT_EQ(text_of(device, "AttachMode"), "shared");
     const bool emulated = EmulatedNics::wanted();
-    EXPECT_EQ(text_of(device, "AttachReason"), emulated ? "the self-test attached another process's queue pair to a leaf of ours"
-                                                        : "a simulated device");
+    EXPECT_EQ(text_of(device, "AttachReason"),
+              emulated ? "the self-test attached another process's queue pair to a leaf of ours"
+                       : "a simulated device");
     EXPECT_EQ(device.find("SelfTest")->as<std::vector<Dict>>()->empty(), !emulated);
     EXPECT_EQ(device.find("Attributes")->as<bus::Triples>()->empty(), !emulated);
     EXPECT_EQ(text_of(device, "BoardId"), emulated ? "MT_0000000359" : "");
@@ -274,7 +275,7 @@ TEST(ManagerOfALittleDevice, SaysWhatItCannotGive)
     const auto device = daemon.direct().properties("/org/rdmaqos1/device/mlx5_5f0_2f1", names::kDevice);
     ASSERT_TRUE(device) << to_string(device.error());
     EXPECT_EQ(text_of(*device, "State"), "degraded");
-    const std::vector<std::string> missing{"/a: asked min-rate 200 Gbit/s, reached 100 Gbit/s: the port has 100 Gbit/s "
+    const std::vector<std::string> missing{"/a: requested min-rate 200 Gbit/s, achievable 100 Gbit/s: the port has 100 Gbit/s "
                                            "for 1 element when all are busy"};
     EXPECT_EQ(*device->find("Findings")->as<std::vector<std::string>>(), missing);
     EXPECT_EQ(text_of(*device, "Reason"), missing.front());

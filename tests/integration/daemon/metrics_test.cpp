@@ -180,7 +180,7 @@ TEST_P(MetricsTest, NeedNoRights)
     EXPECT_EQ(value_in(text.str(), "rdmaqos_enforcing"), 1.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, MetricsTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Transports, MetricsTest, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "SystemBus" : "Direct"; });
 
 // ---- the file ----

@@ -190,7 +190,7 @@ TEST_F(PathAgreement, OneAnswerEverywhere)
         << by_dbus(cases().front());
     const std::vector<std::string> batch = by_batch();
     ASSERT_EQ(batch.size(), cases().size());
-    const std::string offline = " --offline --simulate devices.yaml";
+    const std::string offline = " --offline --devices devices.yaml";
     for (std::size_t i = 0; i < cases().size(); ++i) {
         const Case& asked = cases()[i];
         SCOPED_TRACE(asked.name);

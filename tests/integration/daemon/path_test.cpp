@@ -1,4 +1,4 @@
-// What a subnet administrator is asked, by both doors: MultiPath queries, service ids and classes as rdma_cm forms
+// What a subnet administrator is asked, by both transports: MultiPath queries, service ids and classes as rdma_cm forms
 // them.
 #include <algorithm>
 #include <memory>
@@ -68,7 +68,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Both, PathsBy, ::testing::Bool(),
-                         [](const auto& door) { return door.param ? "SystemBus" : "DirectSocket"; });
+                         [](const auto& transport) { return transport.param ? "SystemBus" : "DirectSocket"; });
 
 TEST_P(PathsBy, EachPairHasItsAnswerOrItsReason)
 {
@@ -87,7 +87,7 @@ TEST_P(PathsBy, EachPairHasItsAnswerOrItsReason)
     for (const std::size_t pair : {1U, 3U}) {
         const Dict& missing = (*answers)[pair];
         EXPECT_EQ(text_of(missing, "error"), "org.rdmaqos1.Error.NoMatchingPath");
-        EXPECT_EQ(text_of(missing, "message"), "SL 3 is asked for; level DEFAULT has SL 0");
+        EXPECT_EQ(text_of(missing, "message"), "SL 3 was requested; level DEFAULT has SL 0");
         EXPECT_EQ(text_of(missing, "destination"), "0x0000000000000078");
         EXPECT_EQ(text_of(missing, "level"), "absent");
     }
@@ -144,7 +144,7 @@ TEST_P(PathsBy, ABroadcastGroupIsComparedWithItsPath)
     EXPECT_THAT(agrees.output, AllOf(HasSubstr("answered by the running daemon"),
                                      HasSubstr("ff12:401b:9234::ffff:ffff"), HasSubstr("tenant")));
     const Outcome differs = run_ctl(daemon->root(), "query-path --broadcast 0x1235 --json");
-    EXPECT_EQ(differs.status, 1) << differs.error;
+    EXPECT_EQ(differs.status, 3) << differs.error;
     const auto json = nlohmann::json::parse(differs.output);
     EXPECT_EQ(json.at("mode"), "daemon");
     EXPECT_EQ(json.at("agrees"), false);

@@ -74,14 +74,49 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Both, PropertiesChanged, ::testing::Bool(),
-                         [](const auto& door) { return door.param ? "SystemBus" : "DirectSocket"; });
+                         [](const auto& transport) { return transport.param ? "SystemBus" : "DirectSocket"; });
 
 TEST_P(PropertiesChanged, OfADeviceThatIsDisabled)
 {
     begin();
-    EXPECT_THAT(named(kDevicePath, [&] { manage_first("Disable"); }),
-                UnorderedElementsAre("State", "Reason", "ElementsUsed", "ElementsFree", "LeavesUsed", "LeavesFree",
-                                     "Tree"));
+    EXPECT_THAT(
+        named(kDevicePath, [&] { manage_first("Disable"); }),
+        UnorderedElementsAre("State", "Reason", "ElementsUsed", "ElementsFree", "LeavesUsed", "LeavesFree", "Tree"));
+}
+
+// A pass makes a new snapshot of the tree, so that is named with it.
+TEST_P(PropertiesChanged, OfADeviceWhoseQueuePairsComeAndGo)
+{
+    begin();
+    const auto attach_to = [&](const char* level, std::uint32_t number) {
+        // The session lasts as long as the process of the action: its end is not of interest.
+        auto* client = new bus::Client(daemon->direct());
+        bus::Dict request;
+        request.set("level", level);
+        static_cast<void>(attach(*client, register_session(*client, request)->path, {queue_pair("mlx5_0", number)}));
+    };
+    EXPECT_THAT(named(kDevicePath, [&] { attach_to("DEFAULT", 11); }),
+                UnorderedElementsAre("QueuePairsOutside", "Tree"));
+    static_cast<void>(named(kDevicePath, [] {}));    // until the first session has ended
+    EXPECT_THAT(named(kDevicePath, [&] { attach_to("bulk", 12); }), UnorderedElementsAre("QueuePairsInside", "Tree"));
+}
+
+TEST_P(PropertiesChanged, OfTheManager)
+{
+    const auto reload = [&] {
+        auto client = daemon->direct();
+        static_cast<void>(client.call(names::kRoot, names::kManager, "Reload", {}));
+    };
+    static_cast<void>(named(names::kRoot, reload));
+    EXPECT_THAT(named(names::kRoot,
+                      [&] {
+                          daemon->dir().write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nmode: monitor\n");
+                          reload();
+                      }),
+                ElementsAre("Mode"));
+    EXPECT_THAT(named(names::kRoot, [&] { daemon->dir().write("etc/rdma-qos/fabric.yaml", "version: 7\n"); }),
+                ElementsAre("FabricError"));
+    EXPECT_THAT(named(names::kRoot, [&] { manage_first("Release"); }), ElementsAre("ReleasedDevices"));
 }
 
 TEST_P(PropertiesChanged, OfTheManagerAfterAReload)

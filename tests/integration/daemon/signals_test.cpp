@@ -55,7 +55,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Both, SignalsOf, ::testing::Bool(),
-                         [](const auto& door) { return door.param ? "SystemBus" : "DirectSocket"; });
+                         [](const auto& transport) { return transport.param ? "SystemBus" : "DirectSocket"; });
 
 TEST_P(SignalsOf, SessionsComeAndGo)
 {

@@ -115,7 +115,7 @@ TEST_F(Switch, ByCommandAndOverARestart)
     EXPECT_EQ(released.status, 0) << released.error;
     EXPECT_EQ(Json::parse(released.output).at("devices").at(0).at("device"), "mlx5_0/1");
     const Outcome after = run_ctl(daemon.root(), "status");
-    EXPECT_THAT(after.output, HasSubstr("mlx5_0/1 is released: the daemon leaves it alone"));
+    EXPECT_THAT(after.output, HasSubstr("mlx5_0/1 is released: the daemon does not manage it"));
 }
 
 }    // namespace

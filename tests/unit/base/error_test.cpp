@@ -38,7 +38,7 @@ TEST(ErrorNames, NamesOfOthersAreInternal)
 TEST(ErrorNames, ExitStatusesScriptsRelyOn)
 {
     EXPECT_EQ(exit_status(ErrorCode::InvalidPolicy), ExitStatus::BadPolicy);
-    EXPECT_EQ(exit_status(ErrorCode::Drift), ExitStatus::Drift);
+    EXPECT_EQ(exit_status(ErrorCode::Drift), ExitStatus::Found);
     EXPECT_EQ(exit_status(ErrorCode::LevelNotAllowed), ExitStatus::NotAuthorised);
     EXPECT_EQ(exit_status(ErrorCode::AuthorizationRequired), ExitStatus::NotAuthorised);
     EXPECT_EQ(exit_status(ErrorCode::NoDaemon), ExitStatus::NoDaemon);

@@ -66,10 +66,11 @@ TEST(Json, Trees)
 
 TEST(Json, Signal)
 {
-    const bus::Signal signal{"/org/rdmaqos1", "org.rdmaqos1.Manager", "DriftRepaired", {"mlx5_0/1", 2U}};
-    EXPECT_EQ(to_line(signal_json(signal, "2026-01-02T03:04:05.006Z")),
+    const bus::Signal signal{
+        "/org/rdmaqos1", "org.rdmaqos1.Manager", "DriftRepaired", {bus::ObjectPath{"/org/rdmaqos1/device/a"}, 2U}};
+    EXPECT_EQ(to_line(signal_json(signal, "2026-01-02T03:04:05.006Z", "a sentence")),
               R"({"time":"2026-01-02T03:04:05.006Z","path":"/org/rdmaqos1","interface":"org.rdmaqos1.Manager",)"
-              R"("signal":"DriftRepaired","arguments":["mlx5_0/1",2],"text":"drift repaired on mlx5_0/1: 2 elements"})"
+              R"("signal":"DriftRepaired","arguments":["/org/rdmaqos1/device/a",2],"text":"a sentence"})"
               "\n");
 }
 
@@ -123,10 +124,11 @@ TEST(Json, DiagnosticsAndFindings)
         R"({"severity":"warning","file":"policy.yaml","message":"the file as a whole"}])"
         "\n");
     const Finding finding{FindingKind::MinRateMissed, true, ElementPath("/a"), "10 Gbit/s", "8 Gbit/s", "shares"};
-    EXPECT_EQ(to_line(finding_json(finding)),
-              R"({"kind":"min-rate-missed","severity":"error","path":"/a","asked":"10 Gbit/s","reached":"8 Gbit/s",)"
-              R"("why":"shares"})"
-              "\n");
+    EXPECT_EQ(
+        to_line(finding_json(finding)),
+        R"({"kind":"min-rate-missed","severity":"error","path":"/a","requested":"10 Gbit/s","achievable":"8 Gbit/s",)"
+        R"("why":"shares"})"
+        "\n");
 }
 
 }    // namespace

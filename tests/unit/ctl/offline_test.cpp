@@ -192,15 +192,15 @@ TEST_F(Offline, APairWithoutAPathSaysWhyAndLeavesTheOthers)
     const bus::Dict& missing = answers->back();
     EXPECT_EQ(text_of(missing, "destination"), "::ffff:10.3.0.9");
     EXPECT_EQ(text_of(missing, "error"), "org.rdmaqos1.Error.NoMatchingPath");
-    EXPECT_EQ(text_of(missing, "message"), "SL 1 is asked for; level DEFAULT has SL 0");
+    EXPECT_EQ(text_of(missing, "message"), "SL 1 was requested; level DEFAULT has SL 0");
     EXPECT_FALSE(missing.contains("level"));
     options.destination = {"10.3.0.9"};
     EXPECT_EQ(query_path_offline(load(), options).error().code, ErrorCode::NoMatchingPath);
     options.destination = {"10.3.0.9", "10.2.0.9"};
     options.sl = "9";
     EXPECT_EQ(query_path_offline(load(), options).error().message,
-              "none of the 2 pairs has a path: anywhere to ::ffff:10.3.0.9: SL 9 is asked for; level DEFAULT has SL 0; "
-              "anywhere to ::ffff:10.2.0.9: SL 9 is asked for; level bulk has SL 1");
+              "none of the 2 pairs has a path: anywhere to ::ffff:10.3.0.9: SL 9 was requested; level DEFAULT has SL "
+              "0; anywhere to ::ffff:10.2.0.9: SL 9 was requested; level bulk has SL 1");
 }
 
 TEST_F(Offline, DeviceOfASimulationFile)

@@ -81,7 +81,8 @@ TEST(Online, Device)
 
 TEST(Online, MissingAndMistypedPropertiesCountAsAbsent)
 {
-    const DeviceView device = to_device(dict({{"Name", 7U}, {"Port", "one"}, {"Tree", "?"}, {"LinkSpeed", true}, {"Attributes", "?"}}));
+    const DeviceView device = to_device(
+        dict({{"Name", 7U}, {"Port", "one"}, {"Tree", "?"}, {"LinkSpeed", true}, {"Attributes", "?"}}));
     EXPECT_EQ(device.name, "");
     EXPECT_EQ(device.port, 0U);
     EXPECT_TRUE(device.tree.empty());
@@ -115,7 +116,8 @@ TEST(Online, WorldIsSortedByNameAndNumber)
     objects["/org/rdmaqos1/device/c"][kDeviceInterface] = device_properties("mlx5_0", 2);
     objects["/org/rdmaqos1/device/d"][kDeviceInterface] = device_properties("mlx5_0", 1);
     objects["/org/rdmaqos1"]["org.freedesktop.DBus.Peer"] = {};
-    const World world = to_world(to_manager(dict({{"Version", "1"}, {"PolicySources", std::vector<std::string>{"a"}}})), objects);
+    const World world = to_world(to_manager(dict({{"Version", "1"}, {"PolicySources", std::vector<std::string>{"a"}}})),
+                                 objects);
     EXPECT_EQ(world.manager.version, "1");
     ASSERT_EQ(world.devices.size(), 3U);
     EXPECT_EQ(world.devices[0].key(), "mlx5_0/1");

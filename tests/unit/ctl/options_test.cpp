@@ -33,10 +33,11 @@ TEST(CommandLine, Version)
 
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
-    for (const char* command : {"check",   "plan",     "simulate", "reload",      "status",     "tree",      "levels",
-                                "devices", "sessions", "explain",  "show-config", "query-path", "reconcile", "verify",
-                                "disable", "enable",   "release",  "request",     "metrics",    "monitor",   "why",
-                                "hardware-report", "import-fabric", "import-opensm"}) {
+    for (const char* command :
+         {"check",     "plan",    "simulate", "reload",          "status",        "tree",
+          "levels",    "devices", "sessions", "explain",         "show-config",   "query-path",
+          "reconcile", "verify",  "disable",  "enable",          "release",       "request",
+          "metrics",   "monitor", "why",      "hardware-report", "import-fabric", "import-opensm"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -77,10 +78,13 @@ TEST(CommandLine, Mistakes)
         {{"--colour", "maybe", "status"}, "maybe", "status --help"},
         {{"request", "--qps", "4000000000"}, "--qps", "request --help"},
         {{"request", "--qps", "x"}, "--qps", "request --help"},
-        {{"simulate", "--laod", "rpc=inf"}, "--laod", "did you mean `--load`?"},
+        {{"simulate", "--laod", "rpc=inf"}, "rpc=inf", "did you mean `--load`?"},
         {{"release"}, "DEVICE", "release --help"},
         {{"disable", "--all", "mlx5_0"}, "DEVICE", "disable --help"},
         {{"request", "sleep", "1"}, "sleep", "put `--` before the command"},
+        {{"request", "level=rpc"}, "level=rpc", "options begin with `--`: `--level rpc`"},
+        {{"explain", "level=rpc"}, "there is no file `level=rpc`", "options begin with `--`: `--level rpc`"},
+        {{"simulate", "--load", "a=inf", "b=inf"}, "loads are one list", "simulate --help"},
     };
     for (const auto& [arguments, error, hint] : cases) {
         const Finished finished = refused(arguments);
@@ -136,10 +140,8 @@ TEST(CommandLine, RepeatedOptionsTakeOneValueEach)
 {
     const auto parsed = parse_command_line({"query-path", "--source", "fd00::1", "--source", "fd00::2", "--offline"});
     EXPECT_TRUE(std::holds_alternative<Invocation>(parsed));
-    EXPECT_EQ(refused({"query-path", "--source", "fd00::1", "fd00::2"}).status, 1);
     EXPECT_TRUE(std::holds_alternative<Invocation>(
         parse_command_line({"simulate", "--load", "a=inf,b=1Gbps", "--load", "c=inf", "--check"})));
-    EXPECT_EQ(refused({"simulate", "--load", "a=inf", "b=inf"}).status, 1);
 }
 
 TEST(CommandLine, DisableWantsADeviceOrAll)

@@ -75,28 +75,32 @@ TEST(Render, DeviceThatCannotSchedule)
     EXPECT_NE(text.find("none: no class can be enforced"), std::string::npos) << text;
 }
 
+std::string tree_text(const DeviceView& device, const BusyRates* busy)
+{
+    return render_device_trees({{&device, busy}}, 0, Colour::Off);
+}
+
 TEST(Render, Tree)
 {
-    expect_golden("ctl/tree.txt", render_device_tree(sample_device("mlx5_0"), nullptr, 0, Colour::Off));
+    expect_golden("ctl/tree.txt", tree_text(sample_device("mlx5_0"), nullptr));
 }
 
 TEST(Render, TreeWithDrainingAndWhatLeavesGet)
 {
     const DeviceView device = troubled_world().devices[0];
     const BusyRates busy = busy_rates({}, device);
-    expect_golden("ctl/tree-busy.txt", render_device_tree(device, &busy, 0, Colour::Off));
+    expect_golden("ctl/tree-busy.txt", tree_text(device, &busy));
 }
 
 TEST(Render, EmptyTree)
 {
     DeviceView device = sample_device("mlx5_0");
     device.tree.clear();
-    EXPECT_EQ(render_device_tree(device, nullptr, 0, Colour::Off),
+    EXPECT_EQ(tree_text(device, nullptr),
               "mlx5_0/1  ready, 100 Gbit/s, shared\nno element: the running policy schedules nothing here\n");
     device.state = "disabled";
-    EXPECT_EQ(render_device_tree(device, nullptr, 0, Colour::Off),
-              "mlx5_0/1  disabled, 100 Gbit/s, shared\n"
-              "no element: `rdma-qosctl enable mlx5_0/1` makes those of the policy\n");
+    EXPECT_EQ(tree_text(device, nullptr), "mlx5_0/1  disabled, 100 Gbit/s, shared\n"
+                                          "no element: `rdma-qosctl enable` makes those of the policy\n");
 }
 
 // The link is divided 70:30, the capped class takes its 40 Gbit/s and leaves the rest.
@@ -173,7 +177,7 @@ TEST(Render, RefusedQueuePair)
 TEST(Render, Answers)
 {
     const bus::Dict answer = dict({{"level", "rpc"},
-                                   {"rule", "asked for by name"},
+                                   {"rule", "requested by name"},
                                    {"source", "fd00::1"},
                                    {"destination", "fd00::2"},
                                    {"mtu", 4096U},
@@ -245,17 +249,18 @@ TEST(Render, Plans)
     PlanReport report;
     report.note = "what a reload with new.yaml would do, by the running daemon:";
     report.plans = {plan("mlx5_0/1", "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
-                         {"modify /bulk: share 30 -> 40"}, {"/x: asked share 200, reached 100: the device's maximum"},
+                         {"modify /bulk: share 30 -> 40"},
+                         {"/x: requested share 200, achievable 100: the device's maximum"},
                          {rate("/bulk", 30 * kGbps, 40 * kGbps), rate("/new", {}, 5 * kGbps),
                           rate("/old", 10 * kGbps, {}), rate("/rpc", 60 * kGbps, 60 * kGbps)}),
                     plan("mlx5_1/1", "no changes", {}, {},
                          {rate("/bulk", 30 * kGbps, 30 * kGbps), rate("/rpc", 60 * kGbps, 60 * kGbps)})};
-    expect_golden("ctl/plans-no-session.txt", render_plans(report, Colour::Off));
+    expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
     report.levels = {"level bulk: share 30 -> 40"};
     report.sessions = {moved(7, 4711, "ib_write_bw", "mlx5_0/1", 4, "bulk", "/bulk"),
                        moved(8, 4712, "cp\x1b[31m", "mlx5_0/1", 1, "rpc", ""),
                        moved(9, 4713, "idle", "", 0, "DEFAULT", "")};
-    expect_golden("ctl/plans.txt", render_plans(report, Colour::Off));
+    expect_golden("ctl/plans.txt", render_plans(report, false, Colour::Off));
     expect_golden("ctl/plans.json", to_text(plans_json(report)));
 }
 
@@ -263,7 +268,7 @@ TEST(Render, RatesOfAPlanAreWholeMegabits)
 {
     PlanReport report;
     report.plans = {plan("mlx5_0/1", "", {}, {}, {rate("/rpc", 42 * kGbps, 23'333'333)})};
-    const std::string text = render_plans(report, Colour::Off);
+    const std::string text = render_plans(report, false, Colour::Off);
     EXPECT_NE(text.find("23.333 Gbit/s"), std::string::npos) << text;
     EXPECT_NE(text.find("-18.666 Gbit/s (-44.4 %)"), std::string::npos) << text;
 }
@@ -274,7 +279,7 @@ TEST(Render, OfflinePlans)
     report.offline = true;
     report.note = "offline: what the policy would do to an empty device:";
     report.plans = {plan("default profile", "+ bulk\n", {"create leaf /bulk"}, {}, {rate("/bulk", {}, 100 * kGbps)})};
-    expect_golden("ctl/plans-offline.txt", render_plans(report, Colour::Off));
+    expect_golden("ctl/plans-offline.txt", render_plans(report, false, Colour::Off));
 }
 
 bus::Dict result(const char* device, std::uint32_t operations, std::vector<std::string> failures)
@@ -325,7 +330,7 @@ TEST(Render, Drift)
     const bus::Dict missing = dict(
         {{"device", "mlx5_0/1"}, {"path", "/tenants/rpc"}, {"kind", "missing"}, {"expected", "node"}});
     expect_golden("ctl/drift.txt", render_drift({share, missing}, Colour::Off));
-    EXPECT_EQ(render_drift({}, Colour::Off), "no drift: every element is as it should be\n");
+    EXPECT_EQ(render_drift({}, Colour::Off), "no drift: every element is as written\n");
 }
 
 struct SignalCase {
@@ -333,32 +338,83 @@ struct SignalCase {
     const char* line;
 };
 
-TEST(Render, Signals)
+struct HeardCase {
+    bus::Signal signal;
+    const char* sentence;
+};
+
+TEST(Render, SignalsAsSentences)
 {
     const std::string root = "/org/rdmaqos1";
+    const std::string session = root + "/session/3";
+    const std::string device = root + "/device/mlx5_0";
     const std::string manager = "org.rdmaqos1.Manager";
-    const SignalCase cases[] = {
-        {{root, manager, "PolicyChanged", {"9f3a2c11"}}, "policy changed: revision 9f3a2c11"},
-        {{root, manager, "DriftRepaired", {"mlx5_0/1", 2U}}, "drift repaired on mlx5_0/1: 2 elements"},
-        {{root, manager, "DriftRepaired", {"mlx5_0/1", 1U}}, "drift repaired on mlx5_0/1: 1 element"},
-        {{root, manager, "DeviceChanged", {"mlx5_0/1", "gone"}}, "device mlx5_0/1 is gone"},
-        {{root + "/session/3", "org.rdmaqos1.Session", "GrantChanged", {bus::Dict{}}}, "grant of session 3 changed"},
-        {{root, "org.freedesktop.DBus.ObjectManager", "InterfacesAdded", {bus::ObjectPath{root + "/session/3"}}},
-         "added /org/rdmaqos1/session/3"},
-        {{root, "org.freedesktop.DBus.ObjectManager", "InterfacesRemoved", {bus::ObjectPath{root + "/session/3"}}},
-         "removed /org/rdmaqos1/session/3"},
-        {{root,
-          "org.freedesktop.DBus.Properties",
+    const std::string properties = "org.freedesktop.DBus.Properties";
+    const std::string objects = "org.freedesktop.DBus.ObjectManager";
+    const bus::Dict grant = dict({{"level", "rpc"}, {"enforced", true}});
+    bool is_there = true;
+    Narrator narrator([&](const std::string& path, const char*) -> std::optional<bus::Dict> {
+        if (!is_there) {
+            return std::nullopt;
+        }
+        if (path == session) {
+            return dict({{"Owner", dict({{"pid", 4711U}, {"uid", 4294967290U}, {"command", "trainer\x1b"}})},
+                         {"Grant", grant}});
+        }
+        return dict({{"Name", "mlx5_0"}, {"Port", 1U}, {"Reason", "the link is down"}});
+    });
+    const HeardCase cases[] = {
+        {{root, manager, "PolicyChanged", {"abc"}}, "policy revision abc is in force"},
+        {{root, manager, "DriftRepaired", {bus::ObjectPath{device}, 2U}},
+         "mlx5_0/1: 2 elements had drifted and were repaired"},
+        {{root, manager, "DriftRepaired", {bus::ObjectPath{device}, 1U}},
+         "mlx5_0/1: 1 element had drifted and was repaired"},
+        {{root, manager, "DeviceChanged", {bus::ObjectPath{device}, "degraded"}},
+         "mlx5_0/1 is degraded: the link is down"},
+        {{root, objects, "InterfacesAdded", {bus::ObjectPath{session}}},
+         "session 3 (trainer\\x1b, pid 4711, 4294967290) registered: level rpc, enforced"},
+        {{session,
+          "org.rdmaqos1.Session",
+          "GrantChanged",
+          {dict({{"level", "bulk"}, {"enforced", false}, {"reason", "the link is down"}})}},
+         "session 3 (trainer\\x1b, pid 4711, 4294967290): level bulk, not enforced: the link is down"},
+        {{session,
+          properties,
           "PropertiesChanged",
-          {manager, dict({{"Mode", "monitor"}}), std::vector<std::string>{"Levels"}}},
-         "/org/rdmaqos1 changed: Mode, Levels"},
+          {"org.rdmaqos1.Session", dict({{"State", "detached"}, {"Grant", grant}}), std::vector<std::string>{}}},
+         "session 3 (trainer\\x1b, pid 4711, 4294967290): detached"},
+        {{device,
+          properties,
+          "PropertiesChanged",
+          {"org.rdmaqos1.Device",
+           dict({{"QueuePairsInside", 12U}, {"ElementsUsed", 7U}, {"State", "ready"}, {"Firmware", "22"}}),
+           std::vector<std::string>{"Tree"}}},
+         "mlx5_0/1: 12 queue pairs in leaves, 7 elements, new Firmware"},
+        {{root,
+          properties,
+          "PropertiesChanged",
+          {manager, dict({{"PolicyRevision", "abc"}}), std::vector<std::string>{}}},
+         ""},
+        {{root,
+          properties,
+          "PropertiesChanged",
+          {manager, dict({{"Mode", "monitor"}, {"LastReloadError", "x"}}), std::vector<std::string>{}}},
+         "rdma-qosd: mode monitor, the last reload was refused (`rdma-qosctl status`)"},
         {{root, manager, "SomethingNew", {}}, "/org/rdmaqos1 org.rdmaqos1.Manager.SomethingNew"},
-        {{root, manager, "PolicyChanged", {}}, "policy changed: revision "},
-        {{root, manager, "DeviceChanged", {"a\x1b[0m", "gone"}}, "device a\\x1b[0m is gone"},
+        {{root, manager, "PolicyChanged", {}}, "policy revision  is in force"},
     };
-    for (const auto& [signal, line] : cases) {
-        EXPECT_EQ(render_signal(signal), line);
+    for (const auto& [signal, sentence] : cases) {
+        EXPECT_EQ(narrator.sentence(signal), sentence);
     }
+    is_there = false;
+    EXPECT_EQ(narrator.sentence({root, objects, "InterfacesRemoved", {bus::ObjectPath{session}}}),
+              "session 3 (trainer\\x1b, pid 4711, 4294967290) ended")
+        << "what has ended is remembered";
+    EXPECT_EQ(narrator.sentence({root, objects, "InterfacesRemoved", {bus::ObjectPath{session}}}), "session 3 ended");
+    EXPECT_EQ(narrator.sentence({root, objects, "InterfacesAdded", {bus::ObjectPath{session}}}),
+              "session 3 registered");
+    EXPECT_EQ(narrator.sentence({root, objects, "InterfacesRemoved", {bus::ObjectPath{device}}}),
+              "mlx5_0/1 is not managed any more");
 }
 
 }    // namespace

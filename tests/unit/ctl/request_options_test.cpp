@@ -136,8 +136,8 @@ TEST(RequestOptions, MistakesAreNamed)
         {"packet-life", "64", "packet-life"},
         {"source", "nonsense", "source: `nonsense`"},
         {"destination", "\x1b", "\\x1b"},
-        {"port-space", "tcp", "go together"},
-        {"destination-port", "4420", "go together"},
+        {"port-space", "tcp", "must be given together"},
+        {"destination-port", "4420", "must be given together"},
     };
     for (const auto& [key, value, message] : cases) {
         RequestOptions options;

@@ -186,7 +186,7 @@ inline SessionView sample_session_bulk()
     session.state = "active";
     session.level = "bulk";
     session.grant = dict({{"level", "bulk"},
-                          {"rule", "asked for by name"},
+                          {"rule", "requested by name"},
                           {"verified", false},
                           {"enforced", false},
                           {"reason", "1 of 1 queue pair not enforced"}});
@@ -224,7 +224,7 @@ inline World troubled_world()
     world.devices[0].state = "degraded";
     world.devices[0].reason = "1 element cannot be made: the device is out of leaves";
     world.devices[0].failures = {"create /tenants/rpc/pid:9: no space (tried 3 times)"};
-    world.devices[0].findings = {"/tenants: asked min-rate 10 Gbit/s, reached 8.333 Gbit/s: shares are 1 to 100"};
+    world.devices[0].findings = {"/tenants: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100"};
     world.devices[0].leaves_free = 0;
     world.devices[0].leaves_used = 256;
     world.devices[0].tree[1].draining = true;

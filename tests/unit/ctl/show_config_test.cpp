@@ -124,16 +124,16 @@ struct DaemonCase {
 TEST(ShowConfigReport, ComparesWithWhatTheDaemonRuns)
 {
     const DaemonCase cases[] = {
-        {"aaaa", "", true, "#   the running daemon has this very policy\n"},
+        {"aaaa", "", true, "#   the running daemon uses this policy\n"},
         {"bbbb", "", true,
-         "#   the running daemon has another policy: revision bbbb of a.yaml, b.yaml\n"
-         "#   the files have changed since it read them: `rdma-qosctl plan` shows what a reload would do\n"},
+         "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n#   the files have changed "
+         "since it read them: `rdma-qosctl plan` shows what a reload would do\n"},
         {"bbbb", "no such level", true,
-         "#   the running daemon has another policy: revision bbbb of a.yaml, b.yaml\n"
-         "#   its last reload was refused: `rdma-qosctl status` says why\n"},
+         "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n#   its last reload was "
+         "refused: `rdma-qosctl status` says why\n"},
         {"", "broken", true,
          "#   the running daemon has no policy\n#   its last reload was refused: `rdma-qosctl status` says why\n"},
-        {"bbbb", "", false, "#   the running daemon has another policy: revision bbbb of a.yaml, b.yaml\n\n"},
+        {"bbbb", "", false, "#   the running daemon uses another policy: revision bbbb of a.yaml, b.yaml\n\n"},
     };
     for (const auto& [revision, reload_error, of_host, expected] : cases) {
         ConfigReport report;

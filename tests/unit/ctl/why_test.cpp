@@ -45,8 +45,8 @@ std::vector<bus::Dict> both()
 TreeElementView* find(World& world, const std::string& path)
 {
     auto& tree = world.devices[0].tree;
-    const auto found =
-        std::find_if(tree.begin(), tree.end(), [&](const TreeElementView& element) { return element.path == path; });
+    const auto found = std::find_if(tree.begin(), tree.end(),
+                                    [&](const TreeElementView& element) { return element.path == path; });
     return found == tree.end() ? nullptr : &*found;
 }
 
@@ -85,8 +85,7 @@ TEST(Why, CappedByASchedulingNode)
     World world = test::sample_world();
     find(world, "/bulk")->queue_pairs = 0;
     find(world, "/tenants/rpc")->max_rate.reset();
-    const auto report =
-        report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
     EXPECT_THAT(report.sessions[0].leaves[0].advice, HasSubstr("`max-rate` of scheduling node tenants"));
 }
 
@@ -97,8 +96,7 @@ TEST(Why, CrowdedByItsOwnClass)
         world.devices[0].tree.push_back(
             {"/tenants/rpc/pid:" + std::to_string(pid), "/tenants/rpc", ElementKind::Leaf, 1, std::nullopt, 3, false});
     }
-    auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711",
-                            both());
+    auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
     EXPECT_EQ(leaf.own, Bandwidth::from_gbps(5)) << "an eighth of 40 Gbit/s";
@@ -119,7 +117,7 @@ TEST(Why, NobodyIsCrowdedWhileThePortSendsTooLittle)
     const WhyLeaf& leaf = bulk.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Nothing);
     EXPECT_THAT(leaf.verdict, HasSubstr("not crowded now: mlx5_0/1 transmits 0 kbit/s (0 %)"));
-    EXPECT_THAT(leaf.advice, HasSubstr("lost elsewhere"));
+    EXPECT_THAT(leaf.advice, HasSubstr("the cause is elsewhere"));
     expect_texts("not-crowded", bulk);
     // Of another port nothing is known.
     auto unknown = report_of(world, "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});
@@ -158,8 +156,7 @@ TEST(Why, CrowdedInsideALeaf)
     World world = test::sample_world();
     find(world, "/tenants/rpc/others")->queue_pairs = 10;
     find(world, "/tenants/rpc/pid:4711")->queue_pairs = 0;
-    const auto report =
-        report_of(world, "rpc", "/tenants/rpc/others", {queue_pair(17, "rpc", "/tenants/rpc/others")});
+    const auto report = report_of(world, "rpc", "/tenants/rpc/others", {queue_pair(17, "rpc", "/tenants/rpc/others")});
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
     EXPECT_EQ(leaf.others_in_leaf, 9U);
@@ -243,8 +240,8 @@ class WhyOutside : public testing::TestWithParam<OutsideCase> {};
 TEST_P(WhyOutside, SaysWhatToDo)
 {
     World world = test::sample_world();
-    bus::Dict lost =
-        dict({{"device", "mlx5_0/1"}, {"number", 17U}, {"level", "rpc"}, {"enforced", false}, {"reason", "no room"}});
+    bus::Dict lost = dict(
+        {{"device", "mlx5_0/1"}, {"number", 17U}, {"level", "rpc"}, {"enforced", false}, {"reason", "no room"}});
     GetParam().edit(world, lost);
     const auto report = report_of(world, "rpc", "", {lost});
     const WhyLeaf& leaf = report.sessions[0].leaves[0];

@@ -50,31 +50,31 @@ TEST(AttachWords, PerProcessInNumbers)
     const auto divide = CapMode::Divide;
     const Case cases[] = {
         {"split", of(10, 10, false, kForty), divide, true,
-         "class cap 40 Gbit/s split 10 ways: 4 Gbit/s each, unused parts cannot be lent"},
+         "class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; unused parts go to nobody"},
         {"split in whole Mbit/s", of(3, 3, false, kForty), divide, true,
-         "class cap 40 Gbit/s split 3 ways: 13.333 Gbit/s each, unused parts cannot be lent"},
+         "class cap 40 Gbit/s split 3 ways: 13.333 Gbit/s each; unused parts go to nobody"},
         {"never nothing", of(10, 10, false, Bandwidth::from_mbps(5)), divide, true,
-         "class cap 5 Mbit/s split 10 ways: 1 Mbit/s each, unused parts cannot be lent"},
+         "class cap 5 Mbit/s split 10 ways: 1 Mbit/s each; unused parts go to nobody"},
         {"whole", of(10, 10, false, kForty), whole, false,
          "each of 10 processes may use the whole class cap of 40 Gbit/s"},
         {"one process", of(1, 1, true, kForty), whole, true, "class cap 40 Gbit/s, for its only process"},
         {"one process, divided", of(1, 1, true, kForty), divide, true, "class cap 40 Gbit/s, for its only process"},
         {"share", of(1, 2, true, {}), divide, false,
-         "its share 60 is not held against the 1 other process on the device"},
+         "its share 60 is not enforced against the 1 other process on the device"},
         {"min-rate", guaranteed(), divide, false,
-         "its min-rate 10 Gbit/s is not held against the 2 other processes on the device"},
-        {"nothing beside it", of(2, 2, false, {}), whole, true, "nothing that is promised depends on another process"},
+         "its min-rate 10 Gbit/s is not enforced against the 2 other processes on the device"},
+        {"nothing beside it", of(2, 2, false, {}), whole, true, "nothing promised depends on another process"},
         {"fair", of(4, 4, false, {}, FairBy::Process), divide, false,
-         "its 4 processes are not held to fair parts (`fair-by: process`)"},
+         "its 4 processes do not get equal parts (`fair-by: process`)"},
         {"share and cap", of(2, 3, true, kForty), divide, false,
-         "its share 60 is not held against the 2 other processes on the device; class cap 40 Gbit/s split 2 ways: 20 "
-         "Gbit/s each, unused parts cannot be lent"},
+         "its share 60 is not enforced against the 2 other processes on the device; class cap 40 Gbit/s split 2 "
+         "ways: 20 Gbit/s each; unused parts go to nobody"},
         {"node", below_a_capped_node(), divide, false,
          "each of 2 processes may use the whole cap of /tenants of 80 Gbit/s"},
     };
     const AttachReport attach{AttachMode::PerProcess, "found out", {}};
     for (const auto& [name, promise, mode, held, words] : cases) {
-        const auto verdict = judge_attach(attach, mode, promise);
+        const auto verdict = attach_verdict_of(attach, mode, promise);
         EXPECT_EQ(verdict.held, held) << name;
         EXPECT_EQ(verdict.words, std::string("attach mode per-process: ") + words) << name;
     }
@@ -83,14 +83,13 @@ TEST(AttachWords, PerProcessInNumbers)
 TEST(AttachWords, OtherModes)
 {
     const auto promise = of(10, 10, true, kForty);
-    const auto shared = judge_attach({AttachMode::Shared, "", {}}, CapMode::Whole, promise);
+    const auto shared = attach_verdict_of({AttachMode::Shared, "", {}}, CapMode::Whole, promise);
     EXPECT_TRUE(shared.held);
     EXPECT_EQ(shared.words, "");
-    const auto none = judge_attach({AttachMode::None, "the firmware refused attach in RTS", {}}, CapMode::Whole,
-                                   promise);
+    const auto none = attach_verdict_of({AttachMode::None, "the firmware refused attach in RTS", {}}, CapMode::Whole,
+                                        promise);
     EXPECT_FALSE(none.held);
-    EXPECT_EQ(none.words,
-              "attach mode none, the firmware refused attach in RTS: queue pairs cannot be brought into the tree");
+    EXPECT_EQ(none.words, "attach mode none, the firmware refused attach in RTS: queue pairs cannot be attached");
 }
 
 }    // namespace

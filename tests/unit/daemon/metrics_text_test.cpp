@@ -88,11 +88,11 @@ Metrics everything()
     metrics.service.register_calls = histogram({90us, 110us, 4ms});
     metrics.service.attach_calls = histogram({2ms});
     metrics.service.reloads = histogram({35ms, 8s});
-    metrics.doors.calls = 1000;
-    metrics.doors.connections = 420;
-    metrics.doors.connections_now = 301;
-    metrics.doors.refusals = {{ErrorCode::UnknownLevel, 4}, {ErrorCode::Busy, 1}};
-    metrics.doors.queue_pair_refusals = {{ErrorCode::BadQueuePair, 2}};
+    metrics.transports.calls = 1000;
+    metrics.transports.connections = 420;
+    metrics.transports.connections_now = 301;
+    metrics.transports.refusals = {{ErrorCode::UnknownLevel, 4}, {ErrorCode::Busy, 1}};
+    metrics.transports.queue_pair_refusals = {{ErrorCode::BadQueuePair, 2}};
     DeviceMetrics idle;
     idle.device = "mlx5_1/1";
     idle.link_speed = Bandwidth::from_gbps(25);
@@ -187,11 +187,11 @@ TEST(MetricsText, EveryFamilyComesOnceWithItsSamplesBehindIt)
 
 // ---- documents ----
 
-// The table of docs/operations.md: a row that begins with a metric's name in backticks.
+// The table of docs/metrics.md: a row that begins with a metric's name in backticks.
 std::vector<std::string> documented()
 {
     std::vector<std::string> names;
-    std::istringstream lines(read_text(source_dir() + "/docs/operations.md"));
+    std::istringstream lines(read_text(source_dir() + "/docs/metrics.md"));
     const std::regex row("^\\| `(rdmaqos_[a-z_]+)");
     for (std::string line; std::getline(lines, line);) {
         std::smatch found;
@@ -218,8 +218,8 @@ TEST(MetricsDocuments, EveryNameInTheDocumentsExists)
     }
     std::size_t seen = 0;
     const std::regex word("rdmaqos_[a-z0-9_]+");
-    for (const char* file :
-         {"operations.md", "rdma-qosctl-json.md", "dbus.md", "man/rdma-qosctl.8", "man/rdma-qosd.8"}) {
+    for (const char* file : {"metrics.md", "tutorial.md", "how-to.md", "settings-reference.md", "rdma-qosctl-json.md",
+                             "dbus.md", "man/rdma-qosctl.8", "man/rdma-qosd.8"}) {
         const std::string text = read_text(source_dir() + "/docs/" + file);
         for (auto it = std::sregex_iterator(text.begin(), text.end(), word); it != std::sregex_iterator(); ++it) {
             EXPECT_TRUE(known.contains(it->str())) << it->str() << " in " << file;
@@ -266,7 +266,7 @@ TEST(MetricsPromtool, HasNothingToSayOfTheMetrics)
 
 TEST(MetricsPromtool, TakesTheAlertRulesOfTheManual)
 {
-    const std::string manual = read_text(source_dir() + "/docs/operations.md");
+    const std::string manual = read_text(source_dir() + "/docs/metrics.md");
     const std::string mark = "```yaml alerts\n";
     const auto begin = manual.find(mark);
     ASSERT_NE(begin, std::string::npos);

@@ -56,12 +56,12 @@ TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
         join("rpc", static_cast<std::uint32_t>(pid), pid);
     }
     EXPECT_TRUE(grant(first).enforced);
-    EXPECT_EQ(grant(first).reason, "attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each, unused "
-                                   "parts cannot be lent");
+    EXPECT_EQ(grant(first).reason, "attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; "
+                                   "unused parts go to nobody");
     EXPECT_EQ(service->session(first)->queue_pairs[0].reason, grant(first).reason);
     EXPECT_THAT(service->device("mlx5_0/1")->attach_notes,
-                ElementsAre("/rpc: attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each, unused "
-                            "parts cannot be lent"));
+                ElementsAre("/rpc: attach mode per-process: class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; unused "
+                            "parts go to nobody"));
 
     // A process is counted once, and one that only asks is counted in its own answer.
     ASSERT_TRUE(register_as(PeerId{100}, process(100), asking_for("rpc", "mlx5_0", {50})));
@@ -140,7 +140,7 @@ TEST_F(ServiceAttachMode, AShareDependsOnOtherProcesses)
     EXPECT_TRUE(grant(rpc).enforced) << "nobody else is there";
     const auto bulk = join("bulk", 2, 200);
     EXPECT_FALSE(grant(rpc).enforced);
-    EXPECT_THAT(grant(rpc).reason, HasSubstr("its share 60 is not held against the 1 other process on the device"));
+    EXPECT_THAT(grant(rpc).reason, HasSubstr("its share 60 is not enforced against the 1 other process on the device"));
     EXPECT_FALSE(grant(bulk).enforced);
     const auto unscheduled = join("DEFAULT", 3, 300);
     EXPECT_THAT(grant(unscheduled).reason, HasSubstr("has no `schedule`"));

@@ -196,7 +196,7 @@ TEST_F(ServiceDevices, AQueuePairThatCannotBeTakenOutIsToldAndTriedAgain)
     ASSERT_TRUE(results);
     ASSERT_FALSE(results->at(0).failures.empty());
     EXPECT_EQ(results->at(0).failures[0].path.text(), "/bulk/qp:10");
-    EXPECT_THAT(service->session(reply->session)->queue_pairs[0].reason, HasSubstr("not everything was taken back"));
+    EXPECT_THAT(service->session(reply->session)->queue_pairs[0].reason, HasSubstr("not everything could be undone"));
     nic->firmware().faults().clear();
     loop.advance(std::chrono::minutes(1));
     ASSERT_TRUE(loop.run_until([&] { return status().snapshot->actual.elements.empty(); }));
@@ -321,7 +321,7 @@ TEST_F(ServiceEnable, WaitsForSomeTimeOnly)
     EXPECT_FALSE(got);
     loop.advance(std::chrono::seconds(1));
     ASSERT_TRUE(got);
-    EXPECT_THAT(why_not(*got), HasSubstr("has not come within 20 s"));
+    EXPECT_THAT(why_not(*got), HasSubstr("did not appear within 20 s"));
 }
 
 TEST_F(ServiceEnable, OfAllWaitsForThoseThatComeAndNotForThoseThatAreAway)

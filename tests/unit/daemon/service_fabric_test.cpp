@@ -139,7 +139,7 @@ TEST_F(ServiceFabricTest, AFileThatIsGoneIsAnEmptyFabricAndSaysSo)
     EXPECT_EQ(level_of(session), "DEFAULT");
     EXPECT_EQ(service->fabric_error(Quote::Lines), "");
     EXPECT_THAT(journal.lines(),
-                Contains(HasSubstr("the fabric file is gone: nothing is known of the fabric any longer")));
+                Contains(HasSubstr("the fabric file is gone: nothing is known of the fabric anymore")));
 }
 
 TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
@@ -156,7 +156,7 @@ TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
     EXPECT_THAT(writes(nic), IsEmpty());
     EXPECT_THAT(service->fabric_error(Quote::Lines), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     EXPECT_EQ(fabrics, 1);
-    EXPECT_EQ(times_logged("the fabric file cannot be used; what was known of the fabric stays:"), 1);
+    EXPECT_EQ(times_logged("the fabric file cannot be used; the fabric known so far stays in use:"), 1);
 
     fabric(kTarget);
     reread();

@@ -98,7 +98,7 @@ TEST_F(ServiceSilence, AReloadAnswersAndTheDeviceCatchesUp)
     EXPECT_TRUE(outcome->accepted);
     EXPECT_THAT(outcome->unanswered, ElementsAre("mlx5_1/1"));
     EXPECT_THAT(outcome->to_string(Colour::Off),
-                HasSubstr("mlx5_1/1: warning: has not answered yet; it takes the policy when it does"));
+                HasSubstr("mlx5_1/1: warning: has not answered yet; it gets the policy when it does"));
     EXPECT_THAT(writes(*well).back(), HasSubstr("share 50"));
     EXPECT_EQ(service->device("mlx5_0/1")->state, DeviceState::Ready);
     EXPECT_EQ(service->device("mlx5_1/1")->state, DeviceState::Degraded);
@@ -125,7 +125,7 @@ TEST_F(ServiceSilence, AdministratorsAreToldWhoDoesNotAnswer)
         EXPECT_EQ(results->at(1).device, "mlx5_1/1");
         ASSERT_EQ(results->at(1).failures.size(), 1U);
         EXPECT_EQ(results->at(1).failures[0].error.message,
-                  "mlx5_1/1 has not answered for 15 s; it does what it was told when it answers");
+                  "mlx5_1/1 has not answered for 15 s; what it was told is done when it answers");
     }
     const auto drift = answer_in_time<std::vector<DeviceDrift>>(
         [&](auto done) { service->verify("", std::move(done)); });
@@ -262,10 +262,10 @@ TEST_F(ServiceSilence, WhenTheServiceEndsNothingIsBegun)
     reader.open();
     ASSERT_TRUE(loop.run_until([&] { return reloaded.has_value(); }));
     EXPECT_FALSE(reloaded->accepted);
-    EXPECT_THAT(reloaded->to_string(Colour::Off), HasSubstr("rdma-qosd is ending"));
+    EXPECT_THAT(reloaded->to_string(Colour::Off), HasSubstr("rdma-qosd is stopping"));
     const auto late = reload();
     EXPECT_FALSE(late.accepted);
-    EXPECT_THAT(late.to_string(Colour::Off), HasSubstr("rdma-qosd is ending"));
+    EXPECT_THAT(late.to_string(Colour::Off), HasSubstr("rdma-qosd is stopping"));
     EXPECT_EQ(answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); }).error().code,
               ErrorCode::Busy);
     EXPECT_EQ(register_as(PeerId{3}, process(3), asking_for("rpc")).error().code, ErrorCode::Busy);

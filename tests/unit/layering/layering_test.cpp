@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "policy/explain may not include policy/load"},
         Planted{"policy/a.cpp", "#include \"policy/model/policy.h\"", "lies in no folder of the table"},
         Planted{"policy/yaml/a.cpp", "#include \"policy/a.h\"", "policy/yaml may not include policy (policy/a.h)"},
-        Planted{"daemon/a.cpp", "#include \"daemon/bus/doors.h\"", ""},
+        Planted{"daemon/a.cpp", "#include \"daemon/bus/transports.h\"", ""},
         Planted{"daemon/a.cpp", "#include \"policy/opensm/file.h\"", "daemon may not include policy/opensm"},
         Planted{"daemon/loop/a.cpp", "#include \"daemon/model/session.h\"", "daemon/loop may not include daemon/model"},
         Planted{"daemon/model/a.cpp", "#include \"policy/path/path.h\"", ""},

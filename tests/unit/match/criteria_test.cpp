@@ -42,17 +42,17 @@ TEST(Criteria, EachIsAskedForByItself)
     const ResolvedGroups groups{{ResolvedGroup{}}, {}};
     const Request request;
     const Identity nobody;
-    const Judge judge(policy.policy, groups, request, nobody);
+    const Evaluator evaluator(policy.policy, groups, request, nobody);
     for (const Criterion& criterion : kCriteria) {
         const MatchRule rule = rule_with(criterion);
         for (const Criterion& other : kCriteria) {
-            EXPECT_EQ(Judge::asks(rule, other), &other == &criterion) << criterion.key << ", " << other.key;
-            EXPECT_EQ(judge.holds(rule, other), &other != &criterion) << criterion.key << ", " << other.key;
+            EXPECT_EQ(Evaluator::asks(rule, other), &other == &criterion) << criterion.key << ", " << other.key;
+            EXPECT_EQ(evaluator.holds(rule, other), &other != &criterion) << criterion.key << ", " << other.key;
         }
-        EXPECT_NE(judge.asked(rule, criterion), "") << criterion.key;
-        EXPECT_EQ(judge.has(criterion), criterion.key == "client.user" ? "uid 0" : "absent") << criterion.key;
+        EXPECT_NE(evaluator.asked(rule, criterion), "") << criterion.key;
+        EXPECT_EQ(evaluator.has(criterion), criterion.key == "client.user" ? "uid 0" : "absent") << criterion.key;
         const std::string whose = criterion.trust == Trust::Verified ? "(verified)" : "(claimed)";
-        EXPECT_TRUE(judge.reasons(rule).ends_with(whose)) << judge.reasons(rule);
+        EXPECT_TRUE(evaluator.reasons(rule).ends_with(whose)) << evaluator.reasons(rule);
     }
 }
 

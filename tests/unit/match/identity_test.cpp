@@ -107,7 +107,7 @@ TEST_F(FakeProc, BrokenStat)
         const auto identity = read();
         ASSERT_FALSE(identity) << text;
         EXPECT_EQ(identity.error().code, ErrorCode::Io);
-        EXPECT_EQ(identity.error().message, "process 4711: stat is not as proc(5) says");
+        EXPECT_EQ(identity.error().message, "process 4711: unexpected format of stat (see proc(5))");
     }
 }
 

@@ -72,7 +72,8 @@ TEST_P(MatchCriteria, Outcome)
 
 INSTANTIATE_TEST_SUITE_P(
     Table, MatchCriteria,
-    testing::Values(MatchCase{"nothing", {}, "default: DEFAULT"}, MatchCase{"both_ends", ends(kAlpha, kGamma), "rule 1: both"},
+    testing::Values(MatchCase{"nothing", {}, "default: DEFAULT"},
+                    MatchCase{"both_ends", ends(kAlpha, kGamma), "rule 1: both"},
                     MatchCase{"source_of_both_is_not_enough", ends(kAlpha, std::nullopt), "default: DEFAULT"},
                     MatchCase{"source", ends(kBeta, std::nullopt), "rule 2: source"},
                     MatchCase{"destination", ends(std::nullopt, kAlpha), "rule 3: destination"},
@@ -83,7 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
                     MatchCase{"class_outside", with<std::uint16_t>(&Request::qos_class, 10), "default: DEFAULT"},
                     MatchCase{"service_first", with<std::uint64_t>(&Request::service_id, 0x10000), "rule 5: service"},
                     MatchCase{"service_last", with<std::uint64_t>(&Request::service_id, 0x1ffff), "rule 5: service"},
-                    MatchCase{"service_outside", with<std::uint64_t>(&Request::service_id, 0x20000), "default: DEFAULT"},
+                    MatchCase{"service_outside", with<std::uint64_t>(&Request::service_id, 0x20000),
+                              "default: DEFAULT"},
                     MatchCase{"pkey_zero_is_a_pkey", with<std::uint16_t>(&Request::pkey, 0), "rule 6: pkey"},
                     MatchCase{"pkey_limited", with<std::uint16_t>(&Request::pkey, 0xF01), "rule 6: pkey"},
                     MatchCase{"pkey_full", with<std::uint16_t>(&Request::pkey, 0x8F01), "rule 6: pkey"},
@@ -206,7 +208,7 @@ TEST(Match, RequestedLevel)
     EXPECT_EQ(outcome(ask("rpc")), "requested: rpc") << "rules are not asked";
     EXPECT_EQ(outcome(ask("RPC")), "requested: rpc");
     EXPECT_EQ(outcome(ask("vip", 7)), "requested: vip");
-    EXPECT_EQ(policy.why(with<std::string>(&Request::level, "rpc")), "asked for by name");
+    EXPECT_EQ(policy.why(with<std::string>(&Request::level, "rpc")), "requested by name");
     EXPECT_FALSE(ask("rpc")->verified);
 
     const auto refused = ask("vip");
@@ -241,7 +243,7 @@ TEST(Match, AllowHoldsForRulesAndDefault)
     const auto refused = policy.ask({}, somebody(8));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::LevelNotAllowed);
-    EXPECT_EQ(refused.error().message, "no rule matched that you may use, and the default is not open to you: level "
+    EXPECT_EQ(refused.error().message, "no rule that you may use matched, and you may not use the default: level "
                                        "DEFAULT allows group staff; you are in gid 8");
 }
 

@@ -39,7 +39,7 @@ TEST(Dwrr, ManualExample)
 {
     const Tree tree = test::manual_example();
     for (const std::uint64_t link : {100U, 10U}) {
-        const auto rates = simulate_dwrr(tree, Bandwidth::from_gbps(link), everybody_sends(tree), options_of(100'000));
+        const auto rates = simulate_dwrr(tree, Bandwidth::from_gbps(link), all_backlogged(tree), options_of(100'000));
         EXPECT_NEAR(rates.at(ElementPath("/g1")), link == 100 ? 95.904e6 : 7e6, link == 100 ? 1e5 : 1e4);
         EXPECT_NEAR(rates.at(ElementPath("/g2")), link == 100 ? 4.096e6 : 3e6, 1e4);
     }
@@ -49,7 +49,7 @@ TEST(Dwrr, SharesDecideInBothDirections)
 {
     using enum ElementKind;
     const Tree tree = test::tree_of({{"/a", Node, 2}, {"/a/x", Leaf, 1}, {"/a/y", Leaf, 3}, {"/b", Leaf, 1}});
-    const auto rates = simulate_dwrr(tree, Bandwidth::from_gbps(12), everybody_sends(tree), options_of(60'000));
+    const auto rates = simulate_dwrr(tree, Bandwidth::from_gbps(12), all_backlogged(tree), options_of(60'000));
     EXPECT_NEAR(rates.at(ElementPath("/a/x")), 2e6, 1e4);
     EXPECT_NEAR(rates.at(ElementPath("/a/y")), 6e6, 1e4);
     EXPECT_NEAR(rates.at(ElementPath("/b")), 4e6, 1e4);
@@ -73,7 +73,7 @@ TEST(Dwrr, NothingComesOfNothing)
 {
     EXPECT_TRUE(simulate_dwrr({}, Bandwidth::from_gbps(1), {}, options_of(100)).empty());
     const Tree tree = test::manual_example();
-    EXPECT_EQ(simulate_dwrr(tree, Bandwidth(), everybody_sends(tree), options_of(100)).at(ElementPath("/g1")), 0.0);
+    EXPECT_EQ(simulate_dwrr(tree, Bandwidth(), all_backlogged(tree), options_of(100)).at(ElementPath("/g1")), 0.0);
     EXPECT_EQ(simulate_dwrr(tree, Bandwidth::from_gbps(1), {}, options_of(100)).at(ElementPath("/g1")), 0.0);
 }
 
@@ -81,7 +81,7 @@ TEST(Dwrr, PlaysTheSameEveryTime)
 {
     const Tree tree = test::manual_example();
     const auto play = [&] {
-        return simulate_dwrr(tree, Bandwidth::from_gbps(10), everybody_sends(tree), options_of(5'000));
+        return simulate_dwrr(tree, Bandwidth::from_gbps(10), all_backlogged(tree), options_of(5'000));
     };
     EXPECT_EQ(play(), play());
 }

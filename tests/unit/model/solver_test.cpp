@@ -57,7 +57,7 @@ void expect_rates(const Tree& tree, Bandwidth link, const Demands& demands, std:
 TEST(Solver, ManualExampleAt100Gbps)
 {
     const Tree tree = test::manual_example();
-    expect_rates(tree, gbps(100), everybody_sends(tree),
+    expect_rates(tree, gbps(100), all_backlogged(tree),
                  {{"/", "100 Gbit/s, link"}, {"/g1", "95.904 Gbit/s, link"}, {"/g2", "4.096 Gbit/s, cap of /g2"}});
 }
 
@@ -65,7 +65,7 @@ TEST(Solver, ManualExampleAt100Gbps)
 TEST(Solver, ManualExampleAt10Gbps)
 {
     const Tree tree = test::manual_example();
-    expect_rates(tree, gbps(10), everybody_sends(tree),
+    expect_rates(tree, gbps(10), all_backlogged(tree),
                  {{"/", "10 Gbit/s, link"}, {"/g1", "7 Gbit/s, link"}, {"/g2", "3 Gbit/s, link"}});
 }
 
@@ -87,14 +87,14 @@ TEST(Solver, SharesCountAmongThoseWhoSend)
 TEST(Solver, DeviceDefaultShareCountsAsOne)
 {
     const Tree tree = tree_of({{"/a", Leaf, 0}, {"/b", Leaf, 1}, {"/c", Leaf, 2}});
-    expect_rates(tree, gbps(100), everybody_sends(tree),
+    expect_rates(tree, gbps(100), all_backlogged(tree),
                  {{"/a", "25 Gbit/s, link"}, {"/b", "25 Gbit/s, link"}, {"/c", "50 Gbit/s, link"}});
 }
 
 TEST(Solver, CapOfANodeIsSharedByItsChildren)
 {
     const Tree tree = tree_of({{"/t", Node, 70, gbps(20)}, {"/t/a", Leaf, 3}, {"/t/b", Leaf, 1}, {"/s", Leaf, 30}});
-    expect_rates(tree, gbps(100), everybody_sends(tree),
+    expect_rates(tree, gbps(100), all_backlogged(tree),
                  {{"/t", "20 Gbit/s, cap of /t"},
                   {"/t/a", "15 Gbit/s, cap of /t"},
                   {"/t/b", "5 Gbit/s, cap of /t"},
@@ -113,7 +113,7 @@ TEST(Solver, UnusedRateIsLentAcrossNodes)
 {
     const Tree tree = tree_of(
         {{"/x", Node, 1}, {"/x/a", Leaf, 1}, {"/x/b", Leaf, 1}, {"/y", Node, 1}, {"/y/c", Leaf, 1, gbps(10)}});
-    expect_rates(tree, gbps(100), everybody_sends(tree),
+    expect_rates(tree, gbps(100), all_backlogged(tree),
                  {{"/x", "90 Gbit/s, link"},
                   {"/x/a", "45 Gbit/s, link"},
                   {"/y", "10 Gbit/s, demand"},
@@ -124,7 +124,7 @@ TEST(Solver, FoldedElementsHangWhereTheirParentSays)
 {
     Tree tree = tree_of({{"/a", Leaf, 1}});
     tree.emplace(ElementPath("/lost/b"), Element{Leaf, ElementPath::root(), {3, std::nullopt}});
-    expect_rates(tree, gbps(8), everybody_sends(tree), {{"/a", "2 Gbit/s, link"}, {"/lost/b", "6 Gbit/s, link"}});
+    expect_rates(tree, gbps(8), all_backlogged(tree), {{"/a", "2 Gbit/s, link"}, {"/lost/b", "6 Gbit/s, link"}});
 }
 
 TEST(Solver, NothingComesOfNothing)
@@ -132,14 +132,14 @@ TEST(Solver, NothingComesOfNothing)
     EXPECT_TRUE(solve({}, gbps(100), {}).empty());
     expect_rates(tree_of({}), gbps(100), {}, {{"/", "0 kbit/s, demand"}});
     const Tree tree = tree_of({{"/a", Leaf}});
-    expect_rates(tree, Bandwidth(), everybody_sends(tree), {{"/a", "0 kbit/s, link"}});
+    expect_rates(tree, Bandwidth(), all_backlogged(tree), {{"/a", "0 kbit/s, link"}});
     EXPECT_FALSE(solve(tree_of({{"/no-parent/a", Leaf}}), gbps(1), {}).contains(ElementPath("/no-parent/a")));
 }
 
 TEST(Solver, ThirdsAddUp)
 {
     const Tree tree = tree_of({{"/a", Leaf}, {"/b", Leaf}, {"/c", Leaf}});
-    const Allocations rates = solve(tree, gbps(1), everybody_sends(tree));
+    const Allocations rates = solve(tree, gbps(1), all_backlogged(tree));
     EXPECT_EQ(rates.at(ElementPath("/a")).rate(), Bandwidth::from_kbps(333'333));
     EXPECT_NEAR(rates.at(ElementPath("/a")).kbps * 3, 1e6, 1e-3);
 }

@@ -66,10 +66,10 @@ TEST_F(NativeHostPolicy, BothKindsAtOnceAreAnError)
 {
     root_.write("etc/rdma-qos/policy.yaml", kYaml);
     root_.write("etc/rdma-qos/policy.conf", kNative);
-    EXPECT_EQ(message(), "/etc/rdma-qos/policy.conf: error: a native OpenSM policy stands alone, and there is also "
-                         "/etc/rdma-qos/policy.yaml\n"
-                         "      = hint: remove one of them, or disable it with a link to /dev/null; `rdma-qosctl "
-                         "import-opensm` turns a native policy into YAML\n");
+    EXPECT_EQ(message(), "/etc/rdma-qos/policy.conf: error: a native OpenSM policy cannot be combined with other "
+                         "files, but there is also /etc/rdma-qos/policy.yaml\n      = hint: remove one of them, or "
+                         "disable it with a link to /dev/null; `rdma-qosctl import-opensm` turns a native policy "
+                         "into YAML\n");
 }
 
 TEST_F(NativeHostPolicy, DropInsBesideItAreAnError)

@@ -50,7 +50,7 @@ TEST(OpensmLexer, ACommentNeedsItsNewline)
     const std::string without_newline(kDefaultLevel.substr(0, kDefaultLevel.size() - 1));
     EXPECT_EQ(accepted(without_newline).levels.size(), 1U);
     expect_warned(kDefaultLevel + "# last",
-                  "the file ends in a comment without a line end: OpenSM takes it for text and rejects the file");
+                  "the file ends in a comment without a newline: OpenSM reads it as text and rejects the file");
 }
 
 TEST(OpensmLexer, CarriageReturnsAreText)
@@ -60,8 +60,7 @@ TEST(OpensmLexer, CarriageReturnsAreText)
     for (const char c : kDefaultLevel) {
         crlf += c == '\n' ? "\r\n" : std::string(1, c);
     }
-    const Policy policy = expect_warned(
-        crlf, "lines end in CR LF: to OpenSM the CR is text, and it rejects a file with such lines");
+    const Policy policy = expect_warned(crlf, "lines end in CR LF: OpenSM reads the CR as text and rejects the file");
     ASSERT_EQ(policy.levels.size(), 1U);
     EXPECT_EQ(policy.levels.front().name, "DEFAULT");
 }
@@ -69,7 +68,7 @@ TEST(OpensmLexer, CarriageReturnsAreText)
 TEST(OpensmLexer, FormFeedsAndByteOrderMarksAreText)
 {
     expect_refused("\f" + kDefaultLevel, "1:2", kSyntaxError);
-    expect_warned("\f" + kDefaultLevel, "a form feed or vertical tab: OpenSM takes it for text and rejects the file");
+    expect_warned("\f" + kDefaultLevel, "a form feed or vertical tab: OpenSM reads it as text and rejects the file");
     expect_refused("\xef\xbb\xbf" + kDefaultLevel, "1:2", kSyntaxError);
     expect_warned("\xef\xbb\xbf" + kDefaultLevel, "the file starts with a byte order mark: OpenSM rejects it");
 }
@@ -86,7 +85,7 @@ TEST(OpensmLexer, KeywordsAreFoundInsideOfNames)
     EXPECT_EQ(name_of_group("name: \"my-qos-level-1\"\n"), "my-qos-level-1");
     const Policy policy = expect_warned(
         with_group("name: my-qos-level-1\nport-guid: 1\n"),
-        "`qos-level` inside of a value: to OpenSM it is a keyword, and it rejects the file");
+        "`qos-level` inside a value: OpenSM reads it as a keyword and rejects the file");
     EXPECT_EQ(policy.groups.front().name, "my-qos-level-1");
     // A tag needs its colon, and node types are words only where they are asked for.
     EXPECT_EQ(name_of_group("name: source-to-across\n"), "source-to-across");
@@ -127,7 +126,8 @@ TEST(OpensmLexer, SeveralEntriesOnALine)
     // Behind a name digits are text.
     const std::string same_line = "qos-levels\nqos-level\nname: DEFAULT sl: 3\nend-qos-level\nend-qos-levels\n";
     expect_refused(same_line, "3:20", kSyntaxError);
-    EXPECT_EQ(expect_warned(same_line, "`sl:` behind a name on one line: to OpenSM digits in such a line are text")
+    EXPECT_EQ(expect_warned(same_line, "`sl:` after a name on the same line: OpenSM reads digits in such a line as "
+                                       "text")
                   .levels.front()
                   .sl,
               3);

@@ -27,34 +27,34 @@ TEST(OpensmRecovery, UnknownWordsInSeveralBlocks)
     EXPECT_EQ(errors_of("port-groups\nport-group\nnane: a\nport-guid: 1\nend-port-group\nport-group\nname: b\n"
                         "node-type: HCA\nend-port-group\nend-port-groups\nqos-levels\nqos-level\nname: DEFAULT\n"
                         "sl: x\nend-qos-level\nend-qos-levels\n"),
-              (Errors{"3: `nane` cannot stand in a `port-group`", "8: `HCA` cannot stand in a list of node types",
-                      "14: `x` cannot stand in the place of a number"}));
+              (Errors{"3: `nane` is not allowed in a `port-group`", "8: `HCA` is not allowed in a list of node types",
+                      "14: `x` is not allowed in the place of a number"}));
 }
 
 TEST(OpensmRecovery, BlocksThatAreNotClosed)
 {
     EXPECT_EQ(errors_of("port-groups\nport-group\nname: a\nport-group\nname: b\nend-port-group\nend-port-groups\n" +
                         kDefaultLevel),
-              Errors{"4: `port-group` cannot stand in a `port-group`"});
+              Errors{"4: `port-group` is not allowed in a `port-group`"});
     EXPECT_EQ(errors_of("port-groups\nport-group\nname: a\nend-port-groups\n" + kDefaultLevel),
-              Errors{"4: `end-port-groups` cannot stand in a `port-group`"});
+              Errors{"4: `end-port-groups` is not allowed in a `port-group`"});
     EXPECT_EQ(errors_of(kDefaultLevel + "qos-match-rules\nqos-match-rule\nqos-level-name: DEFAULT\n"),
-              Errors{"10: the file ends inside of a `qos-match-rule`"});
+              Errors{"10: the file ends inside a `qos-match-rule`"});
 }
 
 TEST(OpensmRecovery, WordsOutsideOfSections)
 {
     EXPECT_EQ(errors_of("port-group\nname: a\nend-port-group\n" + kDefaultLevel + "bogus\n"),
-              (Errors{"1: `port-group` cannot stand in the file outside of all sections",
-                      "10: `bogus` cannot stand in the file outside of all sections"}));
+              (Errors{"1: `port-group` is not allowed in the file outside all sections",
+                      "10: `bogus` is not allowed in the file outside all sections"}));
 }
 
 TEST(OpensmRecovery, Ulps)
 {
     EXPECT_EQ(errors_of("qos-ulps\nlustre : 1\nsdp : 1\nrds, port-num x : 3\niser 4\ndefault : 0\nipoib : 99\n"
                         "end-qos-ulps\n"),
-              (Errors{"2: `lustre` cannot stand in `qos-ulps`", "4: `x` cannot stand in the place of a number",
-                      "5: `iser` cannot stand in `qos-ulps`", "7: an SL must be from 0 to 15, not 99"}));
+              (Errors{"2: `lustre` is not allowed in `qos-ulps`", "4: `x` is not allowed in the place of a number",
+                      "5: `iser` is not allowed in `qos-ulps`", "7: an SL must be from 0 to 15, not 99"}));
 }
 
 TEST(OpensmRecovery, MissingNamesAreNotReportedOfAFileThatWasNotUnderstood)

@@ -27,12 +27,13 @@ TEST(LevelChanges, EveryPropertyIsNamed)
                                "leaf-budget: 64, responder: {share: 20}}\n"
                                "    per-queue-pair: {max-rate: 5Gbps, max-burst: 64KiB}\n"
                                "    message-model: low-latency\n");
-    const auto after = policy("  - {name: DEFAULT, sl: 0}\n"
-                              "  - name: rpc\n    sl: 4\n    rate-limit: 40Gbps\n    packet-life: 16\n    pkey: [0x1234]\n"
-                              "    schedule: {share: 60, min-rate: 10Gbps, fair-by: user, "
-                              "responder: {share: 20, max-rate: 20Gbps}}\n"
-                              "    per-queue-pair: {max-rate: 4Gbps}\n"
-                              "    allow: {user: [alice]}\n");
+    const auto after = policy(
+        "  - {name: DEFAULT, sl: 0}\n"
+        "  - name: rpc\n    sl: 4\n    rate-limit: 40Gbps\n    packet-life: 16\n    pkey: [0x1234]\n"
+        "    schedule: {share: 60, min-rate: 10Gbps, fair-by: user, "
+        "responder: {share: 20, max-rate: 20Gbps}}\n"
+        "    per-queue-pair: {max-rate: 4Gbps}\n"
+        "    allow: {user: [alice]}\n");
     EXPECT_THAT(level_changes(before, after),
                 ElementsAre("level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
                             "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
@@ -51,15 +52,14 @@ TEST(LevelChanges, NewAndGoneLevels)
                               "  - {name: bare}\n");
     EXPECT_THAT(level_changes(before, after),
                 ElementsAre("level backup: new (sl 5, parent the root, share 10, max-rate 20 Gbit/s)",
-                            "level bare: new", "level old: gone"));
+                            "level bare: new", "level old: removed"));
 }
 
 TEST(LevelChanges, ALevelThatJoinsTheTree)
 {
     const auto before = policy("  - {name: DEFAULT, sl: 0}\n");
     const auto after = policy("  - {name: DEFAULT, sl: 0, schedule: {share: 5}}\n");
-    EXPECT_THAT(level_changes(before, after),
-                ElementsAre("level DEFAULT: parent none -> the root, share none -> 5"));
+    EXPECT_THAT(level_changes(before, after), ElementsAre("level DEFAULT: parent none -> the root, share none -> 5"));
 }
 
 }    // namespace

@@ -162,21 +162,23 @@ TEST(Documentation, ItsYamlIsGood)
                              [&](const Block& block) { return block.place.starts_with(prefix); });
     };
     EXPECT_GE(count("docs/policy-reference.md"), 25);
-    EXPECT_GE(count("docs/operations.md"), 1);
+    EXPECT_GE(count("docs/tutorial.md"), 1);
+    EXPECT_GE(count("docs/settings-reference.md"), 4);
+    EXPECT_GE(count("docs/metrics.md"), 2);
     EXPECT_GE(count("README.md"), 1);
     EXPECT_GE(count("docs/man/rdma-qos-policy.5"), 1);
     EXPECT_GE(count("docs/man/rdma-qosd.yaml.5"), 1);
 }
 
-// What operations.md states as the defaults are the defaults.
+// What settings-reference.md states as the defaults are the defaults.
 TEST(Documentation, StatesTheDefaultsOfTheSettings)
 {
-    for (const auto& block : blocks_of_markdown("docs/operations.md")) {
+    for (const auto& block : blocks_of_markdown("docs/settings-reference.md")) {
         if (block.kind == "settings") {
             const auto result = read_settings(source(block.place, block.text));
             ASSERT_TRUE(result.value) << shown(result);
             EXPECT_EQ(*result.value, Settings{});
-            return;    // those behind it are examples
+            return;    // any that follow are examples
         }
     }
     FAIL() << "there is no list of the settings";

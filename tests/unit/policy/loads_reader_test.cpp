@@ -116,7 +116,7 @@ TEST(LoadsFile, TheExampleIsGoodAndNamesLevelsOfTheDemo)
 // What the documents show is read.
 TEST(LoadsFile, ExamplesInDocumentsAreGood)
 {
-    std::istringstream lines(read_text(source_dir() + "/docs/operations.md"));
+    std::istringstream lines(read_text(source_dir() + "/docs/settings-reference.md"));
     std::string block;
     bool inside = false;
     std::size_t blocks = 0;
@@ -124,7 +124,7 @@ TEST(LoadsFile, ExamplesInDocumentsAreGood)
         if (line == "```yaml loads") {
             inside = true;
         } else if (inside && line == "```") {
-            good_loads(read_loads(source("operations.md", block)));
+            good_loads(read_loads(source("settings-reference.md", block)));
             ++blocks;
             block.clear();
             inside = false;

@@ -125,7 +125,7 @@ const std::map<std::string, std::string>& unreachable()
         {"Non-Chassis Nodes", "not a message: a heading of ibnetdiscover"},
         {"sl={}: of paths in the partition where no QoS policy is in force", "a comment in the fabric file"},
         {"{} (unknown)", "a comment in the fabric file"},
-        {"{} (no good value)", "a comment in the fabric file"},
+        {"{} (no valid value)", "a comment in the fabric file"},
         {"multicast group {}{}{}", "a comment in the fabric file"}};
     return kReasons;
 }
@@ -135,10 +135,9 @@ std::vector<fs::path> reader_sources()
 {
     static const std::set<std::string> kFolders{"policy/load", "policy/opensm", "policy/text", "policy/yaml",
                                                 "tools/rdma-qosctl/import"};
-    static const std::set<std::string> kOthers{"tools/rdma-qosctl/import/text_lines.cpp", "policy/text/yaml_text.cpp",
-                                               "tools/rdma-qosctl/import/fabric.cpp",
-                                               "tools/rdma-qosctl/import/opensm.cpp",
-                                               "tools/rdma-qosctl/import/opensm_values.cpp"};
+    static const std::set<std::string> kOthers{
+        "tools/rdma-qosctl/import/text_lines.cpp", "policy/text/yaml_text.cpp", "tools/rdma-qosctl/import/fabric.cpp",
+        "tools/rdma-qosctl/import/opensm.cpp", "tools/rdma-qosctl/import/opensm_values.cpp"};
     static const std::set<std::string> kMore{"policy/model/ib.cpp", "policy/model/ulp_forms.cpp",
                                              "tools/rdma-qosctl/simulate/loads.cpp"};
     std::vector<fs::path> sources;

@@ -73,9 +73,9 @@ qos-match-rules:
     EXPECT_EQ(rule.source, (std::vector<std::size_t>{0, 1}));
     EXPECT_EQ(rule.destination, std::vector<std::size_t>{0});
     EXPECT_EQ(rule.qos_class, IntervalSet({{1, 3}, {8, 8}, {16, 16}}));
-    EXPECT_EQ(rule.service_id, IntervalSet({{0x10000, 0x1ffff},
-                                            {0x1060000 + 4420, 0x1060000 + 4420},
-                                            {0x1060000 + 5000, 0x1060000 + 5001}}));
+    EXPECT_EQ(
+        rule.service_id,
+        IntervalSet({{0x10000, 0x1ffff}, {0x1060000 + 4420, 0x1060000 + 4420}, {0x1060000 + 5000, 0x1060000 + 5001}}));
     EXPECT_EQ(rule.pkey, IntervalSet({{1, 1}, {0xF00, 0xFFF}}));
     ASSERT_TRUE(rule.client);
     EXPECT_EQ(rule.client->uids, std::vector<std::uint32_t>{1000});
@@ -138,8 +138,12 @@ INSTANTIATE_TEST_SUITE_P(
     Cases, ReadUlp,
     testing::Values(
         UlpCase{"ulp: sdp", "sdp", IntervalSet({{0x10000, 0x1ffff}}), {}, "", ""},
-        UlpCase{"ulp: SDP, port-num: [10-20, 5]", "sdp, port-num 10-20,5",
-                IntervalSet({{0x10005, 0x10005}, {0x1000a, 0x10014}}), {}, "", ""},
+        UlpCase{"ulp: SDP, port-num: [10-20, 5]",
+                "sdp, port-num 10-20,5",
+                IntervalSet({{0x10005, 0x10005}, {0x1000a, 0x10014}}),
+                {},
+                "",
+                ""},
         UlpCase{"ulp: rds", "rds", IntervalSet({{0x10648ca, 0x10648ca}}), {}, "", ""},
         UlpCase{"ulp: rds, port-num: 0xcbc", "rds, port-num 0xcbc", IntervalSet({{0x1060cbc, 0x1060cbc}}), {}, "", ""},
         UlpCase{"ulp: iser", "iser", IntervalSet({{0x1060cbc, 0x1060cbc}}), {}, "", ""},
@@ -151,8 +155,12 @@ INSTANTIATE_TEST_SUITE_P(
         UlpCase{"ulp: any, pkey: 9", "any, pkey 9", {}, IntervalSet({{9, 9}}), "", ""},
         UlpCase{"ulp: any, target-port-guid: 9", "any, target-port-guid 9", {}, {}, "", "_ULP_Targets_"},
         UlpCase{"ulp: any, source-port-guid: 9", "any, source-port-guid 9", {}, {}, "_ULP_Sources_", ""},
-        UlpCase{"ulp: any, source-target-port-guid: 9", "any, source-target-port-guid 9", {}, {},
-                "_ULP_Sources_Targets_", "_ULP_Sources_Targets_"}),
+        UlpCase{"ulp: any, source-target-port-guid: 9",
+                "any, source-target-port-guid 9",
+                {},
+                {},
+                "_ULP_Sources_Targets_",
+                "_ULP_Sources_Targets_"}),
     [](const auto& test) { return std::to_string(test.index); });
 
 TEST(ReadUlps, ShareALevelPerSlAndMayNameOne)
@@ -224,10 +232,12 @@ TEST(ReadRules, ACommandThatTheKernelWouldCutNeverMatches)
 {
     const auto rule = [](const std::string& command) {
         return "qos-levels: [{name: DEFAULT}]\n"
-               "qos-match-rules: [{client: {command: [" + command + "]}, qos-level-name: DEFAULT}]";
+               "qos-match-rules: [{client: {command: [" +
+               command + "]}, qos-level-name: DEFAULT}]";
     };
     const Policy policy = expect_warning(rule("ib_write_bw_long"),
-                                         "`ib_write_bw_long` never matches: the kernel keeps 15 characters of a name");
+                                         "`ib_write_bw_long` never matches: the kernel truncates names to 15 "
+                                         "characters");
     EXPECT_EQ(policy.rules.at(0).client->commands, std::vector<std::string>{"ib_write_bw_long"});
     for (const auto* good : {"ib_write_bw_lon", "ib_write_bw_lon*", "'a\\x0ab\\x0ac\\x0ad'"}) {
         EXPECT_EQ(read_good(rule(good)).rules.at(0).client->commands.size(), 1U) << good;
@@ -236,7 +246,7 @@ TEST(ReadRules, ACommandThatTheKernelWouldCutNeverMatches)
 
 TEST(ReadRules, ACommandCannotStandInAllow)
 {
-    expect_error("qos-levels: [{name: DEFAULT, allow: {command: sshd}}]", "`command` cannot stand in `allow`");
+    expect_error("qos-levels: [{name: DEFAULT, allow: {command: sshd}}]", "`command` cannot be used in `allow`");
 }
 
 }    // namespace

@@ -90,10 +90,11 @@ std::vector<SchemaException> about_texts()
         {"a schema does not compare numbers inside texts (quoted, or with a unit)",
          [](const Diagnostic& diagnostic, const Node* at, const Unit&) {
              return is_text(at) &&
-                    says(diagnostic, "`.*` must be (from .* to|at least|at most) .*|InfiniBand has no rate of .*|"
-                                     "`.*` cannot be [0-9].*|`.*` is not one of OpenSM's numbers for a rate|"
-                                     "`.*`: `.*` is (finer than can be kept|too large)|.* is out of range|"
-                                     "`pkey` is 0 without the membership bit.*|version .* is not known");
+                    says(diagnostic,
+                         "`.*` must be (from .* to|at least|at most) .*|InfiniBand has no rate of "
+                         ".*|`.*` cannot be [0-9].*|`.*` is not one of OpenSM's rate numbers|`.*`: `.*` "
+                         "(exceeds the supported precision|is too large)|.* is out of range|`pkey` is 0 without "
+                         "the membership bit.*|version .* is not supported");
          }},
         {"nor does it know that a number inside a text has more than 64 bits",
          [](const Diagnostic& diagnostic, const Node* at, const Unit&) {
@@ -130,10 +131,10 @@ std::vector<SchemaException> about_yaml()
                          "`(schedule|responder|per-queue-pair|allow)` must be a mapping of keys and values, "
                          "not nothing");
          }},
-        message("JSON has each key once", "key `.*` is stated twice"),
+        message("JSON has each key once", "duplicate key `.*`"),
         message("JSON has no such keys", "a key is missing|a key must be a plain word, not .*|merge keys .*"),
         message("JSON has no anchors and tags", "anchors .*|tags .*"),
-        message("not Unicode, so no JSON either", "the text holds a NUL character or is not valid Unicode"),
+        message("not Unicode, so no JSON either", "the text contains a NUL character or is not valid Unicode"),
     };
 }
 

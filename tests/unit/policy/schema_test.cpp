@@ -22,7 +22,7 @@ namespace rdmaqos::test {
 namespace {
 
 // Judges units and remembers which exceptions they needed.
-class Judge {
+class Evaluator {
 public:
     void judge(Format format, const std::shared_ptr<const SourceFile>& file,
                const std::shared_ptr<const SourceFile>& context = nullptr)
@@ -91,7 +91,7 @@ Format format_of(const std::string& name, const std::string& text)
     return text.starts_with("# kind: settings\n") ? Format::Settings : Format::Policy;
 }
 
-void judge_shipped_files(Judge& judge)
+void judge_shipped_files(Evaluator& judge)
 {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(source_dir() + "/config")) {
         if (entry.path().extension() == ".yaml") {
@@ -103,7 +103,7 @@ void judge_shipped_files(Judge& judge)
 }
 
 // The parts of a case one by one: what a later file would replace counts too.
-void judge_golden_inputs(Judge& judge)
+void judge_golden_inputs(Evaluator& judge)
 {
     for (const auto& entry : std::filesystem::directory_iterator(source_dir() + "/tests/golden/diagnostics")) {
         if (entry.path().extension() != ".yaml") {
@@ -122,7 +122,7 @@ void judge_golden_inputs(Judge& judge)
     }
 }
 
-void judge_generated(Judge& judge)
+void judge_generated(Evaluator& judge)
 {
     const auto context = with_version(kGeneratedContext, "context.yaml");
     for (const GeneratedFile& file : generated_files()) {
@@ -133,7 +133,7 @@ void judge_generated(Judge& judge)
 
 TEST(Schema, AgreesWithTheReader)
 {
-    Judge judge;
+    Evaluator judge;
     judge_shipped_files(judge);
     const std::size_t shipped = judge.units();
     judge_golden_inputs(judge);

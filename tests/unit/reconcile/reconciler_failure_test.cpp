@@ -201,7 +201,7 @@ TEST(ReconcilerFailure, AYesThatDoesSomethingElseIsAFailure)
     auto report = rig.update(unlimited_levels(), {put(1, "/sys")});
     ASSERT_EQ(failed_text(report), "create /sys x1; ");
     EXPECT_EQ(report.snapshot->failures[0].error.message,
-              "the device says it was done, but reads back share 17 instead of share 30");
+              "the device reports success, but reads back share 17 instead of share 30");
     EXPECT_EQ(rig.share_of_leaf(1), 17U) << "the leaf is of use all the same";
     report = rig.retry_after(report);
     EXPECT_EQ(failed_text(report), "modify /sys x1; ");

@@ -91,8 +91,8 @@ TEST(Compile, AnErrorOfSharesAboveFivePercentIsReported)
     const auto& finding = only(compiled, FindingKind::ShareError);
     EXPECT_FALSE(finding.is_error);
     EXPECT_EQ(finding.path.text(), "/b");
-    EXPECT_EQ(finding.asked, "0.10 % of /");
-    EXPECT_EQ(finding.reached, "0.99 %");
+    EXPECT_EQ(finding.requested, "0.10 % of /");
+    EXPECT_EQ(finding.achievable, "0.99 %");
 }
 
 // Each of so many nodes gets less than the 1 kbit/s that rates are counted in: nothing, as a number.
@@ -130,8 +130,8 @@ TEST(Compile, SharesOfNearlyNothingThatCannotBeReachedAreReported)
     EXPECT_EQ(share_of(compiled, "/n/7/b"), 1U);
     const auto& finding = only(compiled, FindingKind::ShareError);
     EXPECT_EQ(finding.path.text(), "/n/0/b");
-    EXPECT_EQ(finding.asked, "16.67 % of /n/0");
-    EXPECT_EQ(finding.reached, "25.00 %");
+    EXPECT_EQ(finding.requested, "16.67 % of /n/0");
+    EXPECT_EQ(finding.achievable, "25.00 %");
 }
 
 TEST(Compile, WhatAFoldedNodeDividesOfNothingHasNumbersToo)
@@ -198,8 +198,8 @@ TEST(Compile, BeyondTheLeafBudgetPrincipalsShareOthers)
     EXPECT_EQ(compiled.principal_leaves[2].text(), "/rpc/others");
     const auto& finding = only(compiled, FindingKind::BudgetExceeded);
     EXPECT_FALSE(finding.is_error);
-    EXPECT_EQ(finding.asked, "a leaf for each process, 5 in all");
-    EXPECT_EQ(finding.reached, "2 with their own, 3 sharing /rpc/others");
+    EXPECT_EQ(finding.requested, "a leaf for each process, 5 in all");
+    EXPECT_EQ(finding.achievable, "2 leaves, with 3 sharing /rpc/others");
     EXPECT_THAT(finding.why, HasSubstr("leaf-budget 2"));
 }
 
@@ -213,7 +213,7 @@ TEST(Compile, The300thProcessSharesOthers)
     EXPECT_EQ(compiled.principal_leaves[249].text(), "/rpc/pid:249");
     EXPECT_EQ(compiled.principal_leaves[250].text(), "/rpc/others");
     EXPECT_EQ(compiled.principal_leaves[299].text(), "/rpc/others");
-    EXPECT_EQ(only(compiled, FindingKind::BudgetExceeded).reached, "250 with their own, 50 sharing /rpc/others");
+    EXPECT_EQ(only(compiled, FindingKind::BudgetExceeded).achievable, "250 leaves, with 50 sharing /rpc/others");
 }
 
 TEST(Compile, ElementsAreABudgetToo)
@@ -344,8 +344,8 @@ TEST(Compile, ALostCapIsReportedWithWhatIsReached)
     const auto& finding = only(compiled, FindingKind::CapLost);
     EXPECT_TRUE(finding.is_error);
     EXPECT_EQ(finding.path.text(), "/a");
-    EXPECT_EQ(finding.asked, "max-rate 40 Gbit/s for all below it");
-    EXPECT_EQ(finding.reached, "at most 40 Gbit/s for each of 2 elements by itself, 80 Gbit/s together");
+    EXPECT_EQ(finding.requested, "max-rate 40 Gbit/s for all below it");
+    EXPECT_EQ(finding.achievable, "at most 40 Gbit/s for each of 2 elements, 80 Gbit/s together");
 }
 
 TEST(Compile, ACapThatItsChildrenKeepAnywayIsNotLost)
@@ -421,7 +421,7 @@ TEST(Compile, AMinRateThatCannotBeMetIsAnError)
     const auto& finding = only(compiled, FindingKind::MinRateMissed);
     EXPECT_TRUE(finding.is_error);
     EXPECT_EQ(to_string(finding),
-              "/a: asked min-rate 8 Gbit/s, reached 5 Gbit/s: the port has 10 Gbit/s for 2 elements "
+              "/a: requested min-rate 8 Gbit/s, achievable 5 Gbit/s: the port has 10 Gbit/s for 2 elements "
               "when all are busy");
 }
 
@@ -496,7 +496,7 @@ TEST(Compile, ADeviceWithoutShares)
     in.capabilities.shares = false;
     const auto compiled = compile(in);
     EXPECT_EQ(share_of(compiled, "/a"), 0U);
-    EXPECT_EQ(only(compiled, FindingKind::NotSupported).reached, "equal parts");
+    EXPECT_EQ(only(compiled, FindingKind::NotSupported).achievable, "they get equal parts");
     EXPECT_EQ(busy_rates(compiled.tree).at(ElementPath("/a")), gbps(50));
 }
 

@@ -95,7 +95,7 @@ inline std::map<ElementPath, Bandwidth> busy_rates(Tree tree, Bandwidth link = g
         element.kind = parents.contains(path) ? ElementKind::Node : ElementKind::Leaf;
     }
     std::map<ElementPath, Bandwidth> rates;
-    for (const auto& [path, allocation] : solve(tree, link, everybody_sends(tree))) {
+    for (const auto& [path, allocation] : solve(tree, link, all_backlogged(tree))) {
         rates.emplace(path, allocation.rate());
     }
     return rates;

@@ -25,7 +25,7 @@ struct Chosen {
 Result<Chosen> choose_targets(const Context& context, const CheckOptions& options)
 {
     Chosen chosen;
-    if (options.simulation.empty() && !options.offline) {
+    if (options.devices_file.empty() && !options.offline) {
         if (auto client = connect(context)) {
             auto world = fetch_world(*client);
             if (!world) {
@@ -40,15 +40,15 @@ Result<Chosen> choose_targets(const Context& context, const CheckOptions& option
     if (!chosen.targets.empty()) {
         return chosen;
     }
-    auto targets = load_targets(options.simulation);
+    auto targets = load_targets(options.devices_file);
     if (!targets) {
         return fail(targets.error());
     }
     chosen.targets = std::move(*targets);
     chosen.note =
-        options.simulation.empty()
-            ? "checked against the default profile (a ConnectX-6 Dx at 100 Gbit/s); --simulate FILE names others"
-            : fmt::format("checked against the devices of {}", options.simulation);
+        options.devices_file.empty()
+            ? "checked against the default profile (a ConnectX-6 Dx at 100 Gbit/s); --devices FILE names others"
+            : fmt::format("checked against the devices of {}", options.devices_file);
     return chosen;
 }
 
@@ -108,7 +108,7 @@ Result<ExitStatus> check(const Context& context, const CheckOptions& options)
     if (!report) {
         return fail(report.error());
     }
-    print(context.json ? to_text(check_json(*report)) : render_check(*report, context.colour));
+    print(context.json ? to_text(check_json(*report)) : render_check(*report, context.screen));
     return report->ok() ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 

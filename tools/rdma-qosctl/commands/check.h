@@ -11,7 +11,7 @@ namespace rdmaqos::ctl {
 
 struct CheckOptions {
     std::vector<std::string> files;    // empty: the host's
-    std::string simulation;
+    std::string devices_file;          // of simulated devices
     bool offline = false;
 };
 [[nodiscard]] Result<ExitStatus> check(const Context& context, const CheckOptions& options);

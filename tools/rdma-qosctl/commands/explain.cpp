@@ -32,7 +32,7 @@ struct Source {
 
 Result<Source> choose_source(const Context& context, const ExplainOptions& options)
 {
-    if (options.offline || !options.policy.empty() || !options.simulation.empty() || options.identity.any()) {
+    if (options.offline || !options.policy.empty() || !options.devices_file.empty() || options.identity.any()) {
         return Source{std::nullopt, "offline"};
     }
     auto client = connect(context);
@@ -88,7 +88,7 @@ Result<Answer<T>> ask(const Context& context, const ExplainOptions& options, con
         return answer ? Result<Answer<T>>(Answer<T>{false, "answered by the running daemon", std::move(*answer)})
                       : fail(answer.error());
     }
-    const auto world = load_world(options.policy, context.root, options.simulation, options.identity);
+    const auto world = load_world(options.policy, context.root, options.devices_file, options.identity);
     if (!world) {
         return fail(world.error());
     }
@@ -141,13 +141,13 @@ Result<ExitStatus> query_broadcast(const Context& context, ExplainOptions option
         return fail(answer.error());
     }
     if (answer->value.size() != 1) {
-        return fail(ErrorCode::Internal, "one path was asked for: is the daemon of another version?");
+        return fail(ErrorCode::Internal, "the answer is not one path: is the daemon of another version?");
     }
     const BroadcastReport report = compare_broadcast(*partition, answer->value.front());
     Json json{{"mode", answer->mode()}, {"note", answer->note}};
     json.update(broadcast_json(report));
-    print(context.json ? to_text(json) : answer->heading() + render_broadcast(report, context.colour));
-    return report.agrees() ? ExitStatus::Ok : ExitStatus::Failed;
+    print(context.json ? to_text(json) : answer->heading() + render_broadcast(report, context.screen));
+    return report.agrees() ? ExitStatus::Ok : ExitStatus::Found;
 }
 
 }    // namespace
@@ -181,7 +181,7 @@ Result<ExitStatus> query_path(const Context& context, const ExplainOptions& opti
         return fail(answer.error());
     }
     print(context.json ? to_text({{"mode", answer->mode()}, {"note", answer->note}, {"paths", to_json(answer->value)}})
-                       : answer->heading() + render_answers(answer->value, context.colour));
+                       : answer->heading() + render_answers(answer->value, context.screen));
     return ExitStatus::Ok;
 }
 

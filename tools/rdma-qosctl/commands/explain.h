@@ -13,8 +13,8 @@ namespace rdmaqos::ctl {
 struct ExplainOptions {
     RequestOptions request;
     IdentityOptions identity;
-    std::string policy;    // empty: the daemon's, or the host's files
-    std::string simulation;
+    std::string policy;          // empty: the daemon's, or the host's files
+    std::string devices_file;    // of simulated devices
     bool offline = false;
     std::string broadcast;    // query-path: compare with the broadcast group of this partition
 };

@@ -31,8 +31,9 @@ Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply,
             return *list;
         }
     }
-    return fail(ErrorCode::Internal, fmt::format("{} was answered with something else than documented: is the daemon "
-                                                 "of another version?", method));
+    return fail(ErrorCode::Internal, fmt::format("the answer to {} is not as documented: is the daemon of another "
+                                                 "version?",
+                                                 method));
 }
 
 // Of a device's method, or, without a device, of the manager's for all of them.
@@ -76,7 +77,7 @@ Result<ExitStatus> switch_devices(const Context& context, const std::string& met
     if (!reply) {
         return fail(reply.error());
     }
-    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_switched(*reply, done, context.colour));
+    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_switched(*reply, done, context.screen));
     return status_of(*reply);
 }
 
@@ -116,7 +117,7 @@ Result<ExitStatus> reconcile(const Context& context, const std::string& device)
     if (!reply) {
         return fail(reply.error());
     }
-    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_reconciled(*reply, context.colour));
+    print(context.json ? to_text({{"devices", to_json(*reply)}}) : render_reconciled(*reply, context.screen));
     return status_of(*reply);
 }
 
@@ -141,8 +142,8 @@ Result<ExitStatus> verify(const Context& context, const std::string& device)
     if (!reply) {
         return fail(reply.error());
     }
-    print(context.json ? to_text({{"drift", to_json(*reply)}}) : render_drift(*reply, context.colour));
-    return reply->empty() ? ExitStatus::Ok : ExitStatus::Drift;
+    print(context.json ? to_text({{"drift", to_json(*reply)}}) : render_drift(*reply, context.screen));
+    return reply->empty() ? ExitStatus::Ok : ExitStatus::Found;
 }
 
 }    // namespace rdmaqos::ctl

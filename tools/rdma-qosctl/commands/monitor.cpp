@@ -35,14 +35,23 @@ Result<ExitStatus> monitor(const Context& context)
     if (!client) {
         return fail(client.error());
     }
+    // What is said of a signal is asked on a connection of its own: this one is busy listening.
+    auto asking = connect(context);
+    if (!asking) {
+        return fail(asking.error());
+    }
+    Narrator narrator([&](const std::string& path, const char* interface) -> std::optional<bus::Dict> {
+        auto properties = asking->properties(path, interface);
+        return properties ? std::optional(std::move(*properties)) : std::nullopt;
+    });
     const auto end = client->monitor([&](const bus::Signal& signal) {
         const auto [seconds, milliseconds] = now();
+        const std::string sentence = narrator.sentence(signal);
         if (context.json) {
-            print(to_line(
-                signal_json(signal, fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds))));
-        } else {
-            print(fmt::format("{:%Y-%m-%d %H:%M:%S}.{:03}  {}\n", fmt::localtime(seconds), milliseconds,
-                              render_signal(signal)));
+            const auto time = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds);
+            print(to_line(signal_json(signal, time, sentence)));
+        } else if (!sentence.empty()) {
+            print(fmt::format("{:%Y-%m-%d %H:%M:%S}.{:03}  {}\n", fmt::localtime(seconds), milliseconds, sentence));
         }
         return true;
     });

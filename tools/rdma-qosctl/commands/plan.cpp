@@ -76,7 +76,7 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
     if (!policy) {
         return fail(policy.error());
     }
-    const auto targets = load_targets(options.simulation);
+    const auto targets = load_targets(options.devices_file);
     if (!targets) {
         return fail(targets.error());
     }
@@ -85,9 +85,9 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
     report.offline = true;
     report.revision = (*policy)->revision;
     report.note = fmt::format("{}: what the policy would do to {}:", why,
-                              options.simulation.empty()
+                              options.devices_file.empty()
                                   ? "an empty device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
-                                  : fmt::format("the devices of {}, empty", options.simulation));
+                                  : fmt::format("the devices of {}, empty", options.devices_file));
     for (const auto& target : *targets) {
         report.plans.push_back(plan_for(**policy, target, settings.value ? *settings.value : Settings{}));
     }
@@ -96,7 +96,7 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
 
 Result<PlanReport> make_report(const Context& context, const PlanOptions& options)
 {
-    if (options.offline || !options.simulation.empty()) {
+    if (options.offline || !options.devices_file.empty()) {
         return plan_offline(context, options, "offline");
     }
     auto client = connect(context);
@@ -114,7 +114,7 @@ Result<ExitStatus> plan(const Context& context, const PlanOptions& options)
     if (!report) {
         return fail(report.error());
     }
-    print(context.json ? to_text(plans_json(*report)) : render_plans(*report, context.colour));
+    print(context.json ? to_text(plans_json(*report)) : render_plans(*report, options.verbose, context.screen));
     return ExitStatus::Ok;
 }
 

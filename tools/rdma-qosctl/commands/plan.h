@@ -9,9 +9,10 @@
 namespace rdmaqos::ctl {
 
 struct PlanOptions {
-    std::string file;    // empty: the host's
-    std::string simulation;
+    std::string file;            // empty: the host's
+    std::string devices_file;    // of simulated devices
     bool offline = false;
+    bool verbose = false;    // every queue pair and session
 };
 [[nodiscard]] Result<ExitStatus> plan(const Context& context, const PlanOptions& options);
 

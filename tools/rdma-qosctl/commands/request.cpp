@@ -197,8 +197,8 @@ Result<Session> register_session(bus::Client& client, bus::Dict request)
     const auto* path = reply->size() == 2 ? reply->front().as<bus::ObjectPath>() : nullptr;
     const auto* grant = reply->size() == 2 ? reply->back().as<bus::Dict>() : nullptr;
     if (path == nullptr || grant == nullptr) {
-        return fail(ErrorCode::Internal, "Register was answered with something else than documented: is the daemon of "
-                                         "another version?");
+        return fail(ErrorCode::Internal, "the answer to Register is not as documented: is the daemon of another "
+                                         "version?");
     }
     return Session{path->text, *grant};
 }
@@ -242,7 +242,7 @@ void export_grant(const Session& session)
 void print_grant(const Context& context, const Session& session)
 {
     print(context.json ? to_text({{"session", session.path}, {"grant", to_json(session.grant)}})
-                       : render_grant(session_number(session), session.grant, context.colour));
+                       : render_grant(session_number(session), session.grant, context.screen));
 }
 
 // Serves the connection until the command ends.

@@ -36,28 +36,35 @@ Result<World> ask(const Context& context)
 
 struct Chosen {
     World world;
-    std::vector<const DeviceView*> devices;    // of the world: all, or the one that is named
+    std::vector<const DeviceView*> devices;    // of the world: all, or those that are named
 };
 
-Result<Chosen> ask_for(const Context& context, const std::string& name)
+Result<Chosen> ask_for(const Context& context, const std::vector<std::string>& names)
 {
     auto world = ask(context);
     if (!world) {
         return fail(world.error());
     }
     Chosen chosen{std::move(*world), {}};
-    if (name.empty()) {
+    if (names.empty()) {
         for (const auto& device : chosen.world.devices) {
             chosen.devices.push_back(&device);
         }
-        return chosen;
     }
-    const auto device = find_device(chosen.world, name);
-    if (!device) {
-        return fail(device.error());
+    for (const auto& name : names) {
+        const auto device = find_device(chosen.world, name);
+        if (!device) {
+            return fail(device.error());
+        }
+        chosen.devices.push_back(*device);
     }
-    chosen.devices.push_back(*device);
     return chosen;
+}
+
+// Of an option that names one device, or none.
+std::vector<std::string> names_of(const std::string& device)
+{
+    return device.empty() ? std::vector<std::string>{} : std::vector{device};
 }
 
 HostView this_host()
@@ -78,15 +85,15 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
         return fail(world.error());
     }
     const auto problems = find_problems(*world);
-    print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.colour));
+    print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.screen));
     const bool wrong = std::any_of(problems.begin(), problems.end(),
                                    [](const Problem& problem) { return problem.is_error; });
-    return fail_on_problems && wrong ? ExitStatus::Failed : ExitStatus::Ok;
+    return fail_on_problems && wrong ? ExitStatus::Found : ExitStatus::Ok;
 }
 
 Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
 {
-    const auto chosen = ask_for(context, options.device);
+    const auto chosen = ask_for(context, options.devices);
     if (!chosen) {
         return fail(chosen.error());
     }
@@ -100,13 +107,11 @@ Result<ExitStatus> tree(const Context& context, const TreeOptions& options)
         print(to_text(trees_json(chosen->devices, rates)));
         return ExitStatus::Ok;
     }
-    std::string text = chosen->devices.empty() ? "no device: the daemon waits for one\n" : "";
+    std::vector<DeviceTree> trees;
     for (std::size_t i = 0; i < chosen->devices.size(); ++i) {
-        text += i > 0 ? "\n" : "";
-        text += render_device_tree(*chosen->devices[i], options.busy ? &rates[i] : nullptr,
-                                   options.all ? 0 : kPrincipalsShown, context.colour);
+        trees.push_back({chosen->devices[i], options.busy ? &rates[i] : nullptr});
     }
-    print(text);
+    print(render_device_trees(trees, options.all ? 0 : kPrincipalsShown, context.screen));
     return ExitStatus::Ok;
 }
 
@@ -121,34 +126,34 @@ Result<ExitStatus> levels(const Context& context)
         return fail(manager.error());
     }
     print(context.json ? to_text({{"levels", to_json(manager->levels)}})
-                       : render_levels(manager->levels, context.colour));
+                       : render_levels(manager->levels, context.screen));
     return ExitStatus::Ok;
 }
 
 Result<ExitStatus> devices(const Context& context, const std::string& device)
 {
-    const auto chosen = ask_for(context, device);
+    const auto chosen = ask_for(context, names_of(device));
     if (!chosen) {
         return fail(chosen.error());
     }
     if (context.json) {
         print(to_text(devices_json(chosen->devices)));
     } else {
-        print(device.empty() ? render_devices(chosen->world.devices, context.colour)
-                             : render_device(*chosen->devices.front(), context.colour));
+        print(device.empty() ? render_devices(chosen->world.devices, context.screen)
+                             : render_device(*chosen->devices.front(), context.screen));
     }
     return ExitStatus::Ok;
 }
 
 Result<ExitStatus> hardware_report(const Context& context, const HardwareReportOptions& options)
 {
-    const auto chosen = ask_for(context, options.device);
+    const auto chosen = ask_for(context, names_of(options.device));
     if (!chosen) {
         return fail(chosen.error());
     }
     const auto report = make_hardware_report(this_host(), chosen->world.manager.version, chosen->devices,
                                              options.guids ? Guids::Shown : Guids::Masked);
-    print(context.json ? to_text(hardware_report_json(report)) : render_hardware_report(report, context.colour));
+    print(context.json ? to_text(hardware_report_json(report)) : render_hardware_report(report, context.screen));
     return ExitStatus::Ok;
 }
 
@@ -171,7 +176,7 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
     std::erase_if(world->sessions, [&](const SessionView& session) {
         return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));
     });
-    print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.colour));
+    print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.screen));
     return ExitStatus::Ok;
 }
 

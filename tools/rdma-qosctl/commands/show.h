@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "tools/rdma-qosctl/output/context.h"
@@ -11,7 +12,7 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Result<ExitStatus> status(const Context& context, bool fail_on_problems);
 
 struct TreeOptions {
-    std::string device;    // empty: all
+    std::vector<std::string> devices;    // none: all
     bool busy = false;
     bool all = false;    // every principal of every class
 };

@@ -36,7 +36,7 @@ struct Scene {
 
 Result<std::optional<World>> ask_daemon(const Context& context, const SimulateOptions& options)
 {
-    if (options.offline || !options.simulation.empty()) {
+    if (options.offline || !options.devices_file.empty()) {
         return std::optional<World>();
     }
     auto client = connect(context);
@@ -75,15 +75,15 @@ Result<Scene> policy_scene(const Context& context, const SimulateOptions& option
         }
         devices = "the daemon's devices, without its sessions";
     } else {
-        auto targets = load_targets(options.simulation);
+        auto targets = load_targets(options.devices_file);
         if (!targets) {
             return fail(targets.error());
         }
         scene.targets = std::move(*targets);
-        devices = options.simulation.empty() ? "a device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
-                                             : fmt::format("the devices of {}", options.simulation);
+        devices = options.devices_file.empty() ? "a device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
+                                               : fmt::format("the devices of {}", options.devices_file);
     }
-    const bool no_daemon = !world && !options.offline && options.simulation.empty();
+    const bool no_daemon = !world && !options.offline && options.devices_file.empty();
     scene.note = fmt::format("{}who would get what with {} on {}", no_daemon ? "no daemon runs: " : "",
                              policy_in_words(*scene.policy), devices);
     const auto settings = load_settings(context.root);
@@ -214,8 +214,8 @@ Result<ReadResult<Loads>> load_loads(const SimulateOptions& options)
     if (options.loads_file.empty() == options.loads.empty()) {
         return fail(ErrorCode::InvalidArgument,
                     options.loads.empty()
-                        ? "what is to be sent? name levels and rates, as in `--load rpc=50Gbps,bulk=inf`, "
-                          "or a file with `--loads FILE.yaml`"
+                        ? "no load: name levels and rates, as in `--load rpc=50Gbps,bulk=inf`, or a file with "
+                          "`--loads FILE.yaml`"
                         : "give either `--load` or `--loads`");
     }
     return options.loads.empty() ? read_loads(std::filesystem::path(options.loads_file)) : parse_loads(options.loads);
@@ -238,7 +238,7 @@ Result<void> write_page(const std::string& file, const SimulationReport& report)
 Result<ExitStatus> simulate(const Context& context, const SimulateOptions& options)
 {
     if (options.html == "-" && context.json) {
-        return fail(ErrorCode::InvalidArgument, "`--html -` and `--json` both want stdout");
+        return fail(ErrorCode::InvalidArgument, "`--html -` and `--json` both write to stdout");
     }
     const auto loads = load_loads(options);
     if (!loads) {
@@ -272,7 +272,7 @@ Result<ExitStatus> simulate(const Context& context, const SimulateOptions& optio
         print(to_text(simulation_json(*report)));
         return ExitStatus::Ok;
     }
-    print(render_simulation(*report, context.colour));
+    print(render_simulation(*report, context.screen));
     if (!options.html.empty()) {
         print(fmt::format("\nthe page is in {}\n", printable(options.html)));
     }

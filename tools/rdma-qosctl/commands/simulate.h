@@ -13,7 +13,7 @@ struct SimulateOptions {
     std::vector<std::string> loads;    // LEVEL[*SENDERS]=RATE|inf, separated by commas
     std::string loads_file;            // instead of `loads`
     std::string policy;                // empty: the daemon's trees, or the host's files
-    std::string simulation;
+    std::string devices_file;          // of simulated devices
     bool offline = false;
     std::string device;    // empty: all
     bool check = false;    // by packets

@@ -113,7 +113,7 @@ Result<WhyReport> nobody(const Context& context, const std::string& target)
     const auto number = parse_number(target);
     if (!number || !std::filesystem::exists(fmt::format("{}/{}", kProc, *number))) {
         return fail(ErrorCode::InvalidArgument,
-                    fmt::format("no registered process is meant by `{}`: give a pid, a unit (job-7.scope, globs), or a "
+                    fmt::format("`{}` matches no registered process: give a pid, a unit (job-7.scope, globs), or a "
                                 "queue pair (17, qp:17, mlx5_0:17); `rdma-qosctl sessions` lists what there is",
                                 printable(target)));
     }
@@ -122,11 +122,10 @@ Result<WhyReport> nobody(const Context& context, const std::string& target)
     IdentityOptions options;
     options.pid = target;
     const auto identity = identity_of(options);
-    report.unregistered = fmt::format("process {}{} has not registered: what it sends is outside the tree, without "
-                                      "share, guarantee or cap",
-                                      *number,
-                                      identity && !identity->command.empty() ? fmt::format(" ({})", identity->command)
-                                                                             : "");
+    report.unregistered = fmt::format(
+        "process {}{} has not registered: what it sends is outside the tree, without "
+        "share, guarantee or cap",
+        *number, identity && !identity->command.empty() ? fmt::format(" ({})", identity->command) : "");
     if (auto level = would_get(context, target); !level.empty()) {
         report.advice.push_back(std::move(level));
     }
@@ -161,7 +160,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
         report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
         judge_by_use(*world, report->ports, report->sessions);
     }
-    print(context.json ? to_text(why_json(*report)) : render_why(*report, context.colour));
+    print(context.json ? to_text(why_json(*report)) : render_why(*report, context.screen));
     return ExitStatus::Ok;
 }
 

@@ -235,7 +235,7 @@ private:
         if (input_.node_names) {
             yaml_.comment(0, fmt::format("  {}: {}", input_.node_names->name, counted(names_.size(), "name")));
         }
-        yaml_.comment(0, "It is a snapshot: make it anew when the fabric or its partitions change.");
+        yaml_.comment(0, "It is a snapshot: regenerate it when the fabric or its partitions change.");
         write_what_is_missing();
         yaml_.line(0, "version: 1");
     }

@@ -218,7 +218,7 @@ public:
 
 private:
     static constexpr const char* kExpected =
-        "expected is what `ibnetdiscover` prints, without options or with -g, -f, -m or -p";
+        "expected the output of `ibnetdiscover`, without options or with -g, -f, -m or -p";
 
     void read_line(std::string_view line)
     {
@@ -247,13 +247,13 @@ private:
         const std::string_view word = line.substr(0, std::min(line.find_first_of(" \t"), line.size()));
         const bool is_node_list = without_leading_blanks(line.substr(word.size())).starts_with(": 0x");
         if (is_node_list) {
-            diagnostics_.error(at, "this is a list of nodes; it does not tell their ports")
-                .hint = "call `ibnetdiscover` without -l, -H, -S and -R";
+            diagnostics_.error(at, "this is a list of nodes, without their ports")
+                .hint = "run `ibnetdiscover` without -l, -H, -S and -R";
         } else if (line.starts_with("< ") || line.starts_with("> ")) {
-            diagnostics_.error(at, "this is the difference of two fabrics")
-                .hint = "call `ibnetdiscover` without --diff";
+            diagnostics_.error(at, "this is the difference of two fabrics").hint = "run `ibnetdiscover` without --diff";
         } else {
-            diagnostics_.error(at, fmt::format("`{}` is no line of ibnetdiscover", shortened(line))).hint = kExpected;
+            diagnostics_.error(at, fmt::format("`{}` is not a line of ibnetdiscover's output", shortened(line)))
+                .hint = kExpected;
         }
         // Of another file altogether one line says enough.
         given_up_ = is_node_list || discovery_.nodes.empty();
@@ -282,7 +282,7 @@ private:
             return;
         }
         if (!parsed.description.found) {
-            diagnostics_.error(at, "a node without its description").hint = "it stands in quotes behind `#`";
+            diagnostics_.error(at, "a node without a description").hint = "it follows `#`, in quotes";
             return;
         }
         if (is_too_long(parsed.description)) {
@@ -291,7 +291,7 @@ private:
         const auto [first, is_new] = node_guids_.emplace(parsed.guid.value, at);
         if (!is_new) {
             diagnostics_.warning(at,
-                                 fmt::format("node {} is listed twice; this one is left out", to_string(parsed.guid)));
+                                 fmt::format("node {} is listed twice; this one is ignored", to_string(parsed.guid)));
             diagnostics_.note(first->second, "it is first listed here");
             is_repeated_ = true;
             return;
@@ -333,8 +333,8 @@ private:
             return;    // its ports are no ends; they share the GUID of port 0
         }
         if (!parsed.guid) {
-            diagnostics_.warning(at, "a port without its GUID is left out")
-                .hint = "ibnetdiscover prints it since 2007: make the file anew";
+            diagnostics_.warning(at, "a port without a GUID is ignored")
+                .hint = "ibnetdiscover has printed it since 2007: regenerate the file";
             return;
         }
         if (parsed.guid->value == 0) {
@@ -375,7 +375,7 @@ private:
             return;
         }
         diagnostics_.warning(at,
-                             fmt::format("another port has the GUID {}; this one is left out", to_string(port.guid)));
+                             fmt::format("another port has the GUID {}; this one is ignored", to_string(port.guid)));
         diagnostics_.note(first->second, "it is here");
     }
 

@@ -50,8 +50,8 @@ private:
         }
         if (lines_.line().size() > kLongestLine) {
             diagnostics_.warning(lines_.locate(),
-                                 fmt::format("OpenSM reads the first {} bytes of this line as one, and "
-                                             "what is behind them as another",
+                                 fmt::format("OpenSM reads the first {} bytes of this line as one line, and the rest "
+                                             "as another",
                                              kLongestLine + 1));
         }
         // Quotes and number signs before the name are passed over, whichever they are.
@@ -65,7 +65,7 @@ private:
         name = name.substr(begin);
         name = name.substr(0, name.find_first_of("\"#"));
         if (is_comment) {
-            diagnostics_.warning(lines_.locate(name), "the comment is the name of this node, as OpenSM reads it")
+            diagnostics_.warning(lines_.locate(name), "OpenSM reads the comment as the name of this node")
                 .hint = "put a name in quotes before it";
         }
         add(line.substr(0, guid.length), guid.value, name);

@@ -273,7 +273,7 @@ private:
                                           : std::string_view(name.value).substr(slash + 2);
         const reader::CNumber number = reader::read_c_number(port);
         if (!is_valid_utf8(description) || description.empty() || number.value == 0 || number.value > kHighestPort) {
-            scalars_.remark("left out: \"{}\" is the name of no port", name.value);
+            scalars_.remark("left out: \"{}\" is not the name of a port", name.value);
             warn(name.at, fmt::format("port-name `{}` is left out: no port can have it", shortened(name.value)), {});
             return std::nullopt;
         }
@@ -393,8 +393,7 @@ private:
             return;
         }
         yaml_.comment(kSection,
-                      "Levels for the entries of qos-ulps: write `qos-level-name: ...` there, in the place of the "
-                      "`sl`.");
+                      "Levels for the entries of qos-ulps: write `qos-level-name: ...` there, instead of the `sl`.");
         if (file_.levels.empty()) {
             to_fill(kSection, "qos-levels:");
         }
@@ -464,7 +463,7 @@ private:
             } else if (&entry != &*last_default) {
                 yaml_.comment(2, fmt::format("{}: this `default` is replaced by a later one", place(entry.at)));
             } else {
-                yaml_.comment(2, fmt::format("{}: what no rule is about", place(entry.at)));
+                yaml_.comment(2, fmt::format("{}: not covered by any rule", place(entry.at)));
                 yaml_.begin_entry();
                 key("ulp", "default");
                 byte("sl", entry.sl, kHighestSl);
@@ -476,7 +475,7 @@ private:
     {
         yaml_.comment(2, fmt::format("rule {}, {}: {}", number, place(entry.at), in_words(entry)));
         if (entry.ulp == Ulp::Ipoib) {
-            yaml_.comment(2, "OpenSM drops its whole policy while such a partition has less than two full members");
+            yaml_.comment(2, "OpenSM drops its whole policy while such a partition has fewer than two full members");
         }
         if (entry.criterion == UlpCriterion::SourceTargetPortGuid) {
             yaml_.comment(2, "both ends must be among the ports; OpenSM's manual says one of them");

@@ -120,7 +120,7 @@ public:
         }
         if (!has_definitions_ && !diagnostics_.has_errors()) {
             warn(lines_.start(), "there is no partition in this file",
-                 "OpenSM then does as without a file: all ports are full members of Default");
+                 "OpenSM then behaves as without a file: all ports are full members of Default");
             table_ = default_partitions();
         }
         ReadResult<PartitionTable> result;
@@ -138,7 +138,7 @@ private:
         if (line.size() > kLongestLine) {
             warn(lines_.locate(line.substr(kLongestLine)),
                  fmt::format("OpenSM reads a line in parts of {} bytes: what is here begins one", kLongestLine),
-                 "break the line behind a comma");
+                 "break the line after a comma");
         }
         if (lines_.has_carriage_return() && !warned_of_carriage_return_) {
             warn(lines_.locate(line.substr(line.size())), "lines end with a carriage return",
@@ -169,7 +169,7 @@ private:
         const auto colon = part.find(':');
         if (colon == std::string_view::npos) {
             fail(lines_.locate(without_blanks(part)), "a definition without `:`",
-                 "it stands on one line, `Name=0x0010, ipoib :`; ports may follow on others");
+                 "it takes one line, `Name=0x0010, ipoib :`; ports may follow on others");
             return;
         }
         read_header(part.substr(0, colon));
@@ -348,7 +348,7 @@ private:
             break;
         case Flag::None:
             warn(lines_.locate(token.text), fmt::format("unknown flag `{}`", shortened(token.name)),
-                 "OpenSM passes over it");
+                 "OpenSM ignores it");
             definition_.remarks.push_back(fmt::format("{} (unknown)", token.text));
             break;
         }
@@ -365,7 +365,7 @@ private:
         }
         if (number.length != token.value->size() && flag < Flag::Ipoib) {
             warn(lines_.locate(*token.value), fmt::format("`{}` is read as {}", shortened(*token.value), number.value),
-                 "OpenSM passes over what is behind the number");
+                 "OpenSM ignores what follows the number");
         }
         return number.value;
     }
@@ -375,8 +375,8 @@ private:
     {
         const auto word = flag_word(flag);
         if (!good) {
-            warn(lines_.locate(token.text), fmt::format("`{}` has no good value", word), expected_of(flag));
-            definition_.remarks.push_back(fmt::format("{} (no good value)", token.text));
+            warn(lines_.locate(token.text), fmt::format("`{}` has no valid value", word), expected_of(flag));
+            definition_.remarks.push_back(fmt::format("{} (no valid value)", token.text));
         } else if (flag == Flag::Mtu || flag == Flag::Rate || flag == Flag::Sl) {
             definition_.stated += fmt::format("{}{}", definition_.stated.empty() ? "" : ", ", word);
         } else if (flag == Flag::Scope || flag == Flag::QKey || flag == Flag::TClass || flag == Flag::FlowLabel) {
@@ -399,7 +399,7 @@ private:
         case Flag::Rate:
             return "it is 2 to 24: 3 is 10 Gbit/s, 16 is 100 Gbit/s";
         case Flag::Sl:
-            return "it is 0 to 15; OpenSM passes over it";
+            return "it is 0 to 15; OpenSM ignores it";
         case Flag::Scope:
             return "it is 1 to 15: 2 is link local, 5 site local";
         case Flag::FlowLabel:
@@ -415,7 +415,7 @@ private:
         if (membership) {
             definition_.membership = *membership;
         } else {
-            warn(lines_.locate(token.text), "`defmember` is `full`, `limited` or `both`", "OpenSM passes over it");
+            warn(lines_.locate(token.text), "`defmember` is `full`, `limited` or `both`", "OpenSM ignores it");
         }
     }
 
@@ -451,7 +451,7 @@ private:
     {
         const auto gid = token.value ? parse_gid(*token.value) : std::nullopt;
         if (!gid || gid->bytes[0] != 0xFF) {
-            warn(lines_.locate(token.text), "`mgid` is no multicast address", "OpenSM passes over the group");
+            warn(lines_.locate(token.text), "`mgid` is not a multicast address", "OpenSM ignores the group");
             return;
         }
         flags = without_blanks(flags);
@@ -465,13 +465,13 @@ private:
             return definition_.membership;
         }
         if (token.value->empty()) {
-            warn(lines_.locate(token.text), "nothing behind `=`: a full member, as OpenSM reads it",
+            warn(lines_.locate(token.text), "nothing after `=`: a full member, as OpenSM reads it",
                  "write `=full` or `=limited`");
         }
         const auto membership = parse_membership(*token.value);
         if (!membership) {
-            warn(lines_.locate(*token.value), fmt::format("`{}` is no membership", shortened(*token.value)),
-                 "OpenSM takes it for `limited`");
+            warn(lines_.locate(*token.value), fmt::format("`{}` is not a membership", shortened(*token.value)),
+                 "OpenSM reads it as `limited`");
         }
         if (membership == PartitionMembership::Both && !warned_of_both_) {
             warn(lines_.locate(*token.value), "`both` is written as `full`",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lib/base/diagnostic.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 
@@ -11,7 +12,7 @@ struct Context {
     std::string root;           // prefix of every path; empty for the host itself
     bool system_bus = false;    // not the direct socket
     bool json = false;
-    Colour colour = Colour::Off;          // of stdout
+    Screen screen = Colour::Off;          // stdout
     Colour error_colour = Colour::Off;    // of stderr
 };
 

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "lib/base/units.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -31,6 +35,29 @@ std::string_view escape(Style style)
         return "\x1b[2m";
     }
     return "";
+}
+
+// The first `count` characters.
+std::string_view characters(std::string_view text, std::size_t count)
+{
+    std::size_t bytes = 0;
+    while (bytes < text.size() && (count > 0 || (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80)) {
+        count -= (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80 ? 0 : 1;
+        ++bytes;
+    }
+    return text.substr(0, bytes);
+}
+
+// Of a text that is too wide: its beginning, or its beginning and its end.
+std::string fitted(const std::string& text, std::size_t columns, Table::Fit fit)
+{
+    const std::size_t width = display_width(text);
+    if (width <= columns) {
+        return text;
+    }
+    const std::size_t tail = fit == Table::Fit::ShortenPath ? (columns - 1) * 2 / 3 : 0;
+    const std::string_view head = characters(text, columns - 1 - tail);
+    return fmt::format("{}…{}", head, std::string_view(text).substr(characters(text, width - tail).size()));
 }
 
 bool is_set(const char* variable)
@@ -69,6 +96,17 @@ Colour choose_colour(ColourChoice choice, int fd)
     return !is_set("NO_COLOR") && !dumb && isatty(fd) == 1 ? Colour::On : Colour::Off;
 }
 
+std::size_t screen_columns(int fd)
+{
+    if (const char* wanted = std::getenv("COLUMNS")) {
+        if (const auto columns = parse_number(wanted); columns && *columns > 0) {
+            return *columns;
+        }
+    }
+    winsize size{};
+    return isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kAnyWidth;
+}
+
 std::string styled(std::string_view text, Style style, Colour colour)
 {
     if (colour == Colour::Off || style == Style::Plain || text.empty()) {
@@ -91,25 +129,66 @@ void Table::add(std::vector<Cell> row)
     rows_.push_back(std::move(row));
 }
 
-std::string Table::render(Colour colour) const
+std::vector<std::size_t> Table::widths_on(const Screen& screen) const
 {
+    constexpr std::size_t kShortest = 8;
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         const std::size_t cells = widest(rows_, [i](const auto& row) -> const std::string& { return row[i].text; });
         widths.push_back(std::max(display_width(columns_[i].title), cells));
     }
+    const auto too_wide = [&] {
+        std::size_t sum = 0;
+        for (const std::size_t width : widths) {
+            sum += width == 0 ? 0 : width + (sum == 0 ? 0 : kGap.size());
+        }
+        return sum > screen.columns ? sum - screen.columns : 0;
+    };
+    for (const Fit fit : {Fit::DropSoon, Fit::Drop}) {
+        for (std::size_t i = columns_.size(); i-- > 0 && too_wide() > 0;) {
+            if (columns_[i].fit == fit) {
+                widths[i] = 0;
+            }
+        }
+    }
+    while (too_wide() > 0) {
+        std::size_t widest_one = columns_.size();
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            const std::size_t least = std::max(kShortest, display_width(columns_[i].title));
+            const bool can = columns_[i].fit == Fit::Shorten || columns_[i].fit == Fit::ShortenPath;
+            if (can && widths[i] > least && (widest_one == columns_.size() || widths[i] > widths[widest_one])) {
+                widest_one = i;
+            }
+        }
+        if (widest_one == columns_.size()) {
+            break;
+        }
+        --widths[widest_one];
+    }
+    return widths;
+}
+
+std::string Table::render(const Screen& screen) const
+{
+    const std::vector<std::size_t> widths = widths_on(screen);
+    std::size_t last = columns_.size();
+    while (last > 0 && widths[--last] == 0) {
+    }
     std::string text;
     const auto add_line = [&](const auto& cell_of) {
         std::string line;
         for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (widths[i] == 0) {
+                continue;
+            }
             const Cell cell = cell_of(i);
-            const std::string padding(widths[i] - display_width(cell.text), ' ');
+            const std::string shown = fitted(cell.text, widths[i], columns_[i].fit);
+            const std::string padding(widths[i] - display_width(shown), ' ');
             const bool right = columns_[i].align == Align::Right;
-            const bool last = i + 1 == columns_.size();
             line += right ? padding : "";
-            line += styled(cell.text, cell.style, colour);
-            line += right || last ? "" : padding;
-            line += last ? "" : kGap;
+            line += styled(shown, cell.style, screen.colour);
+            line += right || i == last ? "" : padding;
+            line += i == last ? "" : kGap;
         }
         text += line + '\n';
     };
@@ -136,6 +215,31 @@ std::string Fields::render(Colour colour) const
                             styled(field.value, field.style, colour));
     }
     return text;
+}
+
+void AlikeBlocks::add(std::string name, std::string body)
+{
+    auto block = std::ranges::find(blocks_, body, &Block::body);
+    if (block == blocks_.end()) {
+        block = blocks_.insert(block, {std::move(body), {}});
+    }
+    block->names.push_back(std::move(name));
+}
+
+std::vector<std::string> AlikeBlocks::all(const Screen& screen) const
+{
+    constexpr std::size_t kReadable = 100;
+    std::vector<std::string> texts;
+    for (const auto& block : blocks_) {
+        texts.push_back(styled(block.names.front(), Style::Heading, screen) + block.body);
+        if (block.names.size() > 1) {
+            const std::span others(block.names.begin() + 1, block.names.end());
+            const auto lines = wrap(fmt::format("the same: {}", fmt::join(others, ", ")),
+                                    std::min(screen.columns, kReadable));
+            texts.back() += fmt::format("{}\n", fmt::join(lines, "\n  "));
+        }
+    }
+    return texts;
 }
 
 std::string printable_lines(std::string_view text)

@@ -20,6 +20,20 @@ enum class Style : std::uint8_t { Plain, Heading, Good, Warning, Bad, Faint };
 
 [[nodiscard]] std::string styled(std::string_view text, Style style, Colour colour);
 
+constexpr std::size_t kAnyWidth = ~std::size_t{0};
+
+// Where text is drawn: with colours or not, and how wide lines may be. As wide as it takes unless somebody says so.
+struct Screen {
+    Screen(Colour colours, std::size_t wide = kAnyWidth) : colour(colours), columns(wide) {}    // NOLINT
+    operator Colour() const { return colour; }                                                  // NOLINT
+
+    Colour colour;
+    std::size_t columns;
+};
+
+// COLUMNS if it is set, else the width of the terminal; kAnyWidth if `fd` is none.
+[[nodiscard]] std::size_t screen_columns(int fd);
+
 struct Cell {
     Cell(std::string text_, Style style_ = Style::Plain) : text(std::move(text_)), style(style_) {}    // NOLINT
     Cell(const char* text_) : text(text_) {}                                                           // NOLINT
@@ -28,13 +42,23 @@ struct Cell {
     Style style = Style::Plain;
 };
 
-// Columns are at least two blanks apart, and no cell is empty, so that `awk -F'  +'` can split a line.
+// Columns are at least two blanks apart, and no cell is empty, so that `awk -F'  +'` can split a line. On a screen that
+// is too narrow, columns that may be left out go, the least important first; then those that may be shortened end in
+// "…".
 class Table {
 public:
     enum class Align : std::uint8_t { Left, Right };
+    enum class Fit : std::uint8_t {
+        Keep,
+        Shorten,        // at the end
+        ShortenPath,    // in the middle: the last part tells most
+        Drop,           // if need be
+        DropSoon,       // before those
+    };
     struct Column {
         std::string title;
         Align align = Align::Left;
+        Fit fit = Fit::Keep;
     };
 
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -42,9 +66,12 @@ public:
     // Cells are made printable; missing ones at the end count as empty.
     void add(std::vector<Cell> row);
     [[nodiscard]] bool empty() const { return rows_.empty(); }
-    [[nodiscard]] std::string render(Colour colour) const;
+    [[nodiscard]] std::string render(const Screen& screen) const;
 
 private:
+    // Of the columns that are shown; 0 for one that is not.
+    [[nodiscard]] std::vector<std::size_t> widths_on(const Screen& screen) const;
+
     std::vector<Column> columns_;
     std::vector<std::vector<Cell>> rows_;
 };
@@ -62,6 +89,21 @@ private:
         Style style;
     };
     std::vector<Field> fields_;
+};
+
+// A block of text for each device; those whose text is the same are one block.
+class AlikeBlocks {
+public:
+    void add(std::string name, std::string body);
+    // The first name and the body, and under it "the same: mlx5_1/1, mlx5_2/1"; in the order of the first of each.
+    [[nodiscard]] std::vector<std::string> all(const Screen& screen) const;
+
+private:
+    struct Block {
+        std::string body;
+        std::vector<std::string> names;
+    };
+    std::vector<Block> blocks_;
 };
 
 // Lines of at most `columns`, broken at blanks; a longer word has a line of its own. At least one line.

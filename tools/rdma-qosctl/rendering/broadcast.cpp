@@ -9,21 +9,21 @@
 
 namespace rdmaqos::ctl {
 
-std::string render_broadcast(const BroadcastReport& report, Colour colour)
+std::string render_broadcast(const BroadcastReport& report, const Screen& screen)
 {
     Fields head;
     head.add("partition", fmt::format("{}, P_Key {:#06x}", report.partition, report.pkey));
     head.add("broadcast group", report.mgid);
     head.add("level", report.level);
     head.add("rule", report.rule);
-    Table table({{"FIELD"}, {"GROUP"}, {"LEVEL"}, {"VERDICT"}, {"WHY"}});
+    Table table({{"FIELD"}, {"GROUP"}, {"LEVEL"}, {"VERDICT"}, {"WHY", Table::Align::Left, Table::Fit::Shorten}});
     for (const auto& field : report.fields) {
         const Cell verdict = field.verdict == Verdict::Agrees    ? Cell("agrees", Style::Good)
                              : field.verdict == Verdict::Differs ? Cell("differs", Style::Bad)
                                                                  : Cell("not known", Style::Warning);
         table.add({field.field, field.group, field.path, verdict, field.why});
     }
-    return head.render(colour) + "\n" + table.render(colour);
+    return head.render(screen) + "\n" + table.render(screen);
 }
 
 Json broadcast_json(const BroadcastReport& report)

@@ -5,11 +5,12 @@
 
 #include "lib/base/diagnostic.h"
 #include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/broadcast.h"
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_broadcast(const BroadcastReport& report, Colour colour);
+[[nodiscard]] std::string render_broadcast(const BroadcastReport& report, const Screen& screen);
 [[nodiscard]] Json broadcast_json(const BroadcastReport& report);
 
 }    // namespace rdmaqos::ctl

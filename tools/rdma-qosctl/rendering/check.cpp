@@ -89,8 +89,8 @@ Json finding_json(const Finding& finding)
 {
     Json json{{"kind", std::string(name_of(finding.kind))}, {"severity", finding.is_error ? "error" : "warning"}};
     set_text(json, "path", finding.path.text());
-    set_text(json, "asked", finding.asked);
-    set_text(json, "reached", finding.reached);
+    set_text(json, "requested", finding.requested);
+    set_text(json, "achievable", finding.achievable);
     set_text(json, "why", finding.why);
     return json;
 }

@@ -1,5 +1,6 @@
 #include "tools/rdma-qosctl/rendering/devices.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -17,6 +18,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 using Align = Table::Align;
+using Fit = Table::Fit;
 
 std::string link_of(const DeviceView& device)
 {
@@ -133,7 +135,7 @@ Style style_of_state(std::string_view state)
     return state == "degraded" || state == "gone" ? Style::Bad : Style::Warning;
 }
 
-std::string render_devices(const std::vector<DeviceView>& devices, Colour colour)
+std::string render_devices(const std::vector<DeviceView>& devices, const Screen& screen)
 {
     if (devices.empty()) {
         return "no device: the daemon waits for one\n";
@@ -143,11 +145,11 @@ std::string render_devices(const std::vector<DeviceView>& devices, Colour colour
                  {"LINK"},
                  {"ATTACH"},
                  {"LEAVES", Align::Right},
-                 {"ELEMENTS", Align::Right},
+                 {"ELEMENTS", Align::Right, Fit::Drop},
                  {"QPS-INSIDE", Align::Right},
                  {"QPS-OUTSIDE", Align::Right},
-                 {"NETDEV"},
-                 {"PCI-ADDRESS"}});
+                 {"NETDEV", Align::Left, Fit::DropSoon},
+                 {"PCI-ADDRESS", Align::Left, Fit::DropSoon}});
     for (const auto& device : devices) {
         table.add({device.key(), Cell(device.state, style_of_state(device.state)), link_of(device), device.attach_mode,
                    fmt::format("{}/{}", device.leaves_used, device.capabilities.max_leaves),
@@ -155,10 +157,10 @@ std::string render_devices(const std::vector<DeviceView>& devices, Colour colour
                    std::to_string(device.queue_pairs_inside), std::to_string(device.queue_pairs_outside), device.netdev,
                    device.pci_address});
     }
-    return table.render(colour);
+    return table.render(screen);
 }
 
-std::string render_device(const DeviceView& device, Colour colour)
+std::string render_device(const DeviceView& device, const Screen& screen)
 {
     Fields fields;
     fields.add("device", device.key());
@@ -185,36 +187,56 @@ std::string render_device(const DeviceView& device, Colour colour)
     for (const auto& [name, count] : device.statistics) {
         fields.add(printable(name), std::to_string(count));
     }
-    std::string text = fields.render(colour);
+    std::string text = fields.render(screen);
     for (const auto& finding : device.findings) {
-        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, colour), printable(finding));
+        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(finding));
     }
     for (const auto& failure : device.failures) {
-        text += fmt::format("{} {}\n", styled("failure:", Style::Bad, colour), printable(failure));
+        text += fmt::format("{} {}\n", styled("failure:", Style::Bad, screen), printable(failure));
     }
     if (!device.self_test.empty()) {
-        text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, colour),
-                            render_self_test(device.self_test, colour));
+        text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, screen),
+                            render_self_test(device.self_test, screen));
     }
     if (!device.attributes.empty()) {
-        text += "\n" + render_attributes(device.attributes, colour);
+        text += "\n" + render_attributes(device.attributes, screen);
     }
     return text;
 }
 
-std::string render_device_tree(const DeviceView& device, const BusyRates* busy, std::size_t principals_shown,
-                               Colour colour)
+namespace {
+
+// What the device's tree looks like, without the device's name.
+std::string tree_of(const DeviceTree& shown, std::size_t principals_shown)
 {
-    std::string text = fmt::format("{}  {}, {}, {}\n", styled(printable(device.key()), Style::Heading, colour),
-                                   styled(printable(device.state), style_of_state(device.state), colour),
-                                   link_of(device), printable(device.attach_mode));
-    if (device.tree.empty()) {
-        return text + (device.state == "disabled"
-                           ? fmt::format("no element: `rdma-qosctl enable {}` makes those of the policy\n",
-                                         printable(device.key()))
-                           : "no element: the running policy schedules nothing here\n");
+    if (shown.device->tree.empty()) {
+        return shown.device->state == "disabled" ? "no element: `rdma-qosctl enable` makes those of the policy\n"
+                                                 : "no element: the running policy schedules nothing here\n";
     }
-    return text + printable_lines(render_tree(to_state(device), make_note(device, busy), principals_shown));
+    return printable_lines(
+        render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy), principals_shown));
+}
+
+std::string facts_of(const DeviceView& device, const Screen& screen)
+{
+    return fmt::format("{}, {}, {}", styled(printable(device.state), style_of_state(device.state), screen),
+                       link_of(device), printable(device.attach_mode));
+}
+
+}    // namespace
+
+std::string render_device_trees(const std::vector<DeviceTree>& trees, std::size_t principals_shown,
+                                const Screen& screen)
+{
+    if (trees.empty()) {
+        return "no device: the daemon waits for one\n";
+    }
+    AlikeBlocks blocks;
+    for (const auto& shown : trees) {
+        blocks.add(printable(shown.device->key()),
+                   fmt::format("  {}\n{}", facts_of(*shown.device, screen), tree_of(shown, principals_shown)));
+    }
+    return fmt::format("{}", fmt::join(blocks.all(screen), "\n"));
 }
 
 }    // namespace rdmaqos::ctl

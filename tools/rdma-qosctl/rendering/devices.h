@@ -13,14 +13,19 @@
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_devices(const std::vector<DeviceView>& devices, Colour colour);
-[[nodiscard]] std::string render_device(const DeviceView& device, Colour colour);
+[[nodiscard]] std::string render_devices(const std::vector<DeviceView>& devices, const Screen& screen);
+[[nodiscard]] std::string render_device(const DeviceView& device, const Screen& screen);
 [[nodiscard]] std::string describe_scheduling(const Capabilities& capabilities);
 [[nodiscard]] std::string describe_attachable(const Capabilities& capabilities);
 [[nodiscard]] std::string describe_pacing(const PacingCapabilities& pacing);
-// `busy` null: without its column. Of a class with many principals `principals_shown` are drawn; 0: all.
-[[nodiscard]] std::string render_device_tree(const DeviceView& device, const BusyRates* busy,
-                                             std::size_t principals_shown, Colour colour);
+struct DeviceTree {
+    const DeviceView* device;
+    const BusyRates* busy;    // null: without what each leaf gets
+};
+// Devices whose trees look the same are drawn once. Of a class with many principals `principals_shown` are drawn; 0:
+// all.
+[[nodiscard]] std::string render_device_trees(const std::vector<DeviceTree>& trees, std::size_t principals_shown,
+                                              const Screen& screen);
 // Of a device or a session.
 [[nodiscard]] Style style_of_state(std::string_view state);
 

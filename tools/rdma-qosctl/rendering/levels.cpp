@@ -10,6 +10,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 using Align = Table::Align;
+using Fit = Table::Fit;
 
 // The OpenSM part of a level: what it does to a path.
 std::string path_limits_text(const bus::Dict& level)
@@ -28,25 +29,25 @@ std::string path_limits_text(const bus::Dict& level)
 
 }    // namespace
 
-std::string render_levels(const std::vector<bus::Dict>& levels, Colour colour)
+std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& screen)
 {
     if (levels.empty()) {
         return "no level: no policy is running\n";
     }
-    Table table({{"LEVEL"},
-                 {"CLASS"},
+    Table table({{"LEVEL", Align::Left, Fit::Shorten},
+                 {"CLASS", Align::Left, Fit::ShortenPath},
                  {"SHARE", Align::Right},
                  {"MIN-RATE"},
                  {"MAX-RATE"},
-                 {"FAIR-BY"},
-                 {"QP-MAX-RATE"},
+                 {"FAIR-BY", Align::Left, Fit::Drop},
+                 {"QP-MAX-RATE", Align::Left, Fit::Drop},
                  {"SL", Align::Right},
-                 {"TRAFFIC-CLASS", Align::Right},
-                 {"ACCESS"},
+                 {"TRAFFIC-CLASS", Align::Right, Fit::DropSoon},
+                 {"ACCESS", Align::Left, Fit::Drop},
                  {"SESSIONS", Align::Right},
                  {"QPS", Align::Right},
-                 {"PATH-LIMITS"},
-                 {"USE"}});
+                 {"PATH-LIMITS", Align::Left, Fit::DropSoon},
+                 {"USE", Align::Left, Fit::DropSoon}});
     for (const auto& level : levels) {
         table.add({text_of(level, "name"), text_of(level, "class"), number_text(level, "share"),
                    rate_text(level, "min-rate"), rate_text(level, "max-rate"), text_of(level, "fair-by"),
@@ -55,7 +56,7 @@ std::string render_levels(const std::vector<bus::Dict>& levels, Colour colour)
                    number_text(level, "sessions"), number_text(level, "queue-pairs"), path_limits_text(level),
                    text_of(level, "use")});
     }
-    return table.render(colour);
+    return table.render(screen);
 }
 
 }    // namespace rdmaqos::ctl

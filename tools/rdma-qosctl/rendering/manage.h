@@ -7,12 +7,14 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/bus/value.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_reconciled(const std::vector<bus::Dict>& results, Colour colour);
+[[nodiscard]] std::string render_reconciled(const std::vector<bus::Dict>& results, const Screen& screen);
 // `done`: what has become of each device, "disabled".
-[[nodiscard]] std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done, Colour colour);
-[[nodiscard]] std::string render_drift(const std::vector<bus::Dict>& drifts, Colour colour);
+[[nodiscard]] std::string render_switched(const std::vector<bus::Dict>& results, std::string_view done,
+                                          const Screen& screen);
+[[nodiscard]] std::string render_drift(const std::vector<bus::Dict>& drifts, const Screen& screen);
 
 }    // namespace rdmaqos::ctl

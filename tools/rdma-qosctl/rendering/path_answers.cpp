@@ -11,7 +11,7 @@ using Align = Table::Align;
 
 }    // namespace
 
-std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour)
+std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& screen)
 {
     Table table({{"LEVEL"},
                  {"SOURCE"},
@@ -21,7 +21,7 @@ std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour)
                  {"LIFE", Align::Right},
                  {"PKEY"},
                  {"SL", Align::Right},
-                 {"RULE"}});
+                 {"RULE", Align::Left, Table::Fit::Drop}});
     for (const auto& answer : answers) {
         if (const std::string why = text_of(answer, "message"); !text_of(answer, "error").empty()) {
             table.add({{"no path", Style::Bad},
@@ -39,7 +39,7 @@ std::string render_answers(const std::vector<bus::Dict>& answers, Colour colour)
                    number_text(answer, "mtu"), rate_text(answer, "rate"), number_text(answer, "packet-life"),
                    hex_text(answer, "pkey"), number_text(answer, "sl"), text_of(answer, "rule")});
     }
-    return table.render(colour);
+    return table.render(screen);
 }
 
 }    // namespace rdmaqos::ctl

@@ -1,6 +1,8 @@
 #include "tools/rdma-qosctl/rendering/plan.h"
 
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 using Align = Table::Align;
+using Fit = Table::Fit;
 
 // What the solver says has fractions; whole Mbit/s are enough to decide by.
 std::string rounded_text(Bandwidth rate)
@@ -59,17 +62,17 @@ Bandwidth link_speed_of(const bus::Dict& plan)
 }
 
 // Of an empty device there is nothing to compare with.
-std::string render_rates_of_new(const bus::Dict& plan, Colour colour)
+std::string render_rates_of_new(const bus::Dict& plan, const Screen& screen)
 {
     Table table({{"CLASS"}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
     for (const auto& rate : dicts_of(plan, "rates")) {
         const auto after = rate_of(rate, "after");
         table.add({text_of(rate, "class"), rate_text(after), part_text(after, link_speed_of(plan))});
     }
-    return table.render(colour);
+    return table.render(screen);
 }
 
-std::string render_rate_changes(const bus::Dict& plan, Colour colour)
+std::string render_rate_changes(const bus::Dict& plan, const Screen& screen)
 {
     Table table({{"CLASS"},
                  {"NOW", Align::Right},
@@ -89,7 +92,7 @@ std::string render_rate_changes(const bus::Dict& plan, Colour colour)
         table.add({text_of(rate, "class"), rate_text(before), part_text(before, link_speed), rate_text(after),
                    part_text(after, link_speed), change_text(before, after)});
     }
-    std::string text = table.empty() ? "" : table.render(colour);
+    std::string text = table.empty() ? "" : table.render(screen);
     if (unchanged > 0) {
         text += fmt::format("{}{} as before\n", table.empty() ? "" : "the others: ",
                             unchanged == 1 ? "1 class" : fmt::format("{} classes", unchanged));
@@ -97,20 +100,56 @@ std::string render_rate_changes(const bus::Dict& plan, Colour colour)
     return text;
 }
 
-std::string render_rates(const bus::Dict& plan, bool offline, Colour colour)
+std::string render_rates(const bus::Dict& plan, bool offline, const Screen& screen)
 {
     if (dicts_of(plan, "rates").empty()) {
         return "";
     }
     return fmt::format("when every class sends all it can, on {}:\n{}", to_string(link_speed_of(plan)),
-                       offline ? render_rates_of_new(plan, colour) : render_rate_changes(plan, colour));
+                       offline ? render_rates_of_new(plan, screen) : render_rate_changes(plan, screen));
 }
 
-std::string render_operations(const bus::Dict& plan)
+// "move queue pair 17 from /a to /b" without the number; empty for what is not about one queue pair.
+std::string without_number(const std::string& operation)
+{
+    constexpr std::string_view kSubject = " queue pair ";
+    const auto at = operation.find(kSubject);
+    if (at == std::string::npos) {
+        return {};
+    }
+    const auto number = at + kSubject.size();
+    const auto end = operation.find_first_not_of("0123456789", number);
+    return end == number ? std::string()
+                         : operation.substr(0, at) + " {}" + operation.substr(std::min(end, operation.size()));
+}
+
+// Operations that differ in the queue pair alone are counted, where the first of them is.
+std::vector<std::string> summarized(const std::vector<std::string>& operations)
+{
+    std::map<std::string, std::size_t> counts;
+    for (const auto& operation : operations) {
+        ++counts[without_number(operation)];
+    }
+    std::vector<std::string> lines;
+    for (const auto& operation : operations) {
+        const std::string kind = without_number(operation);
+        std::size_t& count = counts[kind];
+        if (kind.empty() || count == 1) {
+            lines.push_back(operation);
+        } else if (count > 1) {
+            const auto place = kind.find("{}");
+            lines.push_back(fmt::format("{}{} queue pairs{}", kind.substr(0, place), count, kind.substr(place + 2)));
+            count = 0;    // said
+        }
+    }
+    return lines;
+}
+
+std::string render_operations(const bus::Dict& plan, bool verbose)
 {
     const auto operations = list_of(plan, "operation-list");
     std::string text = operations.empty() ? "" : "operations, in order:\n";
-    for (const auto& operation : operations) {
+    for (const auto& operation : verbose ? operations : summarized(operations)) {
         text += fmt::format("  {}\n", printable(operation));
     }
     return text;
@@ -122,59 +161,105 @@ std::string from_to(const std::string& before, const std::string& after)
     return before == after ? or_none(before) : fmt::format("{} -> {}", or_none(before), or_none(after));
 }
 
-std::string render_sessions(const PlanReport& report, Colour colour)
+std::string leaf_change(const bus::Dict& change)
 {
+    return number_of(change, "queue-pairs") == 0
+               ? ""
+               : from_to(text_of(change, "leaf-before"), text_of(change, "leaf-after"));
+}
+
+std::string level_change(const bus::Dict& change)
+{
+    return from_to(text_of(change, "level-before"), text_of(change, "level-after"));
+}
+
+Table each_session(const std::vector<bus::Dict>& sessions)
+{
+    Table table({{"SESSION", Align::Right},
+                 {"PID", Align::Right},
+                 {"COMMAND", Align::Left, Fit::Shorten},
+                 {"USER", Align::Left, Fit::DropSoon},
+                 {"DEVICE"},
+                 {"QPS", Align::Right},
+                 {"LEVEL"},
+                 {"LEAF", Align::Left, Fit::ShortenPath}});
+    for (const auto& change : sessions) {
+        table.add({std::to_string(number_of(change, "session")), std::to_string(number_of(change, "pid")),
+                   text_of(change, "command"), owner_text(change), text_of(change, "device"),
+                   std::to_string(number_of(change, "queue-pairs")), level_change(change), leaf_change(change)});
+    }
+    return table;
+}
+
+// Leaves of single processes differ for each session: the class counts.
+Table counted_sessions(const std::vector<bus::Dict>& sessions)
+{
+    struct Count {
+        std::set<std::uint64_t> sessions;
+        std::uint64_t queue_pairs = 0;
+    };
+    std::map<std::pair<std::string, std::string>, Count> counts;
+    for (const auto& change : sessions) {
+        Count& count = counts[{text_of(change, "device"), level_change(change)}];
+        count.sessions.insert(number_of(change, "session"));
+        count.queue_pairs += number_of(change, "queue-pairs");
+    }
+    Table table({{"DEVICE"}, {"LEVEL"}, {"SESSIONS", Align::Right}, {"QPS", Align::Right}});
+    for (const auto& [key, count] : counts) {
+        table.add({key.first, key.second, std::to_string(count.sessions.size()), std::to_string(count.queue_pairs)});
+    }
+    return table;
+}
+
+std::string render_sessions(const PlanReport& report, bool verbose, const Screen& screen)
+{
+    constexpr std::size_t kListed = 16;
     if (report.offline || report.plans.empty()) {
         return "";
     }
     if (report.sessions.empty()) {
         return "\nno session gets another level or leaf\n";
     }
-    Table table({{"SESSION", Align::Right},
-                 {"PID", Align::Right},
-                 {"COMMAND"},
-                 {"USER"},
-                 {"DEVICE"},
-                 {"QPS", Align::Right},
-                 {"LEVEL"},
-                 {"LEAF"}});
-    for (const auto& change : report.sessions) {
-        const std::uint64_t queue_pairs = number_of(change, "queue-pairs");
-        table.add({std::to_string(number_of(change, "session")), std::to_string(number_of(change, "pid")),
-                   text_of(change, "command"), owner_text(change), text_of(change, "device"),
-                   std::to_string(queue_pairs),
-                   from_to(text_of(change, "level-before"), text_of(change, "level-after")),
-                   queue_pairs == 0 ? "" : from_to(text_of(change, "leaf-before"), text_of(change, "leaf-after"))});
+    const bool listed = verbose || report.sessions.size() <= kListed;
+    const Table table = listed ? each_session(report.sessions) : counted_sessions(report.sessions);
+    return fmt::format("\n{}\n{}{}", styled("sessions that get another level or leaf", Style::Heading, screen),
+                       table.render(screen), listed ? "" : "`--verbose` lists each\n");
+}
+
+// What would happen to a device, without its name.
+std::string plan_body(const bus::Dict& plan, bool offline, bool verbose, const Screen& screen)
+{
+    std::string text = printable_lines(text_of(plan, "text"));
+    if (!text.empty() && text.back() != '\n') {
+        text += '\n';
     }
-    return fmt::format("\n{}\n{}", styled("sessions that get another level or leaf", Style::Heading, colour),
-                       table.render(colour));
+    text += render_operations(plan, verbose);
+    text += render_rates(plan, offline, screen);
+    for (const auto& finding : list_of(plan, "findings")) {
+        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(finding));
+    }
+    return text;
 }
 
 }    // namespace
 
-std::string render_plans(const PlanReport& report, Colour colour)
+std::string render_plans(const PlanReport& report, bool verbose, const Screen& screen)
 {
     std::string text = printable(report.note) + "\n";
     if (!report.levels.empty()) {
-        text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, colour));
+        text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, screen));
     }
     for (const auto& level : report.levels) {
         text += fmt::format("  {}\n", printable(level));
     }
+    AlikeBlocks blocks;
     for (const auto& plan : report.plans) {
-        const std::string tree = text_of(plan, "text");
-        text += fmt::format("\n{}\n{}", styled(printable(text_of(plan, "device")), Style::Heading, colour),
-                            printable_lines(tree));
-        if (!tree.empty() && tree.back() != '\n') {
-            text += '\n';
-        }
-        text += render_operations(plan);
-        text += render_rates(plan, report.offline, colour);
-        for (const auto& finding : list_of(plan, "findings")) {
-            text += fmt::format("{} {}\n", styled("finding:", Style::Warning, colour), printable(finding));
-        }
+        blocks.add(printable(text_of(plan, "device")), "\n" + plan_body(plan, report.offline, verbose, screen));
     }
-    return text + render_sessions(report, colour);
+    for (const auto& block : blocks.all(screen)) {
+        text += "\n" + block;
+    }
+    return text + render_sessions(report, verbose, screen);
 }
 
 }    // namespace rdmaqos::ctl

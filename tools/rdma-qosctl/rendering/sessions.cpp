@@ -9,6 +9,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 using Align = Table::Align;
+using Fit = Table::Fit;
 
 Cell enforced_cell(const bus::Dict& queue_pair)
 {
@@ -39,12 +40,12 @@ Table queue_pair_table()
     return Table({{"SESSION", Align::Right},
                   {"DEVICE"},
                   {"QP", Align::Right},
-                  {"LEVEL"},
-                  {"LEAF"},
-                  {"RATE"},
+                  {"LEVEL", Align::Left, Fit::Shorten},
+                  {"LEAF", Align::Left, Fit::ShortenPath},
+                  {"RATE", Align::Left, Fit::Shorten},
                   {"ENFORCED"},
-                  {"RULE"},
-                  {"REASON"}});
+                  {"RULE", Align::Left, Fit::DropSoon},
+                  {"REASON", Align::Left, Fit::Shorten}});
 }
 
 }    // namespace
@@ -55,20 +56,20 @@ std::string owner_text(const bus::Dict& owner)
     return user.empty() ? std::to_string(number_of(owner, "uid")) : user;
 }
 
-std::string render_sessions(const std::vector<SessionView>& sessions, Colour colour)
+std::string render_sessions(const std::vector<SessionView>& sessions, const Screen& screen)
 {
     if (sessions.empty()) {
         return "no session: no process has registered\n";
     }
     Table owners({{"SESSION", Align::Right},
                   {"PID", Align::Right},
-                  {"USER"},
-                  {"UNIT"},
+                  {"USER", Align::Left, Fit::Shorten},
+                  {"UNIT", Align::Left, Fit::Drop},
                   {"COMMAND"},
                   {"STATE"},
-                  {"LEVEL"},
+                  {"LEVEL", Align::Left, Fit::Shorten},
                   {"QPS", Align::Right},
-                  {"RULE"}});
+                  {"RULE", Align::Left, Fit::Shorten}});
     Table queue_pairs = queue_pair_table();
     for (const auto& session : sessions) {
         owners.add({std::to_string(session.id), number_text(session.owner, "pid"), owner_text(session.owner),
@@ -77,21 +78,21 @@ std::string render_sessions(const std::vector<SessionView>& sessions, Colour col
                     std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
         add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
     }
-    std::string text = owners.render(colour);
+    std::string text = owners.render(screen);
     if (!queue_pairs.empty()) {
-        text += "\n" + queue_pairs.render(colour);
+        text += "\n" + queue_pairs.render(screen);
     }
     return text;
 }
 
-std::string render_grant(const std::string& session, const bus::Dict& grant, Colour colour)
+std::string render_grant(const std::string& session, const bus::Dict& grant, const Screen& screen)
 {
     Fields fields;
     fields.add("session", session);
     fields.add("level", text_of(grant, "level"));
     fields.add("rule", text_of(grant, "rule"));
-    fields.add("verified", flag_of(grant, "verified") ? "yes: the kernel's word alone decided"
-                                                      : "no: the level rests on a claim of the client");
+    fields.add("verified", flag_of(grant, "verified") ? "yes: only facts from the kernel decided"
+                                                      : "no: the level depends on a claim of the client");
     fields.add("leaf", text_of(grant, "leaf"));
     fields.add("enforced", flag_of(grant, "enforced") ? "yes" : "no",
                flag_of(grant, "enforced") ? Style::Good : Style::Warning);
@@ -107,11 +108,11 @@ std::string render_grant(const std::string& session, const bus::Dict& grant, Col
     fields.add("path rate limit", rate_text(grant, "rate"));
     fields.add("packet life", number_text(grant, "packet-life"));
     fields.add("P_Key", hex_text(grant, "pkey"));
-    std::string text = fields.render(colour);
+    std::string text = fields.render(screen);
     Table table = queue_pair_table();
     add_queue_pairs(dicts_of(grant, "queue-pairs"), session, table);
     if (!table.empty()) {
-        text += "\n" + table.render(colour);
+        text += "\n" + table.render(screen);
     }
     return text;
 }

@@ -6,12 +6,13 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/bus/value.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, Colour colour);
-[[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, Colour colour);
+[[nodiscard]] std::string render_sessions(const std::vector<SessionView>& sessions, const Screen& screen);
+[[nodiscard]] std::string render_grant(const std::string& session, const bus::Dict& grant, const Screen& screen);
 // "alice", or "1000" if the uid has no name
 [[nodiscard]] std::string owner_text(const bus::Dict& owner);
 

@@ -24,14 +24,14 @@ std::vector<std::string> about_daemon(const ConfigReport& report)
         return {report.no_daemon};
     }
     if (daemon_runs_it(report)) {
-        return {"the running daemon has this very policy"};
+        return {"the running daemon uses this policy"};
     }
     const ManagerView& daemon = *report.daemon;
     std::vector<std::string> lines;
     if (daemon.policy_revision.empty()) {
         lines.emplace_back("the running daemon has no policy");
     } else {
-        lines.push_back(fmt::format("the running daemon has another policy: revision {} of {}", daemon.policy_revision,
+        lines.push_back(fmt::format("the running daemon uses another policy: revision {} of {}", daemon.policy_revision,
                                     fmt::join(daemon.policy_sources, ", ")));
     }
     if (report.of_host) {

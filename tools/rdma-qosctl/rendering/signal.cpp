@@ -1,86 +1,238 @@
 #include "tools/rdma-qosctl/rendering/signal.h"
 
+#include <array>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "lib/bus/names.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
-std::string signal_subject(const bus::Signal& signal)
+template <typename T>
+const T* argument(const bus::Signal& signal, std::size_t index)
 {
-    const auto slash = signal.path.rfind('/');
-    return slash == std::string::npos ? signal.path : signal.path.substr(slash + 1);
+    return index < signal.arguments.size() ? signal.arguments[index].as<T>() : nullptr;
 }
 
-std::string argument_text(const bus::Signal& signal, std::size_t index)
+std::string text_argument(const bus::Signal& signal, std::size_t index)
 {
-    if (index >= signal.arguments.size()) {
-        return {};
+    const auto* text = argument<std::string>(signal, index);
+    return text == nullptr ? "" : *text;
+}
+
+std::string path_argument(const bus::Signal& signal, std::size_t index)
+{
+    const auto* path = argument<bus::ObjectPath>(signal, index);
+    return path == nullptr ? "" : path->text;
+}
+
+std::string last_part(const std::string& path)
+{
+    return path.substr(path.rfind('/') + 1);
+}
+
+bool is_session(const std::string& path)
+{
+    return path.find("/session/") != std::string::npos;
+}
+
+// What a grant comes to: "level rpc, enforced", "level rpc, not enforced: the link is down".
+std::string grant_in_words(const bus::Dict& grant)
+{
+    const std::string level = text_of(grant, "level");
+    const std::string named = level.empty() ? "no level" : "level " + level;
+    if (flag_of(grant, "enforced")) {
+        return named + ", enforced";
     }
-    const bus::Value& value = signal.arguments[index];
-    if (const auto* text = value.as<std::string>()) {
+    const std::string reason = text_of(grant, "reason");
+    return fmt::format("{}, not enforced{}{}", named, reason.empty() ? "" : ": ", reason);
+}
+
+// The properties that changed, and what they are now; those that are only known to have changed are null.
+using Changed = std::map<std::string, const bus::Value*>;
+
+Changed changed_properties(const bus::Signal& signal)
+{
+    Changed changed;
+    if (const auto* values = argument<bus::Dict>(signal, 1)) {
+        for (const auto& [name, value] : values->entries()) {
+            changed.emplace(name, &value);
+        }
+    }
+    if (const auto* names = argument<std::vector<std::string>>(signal, 2)) {
+        for (const auto& name : *names) {
+            changed.emplace(name, nullptr);
+        }
+    }
+    return changed;
+}
+
+// Takes the property out; its text or number in words.
+std::optional<std::string> take(Changed& changed, const char* name)
+{
+    const auto found = changed.find(name);
+    if (found == changed.end()) {
+        return std::nullopt;
+    }
+    const bus::Value* value = found->second;
+    changed.erase(found);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    if (const auto* text = value->as<std::string>()) {
         return *text;
     }
-    if (const auto* path = value.as<bus::ObjectPath>()) {
-        return path->text;
+    if (const auto* flag = value->as<bool>()) {
+        return *flag ? "yes" : "no";
     }
-    const auto number = value.as_unsigned();
-    return number ? std::to_string(*number) : "";
+    const auto number = value->as_unsigned();
+    return number ? std::optional(std::to_string(*number)) : std::nullopt;
 }
 
-std::string changed_properties_text(const bus::Signal& signal)
+// Other signals say these, or they follow from others.
+constexpr std::array kSaidElsewhere{"State",         "Reason", "Grant",        "Level",      "PolicyRevision",
+                                    "PolicySources", "Tree",   "ElementsFree", "LeavesFree", "Statistics"};
+
+std::vector<std::string> facts_of(Changed& changed)
 {
-    std::string text;
-    const auto add = [&](const std::string& name) { text += (text.empty() ? "" : ", ") + name; };
-    if (signal.arguments.size() > 1) {
-        if (const auto* changed = signal.arguments[1].as<bus::Dict>()) {
-            for (const auto& [name, value] : changed->entries()) {
-                add(name);
-            }
+    std::vector<std::string> facts;
+    const auto add = [&](const char* name, std::string_view format) {
+        if (const auto value = take(changed, name)) {
+            facts.push_back(fmt::format(fmt::runtime(format), *value));
         }
+    };
+    if (const auto up = take(changed, "LinkUp")) {
+        facts.push_back(*up == "yes" ? "the link is up" : "the link is down");
     }
-    if (signal.arguments.size() > 2) {
-        if (const auto* invalidated = signal.arguments[2].as<std::vector<std::string>>()) {
-            for (const auto& name : *invalidated) {
-                add(name);
-            }
+    if (const auto speed = take(changed, "LinkSpeed")) {
+        facts.push_back("link speed " + to_string(Bandwidth::from_kbps(parse_number(*speed).value_or(0))));
+    }
+    add("QueuePairsInside", "{} queue pairs in leaves");
+    add("QueuePairsOutside", "{} in none");
+    add("ElementsUsed", "{} elements");
+    add("LeavesUsed", "{} leaves");
+    add("Mode", "mode {}");
+    if (const auto error = take(changed, "LastReloadError")) {
+        facts.push_back(error->empty() ? "the last reload was accepted"
+                                       : "the last reload was refused (`rdma-qosctl status`)");
+    }
+    if (const auto error = take(changed, "FabricError")) {
+        facts.push_back(error->empty() ? "the fabric file is in use"
+                                       : "the fabric file cannot be used (`rdma-qosctl status`)");
+    }
+    for (const char* name : kSaidElsewhere) {
+        changed.erase(name);
+    }
+    if (!changed.empty()) {
+        std::vector<std::string> rest;
+        for (const auto& [name, value] : changed) {
+            rest.push_back(name);
         }
+        facts.push_back(fmt::format("new {}", fmt::join(rest, ", ")));
     }
-    return text;
+    return facts;
 }
 
 }    // namespace
 
-std::string render_signal(const bus::Signal& signal)
+std::string Narrator::session(const std::string& path)
+{
+    std::string& name = names_[path];
+    if (name.empty()) {
+        name = "session " + last_part(path);
+        if (const auto properties = look_up_(path, bus::names::kSession)) {
+            const bus::Value* found = properties->find("Owner");
+            bus::Dict owner = found != nullptr && found->as<bus::Dict>() != nullptr ? *found->as<bus::Dict>()
+                                                                                    : bus::Dict();
+            UserNames().add_to(owner);
+            const std::string command = text_of(owner, "command");
+            name += fmt::format(" ({}{}pid {}, {})", command, command.empty() ? "" : ", ", number_of(owner, "pid"),
+                                owner_text(owner));
+        }
+    }
+    return name;
+}
+
+std::string Narrator::device(const std::string& path)
+{
+    std::string& name = names_[path];
+    if (name.empty()) {
+        const auto properties = look_up_(path, bus::names::kDevice);
+        name = properties ? fmt::format("{}/{}", text_of(*properties, "Name"), number_of(*properties, "Port"))
+                          : "device " + last_part(path);
+    }
+    return name;
+}
+
+std::string Narrator::name_of(const std::string& path)
+{
+    return is_session(path) ? session(path) : path == bus::names::kRoot ? "rdma-qosd" : device(path);
+}
+
+std::string Narrator::came(const std::string& path)
+{
+    if (!is_session(path)) {
+        return device(path) + " is managed";
+    }
+    const auto properties = look_up_(path, bus::names::kSession);
+    const bus::Value* grant = properties ? properties->find("Grant") : nullptr;
+    const bool is_known = grant != nullptr && grant->as<bus::Dict>() != nullptr;
+    return session(path) + " registered" + (is_known ? ": " + grant_in_words(*grant->as<bus::Dict>()) : "");
+}
+
+std::string Narrator::changed(const bus::Signal& signal)
+{
+    Changed properties = changed_properties(signal);
+    std::vector<std::string> facts;
+    if (const auto state = properties.find("State"); is_session(signal.path) && state != properties.end()) {
+        facts.push_back(take(properties, "State").value_or("changed"));
+    }
+    for (auto& fact : facts_of(properties)) {
+        facts.push_back(std::move(fact));
+    }
+    return facts.empty() ? std::string() : fmt::format("{}: {}", name_of(signal.path), fmt::join(facts, ", "));
+}
+
+std::string Narrator::sentence(const bus::Signal& signal)
 {
     std::string text;
     if (signal.member == "PolicyChanged") {
-        text = fmt::format("policy changed: revision {}", argument_text(signal, 0));
+        text = fmt::format("policy revision {} is in force", text_argument(signal, 0));
     } else if (signal.member == "DriftRepaired") {
-        const auto elements = signal.arguments.size() > 1 ? signal.arguments[1].as_unsigned() : std::nullopt;
-        text = fmt::format("drift repaired on {}: {}", argument_text(signal, 0),
-                           counted(elements.value_or(0), "element"));
+        const auto elements = signal.arguments.size() > 1 ? signal.arguments[1].as_unsigned().value_or(0) : 0;
+        text = fmt::format("{}: {} had drifted and {} repaired", device(path_argument(signal, 0)),
+                           counted(elements, "element"), elements == 1 ? "was" : "were");
     } else if (signal.member == "DeviceChanged") {
-        text = fmt::format("device {} is {}", argument_text(signal, 0), argument_text(signal, 1));
+        const std::string path = path_argument(signal, 0);
+        const auto properties = look_up_(path, bus::names::kDevice);
+        const std::string reason = properties ? text_of(*properties, "Reason") : "";
+        text = fmt::format("{} is {}{}{}", device(path), text_argument(signal, 1), reason.empty() ? "" : ": ", reason);
     } else if (signal.member == "GrantChanged") {
-        text = fmt::format("grant of session {} changed", signal_subject(signal));
+        const auto* grant = argument<bus::Dict>(signal, 0);
+        text = fmt::format("{}: {}", session(signal.path), grant_in_words(grant == nullptr ? bus::Dict() : *grant));
     } else if (signal.member == "InterfacesAdded") {
-        text = fmt::format("added {}", argument_text(signal, 0));
+        text = came(path_argument(signal, 0));
     } else if (signal.member == "InterfacesRemoved") {
-        text = fmt::format("removed {}", argument_text(signal, 0));
+        const std::string path = path_argument(signal, 0);
+        text = fmt::format("{} {}", name_of(path), is_session(path) ? "ended" : "is not managed any more");
+        names_.erase(path);
     } else if (signal.member == "PropertiesChanged") {
-        text = fmt::format("{} changed: {}", signal.path, changed_properties_text(signal));
+        text = changed(signal);
     } else {
         text = fmt::format("{} {}.{}", signal.path, signal.interface, signal.member);
     }
     return printable(text);
 }
 
-Json signal_json(const bus::Signal& signal, const std::string& time)
+Json signal_json(const bus::Signal& signal, const std::string& time, const std::string& text)
 {
     Json arguments = Json::array();
     for (const auto& argument : signal.arguments) {
@@ -91,7 +243,7 @@ Json signal_json(const bus::Signal& signal, const std::string& time)
             {"interface", signal.interface},
             {"signal", signal.member},
             {"arguments", std::move(arguments)},
-            {"text", render_signal(signal)}};
+            {"text", text}};
 }
 
 }    // namespace rdmaqos::ctl

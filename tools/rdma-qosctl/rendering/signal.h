@@ -1,6 +1,9 @@
-// What `rdma-qosctl monitor` prints of a signal.
+// Signals of the daemon as sentences of `rdma-qosctl monitor`.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "lib/bus/client.h"
@@ -8,8 +11,32 @@
 
 namespace rdmaqos::ctl {
 
-// One line, without a time: "drift repaired on mlx5_0/1: 2 elements".
-[[nodiscard]] std::string render_signal(const bus::Signal& signal);
-[[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time);
+// The properties of an object; empty: there is no such object (any more).
+using LookUp = std::function<std::optional<bus::Dict>(const std::string& path, const char* interface)>;
+
+// Says who, which level and which device, and remembers them: of what has ended nothing can be asked any more.
+class Narrator {
+public:
+    explicit Narrator(LookUp look_up) : look_up_(std::move(look_up)) {}
+
+    // One line, without a time: "mlx5_0/1: 2 elements had drifted and were repaired". Empty: other signals say all of
+    // it.
+    [[nodiscard]] std::string sentence(const bus::Signal& signal);
+
+private:
+    // "session 3 (rdma_server, pid 4711, alice)"
+    std::string session(const std::string& path);
+    // "mlx5_0/1"
+    std::string device(const std::string& path);
+    std::string name_of(const std::string& path);
+    std::string came(const std::string& path);
+    std::string changed(const bus::Signal& signal);
+
+    LookUp look_up_;
+    std::map<std::string, std::string> names_;    // by object path
+};
+
+// `text`: the sentence.
+[[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time, const std::string& text);
 
 }    // namespace rdmaqos::ctl

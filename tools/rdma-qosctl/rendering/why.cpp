@@ -20,7 +20,8 @@ template <typename List>
 std::string first_of(const List& list)
 {
     const auto shown = std::min<std::size_t>(list.size(), kListed);
-    std::string text = fmt::format("{}", fmt::join(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    std::string text = fmt::format("{}",
+                                   fmt::join(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     if (list.size() > shown) {
         text += fmt::format(" and {} more", list.size() - shown);
     }
@@ -43,14 +44,17 @@ std::string cap_of(const WhyStep& step, const WhyLeaf& leaf)
     return step.max_rate ? to_string(*step.max_rate) : "";
 }
 
-std::string render_way(const WhyLeaf& leaf, Colour colour)
+std::string render_way(const WhyLeaf& leaf, const Screen& screen)
 {
-    Table table({{"WAY"}, {"SHARE"}, {"CAP"}, {"MAY ALSO SEND"}});
+    constexpr auto kLeft = Table::Align::Left;
+    Table table(
+        {{"WAY", kLeft, Table::Fit::ShortenPath}, {"SHARE"}, {"CAP"}, {"MAY ALSO SEND", kLeft, Table::Fit::Shorten}});
     std::size_t depth = 0;
     for (const auto& step : leaf.steps) {
         const std::string indent = depth == 0 ? "" : std::string(2 * (depth - 1), ' ') + "└ ";
-        const std::string share = step.share ? fmt::format("{} of {}", *step.share == 0 ? 1 : *step.share, step.share_of)
-                                             : "";
+        const std::string share = step.share
+                                      ? fmt::format("{} of {}", *step.share == 0 ? 1 : *step.share, step.share_of)
+                                      : "";
         const std::string cap = cap_of(step, leaf);
         table.add({indent + std::string(ElementPath(step.path).name()), share,
                    Cell(step.is_narrowest_cap ? cap + " <- narrowest" : cap,
@@ -59,14 +63,14 @@ std::string render_way(const WhyLeaf& leaf, Colour colour)
         ++depth;
     }
     std::string text;
-    const std::string drawn = table.render(colour);
+    const std::string drawn = table.render(screen);
     for (const auto line : lines_of(drawn)) {
         text += fmt::format("  {}\n", line);
     }
     return text;
 }
 
-std::string render_leaf(const WhyLeaf& leaf, Colour colour)
+std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
 {
     const bool outside = leaf.narrowness == Narrowness::Outside;
     std::string text = fmt::format(
@@ -74,22 +78,20 @@ std::string render_leaf(const WhyLeaf& leaf, Colour colour)
         styled(fmt::format("{}, {} {} of level {}{}", printable(leaf.device),
                            leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs", first_of(leaf.queue_pairs),
                            printable(leaf.level), leaf.leaf.empty() ? "" : fmt::format(" in {}", printable(leaf.leaf))),
-               Style::Heading, colour));
+               Style::Heading, screen));
     if (!outside && !leaf.leaf.empty()) {
-        text += render_way(leaf, colour);
+        text += render_way(leaf, screen);
         text += fmt::format("  alone {}; when all of these send, {}\n", to_string(leaf.alone), to_string(leaf.own));
     }
-    const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good
-                        : outside                              ? Style::Bad
-                                                               : Style::Warning;
+    const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good : outside ? Style::Bad : Style::Warning;
     if (!leaf.remark.empty()) {
-        text += fmt::format("  {}\n", styled(printable(leaf.remark), Style::Warning, colour));
+        text += fmt::format("  {}\n", styled(printable(leaf.remark), Style::Warning, screen));
     }
-    text += fmt::format("  {}\n  -> {}\n", styled(printable(leaf.verdict), style, colour), printable(leaf.advice));
+    text += fmt::format("  {}\n  -> {}\n", styled(printable(leaf.verdict), style, screen), printable(leaf.advice));
     return text;
 }
 
-std::string render_session(const WhySession& why, Colour colour)
+std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
     std::string text = fmt::format("process {}: session {}, level {}{}\n", printable(describe_owner(session.owner)),
@@ -99,7 +101,7 @@ std::string render_session(const WhySession& why, Colour colour)
         text += fmt::format("  {}\n", printable(rule));
     }
     for (const auto& leaf : why.leaves) {
-        text += render_leaf(leaf, colour);
+        text += render_leaf(leaf, screen);
     }
     if (!why.note.empty()) {
         text += fmt::format("  {}\n", why.note);
@@ -109,11 +111,11 @@ std::string render_session(const WhySession& why, Colour colour)
 
 }    // namespace
 
-std::string render_why(const WhyReport& report, Colour colour)
+std::string render_why(const WhyReport& report, const Screen& screen)
 {
     std::string text;
     for (const auto& session : report.sessions) {
-        text += (text.empty() ? "" : "\n") + render_session(session, colour);
+        text += (text.empty() ? "" : "\n") + render_session(session, screen);
     }
     if (!report.ports.empty()) {
         text += "\nnow, by the port's counters\n";

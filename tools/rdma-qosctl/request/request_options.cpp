@@ -84,13 +84,13 @@ void set_ends(bus::Dict& dict, std::string_view key, const std::vector<std::stri
 Result<void> set_selected(Request& request, const RequestOptions& options)
 {
     if (!options.mtu.empty() && !(request.mtu = parse_mtu_component(options.mtu))) {
-        return invalid("mtu", options.mtu, "256, 512, 1024, 2048 or 4096, with `>` or `<` in front if need be");
+        return invalid("mtu", options.mtu, "256, 512, 1024, 2048 or 4096, optionally after `>` or `<`");
     }
     if (!options.rate.empty() && !(request.rate = parse_rate_component(options.rate))) {
-        return invalid("rate", options.rate, "an InfiniBand rate such as `40Gbps`, with `>` or `<` in front if need be");
+        return invalid("rate", options.rate, "an InfiniBand rate such as `40Gbps`, optionally after `>` or `<`");
     }
     if (!options.packet_life.empty() && !(request.packet_life = parse_packet_life_component(options.packet_life))) {
-        return invalid("packet-life", options.packet_life, "a number from 0 to 63, with `>` or `<` in front if need be");
+        return invalid("packet-life", options.packet_life, "a number from 0 to 63, optionally after `>` or `<`");
     }
     return {};
 }
@@ -146,7 +146,7 @@ Result<void> set_service_id(Request& request, const RequestOptions& options)
         return fail(port.error());
     }
     if (options.port_space.empty() || !*port) {
-        return fail(ErrorCode::InvalidArgument, "port-space and destination-port go together");
+        return fail(ErrorCode::InvalidArgument, "port-space and destination-port must be given together");
     }
     const auto formed = service_id_of(options.port_space, static_cast<std::uint16_t>(**port));
     if (!formed) {
@@ -305,7 +305,7 @@ Result<QueuePairOption> parse_queue_pair_option(std::string_view text)
         } else if (!set_option(option.path, key, std::move(value))) {
             return fail(
                 ErrorCode::InvalidArgument,
-                fmt::format("--qp: unknown key `{}`; there are device, type, level, qos-class, tos, service-id, "
+                fmt::format("--qp: unknown key `{}`; known keys: device, type, level, qos-class, tos, service-id, "
                             "port-space, destination-port, pkey, source and destination",
                             printable(key)));
         }

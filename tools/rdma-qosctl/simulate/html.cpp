@@ -32,7 +32,7 @@ constexpr std::string_view kKey = R"(<ul class="key">
 <li><svg viewBox="0 0 44 16" aria-hidden="true"><rect class="track" width="44" height="16"/><rect class="fill c0" width="26" height="16"/></svg>gets</li>
 <li><svg viewBox="0 0 44 16" aria-hidden="true"><rect class="track" width="44" height="16"/><rect class="asked c0" width="44" height="16"/></svg>asks for more</li>
 <li><svg viewBox="0 0 44 16" aria-hidden="true"><rect class="track" width="44" height="16"/><rect class="beyond" x="26" width="18" height="16"/><line class="cap" x1="26" x2="26" y1="0" y2="16"/></svg>max-rate</li>
-<li><svg viewBox="0 0 44 16" aria-hidden="true"><rect class="track" width="44" height="16"/><line class="guarantee-edge" x1="22" x2="22" y1="0" y2="16"/><line class="guarantee" x1="22" x2="22" y1="0" y2="16"/></svg>guaranteed, when everybody sends</li>
+<li><svg viewBox="0 0 44 16" aria-hidden="true"><rect class="track" width="44" height="16"/><line class="guarantee-edge" x1="22" x2="22" y1="0" y2="16"/><line class="guarantee" x1="22" x2="22" y1="0" y2="16"/></svg>guaranteed, when all are backlogged</li>
 </ul>
 )";
 

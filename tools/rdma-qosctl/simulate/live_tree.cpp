@@ -130,7 +130,7 @@ private:
         const auto draining = std::count_if(device_.tree.begin(), device_.tree.end(),
                                             [](const TreeElementView& element) { return element.draining; });
         if (draining > 0) {
-            add_note(loaded_, fmt::format("{} of an earlier policy still there; nothing is said to send in it",
+            add_note(loaded_, fmt::format("{} of an earlier policy still there; it is simulated without senders",
                                           draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
         }
         if (device_.attach_mode == "per-process") {
@@ -209,8 +209,8 @@ private:
                                            std::optional<Bandwidth> wish)
     {
         if (most) {
-            add_note(loaded_, fmt::format("{}: queue pairs of sessions that are paced ask for no more than their rates",
-                                          one.level));
+            add_note(loaded_,
+                     fmt::format("{}: paced queue pairs of sessions demand no more than their rates", one.level));
         }
         return at_most(wish, most);
     }

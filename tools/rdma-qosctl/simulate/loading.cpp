@@ -44,7 +44,7 @@ HeldLimit hold_sender(LoadedTree& loaded, std::string_view level, FairBy fair_by
     }
     HeldLimit held = hold_imagined(capabilities, *limit);
     if (held.by == LimitHolder::Pacing) {
-        add_note(loaded, fmt::format("{}: each queue pair is paced at {}, so it asks for no more", level,
+        add_note(loaded, fmt::format("{}: each queue pair is paced at {}, so it demands no more", level,
                                      to_string(held.limit->rate)));
     }
     if (held.gap != LimitGap::None) {

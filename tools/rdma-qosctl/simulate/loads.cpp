@@ -53,7 +53,7 @@ void read_load(Context& context, const Node& name, const Node& node, std::vector
     if (rate) {
         static_cast<void>(read_load_rate(context, *rate, load));
     } else if (!mapping.has_unknown_keys()) {
-        context.error(node, "a load needs a `rate`", "the word for as much as they get is `unlimited`");
+        context.error(node, "a load needs a `rate`", "for as much as possible, write `unlimited`");
     }
     loads.push_back(std::move(load));
 }
@@ -64,7 +64,7 @@ std::vector<Load> read_levels(Context& context, const Field& field)
     std::vector<Load> loads;
     const Node& levels = *field.value;
     if (levels.has_no_value()) {
-        context.error(levels, "`loads` has no value", "`loads: {}` says that nobody sends");
+        context.error(levels, "`loads` has no value", "`loads: {}` means that nobody sends");
         return loads;
     }
     if (!levels.is_mapping()) {
@@ -122,7 +122,7 @@ LoadStep read_step(Context& context, const Node& entry, std::optional<std::chron
     if (const auto field = mapping.find("loads")) {
         step.loads = read_levels(context, *field);
     } else if (!mapping.has_unknown_keys()) {
-        context.error(entry, "a step needs `loads`", "`loads: {}` says that nobody sends");
+        context.error(entry, "a step needs `loads`", "`loads: {}` means that nobody sends");
     }
     return step;
 }
@@ -176,7 +176,7 @@ Loads read_document(Context& context, const Node& document)
         step.loads = read_levels(context, *single);
     } else if (!mapping.has_unknown_keys()) {
         context.error(context.start_of(0), "neither `loads` nor `steps` is given",
-                      "`loads: {rpc: 50Gbps, bulk: unlimited}` is the least");
+                      "the minimum is `loads: {rpc: 50Gbps, bulk: unlimited}`");
     }
     if (const auto until = mapping.find("until")) {
         read_until(context, *until, loads);

@@ -12,6 +12,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 using Align = Table::Align;
+using Fit = Table::Fit;
 
 std::string leaf_names(const std::vector<SimulatedElement>& elements, const LeafRun& run)
 {
@@ -25,16 +26,16 @@ std::string each(const std::string& text, std::size_t count)
     return text.empty() || count == 1 ? text : text + " each";
 }
 
-std::string render_levels_of(const SimulatedStep& step, Bandwidth link_speed, Colour colour)
+std::string render_levels_of(const SimulatedStep& step, Bandwidth link_speed, const Screen& screen)
 {
     Table table({{"LEVEL"},
                  {"SENDERS"},
-                 {"ASKED"},
+                 {"DEMANDS"},
                  {"GETS"},
-                 {"GUARANTEED"},
-                 {"SHARE", Align::Right},
-                 {"MAX-RATE"},
-                 {"LIMITED-BY"}});
+                 {"GUARANTEED", Align::Left, Fit::Drop},
+                 {"SHARE", Align::Right, Fit::DropSoon},
+                 {"MAX-RATE", Align::Left, Fit::DropSoon},
+                 {"LIMITED-BY", Align::Left, Fit::Shorten}});
     for (const auto& level : step.levels) {
         const auto& attributes = level.attributes;
         const bool is_short = level.limit.kind != Limit::Kind::Idle && level.limit.kind != Limit::Kind::Demand;
@@ -45,13 +46,18 @@ std::string render_levels_of(const SimulatedStep& step, Bandwidth link_speed, Co
              attributes && attributes->max_rate ? to_string(*attributes->max_rate) : "",
              Cell(limit_in_words(level.limit, level.path, link_speed), is_short ? Style::Warning : Style::Plain)});
     }
-    return table.empty() ? "no level is in the tree\n" : table.render(colour);
+    return table.empty() ? "no level is in the tree\n" : table.render(screen);
 }
 
 // Who gets what inside of the classes that have a leaf for each sender.
-std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, Colour colour)
+std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, const Screen& screen)
 {
-    Table table({{"LEVEL"}, {"LEAF"}, {"SENDERS", Align::Right}, {"ASKED"}, {"GETS"}, {"LIMITED-BY"}});
+    Table table({{"LEVEL"},
+                 {"LEAF"},
+                 {"SENDERS", Align::Right},
+                 {"DEMANDS"},
+                 {"GETS"},
+                 {"LIMITED-BY", Align::Left, Fit::Shorten}});
     for (const auto& run : leaf_runs(step.elements)) {
         const SimulatedElement& leaf = step.elements[run.first];
         if (leaf.senders == 0) {
@@ -61,23 +67,23 @@ std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, Colou
                    each(asked_in_words(leaf.rates.asked), run.count), each(rate_in_words(leaf.rates.gets), run.count),
                    limit_in_words(leaf.limit, leaf.path, link_speed)});
     }
-    return table.empty() ? "" : "\n" + table.render(colour);
+    return table.empty() ? "" : "\n" + table.render(screen);
 }
 
-std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool over_time, Colour colour)
+std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool over_time, const Screen& screen)
 {
     std::string text = over_time ? fmt::format("{}: {}\n",
-                                               styled(printable(step_in_words(step, true)), Style::Heading, colour),
+                                               styled(printable(step_in_words(step, true)), Style::Heading, screen),
                                                used_in_words(step, link_speed))
                                  : used_in_words(step, link_speed) + "\n";
-    text += render_levels_of(step, link_speed, colour) + render_leaves(step, link_speed, colour);
+    text += render_levels_of(step, link_speed, screen) + render_leaves(step, link_speed, screen);
     for (const auto& outside : step.outside) {
-        text += fmt::format("{} {}\n", styled("not simulated:", Style::Warning, colour),
+        text += fmt::format("{} {}\n", styled("not simulated:", Style::Warning, screen),
                             printable(outside_in_words(outside)));
     }
     if (step.deviation) {
         text += fmt::format("{} {}\n",
-                            styled("check:", step.deviation->percent > 1 ? Style::Warning : Style::Good, colour),
+                            styled("check:", step.deviation->percent > 1 ? Style::Warning : Style::Good, screen),
                             printable(deviation_in_words(*step.deviation)));
     }
     return text;
@@ -85,16 +91,16 @@ std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool ov
 
 }    // namespace
 
-std::string render_simulation(const SimulationReport& report, Colour colour)
+std::string render_simulation(const SimulationReport& report, const Screen& screen)
 {
     std::string text = printable(report.note) + "\n";
     for (const auto& port : report.ports) {
-        text += fmt::format("\n{}\n", styled(printable(port.device), Style::Heading, colour));
+        text += fmt::format("\n{}\n", styled(printable(port.device), Style::Heading, screen));
         for (std::size_t i = 0; i < port.steps.size(); ++i) {
-            text += (i > 0 ? "\n" : "") + render_step(port.steps[i], port.link_speed, report.over_time, colour);
+            text += (i > 0 ? "\n" : "") + render_step(port.steps[i], port.link_speed, report.over_time, screen);
         }
         for (const auto& note : port.notes) {
-            text += fmt::format("{} {}\n", styled("note:", Style::Warning, colour), printable(note));
+            text += fmt::format("{} {}\n", styled("note:", Style::Warning, screen), printable(note));
         }
     }
     return text;

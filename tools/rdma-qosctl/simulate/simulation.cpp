@@ -23,7 +23,7 @@ Demands everybody_there_sends(const LoadedTree& loaded)
     for (const auto& [path, senders] : loaded.senders) {
         populated.insert(loaded.tree.at(path).parent);
     }
-    Demands demands = everybody_sends(loaded.tree);
+    Demands demands = all_backlogged(loaded.tree);
     for (auto& [path, rate] : demands) {
         rate = loaded.there.most(path);
     }

@@ -72,18 +72,18 @@ std::string senders_in_words(std::size_t senders, FairBy fair_by)
 
 std::string outside_in_words(const OutsideLevel& outside)
 {
-    return fmt::format("{} is not in the tree: {}. What it sends competes with the tree, which then gets less than is "
-                       "said here",
+    return fmt::format("{} is not in the tree: {}. What it sends competes with the tree, which then gets less than "
+                       "shown here",
                        outside.level, outside.why);
 }
 
 std::string deviation_in_words(const Deviation& deviation)
 {
     if (deviation.compared == 0) {
-        return "nothing sends enough packets to be compared with the packet-level simulation";
+        return "nothing sends enough packets for a comparison with the packet-level simulation";
     }
     std::string text = fmt::format(
-        "played packet by packet, the largest deviation is {:.2f} %, at {}: {} instead of {}", deviation.percent,
+        "simulated packet by packet, the largest deviation is {:.2f} %, at {}: {} instead of {}", deviation.percent,
         deviation.path.text(), rate_in_words(deviation.packets), rate_in_words(deviation.solver));
     if (deviation.too_slow > 0) {
         text += fmt::format(" ({} too slow to be compared)", counted(deviation.too_slow, "element"));

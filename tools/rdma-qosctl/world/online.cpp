@@ -82,8 +82,8 @@ Result<T> call_manager(bus::Client& client, const std::string& method, const std
     }
     const T* result = reply->size() == 1 ? reply->front().as<T>() : nullptr;
     if (result == nullptr) {
-        return fail(ErrorCode::Internal, fmt::format("{} was answered with something else than documented: is the "
-                                                     "daemon of another version?",
+        return fail(ErrorCode::Internal, fmt::format("the answer to {} is not as documented: is the daemon of "
+                                                     "another version?",
                                                      method));
     }
     return *result;
@@ -327,8 +327,8 @@ Tree to_tree(const DeviceView& device)
 {
     Tree tree;
     for (const auto& element : device.tree) {
-        tree[ElementPath(element.path)] =
-            Element{element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
+        tree[ElementPath(element.path)] = Element{
+            element.kind, ElementPath(element.parent), {element.share.value_or(0), element.max_rate}};
     }
     return tree;
 }

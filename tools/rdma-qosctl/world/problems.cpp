@@ -25,15 +25,16 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
     }
     if (!manager.fabric_error.empty()) {
         problems.push_back({true, "the fabric file cannot be used:\n" + manager.fabric_error,
-                            "correct it; it is read again by itself, until then what was known of the fabric stays"});
+                            "correct it; it is read again automatically, and until then the fabric known so far "
+                            "stays in use"});
     }
     if (manager.mode == "monitor") {
         problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
     }
     for (const auto& key : manager.released_devices) {
-        problems.push_back({false, fmt::format("{} is released: the daemon leaves it alone", key),
-                            fmt::format("`rdma-qosctl enable {}` takes it again", key)});
+        problems.push_back({false, fmt::format("{} is released: the daemon does not manage it", key),
+                            fmt::format("`rdma-qosctl enable {}` manages it again", key)});
     }
 }
 
@@ -46,7 +47,8 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
         problems.push_back(
             {is_error, fmt::format("{} is {}{}{}", key, device.state, device.reason.empty() ? "" : ": ", device.reason),
              is_disabled ? fmt::format("`rdma-qosctl enable {}` ends it", key)
-             : is_error  ? fmt::format("`rdma-qosctl devices {}` shows the details", key) : ""});
+             : is_error  ? fmt::format("`rdma-qosctl devices {}` shows the details", key)
+                         : ""});
     }
     if (!device.link_up) {
         problems.push_back({false, fmt::format("{}: the link is down", key), "check the cable and the switch port"});
@@ -54,7 +56,8 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
     if (device.attach_mode == "per-process") {
         problems.push_back({false,
                             fmt::format("{} attaches per process: weights between processes are not enforced", key),
-                            "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml keeps class caps"});
+                            "`rdma-qosctl devices` says what holds of each class; `cap-mode: divide` in rdma-qosd.yaml "
+                            "keeps class caps"});
     } else if (device.attach_mode == "none") {
         problems.push_back({false, fmt::format("{} cannot attach queue pairs: no class is enforced", key),
                             "only service level, traffic class and pacing apply here"});
@@ -67,28 +70,28 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
     for (const auto& failure : device.failures) {
         problems.push_back(
             {true, fmt::format("{}: {}", key, failure),
-             fmt::format("the daemon tries again by itself; `rdma-qosctl reconcile {}` does it now", key)});
+             fmt::format("the daemon retries automatically; `rdma-qosctl reconcile {}` does it now", key)});
     }
     for (const auto& element : device.tree) {
         if (element.draining) {
             problems.push_back({false,
                                 fmt::format("{}: {} is draining: {} of an earlier policy still in it", key,
                                             element.path, counted(element.queue_pairs, "queue pair")),
-                                "it goes when they are closed; `rdma-qosctl sessions` shows whose they are"});
+                                "it is removed when they are closed; `rdma-qosctl sessions` shows whose they are"});
         }
     }
     for (const auto& finding : device.findings) {
         if (finding == device.reason) {
             continue;    // why the device is not ready: told already
         }
-        problems.push_back(
-            {false, fmt::format("{}: {}", key, finding),
-             "the device cannot give what the policy asks; `rdma-qosctl check` explains, an edit settles it"});
+        problems.push_back({false, fmt::format("{}: {}", key, finding),
+                            "the device cannot do what the policy asks; `rdma-qosctl check` explains what to change"});
     }
     if (device.capabilities.scheduling && device.leaves_free == 0) {
-        problems.push_back(
-            {false, fmt::format("{}: all {} leaves are in use, new principals share `others`", key, device.leaves_used),
-             "set a smaller leaf-budget on fair-by levels, or use `fair-by: none`"});
+        problems.push_back({false,
+                            fmt::format("{}: all {} leaves are in use; newcomers share the fallback leaf `others`", key,
+                                        device.leaves_used),
+                            "set a smaller leaf-budget on fair-by levels, or use `fair-by: none`"});
     }
 }
 
@@ -133,7 +136,7 @@ std::vector<Problem> find_problems(const World& world)
             problems.push_back({false,
                                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
                                             number_of(session.owner, "pid"), text_of(session.owner, "command")),
-                                "its process has to register again; restart it if it does not"});
+                                "its process must register again; restart it if it does not"});
         }
     }
     if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {

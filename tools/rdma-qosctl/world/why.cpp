@@ -93,10 +93,7 @@ public:
     }
 
 private:
-    [[nodiscard]] static std::uint32_t weight(const Element& element)
-    {
-        return std::max(1U, element.attributes.share);
-    }
+    [[nodiscard]] static std::uint32_t weight(const Element& element) { return std::max(1U, element.attributes.share); }
 
     [[nodiscard]] Allocations rates(const Demands& demands) const { return solve(tree_, link_speed_, demands); }
 
@@ -177,7 +174,7 @@ void judge_outside(const World& world, const SessionView& session, const std::st
                                                    : fmt::format("not in the tree: {}", leaf.remark));
     leaf.remark.clear();
     if (session.state == "detached") {
-        leaf.advice = "the process has to register again; restart it if it does not";
+        leaf.advice = "the process must register again; restart it if it does not";
     } else if (world.manager.mode == "monitor") {
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
     } else if (device != nullptr && device->state == "disabled") {
@@ -209,7 +206,8 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
                                    counted(leaf.queue_pairs.size(), "queue pair"),
                                    leaf.queue_pairs.size() == 1 ? "gets its part" : "get their part");
         leaf.advice = ElementPath(leaf.leaf).name() == "others"
-                          ? fmt::format("raise `leaf-budget` of level {}, so that it gets a leaf of its own", leaf.level)
+                          ? fmt::format("raise `leaf-budget` of level {}, so that it gets a leaf of its own",
+                                        leaf.level)
                           : fmt::format("`fair-by: process` on level {} gives every process a leaf of its own",
                                         leaf.level);
         return;
@@ -218,10 +216,9 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
         leaf.verdict = "crowded";
         return;
     }
-    leaf.verdict = fmt::format("crowded: {} has share {} of {} beside {}", step->path, std::max(1U, *step->share),
-                               step->share_of,
-                               step->siblings.size() == 1 ? "another that sends"
-                                                          : fmt::format("{} others that send", step->siblings.size()));
+    leaf.verdict = fmt::format(
+        "crowded: {} has share {} of {} beside {}", step->path, std::max(1U, *step->share), step->share_of,
+        step->siblings.size() == 1 ? "another that sends" : fmt::format("{} others that send", step->siblings.size()));
     const bus::Dict* level = find_level(world, leaf.level);
     const bool in_class = level != nullptr && ElementPath(step->path).parent().text() == text_of(*level, "class");
     leaf.advice = in_class ? fmt::format("the class itself is full: raise the share, `min-rate` or `max-rate` of level "
@@ -249,12 +246,13 @@ void judge(const World& world, WhyLeaf& leaf)
         const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
                                       [](const WhyStep& step) { return step.is_narrowest_cap; });
         const std::string path = cap != leaf.steps.end() ? cap->path : leaf.leaf;
-        leaf.verdict = fmt::format("capped: {} may send {}, and nobody else takes from it", path, to_string(leaf.alone));
+        leaf.verdict = fmt::format("capped: {} may send {}, and nobody else takes from it", path,
+                                   to_string(leaf.alone));
         leaf.advice = fmt::format("raise {}", owner_of_cap(world, path));
         return;
     }
-    leaf.verdict = fmt::format("nothing in the tree holds it: it may have the whole port, {}", to_string(leaf.alone));
-    leaf.advice = "what it does not reach is lost elsewhere: the program, PCIe, the network or the other end";
+    leaf.verdict = fmt::format("nothing in the tree limits it: it may use the whole port, {}", to_string(leaf.alone));
+    leaf.advice = "if it sends less, the cause is elsewhere: the program, PCIe, the network or the other end";
 }
 
 // Whether the port sends enough for any element on the way to be full: each holds at least what the leaf gets alone.
@@ -274,11 +272,10 @@ void judge_idle(const World& world, const PortUse& port, WhyLeaf& leaf)
     leaf.verdict = fmt::format("not crowded now: {} transmits {} ({:.0f} %), so others take nothing from it and it may "
                                "send {}",
                                port.device, to_string(port.transmits), 100 * port.utilisation(), to_string(leaf.alone));
-    leaf.advice = fmt::format("what it does not reach is lost elsewhere: the program, PCIe, the network or the other "
-                              "end{}",
-                              capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone),
-                                                   owner_of_cap(world, cap->path))
-                                     : "");
+    leaf.advice = fmt::format(
+        "if it sends less, the cause is elsewhere: the program, PCIe, the network or the other "
+        "end{}",
+        capped ? fmt::format("; beyond {}, raise {}", to_string(leaf.alone), owner_of_cap(world, cap->path)) : "");
 }
 
 // Queue pairs of a session with the same device, leaf, level and fate.

@@ -1,4 +1,4 @@
-// Both doors of the daemon: the direct socket and the system bus (docs/dbus.md).
+// Both transports of the daemon: the direct socket and the system bus (docs/dbus.md).
 #pragma once
 
 #include <filesystem>
@@ -15,21 +15,21 @@
 
 namespace rdmaqos {
 
-struct DoorOptions {
-    std::filesystem::path socket;    // of the direct door
+struct TransportOptions {
+    std::filesystem::path socket;    // of the direct socket
     bool system_bus = true;
 };
 
-class BusDoors final : private bus::ServerHandler, private Listeners, private ServiceObserver {
+class BusTransports final : private bus::ServerHandler, private Listeners, private ServiceObserver {
 public:
-    // Both must outlive the doors.
-    BusDoors(Service& service, bus::EventLoop& loop, DoorOptions options);
-    ~BusDoors() override;
-    BusDoors(const BusDoors&) = delete;
-    BusDoors& operator=(const BusDoors&) = delete;
+    // Both must outlive the transports.
+    BusTransports(Service& service, bus::EventLoop& loop, TransportOptions options);
+    ~BusTransports() override;
+    BusTransports(const BusTransports&) = delete;
+    BusTransports& operator=(const BusTransports&) = delete;
 
-    // Opens the direct door, then connects to the system bus; `ready` is called when the name is ours, or when it is
-    // clear that there is no bus for now (it is tried again now and then). An error: the direct door cannot be opened.
+    // Opens the direct socket, then connects to the system bus; `ready` is called when the name is ours, or when it is
+    // clear that there is no bus for now (it is tried again now and then). An error: the direct socket cannot be opened.
     [[nodiscard]] Result<void> open(std::function<void()> ready);
 
 private:
@@ -51,7 +51,7 @@ private:
     void tell_ready();
 
     BusContext context_;
-    DoorOptions options_;
+    TransportOptions options_;
     Signals signals_;
     std::function<void()> ready_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Direct>> clients_;    // by connection

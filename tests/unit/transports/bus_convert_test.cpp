@@ -24,7 +24,8 @@ const Policy kPolicy = some_policy();
 
 Names names()
 {
-    return {&kPolicy, [](const std::string& name) -> Result<DeviceNames> {
+    return {&kPolicy,
+            [](const std::string& name) -> Result<DeviceNames> {
                 if (name == "mlx5_0" || name == "mlx5_0/1" || name == "ens1") {
                     return DeviceNames{"mlx5_0", 1, "ens1", "0000:3b:00.0"};
                 }
@@ -47,18 +48,17 @@ Dict dict_of(std::initializer_list<std::pair<const char*, Value>> entries)
 
 TEST(RegisterArguments, TakesEveryKey)
 {
-    const auto arguments = to_register_arguments(
-        dict_of({{"level", "rpc"},
-                 {"qos-class", "kv-cache"},
-                 {"port-space", "tcp"},
-                 {"destination-port", std::uint16_t{4420}},
-                 {"pkey", std::uint16_t{0x8001}},
-                 {"source", "0x11"},
-                 {"destination", "fd00::1"},
-                 {"device", "mlx5_0"},
-                 {"port", std::uint32_t{2}},
-                 {"x-comment", Value(bus::Unsupported{"(ii)"})}}),
-        names());
+    const auto arguments = to_register_arguments(dict_of({{"level", "rpc"},
+                                                          {"qos-class", "kv-cache"},
+                                                          {"port-space", "tcp"},
+                                                          {"destination-port", std::uint16_t{4420}},
+                                                          {"pkey", std::uint16_t{0x8001}},
+                                                          {"source", "0x11"},
+                                                          {"destination", "fd00::1"},
+                                                          {"device", "mlx5_0"},
+                                                          {"port", std::uint32_t{2}},
+                                                          {"x-comment", Value(bus::Unsupported{"(ii)"})}}),
+                                                 names());
     ASSERT_TRUE(arguments) << to_string(arguments.error());
     Request expected;
     expected.level = "rpc";
@@ -117,21 +117,21 @@ TEST(RegisterArguments, MistakesAreExplained)
         {"key of another call", dict_of({{"mtu", "2048"}}), ErrorCode::InvalidArgument,
          "the key `mtu` does not belong in Register"},
         {"type", dict_of({{"service-id", std::uint32_t{1}}}), ErrorCode::InvalidArgument,
-         "`service-id` is of the D-Bus type t, not u"},
+         "`service-id` must have the D-Bus type t, not u"},
         {"one of two types", dict_of({{"qos-class", std::uint16_t{1}}}), ErrorCode::InvalidArgument,
-         "`qos-class` is of the D-Bus type u|s, not q"},
+         "`qos-class` must have the D-Bus type u|s, not q"},
         {"range", dict_of({{"qos-class", std::uint32_t{0x1000}}}), ErrorCode::InvalidArgument,
          "`qos-class` 4096 is above 4095: it has 12 bits"},
         {"name", dict_of({{"qos-class", "kvcache"}}), ErrorCode::InvalidArgument,
          "the policy has no QoS class `kvcache`; did you mean `kv-cache`?"},
         {"class twice", dict_of({{"qos-class", std::uint32_t{7}}, {"tos", std::uint8_t{7}}}),
-         ErrorCode::InvalidArgument, "`qos-class` and `tos` say the same in two ways; give one of them"},
+         ErrorCode::InvalidArgument, "`qos-class` and `tos` exclude each other; give one of them"},
         {"half a service", dict_of({{"destination-port", std::uint16_t{1}}}), ErrorCode::InvalidArgument,
-         "`port-space` and `destination-port` go together"},
+         "`port-space` and `destination-port` must be given together"},
         {"list", dict_of({{"source", std::vector<std::string>{"0x1"}}}), ErrorCode::InvalidArgument,
-         "`source` is of the D-Bus type s, not as"},
+         "`source` must have the D-Bus type s, not as"},
         {"control characters", dict_of({{"source", "\x1b[31m"}}), ErrorCode::InvalidArgument,
-         "`source` is a GUID (0x0010000000000001) or a GID (fd00::1, 10.1.0.1), not `\\x1b[31m`"},
+         "`source` must be a GUID (0x0010000000000001) or a GID (fd00::1, 10.1.0.1), not `\\x1b[31m`"},
         {"device", dict_of({{"device", "mlx9"}}), ErrorCode::UnknownDevice, "there is no mlx9"},
         {"port of a netdev", dict_of({{"device", "ens1"}, {"port", std::uint32_t{2}}}), ErrorCode::UnknownDevice,
          "ens1 is port 1, not 2"},
@@ -185,7 +185,7 @@ TEST(QueuePairs, EachIsTakenOnItsOwn)
         {1, "`number` 16777216 is above 16777215: it has 24 bits"},
         {2, "a queue pair needs `number`"},
         {3, "a queue pair needs `device`"},
-        {5, "`type` is rc, uc, ud, raw-packet or devx, not `xrc`"},
+        {5, "`type` must be rc, uc, ud, raw-packet or devx, not `xrc`"},
     };
     ASSERT_EQ(arguments.refused.size(), expected.size());
     for (const auto& [place, message] : expected) {
@@ -201,8 +201,7 @@ TEST(QueuePairs, AnswersComeInTheOrderOfTheCall)
         one.number = number;
         return one;
     };
-    const auto merged =
-        merge({result(1), result(3), result(4)}, {{0, result(0)}, {2, result(2)}, {5, result(5)}});
+    const auto merged = merge({result(1), result(3), result(4)}, {{0, result(0)}, {2, result(2)}, {5, result(5)}});
     ASSERT_EQ(merged.size(), 6U);
     for (std::uint32_t number = 0; number < 6; ++number) {
         EXPECT_EQ(merged[number].number, number);
@@ -211,14 +210,13 @@ TEST(QueuePairs, AnswersComeInTheOrderOfTheCall)
 
 TEST(PathRequests, EveryPairOfEndsIsOne)
 {
-    const auto requests = to_path_requests(
-        dict_of({{"source", std::vector<std::string>{"0x1", "0x2"}},
-                 {"destination", std::vector<std::string>{"0x3", "0x4", "0x5"}},
-                 {"mtu", ">1024"},
-                 {"rate", "=40Gbps"},
-                 {"packet-life", "<16"},
-                 {"sl", std::uint8_t{3}}}),
-        names());
+    const auto requests = to_path_requests(dict_of({{"source", std::vector<std::string>{"0x1", "0x2"}},
+                                                    {"destination", std::vector<std::string>{"0x3", "0x4", "0x5"}},
+                                                    {"mtu", ">1024"},
+                                                    {"rate", "=40Gbps"},
+                                                    {"packet-life", "<16"},
+                                                    {"sl", std::uint8_t{3}}}),
+                                           names());
     ASSERT_TRUE(requests) << to_string(requests.error());
     ASSERT_EQ(requests->size(), 6U);
     EXPECT_EQ((*requests)[0].source, Endpoint(Guid{1}));
@@ -252,8 +250,8 @@ TEST(PathRequests, AreBounded)
 
 TEST(RateLimits, ZeroRestoresTheClass)
 {
-    const auto limit = to_rate_limit(dict_of({{"rate", std::uint64_t{5000}}, {"max-burst", std::uint64_t{64}},
-                                              {"typical-packet", std::uint32_t{1024}}}));
+    const auto limit = to_rate_limit(dict_of(
+        {{"rate", std::uint64_t{5000}}, {"max-burst", std::uint64_t{64}}, {"typical-packet", std::uint32_t{1024}}}));
     ASSERT_TRUE(limit);
     EXPECT_EQ(*limit, (RateLimit{Bandwidth::from_mbps(5), 64, 1024}));
     const auto restored = to_rate_limit(dict_of({{"rate", std::uint64_t{0}}}));
@@ -309,12 +307,26 @@ TEST(Answers, AGrantHasOnlyTheKeysThatApply)
     grant.message_model = MessageModel::ForceLowLatency;
     grant.leaf = "/rpc";
     grant.reason = "shared";
-    EXPECT_EQ(keys_of(grant),
-              (std::vector<std::string>{"level s", "rule s", "verified b", "sl y", "mtu u", "rate t", "packet-life y",
-                                        "pkey q", "traffic-class y", "dscp y", "share u", "max-rate t",
-                                        "max-rate-now t", "per-queue-pair-max-rate t", "per-queue-pair-max-burst t",
-                                        "per-queue-pair-typical-packet u", "message-model s", "leaf s", "enforced b",
-                                        "reason s"}));
+    EXPECT_EQ(keys_of(grant), (std::vector<std::string>{"level s",
+                                                        "rule s",
+                                                        "verified b",
+                                                        "sl y",
+                                                        "mtu u",
+                                                        "rate t",
+                                                        "packet-life y",
+                                                        "pkey q",
+                                                        "traffic-class y",
+                                                        "dscp y",
+                                                        "share u",
+                                                        "max-rate t",
+                                                        "max-rate-now t",
+                                                        "per-queue-pair-max-rate t",
+                                                        "per-queue-pair-max-burst t",
+                                                        "per-queue-pair-typical-packet u",
+                                                        "message-model s",
+                                                        "leaf s",
+                                                        "enforced b",
+                                                        "reason s"}));
 }
 
 TEST(Answers, AStepOfTheSelfTestHasOnlyWhatWasSet)

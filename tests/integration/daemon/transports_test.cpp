@@ -1,4 +1,4 @@
-// Sessions by both doors: what a client asks for, gets, and leaves behind.
+// Sessions by both transports: what a client asks for, gets, and leaves behind.
 #include <csignal>
 #include <thread>
 
@@ -16,7 +16,7 @@ using bus::Dict;
 using bus::Value;
 namespace names = bus::names;
 
-class Doors : public ::testing::TestWithParam<bool> {
+class Transports : public ::testing::TestWithParam<bool> {
 protected:
     void SetUp() override
     {
@@ -49,15 +49,15 @@ protected:
 };
 
 // A queue pair of an mlx5 device comes with the descriptor of its file.
-#define SKIP_IF_DESCRIPTORS_DO_NOT_PASS()                                                            \
-    if (GetParam() && EmulatedNics::wanted()) {                                                      \
-        GTEST_SKIP() << "the system bus passes no descriptors to rdma-qosd (docs/adr/0010)";         \
+#define SKIP_IF_DESCRIPTORS_DO_NOT_PASS()                                                                              \
+    if (GetParam() && EmulatedNics::wanted()) {                                                                        \
+        GTEST_SKIP() << "the system bus passes no descriptors to rdma-qosd (docs/adr/0010)";                           \
     }
 
-INSTANTIATE_TEST_SUITE_P(Both, Doors, ::testing::Bool(),
-                         [](const auto& door) { return door.param ? "SystemBus" : "DirectSocket"; });
+INSTANTIATE_TEST_SUITE_P(Both, Transports, ::testing::Bool(),
+                         [](const auto& transport) { return transport.param ? "SystemBus" : "DirectSocket"; });
 
-TEST_P(Doors, ASessionFromRegisterToRelease)
+TEST_P(Transports, ASessionFromRegisterToRelease)
 {
     SKIP_IF_DESCRIPTORS_DO_NOT_PASS();
     auto client = connect();
@@ -104,7 +104,7 @@ TEST_P(Doors, ASessionFromRegisterToRelease)
     EXPECT_EQ(ended.error().code, ErrorCode::UnknownSession);
 }
 
-TEST_P(Doors, AnEmptyRequestIsValid)
+TEST_P(Transports, AnEmptyRequestIsValid)
 {
     auto client = connect();
     const auto session = register_session(client, {});
@@ -113,14 +113,15 @@ TEST_P(Doors, AnEmptyRequestIsValid)
     EXPECT_EQ(text_of(session->grant, "enforced"), "false");
 }
 
-TEST_P(Doors, OneBadQueuePairDoesNotUndoTheOthers)
+TEST_P(Transports, OneBadQueuePairDoesNotUndoTheOthers)
 {
     SKIP_IF_DESCRIPTORS_DO_NOT_PASS();
     auto client = connect();
     auto wrong = queue_pair("mlx5_0", 2);
     wrong.set("typ", "rc");
     Dict dict = request("level", "bulk");
-    dict.set("queue-pairs", std::vector<Dict>{queue_pair("mlx5_0", 21), wrong, queue_pair("mlx9", 3), queue_pair("mlx5_1", 4)});
+    dict.set("queue-pairs",
+             std::vector<Dict>{queue_pair("mlx5_0", 21), wrong, queue_pair("mlx9", 3), queue_pair("mlx5_1", 4)});
     const auto session = register_session(client, dict);
     ASSERT_TRUE(session) << to_string(session.error());
     const auto* results = session->grant.find("queue-pairs")->as<std::vector<Dict>>();
@@ -134,7 +135,7 @@ TEST_P(Doors, OneBadQueuePairDoesNotUndoTheOthers)
     EXPECT_EQ(text_of((*results)[3], "leaf"), "/bulk");
 }
 
-TEST_P(Doors, MistakesAreNamedAndExplained)
+TEST_P(Transports, MistakesAreNamedAndExplained)
 {
     struct Case {
         Dict request;
@@ -158,7 +159,7 @@ TEST_P(Doors, MistakesAreNamedAndExplained)
         {request("sl", std::uint8_t{1}), ErrorCode::InvalidArgument, "does not belong in Register"},
         {request("device", "mlx9"), ErrorCode::UnknownDevice, "mlx5_0"},
         {request("port", std::uint32_t{1}), ErrorCode::InvalidArgument, "needs `device`"},
-        {ports, ErrorCode::InvalidArgument, "go together"},
+        {ports, ErrorCode::InvalidArgument, "must be given together"},
         {both, ErrorCode::InvalidArgument, "give one of them"},
     };
     auto client = connect();
@@ -171,7 +172,7 @@ TEST_P(Doors, MistakesAreNamedAndExplained)
     EXPECT_TRUE(register_session(client, request("x-comment", std::int64_t{-1}))) << "x- keys are ignored";
 }
 
-TEST_P(Doors, OnlyItsConnectionMayUseASession)
+TEST_P(Transports, OnlyItsConnectionMayUseASession)
 {
     SKIP_IF_DESCRIPTORS_DO_NOT_PASS();
     auto owner = connect();
@@ -191,7 +192,7 @@ TEST_P(Doors, OnlyItsConnectionMayUseASession)
     EXPECT_TRUE(owner.call(session->path, names::kSession, "Release", {}));
 }
 
-TEST_P(Doors, AClosedConnectionLeavesNoTrace)
+TEST_P(Transports, AClosedConnectionLeavesNoTrace)
 {
     SKIP_IF_DESCRIPTORS_DO_NOT_PASS();
     {
@@ -204,7 +205,7 @@ TEST_P(Doors, AClosedConnectionLeavesNoTrace)
     EXPECT_TRUE(no_trace());
 }
 
-TEST_P(Doors, AKilledProcessLeavesNoTrace)
+TEST_P(Transports, AKilledProcessLeavesNoTrace)
 {
     SKIP_IF_DESCRIPTORS_DO_NOT_PASS();
     const bool by_bus = GetParam();
@@ -226,7 +227,7 @@ TEST_P(Doors, AKilledProcessLeavesNoTrace)
     EXPECT_TRUE(no_trace());
 }
 
-TEST_P(Doors, ASessionEndsWithItsProcessThoughAChildHoldsTheConnection)
+TEST_P(Transports, ASessionEndsWithItsProcessThoughAChildHoldsTheConnection)
 {
     const bool by_bus = GetParam();
     const Daemon& server = *daemon;
@@ -252,7 +253,7 @@ TEST_P(Doors, ASessionEndsWithItsProcessThoughAChildHoldsTheConnection)
     EXPECT_TRUE(no_trace());
 }
 
-TEST_P(Doors, SetRateStaysWithinTheClass)
+TEST_P(Transports, SetRateStaysWithinTheClass)
 {
     SKIP_IF_DESCRIPTORS_DO_NOT_PASS();
     auto client = connect();
@@ -278,7 +279,8 @@ TEST_P(Doors, SetRateStaysWithinTheClass)
                                          {Value("mlx5_0"), Value(1U), Value(sized)});
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
-        EXPECT_NE(refused.error().message.find("give a `rate` with them"), std::string::npos) << refused.error().message;
+        EXPECT_NE(refused.error().message.find("give a `rate` with them"), std::string::npos)
+            << refused.error().message;
     }
     const auto unknown = client.call(session->path, names::kSession, "SetRate",
                                      {Value("mlx5_0"), Value(99U), Value(request("rate", std::uint64_t{1'000'000}))});

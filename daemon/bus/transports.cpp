@@ -1,4 +1,4 @@
-#include "daemon/bus/doors.h"
+#include "daemon/bus/transports.h"
 
 #include <utility>
 
@@ -13,8 +13,8 @@ constexpr auto kRetryInterval = std::chrono::seconds(10);
 
 }    // namespace
 
-// A client of the direct door: known before its first message.
-class BusDoors::Direct final : public BusEndpoint {
+// A client of the direct socket: known before its first message.
+class BusTransports::Direct final : public BusEndpoint {
 public:
     Direct(BusContext& shared, std::shared_ptr<bus::Connection> connected, Peer peer)
         : BusEndpoint(shared, std::move(connected)), peer_(std::move(peer))
@@ -36,13 +36,13 @@ private:
     CountedConnection counted_{context.counters};
 };
 
-BusDoors::BusDoors(Service& service, bus::EventLoop& loop, DoorOptions options)
+BusTransports::BusTransports(Service& service, bus::EventLoop& loop, TransportOptions options)
     : context_(service, loop), options_(std::move(options)), signals_(context_, *this)
 {
     service.add_observer(*this);
 }
 
-BusDoors::~BusDoors()
+BusTransports::~BusTransports()
 {
     context_.service.remove_observer(*this);
     server_.reset();
@@ -51,14 +51,14 @@ BusDoors::~BusDoors()
     }
 }
 
-bus::ServerLimits BusDoors::server_limits() const
+bus::ServerLimits BusTransports::server_limits() const
 {
     bus::ServerLimits limits;
     limits.connections_per_uid = context_.service.settings().limits.connections_per_uid;
     return limits;
 }
 
-Result<void> BusDoors::open(std::function<void()> ready)
+Result<void> BusTransports::open(std::function<void()> ready)
 {
     bus::ServerOptions options;
     options.path = options_.socket;
@@ -81,23 +81,23 @@ Result<void> BusDoors::open(std::function<void()> ready)
     return {};
 }
 
-void BusDoors::tell_ready()
+void BusTransports::tell_ready()
 {
     if (ready_) {
         std::exchange(ready_, nullptr)();
     }
 }
 
-void BusDoors::policy_changed()
+void BusTransports::policy_changed()
 {
     if (server_) {
         server_->set_limits(server_limits());
     }
 }
 
-// ---- the direct door ----
+// ---- the direct socket ----
 
-Result<void> BusDoors::connected(std::uint64_t id, const bus::PeerProcess& process,
+Result<void> BusTransports::connected(std::uint64_t id, const bus::PeerProcess& process,
                                  const std::shared_ptr<bus::Connection>& connection)
 {
     auto identity = identify(process);
@@ -114,7 +114,7 @@ Result<void> BusDoors::connected(std::uint64_t id, const bus::PeerProcess& proce
     return {};
 }
 
-void BusDoors::closed(std::uint64_t id)
+void BusTransports::closed(std::uint64_t id)
 {
     const auto node = clients_.extract(id);
     if (node.empty()) {
@@ -126,7 +126,7 @@ void BusDoors::closed(std::uint64_t id)
     context_.service.peer_gone(peer);
 }
 
-std::vector<BusEndpoint*> BusDoors::listeners() const
+std::vector<BusEndpoint*> BusTransports::listeners() const
 {
     std::vector<BusEndpoint*> result(context_.subscribers.begin(), context_.subscribers.end());
     if (name_owned_) {
@@ -135,7 +135,7 @@ std::vector<BusEndpoint*> BusDoors::listeners() const
     return result;
 }
 
-BusEndpoint* BusDoors::direct_endpoint(PeerId peer) const
+BusEndpoint* BusTransports::direct_endpoint(PeerId peer) const
 {
     const auto client = by_peer_.find(static_cast<std::uint64_t>(peer));
     return client == by_peer_.end() ? nullptr : client->second;
@@ -143,16 +143,15 @@ BusEndpoint* BusDoors::direct_endpoint(PeerId peer) const
 
 // ---- the system bus ----
 
-Result<void> BusDoors::connect_system_bus()
+Result<void> BusTransports::connect_system_bus()
 {
     auto bus = bus::BusConnection::open_system_bus();
     if (!bus) {
         return fail(std::move(bus).error());
     }
     sd_bus* raw = bus->get();
-    auto connection = bus::BusConnection::create(context_.loop, std::move(*bus), [this] {
-        without_system_bus("the connection ended");
-    });
+    auto connection = bus::BusConnection::create(context_.loop, std::move(*bus),
+                                                 [this] { without_system_bus("the connection ended"); });
     if (!connection) {
         return fail(std::move(connection).error());
     }
@@ -162,7 +161,7 @@ Result<void> BusDoors::connect_system_bus()
     }
     system_ = std::move(*endpoint);
     // Last: who sees the name can use everything.
-    const int result = sd_bus_request_name_async(raw, nullptr, bus::names::kService, 0, &BusDoors::on_name_answer,
+    const int result = sd_bus_request_name_async(raw, nullptr, bus::names::kService, 0, &BusTransports::on_name_answer,
                                                  this);
     if (result < 0) {
         return fail(error_from_errno(ErrorCode::Io, -result, "the name cannot be requested"));
@@ -171,24 +170,24 @@ Result<void> BusDoors::connect_system_bus()
     return {};
 }
 
-int BusDoors::on_name_answer(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
+int BusTransports::on_name_answer(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
 {
     try {
         std::uint32_t answer = 0;
         const auto* error = sd_bus_message_get_error(reply);
-        const sd_bus_error taken{"", "another program has it", 0};
+        const sd_bus_error taken{"", "another program owns it", 0};
         constexpr std::uint32_t kPrimaryOwner = 1;
         if (error == nullptr && (sd_bus_message_read_basic(reply, 'u', &answer) <= 0 || answer != kPrimaryOwner)) {
             error = &taken;
         }
-        static_cast<BusDoors*>(userdata)->name_answered(error);
+        static_cast<BusTransports*>(userdata)->name_answered(error);
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {}, problem.what());
     }
     return 1;
 }
 
-void BusDoors::name_answered(const sd_bus_error* error)
+void BusTransports::name_answered(const sd_bus_error* error)
 {
     if (error == nullptr) {
         name_owned_ = true;
@@ -203,12 +202,12 @@ void BusDoors::name_answered(const sd_bus_error* error)
     });
 }
 
-void BusDoors::without_system_bus(const std::string& why)
+void BusTransports::without_system_bus(const std::string& why)
 {
     name_owned_ = false;
     system_.reset();
     if (!std::exchange(absence_told_, true)) {
-        log(LogLevel::Warning, "not on the system bus ({}): serving {} alone, trying again every {} s", why,
+        log(LogLevel::Warning, "not on the system bus ({}): serving only {}, trying again every {} s", why,
             options_.socket.string(), kRetryInterval.count());
     }
     tell_ready();
