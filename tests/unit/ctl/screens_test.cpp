@@ -203,6 +203,14 @@ TEST(Screens, ManyMovesAreCountedAndVerboseListsThem)
     expect_screens("plan-few", [&](const Screen& screen) { return render_plans(few, false, screen); });
 }
 
+TEST(Sentences, AreBrokenAtTheEdgeOfTheScreen)
+{
+    EXPECT_EQ(sentence_on({Colour::Off, 20}, 9, 4, "one two three four five"), "one two\n    three four five");
+    EXPECT_EQ(sentence_on({Colour::Off, 20}, 2, 2, "one two three four five"), "one two three four\n  five");
+    EXPECT_EQ(sentence_on(Colour::Off, 9, 4, "one two three four five"), "one two three four five");
+    EXPECT_EQ(sentence_on({Colour::Off, 3}, 9, 4, ""), "");
+}
+
 TEST(Table, ANarrowScreenLeavesOutThenShortens)
 {
     using Align = Table::Align;

@@ -86,6 +86,18 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns)
     return lines;
 }
 
+std::string sentence_on(const Screen& screen, std::size_t first, std::size_t indent, std::string_view text)
+{
+    if (screen.columns == kAnyWidth) {
+        return std::string(text);
+    }
+    // As if the first line began where the others do: that many characters of it stand there already.
+    const std::string before(first > indent ? first - indent : 0, '\0');
+    auto lines = wrap(before + std::string(text), screen.columns - std::min(screen.columns - 1, indent));
+    lines.front().erase(0, before.size());
+    return fmt::format("{}", fmt::join(lines, "\n" + std::string(indent, ' ')));
+}
+
 Colour choose_colour(ColourChoice choice, int fd)
 {
     if (choice != ColourChoice::Auto) {

@@ -109,6 +109,9 @@ private:
 // Lines of at most `columns`, broken at blanks; a longer word has a line of its own. At least one line.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 
+// A sentence that begins `first` columns from the left, on as many lines as it takes; those after the first are indented.
+[[nodiscard]] std::string sentence_on(const Screen& screen, std::size_t first, std::size_t indent, std::string_view text);
+
 // printable() for text of several lines: line feeds stay.
 [[nodiscard]] std::string printable_lines(std::string_view text);
 

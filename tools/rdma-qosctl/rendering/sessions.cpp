@@ -40,9 +40,9 @@ Table queue_pair_table()
     return Table({{"SESSION", Align::Right},
                   {"DEVICE"},
                   {"QP", Align::Right},
-                  {"LEVEL", Align::Left, Fit::Shorten},
+                  {"LEVEL", Align::Left, Fit::Drop},
                   {"LEAF", Align::Left, Fit::ShortenPath},
-                  {"RATE", Align::Left, Fit::Shorten},
+                  {"RATE", Align::Left, Fit::Drop},
                   {"ENFORCED"},
                   {"RULE", Align::Left, Fit::DropSoon},
                   {"REASON", Align::Left, Fit::Shorten}});

@@ -28,7 +28,7 @@ std::string describe_levels(const ManagerView& manager)
 {
     const auto scheduled = std::count_if(manager.levels.begin(), manager.levels.end(),
                                          [](const bus::Dict& level) { return !text_of(level, "class").empty(); });
-    return fmt::format("{}, {} with a place in the tree", manager.levels.size(), scheduled);
+    return fmt::format("{}, {} scheduled", manager.levels.size(), scheduled);
 }
 
 std::string describe_sessions(const World& world)
@@ -63,23 +63,25 @@ std::string indented(std::string_view text, std::string_view indent)
     return result;
 }
 
-std::string render_problems(const std::vector<Problem>& problems, Colour colour)
+std::string render_problems(const std::vector<Problem>& problems, const Screen& screen)
 {
     if (problems.empty()) {
-        return styled("nothing is wrong", Style::Good, colour) + "\n";
+        return styled("nothing is wrong", Style::Good, screen) + "\n";
     }
     const auto errors = static_cast<std::size_t>(
         std::count_if(problems.begin(), problems.end(), [](const Problem& problem) { return problem.is_error; }));
     const std::size_t notes = problems.size() - errors;
-    std::string text = errors == 0 ? styled("nothing is wrong", Style::Good, colour) : counted(errors, "problem");
+    std::string text = errors == 0 ? styled("nothing is wrong", Style::Good, screen) : counted(errors, "problem");
     text += notes == 0 ? ":\n" : fmt::format(", {} worth knowing:\n", counted(notes, "thing"));
     for (const auto& problem : problems) {
-        text += fmt::format("  {} {}",
-                            problem.is_error ? styled("problem:", Style::Bad, colour)
-                                             : styled("note:", Style::Warning, colour),
-                            indented(problem.what, "    "));
+        const std::string_view kind = problem.is_error ? "problem:" : "note:";
+        // What has lines of its own has places marked in them.
+        const bool is_sentence = problem.what.find('\n') == std::string::npos;
+        text += fmt::format("  {} {}", styled(kind, problem.is_error ? Style::Bad : Style::Warning, screen),
+                            is_sentence ? sentence_on(screen, kind.size() + 3, 4, printable(problem.what)) + "\n"
+                                        : indented(problem.what, "    "));
         if (!problem.advice.empty()) {
-            text += fmt::format("    -> {}\n", printable(problem.advice));
+            text += fmt::format("    -> {}\n", sentence_on(screen, 7, 7, printable(problem.advice)));
         }
     }
     return text;
@@ -87,7 +89,7 @@ std::string render_problems(const std::vector<Problem>& problems, Colour colour)
 
 }    // namespace
 
-std::string render_status(const World& world, const std::vector<Problem>& problems, Colour colour)
+std::string render_status(const World& world, const std::vector<Problem>& problems, const Screen& screen)
 {
     const ManagerView& manager = world.manager;
     Fields fields;
@@ -98,14 +100,14 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
                manager.last_reload_error.empty() ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
     fields.add("sessions", describe_sessions(world));
-    std::string text = fields.render(colour);
+    std::string text = fields.render(screen);
     text += "\n";
     if (!world.devices.empty()) {
-        text += render_devices(world.devices, colour) + "\n";
+        text += render_devices(world.devices, screen) + "\n";
     }
-    text += "Only processes that registered are governed: other RDMA traffic of this host is outside the tree\n"
-            "and competes with it.\n\n";
-    text += render_problems(problems, colour);
+    text += "Only processes that registered are governed: other RDMA traffic of this host\n"
+            "is outside the tree and competes with it.\n\n";
+    text += render_problems(problems, screen);
     return text;
 }
 

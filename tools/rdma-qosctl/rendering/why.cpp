@@ -85,9 +85,11 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
     }
     const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good : outside ? Style::Bad : Style::Warning;
     if (!leaf.remark.empty()) {
-        text += fmt::format("  {}\n", styled(printable(leaf.remark), Style::Warning, screen));
+        text += fmt::format("  {}\n",
+                            styled(sentence_on(screen, 2, 2, printable(leaf.remark)), Style::Warning, screen));
     }
-    text += fmt::format("  {}\n  -> {}\n", styled(printable(leaf.verdict), style, screen), printable(leaf.advice));
+    text += fmt::format("  {}\n  -> {}\n", styled(sentence_on(screen, 2, 2, printable(leaf.verdict)), style, screen),
+                        sentence_on(screen, 5, 5, printable(leaf.advice)));
     return text;
 }
 
@@ -126,10 +128,10 @@ std::string render_why(const WhyReport& report, const Screen& screen)
                             to_string(port.receives));
     }
     if (!report.unregistered.empty()) {
-        text += fmt::format("{}\n", printable(report.unregistered));
+        text += fmt::format("{}\n", sentence_on(screen, 0, 2, printable(report.unregistered)));
     }
     for (const auto& advice : report.advice) {
-        text += fmt::format("  -> {}\n", printable(advice));
+        text += fmt::format("  -> {}\n", sentence_on(screen, 5, 5, printable(advice)));
     }
     return text;
 }
