@@ -105,7 +105,7 @@ std::string render_rates(const bus::Dict& plan, bool offline, const Screen& scre
     if (dicts_of(plan, "rates").empty()) {
         return "";
     }
-    return fmt::format("when every class sends all it can, on {}:\n{}", to_string(link_speed_of(plan)),
+    return fmt::format("when all classes are backlogged, on {}:\n{}", to_string(link_speed_of(plan)),
                        offline ? render_rates_of_new(plan, screen) : render_rate_changes(plan, screen));
 }
 
