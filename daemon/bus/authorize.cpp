@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/model/administrator.h"
 #include "lib/base/log.h"
 
 namespace rdmaqos {
@@ -92,13 +93,13 @@ void write_question(bus::Writer& writer, const char* sender, const char* action,
 void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
                      std::function<void()> then)
 {
-    if (peer.identity->uid == 0) {
+    if (is_administrator(peer.identity->uid)) {
         then();
         return;
     }
     const char* sender = sd_bus_message_get_sender(call.message());
     if (!endpoint.is_system_bus() || sender == nullptr) {
-        call.refuse(refusal("on this socket only root may do this; on the system bus polkit decides"));
+        call.refuse(refusal("on this socket only root and the user of rdma-qosd may do this; on the system bus polkit decides"));
         return;
     }
     const auto& connection = endpoint.connection;

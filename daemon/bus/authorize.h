@@ -1,4 +1,4 @@
-// Who may manage: root over either transport; others by the system bus if polkit says so.
+// Who may manage: root, and the user as whom the daemon runs, over either transport; others by the system bus if polkit says so.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace rdmaqos {
 
 enum class Action { Reload, Manage };
 
-// Calls `then` at once for root, else when polkit has agreed (which may wait for a password if the caller allowed
+// Calls `then` at once for those, else when polkit has agreed (which may wait for a password if the caller allowed
 // interaction). Whoever may not is answered AuthorizationRequired, or InteractiveAuthorizationRequired if a password would
 // do.
 void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,

@@ -12,15 +12,16 @@
 #include "lib/base/diagnostic.h"
 #include "lib/model/busy_rates.h"
 #include "lib/tree/compile.h"
+#include "daemon/model/administrator.h"
 #include "lib/tree/plan.h"
 #include "policy/model/identity.h"
 
 namespace rdmaqos {
 
-// Lines of the host's files are for those who may read the files: root.
+// Lines of the host's files are for those who may read the files.
 [[nodiscard]] inline Quote quote_for(std::uint32_t uid)
 {
-    return uid == 0 ? Quote::Lines : Quote::Nothing;
+    return is_administrator(uid) ? Quote::Lines : Quote::Nothing;
 }
 
 struct ReloadOutcome {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "daemon/model/administrator.h"
 #include "lib/bus/message.h"
 #include "tests/support/daemon_fixture.h"
 
@@ -157,6 +158,18 @@ TEST_F(Authorize, RootManagesOverEitherTransport)
         EXPECT_TRUE(client.call(names::kRoot, names::kManager, "Reload", {}));
         EXPECT_TRUE(client.call(names::kRoot, names::kManager, "VerifyAll", {}));
     }
+}
+
+// A trial as an ordinary user, below --root, is managed by that user.
+TEST_F(Authorize, WhoeverRunsTheDaemonManagesIt)
+{
+    EXPECT_TRUE(is_administrator(0));
+    EXPECT_FALSE(is_administrator(kNobody)) << "root runs this";
+    Child child([] {
+        const bool changed = setgid(kNobody) == 0 && setuid(kNobody) == 0;
+        _exit(changed && is_administrator(0) && is_administrator(kNobody) && !is_administrator(kNobody - 1) ? 0 : 1);
+    });
+    EXPECT_EQ(child.wait(20s), 0);
 }
 
 TEST_F(Authorize, OthersDoNotManageByTheDirectSocket)
