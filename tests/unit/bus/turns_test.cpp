@@ -117,7 +117,8 @@ TEST_F(TurnsTest, TheWorkIsChargedToItsUser)
         done = true;
     });
     run_until([&] { return done; });
-    EXPECT_GT(turns_.shares().owed(kAlice, SteadyClock().now()), 20ms);
+    // It is paid off as time goes by, also while this machine does something else.
+    EXPECT_GT(turns_.shares().owed(kAlice, SteadyClock().now()), 0ms);
     EXPECT_EQ(turns_.shares().owed(kBob, SteadyClock().now()), 0ms);
 }
 
