@@ -110,7 +110,7 @@ std::vector<std::string> facts_of(Changed& changed)
         }
     };
     if (const auto up = take(changed, "LinkUp")) {
-        facts.push_back(*up == "yes" ? "the link is up" : "the link is down");
+        facts.emplace_back(*up == "yes" ? "the link is up" : "the link is down");
     }
     if (const auto speed = take(changed, "LinkSpeed")) {
         facts.push_back("link speed " + to_string(Bandwidth::from_kbps(parse_number(*speed).value_or(0))));
@@ -121,12 +121,12 @@ std::vector<std::string> facts_of(Changed& changed)
     add("LeavesUsed", "{} leaves");
     add("Mode", "mode {}");
     if (const auto error = take(changed, "LastReloadError")) {
-        facts.push_back(error->empty() ? "the last reload was accepted"
-                                       : "the last reload was refused (`rdma-qosctl status`)");
+        facts.emplace_back(error->empty() ? "the last reload was accepted"
+                                          : "the last reload was refused (`rdma-qosctl status`)");
     }
     if (const auto error = take(changed, "FabricError")) {
-        facts.push_back(error->empty() ? "the fabric file is in use"
-                                       : "the fabric file cannot be used (`rdma-qosctl status`)");
+        facts.emplace_back(error->empty() ? "the fabric file is in use"
+                                          : "the fabric file cannot be used (`rdma-qosctl status`)");
     }
     for (const char* name : kSaidElsewhere) {
         changed.erase(name);
