@@ -113,12 +113,13 @@ TEST_F(TurnsTest, TheWorkIsChargedToItsUser)
 {
     bool done = false;
     turns_.queue(kAlice, [&] {
-        work_for(50ms);
+        // Time of the processor, which is what is charged: this machine may do something else meanwhile.
+        for (const auto end = Shares::working_time() + 50ms; Shares::working_time() < end;) {
+        }
         done = true;
     });
     run_until([&] { return done; });
-    // It is paid off as time goes by, also while this machine does something else.
-    EXPECT_GT(turns_.shares().owed(kAlice, SteadyClock().now()), 0ms);
+    EXPECT_GT(turns_.shares().owed(kAlice, SteadyClock().now()), 20ms);
     EXPECT_EQ(turns_.shares().owed(kBob, SteadyClock().now()), 0ms);
 }
 
