@@ -58,7 +58,7 @@ AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
 
 }    // namespace
 
-AttachVerdict attach_verdict_of(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise)
+AttachVerdict attach_verdict(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise)
 {
     switch (attach.mode) {
     case AttachMode::Shared:

@@ -38,6 +38,6 @@ struct AttachVerdict {
     std::string words;    // empty only in mode shared
 };
 
-[[nodiscard]] AttachVerdict attach_verdict_of(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise);
+[[nodiscard]] AttachVerdict attach_verdict(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise);
 
 }    // namespace rdmaqos

@@ -67,7 +67,7 @@ AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_
 {
     return facts.attach.mode == AttachMode::Shared
                ? AttachVerdict{}
-               : attach_verdict_of(facts.attach, facts.settings.cap_mode, facts.book.promise(class_path, pid));
+               : attach_verdict(facts.attach, facts.settings.cap_mode, facts.book.promise(class_path, pid));
 }
 
 Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome)

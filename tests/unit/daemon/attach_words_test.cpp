@@ -74,7 +74,7 @@ TEST(AttachWords, PerProcessInNumbers)
     };
     const AttachReport attach{AttachMode::PerProcess, "found out", {}};
     for (const auto& [name, promise, mode, held, words] : cases) {
-        const auto verdict = attach_verdict_of(attach, mode, promise);
+        const auto verdict = attach_verdict(attach, mode, promise);
         EXPECT_EQ(verdict.held, held) << name;
         EXPECT_EQ(verdict.words, std::string("attach mode per-process: ") + words) << name;
     }
@@ -83,11 +83,11 @@ TEST(AttachWords, PerProcessInNumbers)
 TEST(AttachWords, OtherModes)
 {
     const auto promise = of(10, 10, true, kForty);
-    const auto shared = attach_verdict_of({AttachMode::Shared, "", {}}, CapMode::Whole, promise);
+    const auto shared = attach_verdict({AttachMode::Shared, "", {}}, CapMode::Whole, promise);
     EXPECT_TRUE(shared.held);
     EXPECT_EQ(shared.words, "");
-    const auto none = attach_verdict_of({AttachMode::None, "the firmware refused attach in RTS", {}}, CapMode::Whole,
-                                        promise);
+    const auto none = attach_verdict({AttachMode::None, "the firmware refused attach in RTS", {}}, CapMode::Whole,
+                                     promise);
     EXPECT_FALSE(none.held);
     EXPECT_EQ(none.words, "attach mode none, the firmware refused attach in RTS: queue pairs cannot be attached");
 }
