@@ -31,9 +31,7 @@ Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply,
             return *list;
         }
     }
-    return fail(ErrorCode::Internal, fmt::format("the answer to {} is not as documented: is the daemon of another "
-                                                 "version?",
-                                                 method));
+    return fail(not_as_documented(method));
 }
 
 // Of a device's method, or, without a device, of the manager's for all of them.

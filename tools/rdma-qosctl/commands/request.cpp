@@ -197,8 +197,7 @@ Result<Session> register_session(bus::Client& client, bus::Dict request)
     const auto* path = reply->size() == 2 ? reply->front().as<bus::ObjectPath>() : nullptr;
     const auto* grant = reply->size() == 2 ? reply->back().as<bus::Dict>() : nullptr;
     if (path == nullptr || grant == nullptr) {
-        return fail(ErrorCode::Internal, "the answer to Register is not as documented: is the daemon of another "
-                                         "version?");
+        return fail(not_as_documented("Register"));
     }
     return Session{path->text, *grant};
 }

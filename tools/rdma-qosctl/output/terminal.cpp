@@ -41,9 +41,11 @@ std::string_view escape(Style style)
 std::string_view characters(std::string_view text, std::size_t count)
 {
     std::size_t bytes = 0;
-    while (bytes < text.size() && (count > 0 || (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80)) {
-        count -= (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80 ? 0 : 1;
-        ++bytes;
+    for (; bytes < text.size(); ++bytes) {
+        const bool begins_one = display_width(text.substr(bytes, 1)) == 1;
+        if (begins_one && count-- == 0) {
+            break;
+        }
     }
     return text.substr(0, bytes);
 }

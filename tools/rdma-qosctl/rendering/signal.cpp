@@ -143,33 +143,47 @@ std::vector<std::string> facts_of(Changed& changed)
 
 }    // namespace
 
+std::optional<SessionView> Narrator::ask_session(const std::string& path)
+{
+    const auto properties = look_up_(path, bus::names::kSession);
+    if (!properties) {
+        names_.try_emplace(path, "session " + last_part(path));
+        return std::nullopt;
+    }
+    SessionView session = to_session(path, *properties);
+    users_.add_to(session.owner);
+    const std::string command = text_of(session.owner, "command");
+    names_[path] = fmt::format("session {} ({}{}pid {}, {})", session.id, command, command.empty() ? "" : ", ",
+                               number_of(session.owner, "pid"), owner_text(session.owner));
+    return session;
+}
+
+std::optional<DeviceView> Narrator::ask_device(const std::string& path)
+{
+    const auto properties = look_up_(path, bus::names::kDevice);
+    if (!properties) {
+        names_.try_emplace(path, "device " + last_part(path));
+        return std::nullopt;
+    }
+    DeviceView device = to_device(*properties);
+    names_[path] = device.key();
+    return device;
+}
+
 std::string Narrator::session(const std::string& path)
 {
-    std::string& name = names_[path];
-    if (name.empty()) {
-        name = "session " + last_part(path);
-        if (const auto properties = look_up_(path, bus::names::kSession)) {
-            const bus::Value* found = properties->find("Owner");
-            bus::Dict owner = found != nullptr && found->as<bus::Dict>() != nullptr ? *found->as<bus::Dict>()
-                                                                                    : bus::Dict();
-            UserNames().add_to(owner);
-            const std::string command = text_of(owner, "command");
-            name += fmt::format(" ({}{}pid {}, {})", command, command.empty() ? "" : ", ", number_of(owner, "pid"),
-                                owner_text(owner));
-        }
+    if (!names_.contains(path)) {
+        static_cast<void>(ask_session(path));
     }
-    return name;
+    return names_.at(path);
 }
 
 std::string Narrator::device(const std::string& path)
 {
-    std::string& name = names_[path];
-    if (name.empty()) {
-        const auto properties = look_up_(path, bus::names::kDevice);
-        name = properties ? fmt::format("{}/{}", text_of(*properties, "Name"), number_of(*properties, "Port"))
-                          : "device " + last_part(path);
+    if (!names_.contains(path)) {
+        static_cast<void>(ask_device(path));
     }
-    return name;
+    return names_.at(path);
 }
 
 std::string Narrator::name_of(const std::string& path)
@@ -182,10 +196,9 @@ std::string Narrator::came(const std::string& path)
     if (!is_session(path)) {
         return device(path) + " is managed";
     }
-    const auto properties = look_up_(path, bus::names::kSession);
-    const bus::Value* grant = properties ? properties->find("Grant") : nullptr;
-    const bool is_known = grant != nullptr && grant->as<bus::Dict>() != nullptr;
-    return session(path) + " registered" + (is_known ? ": " + grant_in_words(*grant->as<bus::Dict>()) : "");
+    const auto session = ask_session(path);
+    const bool has_grant = session && !session->grant.empty();
+    return names_.at(path) + " registered" + (has_grant ? ": " + grant_in_words(session->grant) : "");
 }
 
 std::string Narrator::changed(const bus::Signal& signal)
@@ -212,9 +225,10 @@ std::string Narrator::sentence(const bus::Signal& signal)
                            counted(elements, "element"), elements == 1 ? "was" : "were");
     } else if (signal.member == "DeviceChanged") {
         const std::string path = path_argument(signal, 0);
-        const auto properties = look_up_(path, bus::names::kDevice);
-        const std::string reason = properties ? text_of(*properties, "Reason") : "";
-        text = fmt::format("{} is {}{}{}", device(path), text_argument(signal, 1), reason.empty() ? "" : ": ", reason);
+        const auto view = ask_device(path);
+        const std::string reason = view ? view->reason : "";
+        text = fmt::format("{} is {}{}{}", names_.at(path), text_argument(signal, 1), reason.empty() ? "" : ": ",
+                           reason);
     } else if (signal.member == "GrantChanged") {
         const auto* grant = argument<bus::Dict>(signal, 0);
         text = fmt::format("{}: {}", session(signal.path), grant_in_words(grant == nullptr ? bus::Dict() : *grant));

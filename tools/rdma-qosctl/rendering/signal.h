@@ -8,6 +8,8 @@
 
 #include "lib/bus/client.h"
 #include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
 
@@ -29,10 +31,14 @@ private:
     // "mlx5_0/1"
     std::string device(const std::string& path);
     std::string name_of(const std::string& path);
+    // Asks for it, and remembers its name; empty: it is gone.
+    std::optional<SessionView> ask_session(const std::string& path);
+    std::optional<DeviceView> ask_device(const std::string& path);
     std::string came(const std::string& path);
     std::string changed(const bus::Signal& signal);
 
     LookUp look_up_;
+    UserNames users_;
     std::map<std::string, std::string> names_;    // by object path
 };
 

@@ -72,6 +72,12 @@ Result<bus::Client> connect(const Context& context)
     return context.system_bus ? bus::Client::connect_system_bus() : bus::Client::connect(context.root);
 }
 
+Error not_as_documented(std::string_view method)
+{
+    return {ErrorCode::Internal, 0,
+            fmt::format("the answer to {} is not as documented: is the daemon of another version?", method)};
+}
+
 template <typename T>
 Result<T> call_manager(bus::Client& client, const std::string& method, const std::vector<bus::Value>& arguments,
                        std::chrono::milliseconds timeout)
@@ -82,9 +88,7 @@ Result<T> call_manager(bus::Client& client, const std::string& method, const std
     }
     const T* result = reply->size() == 1 ? reply->front().as<T>() : nullptr;
     if (result == nullptr) {
-        return fail(ErrorCode::Internal, fmt::format("the answer to {} is not as documented: is the daemon of "
-                                                     "another version?",
-                                                     method));
+        return fail(not_as_documented(method));
     }
     return *result;
 }

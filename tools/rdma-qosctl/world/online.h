@@ -38,6 +38,9 @@ template <typename T>
                                       std::string_view packet_key = "typical-packet");
 [[nodiscard]] std::optional<Bandwidth> rate_of(const bus::Dict& dict, std::string_view key);
 
+// What the daemon answered to this method cannot be read.
+[[nodiscard]] Error not_as_documented(std::string_view method);
+
 // Without the levels, which are no property.
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
 [[nodiscard]] DeviceView to_device(const bus::Dict& properties);
