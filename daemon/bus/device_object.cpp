@@ -10,7 +10,7 @@ namespace {
 using bus::Writer;
 
 // What a getter writes when the device has just gone: empty values.
-const DeviceStatus& device_at(BusEndpoint& endpoint, const char* path)
+const DeviceStatus& device_at(BusContext& context, const char* path)
 {
     static const DeviceStatus kGone = [] {
         DeviceStatus status;
@@ -18,15 +18,15 @@ const DeviceStatus& device_at(BusEndpoint& endpoint, const char* path)
         return status;
     }();
     const auto key = device_of_path(path);
-    const auto* status = key ? endpoint.context.device(*key) : nullptr;
+    const auto* status = key ? context.device(*key) : nullptr;
     return status == nullptr ? kGone : *status;
 }
 
 // One getter per property: `read(const DeviceStatus&)` gives what is written.
 template <auto read>
-void get(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get(BusContext& context, const char* path, Writer& writer)
 {
-    writer.put(read(device_at(endpoint, path)));
+    writer.put(read(device_at(context, path)));
 }
 
 std::vector<std::string> findings(const DeviceStatus& status)
@@ -95,25 +95,25 @@ constexpr Handler kDisable = on_this<&Service::disable>;
 constexpr Handler kEnable = on_this<&Service::enable>;
 constexpr Handler kRelease = on_this<&Service::release_device>;
 
-void get_capabilities(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_capabilities(BusContext& context, const char* path, Writer& writer)
 {
-    write(writer, device_at(endpoint, path).capabilities);
+    write(writer, device_at(context, path).capabilities);
 }
 
-void get_self_test(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_self_test(BusContext& context, const char* path, Writer& writer)
 {
-    write(writer, device_at(endpoint, path).attach.steps);
+    write(writer, device_at(context, path).attach.steps);
 }
 
-void get_attributes(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_attributes(BusContext& context, const char* path, Writer& writer)
 {
-    const auto& attributes = device_at(endpoint, path).attributes;
+    const auto& attributes = device_at(context, path).attributes;
     write(writer, attributes ? *attributes : std::vector<DeviceAttribute>());
 }
 
-void get_tree(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_tree(BusContext& context, const char* path, Writer& writer)
 {
-    const DeviceStatus& status = device_at(endpoint, path);
+    const DeviceStatus& status = device_at(context, path);
     if (writer.digests()) {
         // Thousands of elements are not gone through to see whether they differ.
         writer.put(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(status.snapshot.get())));    // NOLINT

@@ -137,14 +137,14 @@ int method(sd_bus_message* message, void* userdata, sd_bus_error* error) noexcep
     }
 }
 
-// The same for what reads a property: `write(BusEndpoint&, path, bus::Writer&)`.
+// The same for what reads a property: `write(BusContext&, path, bus::Writer&)`.
 template <auto write>
 int get_property(sd_bus* /*bus*/, const char* path, const char* /*interface*/, const char* name, sd_bus_message* reply,
              void* userdata, sd_bus_error* error) noexcept
 {
     try {
         bus::Writer writer(reply);
-        write(*static_cast<BusEndpoint*>(userdata), path, writer);
+        write(static_cast<BusEndpoint*>(userdata)->context, path, writer);
         return writer.result();
     } catch (const std::exception& problem) {
         write_log(LogLevel::Error, {{"PROPERTY", name}}, problem.what());

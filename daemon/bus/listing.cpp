@@ -22,7 +22,7 @@ constexpr std::uint32_t kUnknownUser = UINT32_MAX;
 constexpr std::array kStandardInterfaces{"org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable",
                                          "org.freedesktop.DBus.Properties"};
 
-void write_properties(BusEndpoint& endpoint, const char* path, std::span<const Property> properties,
+void write_properties(BusContext& context, const char* path, std::span<const Property> properties,
                       bus::Writer& writer)
 {
     writer.open('a', "{sv}");
@@ -30,7 +30,7 @@ void write_properties(BusEndpoint& endpoint, const char* path, std::span<const P
         writer.open('e', "sv");
         writer.put_known(property.name);
         writer.open('v', property.signature);
-        property.write(endpoint, path, writer);
+        property.write(context, path, writer);
         writer.close();
         writer.close();
     }
@@ -107,7 +107,7 @@ private:
         }
         writer_->open('e', "sa{sv}");
         writer_->put_known(object.interface);
-        write_properties(endpoint_, object.path.c_str(),
+        write_properties(endpoint_.context, object.path.c_str(),
                          object.interface == names::kDevice ? device_properties() : session_properties(), *writer_);
         writer_->close();
         writer_->close();

@@ -360,37 +360,37 @@ void on_list_levels(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*
 
 // A getter knows who asks only by the message that is being served. There is none for a signal, which goes to
 // everybody; and polkit is not asked for a property.
-Quote quote_for(BusEndpoint& endpoint)
+Quote quote_for(const BusContext& context)
 {
-    const Peer* peer = endpoint.context.asking();
+    const Peer* peer = context.asking();
     return peer == nullptr ? Quote::Nothing : rdmaqos::quote_for(peer->identity->uid);
 }
 
-void get_version(BusEndpoint& /*endpoint*/, const char* /*path*/, Writer& writer)
+void get_version(BusContext& /*context*/, const char* /*path*/, Writer& writer)
 {
     writer.put(kVersion);
 }
 
-void get_features(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_features(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.features());
+    writer.put(context.service.features());
 }
 
-void get_mode(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_mode(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.settings().mode == Mode::Monitor ? "monitor" : "enforce");
+    writer.put(context.service.settings().mode == Mode::Monitor ? "monitor" : "enforce");
 }
 
-void get_revision(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_revision(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    const auto policy = endpoint.context.service.policy();
+    const auto policy = context.service.policy();
     writer.put(policy ? policy->revision : std::string());
 }
 
-void get_sources(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_sources(BusContext& context, const char* /*path*/, Writer& writer)
 {
     std::vector<std::string> names;
-    if (const auto policy = endpoint.context.service.policy()) {
+    if (const auto policy = context.service.policy()) {
         for (const auto& source : policy->sources) {
             names.push_back(source->name);
         }
@@ -398,24 +398,23 @@ void get_sources(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
     writer.put(names);
 }
 
-void get_reload_error(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_reload_error(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.last_reload_error(quote_for(endpoint)));
+    writer.put(context.service.last_reload_error(quote_for(context)));
 }
 
-void get_fabric_error(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_fabric_error(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.fabric_error(quote_for(endpoint)));
+    writer.put(context.service.fabric_error(quote_for(context)));
 }
 
-void get_released(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_released(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(endpoint.context.service.released_devices());
+    writer.put(context.service.released_devices());
 }
 
-void get_statistics(BusEndpoint& endpoint, const char* /*path*/, Writer& writer)
+void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    const auto& context = endpoint.context;
     const auto& counters = context.counters;
     const auto& tally = context.service.tally();
     writer.put(bus::Counts{{"calls", counters.calls},

@@ -15,7 +15,7 @@ struct Property {
     const char* name;
     const char* signature;
     std::uint64_t flags;    // SD_BUS_VTABLE_PROPERTY_CONST, ..._EMITS_CHANGE, ..._EMITS_INVALIDATION, or 0
-    void (*write)(BusEndpoint& endpoint, const char* path, bus::Writer& writer);
+    void (*write)(BusContext& context, const char* path, bus::Writer& writer);
     sd_bus_property_get_t get;    // the same for sd-bus: nothing is thrown through it
 
     // Named in PropertiesChanged when it differs from what was told.

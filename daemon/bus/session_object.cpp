@@ -137,18 +137,18 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
 }
 
 // What a getter writes when the session has just ended: an empty value of the property's type.
-const SessionInfo& session_at(BusEndpoint& endpoint, const char* path)
+const SessionInfo& session_at(BusContext& context, const char* path)
 {
     static const SessionInfo kEnded;
     const auto id = session_of_path(path);
-    const auto* info = id ? endpoint.context.session(*id) : nullptr;
+    const auto* info = id ? context.session(*id) : nullptr;
     return info == nullptr ? kEnded : *info;
 }
 
-void get_owner(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_owner(BusContext& context, const char* path, Writer& writer)
 {
-    const SessionInfo& session = session_at(endpoint, path);
-    const Peer* peer = endpoint.context.asking();
+    const SessionInfo& session = session_at(context, path);
+    const Peer* peer = context.asking();
     // The kernel shows what a process runs to who may trace it: root, and the process itself.
     if (peer != nullptr && (peer->identity->uid == 0 || peer->id == session.peer)) {
         write(writer, session.owner);
@@ -159,19 +159,19 @@ void get_owner(BusEndpoint& endpoint, const char* path, Writer& writer)
     write(writer, owner);
 }
 
-void get_state(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_state(BusContext& context, const char* path, Writer& writer)
 {
-    writer.put(to_string(session_at(endpoint, path).state));
+    writer.put(to_string(session_at(context, path).state));
 }
 
-void get_level(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_level(BusContext& context, const char* path, Writer& writer)
 {
-    writer.put(session_at(endpoint, path).grant.level);
+    writer.put(session_at(context, path).grant.level);
 }
 
-void get_grant(BusEndpoint& endpoint, const char* path, Writer& writer)
+void get_grant(BusContext& context, const char* path, Writer& writer)
 {
-    write(writer, session_at(endpoint, path).grant);
+    write(writer, session_at(context, path).grant);
 }
 
 constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;

@@ -47,10 +47,13 @@ Signals::Signals(BusContext& context, const Listeners& listeners) : context_(con
 {
     for (const auto id : context_.service.sessions()) {
         context_.session_ids.insert(static_cast<std::uint64_t>(id));
+        told_.changed(context_, session_path(id), session_properties());
     }
     for (const auto& key : context_.service.devices()) {
         context_.device_keys.insert(key);
+        told_.changed(context_, device_path(key), device_properties());
     }
+    told_.changed(context_, names::kRoot, manager_properties());
     context_.service.add_observer(*this);
 }
 
@@ -59,16 +62,12 @@ Signals::~Signals()
     context_.service.remove_observer(*this);
 }
 
-Signals::Change* Signals::change_of(std::string path, const char* interface)
+Signals::Change& Signals::change_of(std::string path, const char* interface)
 {
-    if (changes_.empty() && listeners_.listeners().empty()) {
-        told_.forget_all();
-        return nullptr;
-    }
     arm(kWindow);
     auto& change = changes_[std::move(path)];
     change.interface = interface;
-    return &change;
+    return change;
 }
 
 void Signals::arm(Duration delay)
@@ -81,9 +80,7 @@ void Signals::arm(Duration delay)
 void Signals::session_added(SessionId id)
 {
     context_.session_ids.insert(static_cast<std::uint64_t>(id));
-    if (auto* change = change_of(session_path(id), names::kSession)) {
-        change->added = true;
-    }
+    change_of(session_path(id), names::kSession).added = true;
 }
 
 void Signals::session_removed(SessionId id)
@@ -94,17 +91,15 @@ void Signals::session_removed(SessionId id)
     const std::string path = session_path(id);
     if (const auto found = changes_.find(path); found != changes_.end() && found->second.added) {
         changes_.erase(found);    // nobody heard of it
-    } else if (auto* change = change_of(path, names::kSession)) {
-        *change = {names::kSession, true, false, false};
+    } else {
+        change_of(path, names::kSession) = {names::kSession, true, false, false};
     }
 }
 
 void Signals::session_changed(SessionId id, bool grant_changed)
 {
     context_.new_question();
-    if (auto* change = change_of(session_path(id), names::kSession)) {
-        change->changed = true;
-    }
+    change_of(session_path(id), names::kSession).changed = true;
     if (grant_changed && grants_.insert(id).second && !grants_timer_) {
         grants_timer_ = context_.loop.after(Duration::zero(), [this] { emit_grants(); });
     }
@@ -115,9 +110,7 @@ void Signals::device_added(const std::string& key)
     context_.device_keys.insert(key);
     devices_to_tell_.insert(key);
     manager_changed();    // Features
-    if (auto* change = change_of(device_path(key), names::kDevice)) {
-        change->added = true;
-    }
+    change_of(device_path(key), names::kDevice).added = true;
 }
 
 void Signals::device_removed(const std::string& key)
@@ -126,18 +119,14 @@ void Signals::device_removed(const std::string& key)
     context_.new_question();
     devices_to_tell_.insert(key);
     manager_changed();
-    if (auto* change = change_of(device_path(key), names::kDevice)) {
-        *change = {names::kDevice, true, false, false};
-    }
+    change_of(device_path(key), names::kDevice) = {names::kDevice, true, false, false};
 }
 
 void Signals::device_changed(const std::string& key)
 {
     context_.new_question();
-    if (auto* change = change_of(device_path(key), names::kDevice)) {
-        change->changed = true;
-        devices_to_tell_.insert(key);
-    }
+    change_of(device_path(key), names::kDevice).changed = true;
+    devices_to_tell_.insert(key);
 }
 
 void Signals::policy_changed()
@@ -182,16 +171,13 @@ void Signals::emit_objects(const std::vector<BusEndpoint*>& to)
         const auto& path = node.key();
         const auto& what = node.mapped();
         context_.new_question();
-        if (to.empty()) {
-            continue;
-        }
         if (what.removed) {
             told_.forget(path);
         }
         std::vector<const char*> changed;
         if (what.added || what.changed) {
             const auto properties = what.interface == names::kDevice ? device_properties() : session_properties();
-            changed = told_.changed(*to.front(), path, properties);
+            changed = told_.changed(context_, path, properties);
         }
         for (auto* endpoint : to) {
             sd_bus* bus = endpoint->connection->bus();
@@ -236,8 +222,8 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
     const auto policy = context_.service.policy();
     context_.new_question();
     std::vector<const char*> changed;
-    if (properties && !to.empty()) {
-        changed = told_.changed(*to.front(), names::kRoot, manager_properties());
+    if (properties) {
+        changed = told_.changed(context_, names::kRoot, manager_properties());
     }
     for (auto* endpoint : to) {
         emit_properties_changed(endpoint->connection->bus(), names::kRoot, names::kManager, changed);

@@ -1,5 +1,5 @@
 // What changed, told to who listens: collected for a moment and sent together, so that a thousand changes of one object
-// cost one signal, and none if nobody listens. A reply always goes out before the signals about what it did.
+// cost one signal. A reply always goes out before the signals about what it did.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ private:
     };
 
     void manager_changed();
-    [[nodiscard]] Change* change_of(std::string path, const char* interface);
+    [[nodiscard]] Change& change_of(std::string path, const char* interface);
     void arm(Duration delay);
     void flush();
     void emit_objects(const std::vector<BusEndpoint*>& to);

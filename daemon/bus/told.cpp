@@ -4,7 +4,7 @@
 
 namespace rdmaqos {
 
-std::vector<const char*> Told::changed(BusEndpoint& endpoint, const std::string& path,
+std::vector<const char*> Told::changed(BusContext& context, const std::string& path,
                                        std::span<const Property> properties)
 {
     const auto [entry, is_new] = digests_.try_emplace(path, properties.size());
@@ -16,7 +16,7 @@ std::vector<const char*> Told::changed(BusEndpoint& endpoint, const std::string&
         }
         std::uint64_t digest = kFnvOffset;
         bus::Writer writer(digest);
-        property.write(endpoint, path.c_str(), writer);
+        property.write(context, path.c_str(), writer);
         if (is_new || entry->second[i] != digest) {
             entry->second[i] = digest;
             names.push_back(property.name);

@@ -15,12 +15,11 @@ namespace rdmaqos {
 class Told {
 public:
     // The properties of the object at `path` that say something else than last time, in the order of the table; of an
-    // object that was not looked at before, all that can change. What they say now counts as told.
-    [[nodiscard]] std::vector<const char*> changed(BusEndpoint& endpoint, const std::string& path,
-                                                   std::span<const Property> properties);
+    // object that was not looked at before, all that can change. What they say now counts as told, whether anybody
+    // listens or not: who begins to listen reads the properties, and is told what changes from then on.
+    std::vector<const char*> changed(BusContext& context, const std::string& path,
+                                     std::span<const Property> properties);
     void forget(const std::string& path) { digests_.erase(path); }
-    // Nobody listens: whoever begins to does not know what was told.
-    void forget_all() { digests_.clear(); }
 
 private:
     std::map<std::string, std::vector<std::uint64_t>> digests_;    // by path, in the order of the table
