@@ -31,21 +31,6 @@ std::string_view to_string(LevelSource source)
     return "";
 }
 
-std::string_view to_string(Selector selector)
-{
-    switch (selector) {
-    case Selector::GreaterThan:
-        return "greater-than";
-    case Selector::LessThan:
-        return "less-than";
-    case Selector::Exactly:
-        return "exactly";
-    case Selector::Largest:
-        return "largest";
-    }
-    return "";
-}
-
 std::string hex(std::uint64_t value)
 {
     return fmt::format("{:#x}", value);

@@ -23,6 +23,31 @@ std::optional<Endpoint> parse_endpoint(std::string_view text)
     return gid && *gid != Gid{} ? std::optional<Endpoint>(*gid) : std::nullopt;
 }
 
+std::string_view to_string(Selector selector)
+{
+    switch (selector) {
+    case Selector::GreaterThan:
+        return "greater-than";
+    case Selector::LessThan:
+        return "less-than";
+    case Selector::Exactly:
+        return "exactly";
+    case Selector::Largest:
+        return "largest";
+    }
+    return "";
+}
+
+std::optional<Selector> parse_selector(std::string_view text)
+{
+    for (const auto selector : {Selector::GreaterThan, Selector::LessThan, Selector::Exactly, Selector::Largest}) {
+        if (to_string(selector) == text) {
+            return selector;
+        }
+    }
+    return std::nullopt;
+}
+
 std::string to_string(const Endpoint& endpoint)
 {
     return std::visit([](const auto& end) { return to_string(end); }, endpoint);

@@ -23,6 +23,8 @@ using Endpoint = std::variant<Guid, Gid>;
 
 // A PathRecord component with its selector.
 enum class Selector : std::uint8_t { GreaterThan, LessThan, Exactly, Largest };
+[[nodiscard]] std::string_view to_string(Selector selector);    // "greater-than"
+[[nodiscard]] std::optional<Selector> parse_selector(std::string_view text);
 template <typename T>
 struct Selected {
     Selector selector = Selector::Exactly;

@@ -100,10 +100,10 @@ std::uint32_t below(Random& random, std::uint32_t limit)
 
 std::string some_word(Random& random)
 {
-    static const std::array<const char*, 28> kWords{
+    static const std::array<const char*, 30> kWords{
         "level",  "qos-class", "service-id", "port-space", "destination-port", "pkey",   "source",  "destination",
         "device", "port",      "sl",         "mtu",        "rate",             "queue-pairs",    "format",  "number",
-        "type",   "handle",    "uverbs",     "policy",     "rpc",              "mlx5_0", "fd00::1", "0x11",
+        "type",   "handle",    "uverbs", "mtu-selector", "exactly",     "policy",     "rpc",              "mlx5_0", "fd00::1", "0x11",
         "tcp",    "",          "x-any",      "\xc3\xa9\x01\x7f"};
     return kWords[below(random, kWords.size())];
 }

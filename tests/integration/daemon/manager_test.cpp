@@ -176,7 +176,8 @@ TEST_F(Manager, AnswersPathQueries)
         << refused.error().message;
 
     Dict impossible;
-    impossible.set("mtu", ">4096");
+    impossible.set("mtu", std::uint32_t{4096});
+    impossible.set("mtu-selector", "greater-than");
     const auto none = call("QueryPath", {Value(impossible)});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, ErrorCode::NoMatchingPath) << to_string(none.error());

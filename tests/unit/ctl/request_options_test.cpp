@@ -42,7 +42,8 @@ TEST(RequestOptions, EveryKeyBecomesItsDbusType)
         {"service-id", "t"}, {"port-space", "s"}, {"destination-port", "q"},
         {"pkey", "q"},       {"source", "s"},     {"destination", "s"},
         {"device", "s"},     {"port", "u"},       {"sl", "y"},
-        {"mtu", "s"},        {"rate", "s"},       {"packet-life", "s"}};
+        {"mtu", "u"},        {"rate", "t"},       {"packet-life", "y"},
+        {"mtu-selector", "s"}, {"packet-life-selector", "s"}};
     EXPECT_EQ(dict->entries().size(), signatures.size());
     for (const auto& [key, signature] : signatures) {
         const bus::Value* value = dict->find(key);

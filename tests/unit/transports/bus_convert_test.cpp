@@ -114,7 +114,7 @@ TEST(RegisterArguments, MistakesAreExplained)
     const std::vector<Mistake> mistakes{
         {"unknown key", dict_of({{"levl", "rpc"}}), ErrorCode::InvalidArgument,
          "Register has no key `levl`; did you mean `level`?"},
-        {"key of another call", dict_of({{"mtu", "2048"}}), ErrorCode::InvalidArgument,
+        {"key of another call", dict_of({{"mtu", std::uint32_t{2048}}}), ErrorCode::InvalidArgument,
          "the key `mtu` does not belong in Register"},
         {"type", dict_of({{"service-id", std::uint32_t{1}}}), ErrorCode::InvalidArgument,
          "`service-id` must have the D-Bus type t, not u"},
@@ -212,9 +212,11 @@ TEST(PathRequests, EveryPairOfEndsIsOne)
 {
     const auto requests = to_path_requests(dict_of({{"source", std::vector<std::string>{"0x1", "0x2"}},
                                                     {"destination", std::vector<std::string>{"0x3", "0x4", "0x5"}},
-                                                    {"mtu", ">1024"},
-                                                    {"rate", "=40Gbps"},
-                                                    {"packet-life", "<16"},
+                                                    {"mtu", std::uint32_t{1024}},
+                                                    {"mtu-selector", "greater-than"},
+                                                    {"rate", std::uint64_t{40'000'000}},
+                                                    {"packet-life-selector", "less-than"},
+                                                    {"packet-life", std::uint8_t{16}},
                                                     {"sl", std::uint8_t{3}}}),
                                            names());
     ASSERT_TRUE(requests) << to_string(requests.error());
@@ -228,13 +230,20 @@ TEST(PathRequests, EveryPairOfEndsIsOne)
     EXPECT_EQ((*requests)[0].packet_life, (Selected<std::uint8_t>{Selector::LessThan, 16}));
     EXPECT_EQ((*requests)[0].sl, 3);
 
-    for (const auto& [key, text] : std::vector<std::pair<const char*, const char*>>{{"mtu", "1500"},
-                                                                                    {"mtu", ""},
-                                                                                    {"rate", "41Gbps"},
-                                                                                    {"rate", "fast"},
-                                                                                    {"packet-life", "64"},
-                                                                                    {"packet-life", "<"}}) {
-        EXPECT_FALSE(to_path_requests(dict_of({{key, text}}), names())) << key << " " << text;
+    const std::vector<std::pair<bus::Dict, const char*>> mistakes{
+        {dict_of({{"mtu", std::uint32_t{1500}}}), "`mtu` must be 256, 512, 1024, 2048 or 4096 bytes, not 1500"},
+        {dict_of({{"mtu", "2048"}}), "`mtu` must have the D-Bus type u, not s"},
+        {dict_of({{"rate", std::uint64_t{41'000'000}}}),
+         "`rate` must be an InfiniBand rate in kbit/s, such as 40000000, not 41000000"},
+        {dict_of({{"packet-life", std::uint8_t{64}}}), "`packet-life` must be 0 to 63, not 64"},
+        {dict_of({{"mtu-selector", "exactly"}}), "`mtu-selector` needs `mtu`"},
+        {dict_of({{"rate", std::uint64_t{40'000'000}}, {"rate-selector", ">"}}),
+         "`rate-selector` must be `exactly`, `greater-than` or `less-than`, not `>`"},
+    };
+    for (const auto& [dict, message] : mistakes) {
+        const auto refused = to_path_requests(dict, names());
+        ASSERT_FALSE(refused) << message;
+        EXPECT_EQ(refused.error().message, message);
     }
     EXPECT_FALSE(to_path_requests(dict_of({{"sl", std::uint8_t{16}}}), names()));
     EXPECT_FALSE(to_path_requests(dict_of({{"source", std::vector<std::string>{}}}), names()));

@@ -95,6 +95,26 @@ Result<void> set_selected(Request& request, const RequestOptions& options)
     return {};
 }
 
+// The components of the request, as numbers with selectors.
+void set_components(bus::Dict& dict, const Request& request)
+{
+    const auto set = [&dict](const std::string& key, bus::Value value, Selector selector) {
+        dict.set(key, std::move(value));
+        if (selector != Selector::Exactly) {
+            dict.set(key + "-selector", to_string(selector));
+        }
+    };
+    if (request.mtu) {
+        set("mtu", bytes(request.mtu->value), request.mtu->selector);
+    }
+    if (request.rate) {
+        set("rate", nominal(request.rate->value).kbps(), request.rate->selector);
+    }
+    if (request.packet_life) {
+        set("packet-life", request.packet_life->value, request.packet_life->selector);
+    }
+}
+
 Result<void> set_tos(Request& request, const RequestOptions& options)
 {
     const auto tos = parse("tos", options.tos, std::numeric_limits<std::uint8_t>::max());
@@ -242,9 +262,11 @@ Result<bus::Dict> to_dict(const RequestOptions& options)
     set_ends(dict, "source", options.source);
     set_ends(dict, "destination", options.destination);
     set_text(dict, "device", options.device);
-    set_text(dict, "mtu", options.mtu);
-    set_text(dict, "rate", options.rate);
-    set_text(dict, "packet-life", options.packet_life);
+    Request components;
+    if (auto set = set_selected(components, options); !set) {
+        return fail(set.error());
+    }
+    set_components(dict, components);
     for (const auto& set :
          {set_number<std::uint64_t>(dict, "service-id", options.service_id),
           set_number<std::uint16_t>(dict, "destination-port", options.destination_port),
