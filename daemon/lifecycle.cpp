@@ -35,7 +35,7 @@ std::uint64_t monotonic_usec()
 
 void report(const ReloadOutcome& outcome)
 {
-    const std::string text = outcome.to_string(Colour::Off);
+    const std::string text = outcome.to_text();
     if (!outcome.accepted) {
         log(LogLevel::Error, "the policy was refused:\n{}", text);
     } else if (!outcome.diagnostics.empty() || !outcome.findings.empty()) {

@@ -17,10 +17,11 @@ build_packages=(
 )
 # The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5; ps and kill, setsid and flock.
 run_packages=(dbus ibverbs-providers procps util-linux)
-# From ibverbs-utils on: programs that know nothing of the emulator and run below it.
+# From ibverbs-utils on: programs that know nothing of the emulator and run below it; busctl and systemd-analyze of
+# systemd.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils perftest python3-pyverbs valgrind xz-utils
+    ibverbs-utils perftest python3-pyverbs systemd valgrind xz-utils
 )
 full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck mmdebstrap git chromium libxml2-utils prometheus)
 

@@ -1,5 +1,6 @@
 #include "daemon/bus/call.h"
 
+#include "daemon/bus/convert_report.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 

@@ -60,15 +60,16 @@ public:
         reply([&](bus::Writer& writer) { writer.put(text); });
     }
     void refuse(const Error& error) const;
-    template <typename T>
-    void answer(const Result<T>& result) const
+    // `with`: what `write` needs beside the result.
+    template <typename T, typename... With>
+    void answer(const Result<T>& result, const With&... with) const
     {
         if (!result) {
             refuse(result.error());
         } else if constexpr (std::is_void_v<T>) {
             reply();
         } else {
-            reply([&](bus::Writer& writer) { write(writer, *result); });
+            reply([&](bus::Writer& writer) { write(writer, *result, with...); });
         }
     }
     // What a call about one device gets.

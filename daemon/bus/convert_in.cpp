@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "daemon/bus/query_components.h"
+#include "daemon/bus/refusals.h"
 #include "daemon/bus/request_keys.h"
 #include "lib/base/text.h"
 #include "lib/tree/queue_pair_limit.h"
@@ -23,12 +25,6 @@ constexpr std::uint32_t kHighestQueuePairNumber = 0xFFFFFF;
 
 using Use = RequestUse;
 using Key = RequestKey;
-
-template <typename... Args>
-tl::unexpected<Error> invalid(fmt::format_string<Args...> format, Args&&... args)
-{
-    return fail(ErrorCode::InvalidArgument, fmt::format(format, std::forward<Args>(args)...));
-}
 
 // What a rule can ask of a request, a client can say in each of them.
 constexpr bool is_path_key(std::string_view name)
@@ -69,12 +65,6 @@ bool is_one_of(std::string_view signature, std::string_view types)
     return false;
 }
 
-// A component of a PathRecord query: a value, and how the path's may differ from it.
-struct Component {
-    std::optional<std::uint64_t> value;
-    std::optional<Selector> selector;
-};
-
 // Collects the keys of one dictionary; what depends on several of them is checked at the end.
 class Collector {
 public:
@@ -101,7 +91,6 @@ private:
     Result<void> take(Key key, const Value& value);
     Result<void> take_path_key(Key key, const Value& value);
     Result<void> take_component(Key key, const Value& value);
-    Result<void> take_components();
     Result<void> take_queue_pair_key(Key key, const Value& value);
     Result<void> take_file(const bus::FileDescriptor& sent);
     Result<void> take_rate_key(Key key, const Value& value);
@@ -115,9 +104,7 @@ private:
     std::optional<std::uint16_t> destination_port_;
     std::optional<std::uint8_t> tos_;
     std::optional<std::uint32_t> port_;
-    Component mtu_;
-    Component rate_;
-    Component packet_life_;
+    QueryComponents components_;
 };
 
 Result<void> Collector::collect(const Dict& dict)
@@ -275,73 +262,16 @@ Result<void> Collector::take_endpoints(std::string_view key, const Value& value,
     return {};
 }
 
-Result<void> take_selector(std::string_view key, const Value& value, Component& to)
-{
-    const auto& text = *value.as<std::string>();
-    to.selector = parse_selector(text);
-    if (!to.selector || to.selector == Selector::Largest) {
-        return invalid("`{}` must be `exactly`, `greater-than` or `less-than`, not `{}`", key, printable(text));
-    }
-    return {};
-}
-
 Result<void> Collector::take_component(Key key, const Value& value)
 {
-    switch (key) {
-    case Key::Sl:
-        request.sl = *value.as<std::uint8_t>();
-        if (*request.sl > kHighestSl) {
-            return invalid("`sl` {} is above {}", *request.sl, kHighestSl);
-        }
-        return {};
-    case Key::MtuSelector:
-        return take_selector("mtu-selector", value, mtu_);
-    case Key::RateSelector:
-        return take_selector("rate-selector", value, rate_);
-    case Key::PacketLifeSelector:
-        return take_selector("packet-life-selector", value, packet_life_);
-    case Key::Mtu:
-        mtu_.value = value.as_unsigned();
-        return {};
-    case Key::Rate:
-        rate_.value = value.as_unsigned();
-        return {};
-    default:
-        packet_life_.value = value.as_unsigned();
-        return {};
+    if (key != Key::Sl) {
+        return components_.take(key, value);
     }
-}
-
-// `parse` makes the component's own type of a number, or nothing.
-template <typename T, typename Parse>
-Result<void> join(std::string_view key, const Component& component, std::optional<Selected<T>>& to, Parse parse,
-                  std::string_view wanted)
-{
-    if (!component.value) {
-        return component.selector ? Result<void>(invalid("`{}-selector` needs `{}`", key, key)) : Result<void>();
+    request.sl = *value.as<std::uint8_t>();
+    if (*request.sl > kHighestSl) {
+        return invalid("`sl` {} is above {}", *request.sl, kHighestSl);
     }
-    const std::optional<T> value = parse(*component.value);
-    if (!value) {
-        return invalid("`{}` must be {}, not {}", key, wanted, *component.value);
-    }
-    to = Selected<T>{component.selector.value_or(Selector::Exactly), *value};
     return {};
-}
-
-Result<void> Collector::take_components()
-{
-    const auto rate_of = [](std::uint64_t kbps) { return ib_rate_from_bandwidth(Bandwidth::from_kbps(kbps)); };
-    const auto life_of = [](std::uint64_t number) {
-        return number <= kHighestPacketLife ? std::optional(static_cast<std::uint8_t>(number)) : std::nullopt;
-    };
-    auto taken = join("mtu", mtu_, request.mtu, ib_mtu_from_bytes, "256, 512, 1024, 2048 or 4096 bytes");
-    if (taken) {
-        taken = join("rate", rate_, request.rate, rate_of, "an InfiniBand rate in kbit/s, such as 40000000");
-    }
-    if (taken) {
-        taken = join("packet-life", packet_life_, request.packet_life, life_of, "0 to 63");
-    }
-    return taken;
 }
 
 Result<void> Collector::take_queue_pair_key(Key key, const Value& value)
@@ -439,7 +369,7 @@ Result<void> Collector::finish()
     if (port_ && device.empty()) {
         return invalid("`port` needs `device`");
     }
-    if (auto taken = take_components(); !taken) {
+    if (auto taken = components_.give_to(request); !taken) {
         return taken;
     }
     return use_ == kQueuePair || device.empty() ? Result<void>() : find_device();

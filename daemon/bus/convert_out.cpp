@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "lib/base/text.h"
-#include "lib/tree/render.h"
+#include "daemon/bus/answer.h"
 #include "policy/model/lower.h"
 
 namespace rdmaqos {
 namespace {
 
-using bus::DictWriter;
 using bus::Writer;
 
 std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
@@ -24,7 +20,7 @@ std::string text(std::string_view view)
     return std::string(view);
 }
 
-void write_grant_keys(DictWriter& dict, const Grant& grant)
+void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
 {
     dict.set("level", grant.level);
     dict.set("rule", grant.rule);
@@ -55,7 +51,7 @@ void write_grant_keys(DictWriter& dict, const Grant& grant)
 
 void write_one(Writer& writer, const QueuePairResult& result)
 {
-    DictWriter dict(writer);
+    Answer<kQueuePairKeys> dict(writer);
     dict.set("device", result.device);
     dict.set("number", result.number);
     if (result.error) {
@@ -77,68 +73,6 @@ void write_one(Writer& writer, const QueuePairResult& result)
     }
     dict.set_text("cause", text(result.cause));
     dict.set_text("reason", result.reason);
-}
-
-std::vector<std::string> to_texts(const std::vector<Finding>& findings)
-{
-    std::vector<std::string> texts;
-    texts.reserve(findings.size());
-    for (const auto& finding : findings) {
-        texts.push_back(to_string(finding));
-    }
-    return texts;
-}
-
-void write_one(Writer& writer, const SessionChange& change)
-{
-    DictWriter dict(writer);
-    dict.set("session", static_cast<std::uint64_t>(change.session));
-    dict.set("pid", static_cast<std::uint32_t>(change.owner->pid));
-    dict.set("uid", change.owner->uid);
-    dict.set_text("unit", change.owner->unit);
-    dict.set_text("command", change.owner->command);
-    dict.set_text("device", change.device);
-    dict.set("queue-pairs", change.queue_pairs);
-    dict.set_text("level-before", change.level_before);
-    dict.set_text("level-after", change.level_after);
-    dict.set_text("leaf-before", change.leaf_before);
-    dict.set_text("leaf-after", change.leaf_after);
-}
-
-void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
-{
-    DictWriter dict(writer);
-    dict.set("class", rate.first.text());
-    dict.set("before", kbps(rate.second.before));
-    dict.set("after", kbps(rate.second.after));
-}
-
-void write_one(Writer& writer, const DevicePlan& plan);
-
-template <typename List>
-void write_list(DictWriter& dict, const char* key, const List& list)
-{
-    dict.open(key, "aa{sv}");
-    dict.writer().open('a', "a{sv}");
-    for (const auto& entry : list) {
-        write_one(dict.writer(), entry);
-    }
-    dict.writer().close();
-    dict.close();
-}
-
-void write_one(Writer& writer, const DevicePlan& plan)
-{
-    DictWriter dict(writer);
-    dict.set("device", plan.device);
-    dict.set("operations", static_cast<std::uint32_t>(plan.plan.operations.size()));
-    const std::string operations = render_operations(plan.before, plan.plan);
-    const auto lines = lines_of(operations);
-    dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
-    dict.set("findings", to_texts(plan.findings));
-    dict.set("link-speed", plan.link_speed.kbps());
-    write_list(dict, "rates", plan.rates);
-    dict.set("text", render_plan(plan.before, plan.plan));
 }
 
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
@@ -168,37 +102,18 @@ std::string_view to_string(SessionState state)
     return state == SessionState::Active ? "active" : "detached";
 }
 
-std::string_view to_string(DriftKind kind)
-{
-    switch (kind) {
-    case DriftKind::Missing:
-        return "missing";
-    case DriftKind::Share:
-        return "share";
-    case DriftKind::MaxRate:
-        return "max-rate";
-    case DriftKind::Parent:
-        return "parent";
-    case DriftKind::Kind:
-        return "kind";
-    }
-    return "?";
-}
-
 void write(Writer& writer, const Grant& grant)
 {
-    DictWriter dict(writer);
+    Answer<kGrantKeys> dict(writer);
     write_grant_keys(dict, grant);
 }
 
 void write(Writer& writer, const RegisterReply& reply)
 {
-    DictWriter dict(writer);
+    Answer<kGrantKeys> dict(writer);
     write_grant_keys(dict, reply.grant);
     if (!reply.queue_pairs.empty()) {
-        dict.open("queue-pairs", "aa{sv}");
-        write(writer, reply.queue_pairs);
-        dict.close();
+        dict.set_list("queue-pairs", reply.queue_pairs, write_one);
     }
 }
 
@@ -209,16 +124,12 @@ void write(Writer& writer, const QueuePairResult& result)
 
 void write(Writer& writer, const std::vector<QueuePairResult>& results)
 {
-    writer.open('a', "a{sv}");
-    for (const auto& result : results) {
-        write_one(writer, result);
-    }
-    writer.close();
+    write_dicts(writer, results, write_one);
 }
 
 void write(Writer& writer, const Identity& owner)
 {
-    DictWriter dict(writer);
+    Answer<kOwnerKeys> dict(writer);
     dict.set("pid", static_cast<std::uint32_t>(owner.pid));
     dict.set("start-time", owner.start_time);
     dict.set("uid", owner.uid);
@@ -228,8 +139,9 @@ void write(Writer& writer, const Identity& owner)
     dict.set_text("command", owner.command);
 }
 
-void write(DictWriter& dict, const Request& request, const Result<PathResult>& result)
+void write(Writer& writer, const Request& request, const Result<PathResult>& result)
 {
+    Answer<kPathAnswerKeys> dict(writer);
     if (result) {
         dict.set("level", result->level);
         dict.set("rule", result->rule);
@@ -253,55 +165,9 @@ void write(DictWriter& dict, const Request& request, const Result<PathResult>& r
     dict.set("sl", answer.sl);
 }
 
-void write(Writer& writer, const PlanReport& report)
-{
-    DictWriter dict(writer);
-    dict.set("revision", report.revision);
-    dict.set("levels", report.levels);
-    write_list(dict, "sessions", report.sessions);
-    write_list(dict, "devices", report.devices);
-}
-
-void write(Writer& writer, const DeviceReconcile& result)
-{
-    DictWriter dict(writer);
-    dict.set("device", result.device);
-    dict.set("operations", result.operations);
-    std::vector<std::string> failures;
-    for (const auto& failure : result.failures) {
-        failures.push_back(to_sentence(failure));
-    }
-    dict.set("failures", failures);
-}
-
-void write(Writer& writer, const std::vector<DeviceReconcile>& results)
-{
-    writer.open('a', "a{sv}");
-    for (const auto& result : results) {
-        write(writer, result);
-    }
-    writer.close();
-}
-
-void write(Writer& writer, const std::vector<DeviceDrift>& results)
-{
-    writer.open('a', "a{sv}");
-    for (const auto& [device, drifts] : results) {
-        for (const auto& drift : drifts) {
-            DictWriter dict(writer);
-            dict.set("device", device);
-            dict.set("path", drift.path.text());
-            dict.set("kind", text(to_string(drift.kind)));
-            dict.set("expected", drift.expected);
-            dict.set("found", drift.found);
-        }
-    }
-    writer.close();
-}
-
 void write(Writer& writer, const Capabilities& capabilities)
 {
-    DictWriter dict(writer);
+    Answer<kCapabilityKeys> dict(writer);
     dict.set("scheduling", capabilities.scheduling);
     dict.set("shares", capabilities.shares);
     dict.set("rate-caps", capabilities.rate_caps);
@@ -324,7 +190,7 @@ void write(Writer& writer, const Capabilities& capabilities)
 void write(Writer& writer, const CounterReading& reading)
 {
     const auto taken_at = std::chrono::duration_cast<std::chrono::microseconds>(reading.taken_at.time_since_epoch());
-    DictWriter dict(writer);
+    Answer<kCounterKeys> dict(writer);
     dict.set("transmit-bytes", reading.counters.transmit_bytes);
     dict.set("receive-bytes", reading.counters.receive_bytes);
     dict.set("taken-at", static_cast<std::uint64_t>(taken_at.count()));
@@ -332,9 +198,8 @@ void write(Writer& writer, const CounterReading& reading)
 
 void write(Writer& writer, const std::vector<SelfTestStep>& steps)
 {
-    writer.open('a', "a{sv}");
-    for (const auto& step : steps) {
-        DictWriter dict(writer);
+    write_dicts(writer, steps, [](Writer& to, const SelfTestStep& step) {
+        Answer<kSelfTestKeys> dict(to);
         dict.set("name", step.name);
         dict.set("passed", step.passed);
         if (step.sys_errno != 0) {
@@ -347,8 +212,7 @@ void write(Writer& writer, const std::vector<SelfTestStep>& steps)
             dict.set("syndrome", step.syndrome);
         }
         dict.set_text("remark", step.remark);
-    }
-    writer.close();
+    });
 }
 
 void write(Writer& writer, const std::vector<DeviceAttribute>& attributes)
@@ -367,7 +231,7 @@ void write_tree(Writer& writer, const DeviceStatus& status)
     if (status.snapshot) {
         const auto& snapshot = *status.snapshot;
         for (const auto& [path, element] : without_ids(snapshot.actual).tree) {
-            DictWriter dict(writer);
+            Answer<kTreeKeys> dict(writer);
             dict.set("path", path.text());
             dict.set_text("parent", element.parent.text());
             dict.set("kind", element.kind == ElementKind::Leaf ? "leaf" : "node");
@@ -385,8 +249,9 @@ void write_tree(Writer& writer, const DeviceStatus& status)
     writer.close();
 }
 
-void write(DictWriter& dict, const Policy& policy, const QosLevel& level, const LevelUse& use)
+void write(Writer& writer, const Policy& policy, const QosLevel& level, const LevelUse& use)
 {
+    Answer<kLevelKeys> dict(writer);
     dict.set("name", level.name);
     dict.set_text("use", level.use);
     dict.set("sl", level.sl);
@@ -412,15 +277,6 @@ void write(DictWriter& dict, const Policy& policy, const QosLevel& level, const 
     dict.set("restricted", level.allow.has_value());
     dict.set("sessions", use.sessions);
     dict.set("queue-pairs", use.queue_pairs);
-}
-
-std::string to_sentence(const ElementFailure& failure)
-{
-    if (failure.path.empty()) {
-        return to_string(failure.error);    // of the device as a whole
-    }
-    return fmt::format("{} {}: {} (tried {} {})", failure.operation, failure.path.text(), to_string(failure.error),
-                       failure.attempts, failure.attempts == 1 ? "time" : "times");
 }
 
 }    // namespace rdmaqos

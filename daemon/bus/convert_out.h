@@ -1,4 +1,4 @@
-// From the service's answers to dictionaries, written straight into the message. docs/dbus.md says which keys there are.
+// From the service's answers to dictionaries, written straight into the message. answer_keys.h says which keys there are.
 #pragma once
 
 #include <string>
@@ -8,7 +8,6 @@
 #include "daemon/bus/convert_in.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/path_result.h"
-#include "daemon/model/reload.h"
 #include "daemon/model/session.h"
 #include "lib/bus/message.h"
 
@@ -24,11 +23,7 @@ void write(bus::Writer& writer, const std::vector<QueuePairResult>& results);
 void write(bus::Writer& writer, const QueuePairResult& result);
 void write(bus::Writer& writer, const Identity& owner);
 // An answer of QueryPath to one pair of ends: the path, or why there is none.
-void write(bus::DictWriter& dict, const Request& request, const Result<PathResult>& result);
-void write(bus::Writer& writer, const PlanReport& report);
-void write(bus::Writer& writer, const DeviceReconcile& result);
-void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
-void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
+void write(bus::Writer& writer, const Request& request, const Result<PathResult>& result);
 void write(bus::Writer& writer, const Capabilities& capabilities);
 void write(bus::Writer& writer, const CounterReading& reading);
 void write(bus::Writer& writer, const std::vector<SelfTestStep>& steps);
@@ -36,10 +31,8 @@ void write(bus::Writer& writer, const std::vector<DeviceAttribute>& attributes);
 // The tree as the device has it, with the queue pairs in each leaf.
 void write_tree(bus::Writer& writer, const DeviceStatus& status);
 
-void write(bus::DictWriter& dict, const Policy& policy, const QosLevel& level, const LevelUse& use);
+void write(bus::Writer& writer, const Policy& policy, const QosLevel& level, const LevelUse& use);
 
-[[nodiscard]] std::string to_sentence(const ElementFailure& failure);
-[[nodiscard]] std::string_view to_string(DriftKind kind);
 [[nodiscard]] std::string_view to_string(SessionState state);
 
 }    // namespace rdmaqos

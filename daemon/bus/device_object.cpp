@@ -1,6 +1,7 @@
 #include "daemon/bus/device_object.h"
 
 #include "daemon/bus/authorize.h"
+#include "daemon/bus/convert_report.h"
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 
@@ -27,30 +28,6 @@ template <auto read>
 void get(BusContext& context, const char* path, Writer& writer)
 {
     writer.put(read(device_at(context, path)));
-}
-
-std::vector<std::string> findings(const DeviceStatus& status)
-{
-    std::vector<std::string> texts;
-    for (const auto& finding : status.findings) {
-        texts.push_back(to_string(finding));
-    }
-    texts.insert(texts.end(), status.attach_notes.begin(), status.attach_notes.end());
-    return texts;
-}
-
-std::vector<std::string> failures(const DeviceStatus& status)
-{
-    std::vector<std::string> texts;
-    if (status.snapshot) {
-        for (const auto& failure : status.snapshot->failures) {
-            texts.push_back(to_sentence(failure));
-        }
-        for (const auto& unreachable : status.snapshot->unreachable) {
-            texts.push_back(unreachable.path.text() + ": " + unreachable.why);
-        }
-    }
-    return texts;
 }
 
 bus::Counts statistics(const DeviceStatus& status)
@@ -109,6 +86,16 @@ void get_attributes(BusContext& context, const char* path, Writer& writer)
 {
     const auto& attributes = device_at(context, path).attributes;
     write(writer, attributes ? *attributes : std::vector<DeviceAttribute>());
+}
+
+void get_findings(BusContext& context, const char* path, Writer& writer)
+{
+    write_findings(writer, device_at(context, path));
+}
+
+void get_failures(BusContext& context, const char* path, Writer& writer)
+{
+    write_failures(writer, device_at(context, path));
 }
 
 void get_tree(BusContext& context, const char* path, Writer& writer)
@@ -187,8 +174,8 @@ constexpr Property kProperties[] = {
     property<get<kInside>>("QueuePairsInside", "u", kChanges),
     property<get<kOutside>>("QueuePairsOutside", "u", kChanges),
     property<get_tree>("Tree", "aa{sv}", kInvalidates),
-    property<get<findings>>("Findings", "as", kChanges),
-    property<get<failures>>("Failures", "as", kChanges),
+    property<get_findings>("Findings", "aa{sv}", kChanges),
+    property<get_failures>("Failures", "aa{sv}", kChanges),
     property<get<statistics>>("Statistics", "a{st}", 0),
 };
 

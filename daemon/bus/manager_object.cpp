@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus/authorize.h"
+#include "daemon/bus/convert_report.h"
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
@@ -98,8 +99,7 @@ public:
         if (!answer) {
             missing_.add(request, answer.error());
         }
-        bus::DictWriter out(writer_);
-        write(out, request, answer);
+        write(writer_, request, answer);
         return true;
     }
 
@@ -216,17 +216,6 @@ Result<std::shared_ptr<const SourceFile>> policy_of(const bus::Value& value)
     return std::make_shared<const SourceFile>(SourceFile{descriptor->name, std::move(*text)});
 }
 
-// To who may manage, or of what the caller brought: with the lines that are wrong.
-void answer(const Call& call, const ReloadOutcome& outcome)
-{
-    const std::string text = outcome.to_string(Colour::Off);
-    if (outcome.accepted) {
-        call.reply_text(text);
-    } else {
-        call.refuse({ErrorCode::InvalidPolicy, 0, text});
-    }
-}
-
 void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     const auto value = bus::read_value(call.message(), call.limits());
@@ -241,11 +230,7 @@ void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     service.check(std::move(*source), peer.identity->uid, [call](const Result<ReloadOutcome>& outcome) {
-        if (outcome) {
-            answer(call, *outcome);
-        } else {
-            call.refuse(outcome.error());
-        }
+        call.answer(outcome, Quote::Lines);    // it is the caller's own text
     });
 }
 
@@ -263,10 +248,12 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         }
     }
     auto& service = endpoint.context.service;
-    const auto done = [call](const Result<PlanReport>& report) { call.answer(report); };
     const auto* value = dict->find("policy");
     if (value == nullptr) {
-        service.plan(std::nullopt, peer.identity->uid, done);
+        service.plan(std::nullopt, peer.identity->uid,
+                     [call, quote = rdmaqos::quote_for(peer.identity->uid)](const Result<PlanReport>& report) {
+                         call.answer(report, quote);
+                     });
         return;
     }
     auto source = policy_of(*value);
@@ -274,7 +261,8 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         call.refuse(source.error());
         return;
     }
-    service.plan(std::move(*source), peer.identity->uid, done);
+    service.plan(std::move(*source), peer.identity->uid,
+                 [call](const Result<PlanReport>& report) { call.answer(report, Quote::Lines); });
 }
 
 // ---- management ----
@@ -283,7 +271,13 @@ void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     auto& context = endpoint.context;
     when_authorized(endpoint, call, peer, Action::Reload, [&context, call] {
-        context.service.reload([call](const ReloadOutcome& outcome) { answer(call, outcome); });
+        context.service.reload([call](const ReloadOutcome& outcome) {
+            if (outcome.accepted) {
+                call.reply([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
+            } else {
+                call.refuse({ErrorCode::InvalidPolicy, 0, outcome.why_refused()});
+            }
+        });
     });
 }
 
@@ -347,9 +341,8 @@ void on_list_levels(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*
         writer.open('a', "a{sv}");
         if (const auto policy = service.policy()) {
             for (const auto& level : policy->levels) {
-                bus::DictWriter dict(writer);
                 const auto use = uses.find(level.name);
-                write(dict, *policy, level, use == uses.end() ? LevelUse{} : use->second);
+                write(writer, *policy, level, use == uses.end() ? LevelUse{} : use->second);
             }
         }
         writer.close();
@@ -398,14 +391,14 @@ void get_sources(BusContext& context, const char* /*path*/, Writer& writer)
     writer.put(names);
 }
 
-void get_reload_error(BusContext& context, const char* /*path*/, Writer& writer)
+void get_last_reload(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(context.service.last_reload_error(quote_for(context)));
+    write(writer, context.service.last_reload(), quote_for(context));
 }
 
-void get_fabric_error(BusContext& context, const char* /*path*/, Writer& writer)
+void get_fabric_diagnostics(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(context.service.fabric_error(quote_for(context)));
+    write(writer, context.service.fabric_diagnostics(), quote_for(context));
 }
 
 void get_released(BusContext& context, const char* /*path*/, Writer& writer)
@@ -436,8 +429,8 @@ const sd_bus_vtable kMethods[] = {
                             method<on_query_path>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("s", text), method<on_explain>,
                             kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", report), method<on_reload>, kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("s", report), method<on_check>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", report), method<on_reload>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("a{sv}", report), method<on_check>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sv}", report), method<on_plan>,
                             kOpen),
     SD_BUS_METHOD_WITH_ARGS("GetDevice", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", device), method<on_get_device>,
@@ -463,8 +456,8 @@ constexpr Property kProperties[] = {
     property<get_mode>("Mode", "s", kChanges),
     property<get_revision>("PolicyRevision", "s", kChanges),
     property<get_sources>("PolicySources", "as", kChanges),
-    property<get_reload_error>("LastReloadError", "s", kChanges),
-    property<get_fabric_error>("FabricError", "s", kChanges),
+    property<get_last_reload>("LastReload", "a{sv}", kChanges),
+    property<get_fabric_diagnostics>("FabricDiagnostics", "aa{sv}", kChanges),
     property<get_released>("ReleasedDevices", "as", kChanges),
     property<get_statistics>("Statistics", "a{st}", 0),
 };

@@ -51,7 +51,7 @@ struct RequestKeyInfo {
     std::string_view meaning;    // as docs/dbus.md has it
 };
 
-constexpr std::array kRequestKeys{
+inline constexpr std::array kRequestKeys{
     RequestKeyInfo{RequestKey::Level, "level", "s", kPathKeys, "this level or an error; no rule is consulted"},
     RequestKeyInfo{RequestKey::QosClass, "qos-class", "u|s", kPathKeys, "12-bit number, or a name of the policy"},
     RequestKeyInfo{RequestKey::ServiceId, "service-id", "t", kPathKeys, ""},

@@ -6,6 +6,7 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
+#include "daemon/model/administrator.h"
 
 namespace rdmaqos {
 namespace {
@@ -149,8 +150,9 @@ void get_owner(BusContext& context, const char* path, Writer& writer)
 {
     const SessionInfo& session = session_at(context, path);
     const Peer* peer = context.asking();
-    // The kernel shows what a process runs to who may trace it: root, and the process itself.
-    if (peer != nullptr && (peer->identity->uid == 0 || peer->id == session.peer)) {
+    // The kernel shows what a process runs to who may trace it: root, and the process itself. A daemon that an ordinary
+    // user runs has seen no more than that user may.
+    if (peer != nullptr && (is_administrator(peer->identity->uid) || peer->id == session.peer)) {
         write(writer, session.owner);
         return;
     }

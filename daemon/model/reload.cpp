@@ -1,20 +1,43 @@
 #include "daemon/model/reload.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 
-std::string ReloadOutcome::to_string(Colour colour, Quote quote) const
+std::string ReloadOutcome::to_text() const
 {
-    std::string text = render(diagnostics, colour, quote);
+    std::string text = render(diagnostics, Colour::Off);
     for (const auto& [device, finding] : findings) {
-        text += fmt::format("{}: {}: {}\n", device, finding.is_error ? "error" : "warning",
-                            rdmaqos::to_string(finding));
+        text += fmt::format("{}: {}: {}\n", device, finding.is_error ? "error" : "warning", to_string(finding));
     }
     for (const auto& device : unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", device);
     }
     return text;
+}
+
+std::string ReloadOutcome::why_refused() const
+{
+    std::string first;
+    std::size_t count = diagnostics.error_count();
+    const auto error = std::ranges::find(diagnostics.all(), Severity::Error, &Diagnostic::severity);
+    if (error != diagnostics.all().end()) {
+        const std::string place = error->location.to_string();
+        first = fmt::format("{}{}{}", place, place.empty() ? "" : ": ", printable(error->message));
+    }
+    for (const auto& [device, finding] : findings) {
+        if (finding.is_error) {
+            ++count;
+            if (first.empty()) {
+                first = fmt::format("{}: {}", device, to_string(finding));
+            }
+        }
+    }
+    return count > 1 ? fmt::format("{} (and {})", first, counted(count - 1, "more error")) : first;
 }
 
 }    // namespace rdmaqos

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/model/administrator.h"
 #include "daemon/model/session.h"
 #include "lib/base/diagnostic.h"
 #include "lib/model/busy_rates.h"
 #include "lib/tree/compile.h"
-#include "daemon/model/administrator.h"
 #include "lib/tree/plan.h"
 #include "policy/model/identity.h"
+#include "policy/model/level_change.h"
 
 namespace rdmaqos {
 
@@ -30,8 +31,10 @@ struct ReloadOutcome {
     Diagnostics diagnostics;      // of the files
     std::vector<std::pair<std::string, Finding>> findings;    // per device
     std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
-    // One text for a terminal or an error message: diagnostics, findings, devices that have not answered.
-    [[nodiscard]] std::string to_string(Colour colour, Quote quote = Quote::Lines) const;
+    // For the journal: diagnostics, findings, devices that have not answered.
+    [[nodiscard]] std::string to_text() const;
+    // Of one that was refused, for the error's message: the first error, and how many more there are.
+    [[nodiscard]] std::string why_refused() const;
 };
 
 struct DevicePlan {
@@ -57,8 +60,10 @@ struct SessionChange {
 
 // What a reload would do.
 struct PlanReport {
-    std::string revision;
-    std::vector<std::string> levels;    // sentences (policy/explain/changes.h)
+    bool accepted = false;
+    std::string revision;    // empty: there are errors in the files, and nothing else here
+    Diagnostics diagnostics;
+    std::vector<LevelChange> levels;
     std::vector<SessionChange> sessions;
     std::vector<DevicePlan> devices;
 };

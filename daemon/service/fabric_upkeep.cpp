@@ -18,12 +18,15 @@ std::string describe(const Fabric& fabric)
 
 }    // namespace
 
-void FabricUpkeep::complain(Complaint complaint)
+bool FabricUpkeep::complain(const Diagnostics& diagnostics)
 {
-    if (complaint.text != policy_.fabric_complaint.text) {
-        policy_.fabric_complaint = std::move(complaint);
-        context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
+    Diagnostics kept = with_excerpts(diagnostics);
+    if (render(kept, Colour::Off) == render(policy_.fabric_diagnostics, Colour::Off)) {
+        return false;
     }
+    policy_.fabric_diagnostics = std::move(kept);
+    context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
+    return true;
 }
 
 void FabricUpkeep::finish(const FabricFile& file, LoopCallback<void()> done)
@@ -31,15 +34,13 @@ void FabricUpkeep::finish(const FabricFile& file, LoopCallback<void()> done)
     const FileStamp before = policy_.set_fabric_stamp(file.stamp);
     const std::string text = render(file.read.diagnostics, Colour::Off);
     if (!file.read.value) {
-        if (text != policy_.fabric_complaint.text) {
+        if (complain(file.read.diagnostics)) {
             log(LogLevel::Error, "the fabric file cannot be used; the fabric known so far stays in use:\n{}", text);
         }
-        complain(complaint_of(file.read.diagnostics));
         done();
         return;
     }
-    const bool was_wrong = !policy_.fabric_complaint.empty();
-    complain({});
+    const bool was_wrong = complain({});
     if (*file.read.value == *policy_.rules().fabric) {
         if (was_wrong) {
             log(LogLevel::Notice, "the fabric file can be used again; it says what was known before");

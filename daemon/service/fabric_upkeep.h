@@ -23,8 +23,8 @@ public:
 
 private:
     void finish(const FabricFile& file, LoopCallback<void()> done);
-    // Told when they differ from the last ones.
-    void complain(Complaint complaint);
+    // True, and everybody is told: they differ from the last ones.
+    bool complain(const Diagnostics& diagnostics);
 
     ServiceContext& context_;
     PolicyInForce& policy_;

@@ -82,7 +82,7 @@ Metrics MetricsCollector::all() const
     all.version = kVersion;
     all.started_at = started_at_;
     all.enforcing = policy_.settings().mode == Mode::Enforce;
-    all.last_reload_good = policy_.reload_complaint.empty();
+    all.last_reload_good = policy_.last_reload.accepted;
     all.service = tally_;
     all.transports = transports_;
     if (const auto& policy = policy_.policy()) {

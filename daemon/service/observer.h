@@ -21,8 +21,8 @@ public:
     virtual void device_changed(const std::string& /*key*/) {}
     virtual void released_changed() {}    // Service::released_devices()
     virtual void policy_changed() {}
-    virtual void reload_answered() {}    // Service::last_reload_error() may differ
-    virtual void fabric_changed() {}    // what is known of it, or Service::fabric_error()
+    virtual void reload_answered() {}    // Service::last_reload() may differ
+    virtual void fabric_changed() {}    // what is known of it, or Service::fabric_diagnostics()
     virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
 };
 

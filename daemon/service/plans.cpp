@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "daemon/loop/gathering.h"
+#include "daemon/model/administrator.h"
 #include "lib/tree/plan.h"
 
 namespace rdmaqos {
@@ -27,7 +28,7 @@ Result<void> Plans::may_read(std::uint32_t uid, const SourceFile* text) const
     if (auto here = context_.not_ending(); !here) {
         return here;
     }
-    if (uid != 0 && text != nullptr && text->text.size() > kLongestText) {
+    if (!is_administrator(uid) && text != nullptr && text->text.size() > kLongestText) {
         return fail(ErrorCode::LimitReached,
                     fmt::format("the policy has {} bytes; only root can try more than {} (`rdma-qosctl check` reads "
                                 "it without the daemon)",
@@ -58,7 +59,7 @@ void Plans::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, C
             if (auto& staged = (*tried)->staged) {
                 outcome.findings = std::move(staged->findings);
                 outcome.revision = loaded.policy.value->revision;
-                outcome.accepted = !staged->has_errors() || policy_.settings().on_unsupported == OnUnsupported::Degrade;
+                outcome.accepted = would_take(*staged);
             }
             context_.loader.discard(std::move(*tried));
             done(std::move(outcome));
@@ -72,8 +73,6 @@ void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::u
         done(fail(may.error()));
         return;
     }
-    // Its own text is quoted to whoever brought it.
-    const Quote quote = text ? Quote::Lines : quote_for(uid);
     context_.loader.run_for(
         uid,
         [this, text = std::move(text)] {
@@ -83,21 +82,26 @@ void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::u
                 if (plan.tried->staged) {
                     plan.draft = draft_plan(*plan.tried, *running);
                 }
+                plan.draft.report.diagnostics = plan.tried->loaded.diagnostics();
                 return plan;
             };
         },
-        [this, quote, done = std::move(done)](Result<TriedPlan> plan) mutable {
+        [this, done = std::move(done)](Result<TriedPlan> plan) mutable {
             if (!plan) {
                 done(fail(plan.error()));
-            } else if (!plan->tried->staged) {
-                done(fail(ErrorCode::InvalidPolicy, render(plan->tried->loaded.diagnostics(), Colour::Off, quote)));
-            } else {
-                ask_devices(std::move(plan->draft), std::move(done));
+                return;
             }
-            if (plan) {
-                context_.loader.discard(std::move(plan->tried));
+            if (const auto& staged = plan->tried->staged) {
+                plan->draft.report.accepted = would_take(*staged);
             }
+            ask_devices(std::move(plan->draft), std::move(done));
+            context_.loader.discard(std::move(plan->tried));
         });
+}
+
+bool Plans::would_take(const Staged& staged) const
+{
+    return !staged.has_errors() || policy_.settings().on_unsupported == OnUnsupported::Degrade;
 }
 
 // What each device has, and what would have to be done to it.

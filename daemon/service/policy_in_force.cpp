@@ -4,19 +4,6 @@
 
 namespace rdmaqos {
 
-Complaint complaint_of(const Diagnostics& diagnostics)
-{
-    return {render(diagnostics, Colour::Off), render(diagnostics, Colour::Off, Quote::Nothing)};
-}
-
-Complaint complaint_of(const ReloadOutcome& outcome)
-{
-    if (outcome.accepted) {
-        return {};
-    }
-    return {outcome.to_string(Colour::Off), outcome.to_string(Colour::Off, Quote::Nothing)};
-}
-
 Result<void> PolicyInForce::exists() const
 {
     if (!rules_.policy) {

@@ -13,18 +13,6 @@
 
 namespace rdmaqos {
 
-// What is wrong with a file; empty: nothing.
-struct Complaint {
-    std::string text;
-    std::string unquoted;    // for those who may not see lines of the host's files
-
-    [[nodiscard]] bool empty() const { return text.empty(); }
-    [[nodiscard]] const std::string& shown(Quote quote) const { return quote == Quote::Lines ? text : unquoted; }
-};
-[[nodiscard]] Complaint complaint_of(const Diagnostics& diagnostics);
-// Empty for one that was accepted.
-[[nodiscard]] Complaint complaint_of(const ReloadOutcome& outcome);
-
 class PolicyInForce {
 public:
     [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -44,10 +32,10 @@ public:
     // Of the file that was read last; that of before.
     FileStamp set_fabric_stamp(FileStamp stamp) { return std::exchange(fabric_stamp_, stamp); }
 
-    // Of the last reload.
-    Complaint reload_complaint;
-    // Of the fabric file; what was known of the fabric before stays.
-    Complaint fabric_complaint;
+    // The start counts as one.
+    ReloadOutcome last_reload;
+    // Why the fabric file cannot be used; what was known of the fabric before stays. Empty: it can.
+    Diagnostics fabric_diagnostics;
 
 private:
     Settings settings_;

@@ -36,9 +36,9 @@ ReloadOutcome Reloads::start()
     policy_.set_fabric_stamp(loaded.fabric_stamp);
     if (!loaded.fabric.value) {
         // No reason to be without the policy: groups know then what was written in them, and this host's ports.
-        policy_.fabric_complaint = complaint_of(loaded.fabric.diagnostics);
+        policy_.fabric_diagnostics = with_excerpts(loaded.fabric.diagnostics);
         log(LogLevel::Error, "the fabric file cannot be used; nothing is known of the fabric:\n{}",
-            policy_.fabric_complaint.text);
+            render(loaded.fabric.diagnostics, Colour::Off));
     } else {
         outcome.diagnostics.append(loaded.fabric.diagnostics);
     }
@@ -49,8 +49,6 @@ ReloadOutcome Reloads::start()
     auto policy = loaded.policy.value;
     if (outcome.accepted) {
         metrics_.policy_accepted_at_start();
-    } else {
-        policy_.reload_complaint = complaint_of(outcome);
     }
     if (!policy) {
         policy = last_good(loaded.fabric.value ? *loaded.fabric.value : Fabric{});
@@ -68,6 +66,7 @@ ReloadOutcome Reloads::start()
     }
     policy_.replace(make_rules(policy, loaded.fabric.value, devices_.local_ports()));
     outcome.revision = policy ? policy->revision : std::string{};
+    remember(outcome);
     return outcome;
 }
 
@@ -95,9 +94,15 @@ void Reloads::next()
                         });
 }
 
+void Reloads::remember(const ReloadOutcome& outcome)
+{
+    policy_.last_reload = outcome;
+    policy_.last_reload.diagnostics = with_excerpts(outcome.diagnostics);
+}
+
 void Reloads::answer(const ReloadOutcome& outcome)
 {
-    policy_.reload_complaint = complaint_of(outcome);
+    remember(outcome);
     metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     if (outcome.accepted) {
         log(LogLevel::Notice, {{"REVISION", outcome.revision}}, "policy revision {} is in force", outcome.revision);
@@ -106,7 +111,7 @@ void Reloads::answer(const ReloadOutcome& outcome)
         }
     } else {
         log(LogLevel::Error, {{"REVISION", outcome.revision}}, "reload refused, revision {} stays in force:\n{}",
-            outcome.revision, policy_.reload_complaint.text);
+            outcome.revision, outcome.to_text());
     }
     context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
     const auto waiting = std::move(pending_.front().waiting);
@@ -148,7 +153,7 @@ void Reloads::finish(const Result<std::shared_ptr<Tried>>& tried)
     outcome.accepted = true;
     outcome.revision = loaded.policy.value->revision;
     policy_.set_fabric_stamp(loaded.fabric_stamp);
-    if (!std::exchange(policy_.fabric_complaint, {}).empty()) {
+    if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {
         context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
     }
     context_.loader.run([root = context_.options.root,

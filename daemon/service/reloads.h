@@ -33,6 +33,7 @@ private:
     void next();
     void finish(const Result<std::shared_ptr<Tried>>& tried);
     void answer(const ReloadOutcome& outcome);
+    void remember(const ReloadOutcome& outcome);
 
     ServiceContext& context_;
     PolicyInForce& policy_;

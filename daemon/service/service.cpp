@@ -353,14 +353,14 @@ std::shared_ptr<const Policy> Service::policy() const
     return state_->policy.policy();
 }
 
-std::string Service::last_reload_error(Quote quote) const
+const ReloadOutcome& Service::last_reload() const
 {
-    return state_->policy.reload_complaint.shown(quote);
+    return state_->policy.last_reload;
 }
 
-std::string Service::fabric_error(Quote quote) const
+const Diagnostics& Service::fabric_diagnostics() const
 {
-    return state_->policy.fabric_complaint.shown(quote);
+    return state_->policy.fabric_diagnostics;
 }
 
 std::vector<std::string> Service::features() const

@@ -79,14 +79,14 @@ public:
     void reload(LoopCallback<void(ReloadOutcome)> done);
     // Reads the fabric file alone again, off the main loop, and looks up the members of port groups anew: sessions and
     // queue pairs get the levels they then belong in, and devices are told what changed. A broken file changes nothing
-    // but fabric_error(); one that is gone is an empty fabric. `done` when every device has answered.
+    // but fabric_diagnostics(); one that is gone is an empty fabric. `done` when every device has answered.
     void reread_fabric(LoopCallback<void()> done);
     // The same, unless the file is the one that was read last.
     void look_at_fabric(LoopCallback<void()> done);
     // Where the fabric file is.
     [[nodiscard]] std::filesystem::path fabric_file() const;
-    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: what
-    // is quoted, how long a text may be and how many may wait depends on it. Busy: too many do.
+    // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: how
+    // long a text may be and how many may wait depends on it. Busy: too many do.
     void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);
     void check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, Callback<ReloadOutcome> done);
     // `device` empty: all.
@@ -134,10 +134,10 @@ public:
     [[nodiscard]] const Settings& settings() const;
     // Null while no valid policy has been read.
     [[nodiscard]] std::shared_ptr<const Policy> policy() const;
-    // Empty: the last reload went well.
-    [[nodiscard]] std::string last_reload_error(Quote quote) const;
-    // Why the fabric file cannot be used, with places; what was known of the fabric before stays. Empty: it can.
-    [[nodiscard]] std::string fabric_error(Quote quote) const;
+    // The start counts as one.
+    [[nodiscard]] const ReloadOutcome& last_reload() const;
+    // Why the fabric file cannot be used; what was known of the fabric before stays. Empty: it can.
+    [[nodiscard]] const Diagnostics& fabric_diagnostics() const;
     [[nodiscard]] std::vector<std::string> features() const;
     [[nodiscard]] bool simulated() const;
 

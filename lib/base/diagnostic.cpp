@@ -28,10 +28,11 @@ std::string_view severity_colour(Severity severity)
     return "";
 }
 
+// A line of the file, or what there is of it.
 std::string_view source_line(const SourceFile& file, std::uint32_t number)
 {
     std::string_view rest = file.text;
-    for (std::uint32_t line = 1; line < number; ++line) {
+    for (std::uint32_t line = file.first_line; line < number; ++line) {
         const auto newline = rest.find('\n');
         if (newline == std::string_view::npos) {
             return {};
@@ -60,33 +61,52 @@ std::size_t sequence_start(std::string_view text, std::size_t position)
     return position;
 }
 
+// What is shown of a line: of a long one a window around the caret.
+struct Window {
+    std::string_view line;    // what there is of it
+    std::size_t caret = 0;    // in `line`
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+
+std::optional<Window> window_of(const Location& location)
+{
+    if (!location.file || location.line == 0 || location.file->first_line == 0) {
+        return std::nullopt;
+    }
+    Window window;
+    window.line = source_line(*location.file, location.line);
+    const std::size_t column = location.column == 0 ? 0 : location.column - 1;
+    window.caret = std::min(column - std::min<std::size_t>(column, location.file->skipped), window.line.size());
+    if (window.caret > kLongestSourceLineShown / 2 && window.line.size() > kLongestSourceLineShown) {
+        window.begin = sequence_start(window.line, window.caret - kLongestSourceLineShown / 2);
+    }
+    window.end = sequence_start(window.line, std::min(window.line.size(), window.begin + kLongestSourceLineShown));
+    return window;
+}
+
 // The source line and a caret line under it. Tabs become blanks so that the caret stays below its column.
 std::string render_source(const Location& location, Colour colour)
 {
-    if (!location.file || location.line == 0) {
+    const auto shown = window_of(location);
+    if (!shown) {
         return {};
     }
-    const auto line = source_line(*location.file, location.line);
-    const std::size_t caret_begin = std::min<std::size_t>(location.column == 0 ? 0 : location.column - 1, line.size());
-    // A long line is cut to a window around the caret.
-    const std::size_t window_begin = caret_begin > kLongestSourceLineShown / 2 && line.size() > kLongestSourceLineShown
-                                         ? sequence_start(line, caret_begin - kLongestSourceLineShown / 2)
-                                         : 0;
-    const std::size_t window_end = sequence_start(line, std::min(line.size(), window_begin + kLongestSourceLineShown));
-    const auto window = line.substr(window_begin, window_end - window_begin);
+    const auto window = shown->line.substr(shown->begin, shown->end - shown->begin);
     const auto clean = [](std::string_view text) {
         std::string blanks(text);
         std::replace(blanks.begin(), blanks.end(), '\t', ' ');
         return printable(blanks);
     };
-    const std::size_t in_window = caret_begin - window_begin;
+    const std::size_t in_window = shown->caret - shown->begin;
     const std::string before = clean(window.substr(0, in_window));
     const std::string marked = clean(window.substr(std::min(in_window, window.size()), location.length));
     const std::size_t width = std::max<std::size_t>(1, code_points(marked));
+    const std::string_view lead = shown->begin + location.file->skipped > 0 ? "..." : "";
     const bool on = colour == Colour::On;
-    return fmt::format("{:>5} | {}{}{}\n      | {}{}^{}{}\n", location.line, window_begin > 0 ? "..." : "",
-                       clean(window), window.size() + window_begin < line.size() ? "..." : "",
-                       std::string(code_points(before) + (window_begin > 0 ? 3 : 0), ' '), on ? "\x1b[1;32m" : "",
+    return fmt::format("{:>5} | {}{}{}\n      | {}{}^{}{}\n", location.line, lead, clean(window),
+                       shown->end < shown->line.size() ? "..." : "",
+                       std::string(code_points(before) + lead.size(), ' '), on ? "\x1b[1;32m" : "",
                        std::string(width - 1, '~'), on ? "\x1b[0m" : "");
 }
 
@@ -192,6 +212,30 @@ void Diagnostics::sort_by_location()
     for (auto& group : groups) {
         std::move(group.members.begin(), group.members.end(), std::back_inserter(kept_));
     }
+}
+
+std::shared_ptr<const SourceFile> excerpt_of(const Location& location)
+{
+    const auto shown = window_of(location);
+    if (!shown) {
+        return nullptr;
+    }
+    return std::make_shared<SourceFile>(SourceFile{
+        location.file->name, std::string(shown->line.substr(shown->begin, shown->end - shown->begin)), location.line,
+        location.file->skipped + static_cast<std::uint32_t>(shown->begin)});
+}
+
+Diagnostics with_excerpts(const Diagnostics& diagnostics)
+{
+    std::vector<Diagnostic> kept = diagnostics.all();
+    for (auto& [severity, location, message, hint] : kept) {
+        if (auto excerpt = excerpt_of(location)) {
+            location.file = std::move(excerpt);
+        } else if (location.file) {
+            location.file = std::make_shared<SourceFile>(SourceFile{location.file->name, "", 0});
+        }
+    }
+    return {std::move(kept), diagnostics.error_count(), diagnostics.warning_count(), diagnostics.dropped()};
 }
 
 std::string render(const Diagnostic& diagnostic, Colour colour, Quote quote)

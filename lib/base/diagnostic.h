@@ -17,10 +17,13 @@
 
 namespace rdmaqos {
 
-// A file that was read: its name as the user knows it (without a --root prefix) and its text, for source lines.
+// A file that was read: its name as the user knows it (without a --root prefix) and its text, for source lines. Or an
+// excerpt of it, with the place where the text begins.
 struct SourceFile {
     std::string name;
     std::string text;
+    std::uint32_t first_line = 1;    // 0: nothing of the text is known
+    std::uint32_t skipped = 0;       // bytes of the first line
 };
 
 // A place in a source file. Line and column are 1-based, columns count bytes; line 0 is "the file as a whole".
@@ -46,6 +49,13 @@ struct Diagnostic {
 
 class Diagnostics {
 public:
+    Diagnostics() = default;
+    // Those that were kept elsewhere, and how many there were.
+    Diagnostics(std::vector<Diagnostic> kept, std::size_t errors, std::size_t warnings, std::size_t dropped)
+        : kept_(std::move(kept)), errors_(errors), warnings_(warnings), dropped_(dropped)
+    {
+    }
+
     // At most this many are kept, errors before others; the rest are counted. Bounds memory for a hostile file.
     static constexpr std::size_t kMaxKept = 200;
 
@@ -75,6 +85,11 @@ private:
     std::size_t warnings_ = 0;
     std::size_t dropped_ = 0;
 };
+
+// The part of its line that is shown with a diagnostic; nothing if there is none.
+[[nodiscard]] std::shared_ptr<const SourceFile> excerpt_of(const Location& location);
+// The same with excerpts instead of whole files: to be kept for long, or sent.
+[[nodiscard]] Diagnostics with_excerpts(const Diagnostics& diagnostics);
 
 enum class Colour : bool { Off, On };
 // Lines of the source, or nothing of it: for readers who may not be able to open the file. Places and sentences stay.

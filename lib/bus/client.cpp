@@ -393,7 +393,10 @@ struct CallsOnTheWay {
             BusError error;
             if (sd_bus_message_is_method_error(reply, nullptr) > 0) {
                 sd_bus_error_copy(error.get(), sd_bus_message_get_error(reply));
-                one.result = fail(error_of_reply(error, -sd_bus_message_get_errno(reply), one.all.where));
+                // One and the same error stands for no answer in time, and for a connection that ended.
+                one.result = sd_bus_is_open(sd_bus_message_get_bus(reply)) > 0
+                                 ? fail(error_of_reply(error, -sd_bus_message_get_errno(reply), one.all.where))
+                                 : no_daemon(0, one.all.where);
             } else {
                 one.result = read_arguments(reply);
             }

@@ -75,6 +75,33 @@ std::string_view to_string(FairBy fair_by)
     return "none";
 }
 
+std::string_view to_string(FindingKind kind)
+{
+    switch (kind) {
+    case FindingKind::NoScheduling:
+        return "no-scheduling";
+    case FindingKind::Folded:
+        return "folded";
+    case FindingKind::CapLost:
+        return "cap-lost";
+    case FindingKind::ShareError:
+        return "share-error";
+    case FindingKind::MinRateMissed:
+        return "min-rate-missed";
+    case FindingKind::BudgetExceeded:
+        return "budget-exceeded";
+    case FindingKind::NoLeaf:
+        return "no-leaf";
+    case FindingKind::CapAboveLink:
+        return "cap-above-link";
+    case FindingKind::QueuePairLimit:
+        return "queue-pair-limit";
+    case FindingKind::NotSupported:
+        return "not-supported";
+    }
+    return "unknown";
+}
+
 std::string to_string(const Finding& finding)
 {
     switch (finding.kind) {

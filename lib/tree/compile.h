@@ -88,6 +88,8 @@ enum class FindingKind : std::uint8_t {
     NotSupported,      // shares, caps or a responder leaf are not supported
 };
 
+[[nodiscard]] std::string_view to_string(FindingKind kind);    // "cap-lost"
+
 // Something requested that the device cannot do in full. to_string() makes one sentence of it.
 struct Finding {
     FindingKind kind;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "lib/tree/described_plan.h"
 #include "lib/tree/element.h"
 #include "lib/tree/plan.h"
 
@@ -28,6 +29,7 @@ namespace rdmaqos {
 // The same tree with what a plan does to it: "+" created, "-" destroyed, "~" changed ("share 60 -> 40"), " " unchanged,
 // and queue pairs that move. Says so where the device's default share, which it does not tell, stands beside other
 // shares. Ends with a summary line "3 operations: 1 created, 1 changed, 1 destroyed; 4 queue pairs move".
+[[nodiscard]] std::string render_plan(const DescribedPlan& plan);
 [[nodiscard]] std::string render_plan(const ActualState& before, const Plan& plan);
 
 // One line per operation, in order: "modify /tenants/rpc: share 60 -> 40".

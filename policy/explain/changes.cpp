@@ -1,5 +1,7 @@
 #include "policy/explain/changes.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "policy/yaml/level_options.h"
@@ -36,9 +38,9 @@ std::string summary(const Properties& properties)
 
 }    // namespace
 
-std::vector<std::string> level_changes(const Policy& before, const Policy& after)
+std::vector<LevelChange> level_changes(const Policy& before, const Policy& after)
 {
-    std::vector<std::string> changes;
+    std::vector<LevelChange> changes;
     for (const auto& level : after.levels) {
         if (level.from_ulp) {
             continue;
@@ -46,14 +48,14 @@ std::vector<std::string> level_changes(const Policy& before, const Policy& after
         const QosLevel* old = before.find_level(level.name);
         const Properties properties = properties_of(after, level);
         if (old == nullptr) {
-            changes.push_back(fmt::format("level {}: new{}", level.name, summary(properties)));
-        } else if (const auto text = differences(properties_of(before, *old), properties); !text.empty()) {
-            changes.push_back(fmt::format("level {}: {}", level.name, text));
+            changes.push_back({level.name, LevelChangeKind::New, "new" + summary(properties)});
+        } else if (auto text = differences(properties_of(before, *old), properties); !text.empty()) {
+            changes.push_back({level.name, LevelChangeKind::Changed, std::move(text)});
         }
     }
     for (const auto& level : before.levels) {
         if (!level.from_ulp && after.find_level(level.name) == nullptr) {
-            changes.push_back(fmt::format("level {}: removed", level.name));
+            changes.push_back({level.name, LevelChangeKind::Removed, "removed"});
         }
     }
     return changes;

@@ -1,20 +1,20 @@
 // What differs between the QoS levels of two policies, in words.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "policy/model/level_change.h"
 #include "policy/model/policy.h"
 
 namespace rdmaqos {
 
-// A sentence for each level that is new, gone or changed, in the order of `after`, then those gone:
+// For each level that is new, changed or removed, in the order of `after`, then those removed:
 //
-//     level rpc: sl 3 -> 4, allow everyone -> user alice
-//     level backup: new (sl 5, share 10, max-rate 20 Gbit/s)
-//     level old: gone
+//     rpc: sl 3 -> 4, allow everyone -> user alice
+//     backup: new (sl 5, share 10, max-rate 20 Gbit/s)
+//     old: removed
 //
 // Levels made by ulps are left out, and so is what has no effect (`use`, path bits).
-[[nodiscard]] std::vector<std::string> level_changes(const Policy& before, const Policy& after);
+[[nodiscard]] std::vector<LevelChange> level_changes(const Policy& before, const Policy& after);
 
 }    // namespace rdmaqos

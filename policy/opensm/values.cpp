@@ -87,7 +87,7 @@ std::string Values::hint(std::string_view word, TokenSet wanted, std::string_vie
             words.push_back(known);
         }
     }
-    const std::string otherwise = words.empty() ? fmt::format("{} must stand here", wanted_in_words)
+    const std::string otherwise = words.empty() ? fmt::format("expected {}", wanted_in_words)
                                                 : fmt::format("expected one of {}", reader::in_backticks(words));
     return context_.suggest(word, words, otherwise);
 }
@@ -178,7 +178,7 @@ void Values::finish(Text& text) const
 std::optional<Text> Values::read_text()
 {
     if (peek().kind != TokenKind::Text) {
-        refuse("the place of a name or description", TokenSet(), "a text");
+        refuse("a name or description", TokenSet(), "a text");
         return std::nullopt;
     }
     const Token first = peek();
@@ -246,7 +246,7 @@ void Values::warn_about(const Number& number)
 std::optional<Number> Values::read_number()
 {
     if (peek().kind != TokenKind::Number) {
-        refuse("the place of a number", TokenSet(), "a number, decimal or 0x hex,");
+        refuse("a numeric value", TokenSet(), "a number, decimal or 0x hex");
         return std::nullopt;
     }
     const Token token = take();

@@ -119,14 +119,14 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
         if (member.rate->min_rate) {
             if (member.fields->share != nullptr) {
                 context.warning(*member.fields->share,
-                                fmt::format("`share` of `{}` has no effect beside `min-rate`", *member.name),
+                                fmt::format("`share` of `{}` has no effect together with `min-rate`", *member.name),
                                 "its weight follows from the min-rates of its siblings");
             }
             continue;
         }
         if (!member.rate->share) {
             context.error(*member.fields->share,
-                          fmt::format("`share: device-default` of `{}` beside the min-rate of `{}`", *member.name,
+                          fmt::format("`share: device-default` of `{}` cannot be combined with the min-rate of `{}`", *member.name,
                                       *guaranteed->name),
                           "a guarantee can only be computed against siblings whose weight is known");
         }

@@ -1,5 +1,7 @@
 #include "tests/support/daemon_fixture.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -217,6 +219,24 @@ Result<std::vector<bus::Dict>> attach(bus::Client& client, const std::string& se
         return fail(ErrorCode::Internal, "Attach answered something else");
     }
     return *results;
+}
+
+std::string spelled(const std::vector<bus::Dict>& diagnostics)
+{
+    std::string text;
+    for (const auto& one : diagnostics) {
+        text += fmt::format("{}:{}:{}: {}: {}", text_of(one, "file"), text_of(one, "line"), text_of(one, "column"),
+                            text_of(one, "severity"), text_of(one, "message"));
+        text += one.contains("quote") ? " | " + text_of(one, "quote") + "\n" : "\n";
+    }
+    return text;
+}
+
+std::string diagnostics_of(const bus::Dict& dict)
+{
+    const auto* value = dict.find("diagnostics");
+    const auto* diagnostics = value == nullptr ? nullptr : value->as<std::vector<bus::Dict>>();
+    return diagnostics == nullptr ? "no diagnostics" : spelled(*diagnostics);
 }
 
 std::string text_of(const bus::Dict& dict, std::string_view key)

@@ -78,6 +78,10 @@ struct Registered {
                                                     const std::vector<bus::Dict>& queue_pairs);
 // Throws when they cannot be listed.
 [[nodiscard]] std::vector<bus::Dict> queue_pairs_of(bus::Client& client, const std::string& session);
+// "policy.yaml:2:1: error: unknown key `bogus` | bogus: 1", a line each; without the last part where nothing is quoted.
+[[nodiscard]] std::string spelled(const std::vector<bus::Dict>& diagnostics);
+// The diagnostics in a dictionary, spelled.
+[[nodiscard]] std::string diagnostics_of(const bus::Dict& dict);
 // A text or number of a dictionary as text; "absent".
 [[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/bus/convert_out.h"
+#include "daemon/bus/convert_report.h"
 #include "daemon/service/service.h"
 #include "policy/model/policy.h"
 #include "tests/support/bus_pair.h"
@@ -40,11 +41,7 @@ inline ctl::DeviceView view_of(const DeviceStatus& status)
     properties.set("LeavesFree", leaves_free(status));
     properties.set("Capabilities", told([&](bus::Writer& writer) { write(writer, status.capabilities); }));
     properties.set("Tree", told_list([&](bus::Writer& writer) { write_tree(writer, status); }));
-    std::vector<std::string> findings;
-    for (const auto& finding : status.findings) {
-        findings.push_back(to_string(finding));
-    }
-    properties.set("Findings", findings);
+    properties.set("Findings", told_list([&](bus::Writer& writer) { write_findings(writer, status); }));
     return ctl::to_device(properties);
 }
 
@@ -55,8 +52,7 @@ inline ctl::World world_of(const Service& service)
     world.manager.policy_revision = "some";
     for (const auto& level : service.policy()->levels) {
         world.manager.levels.push_back(told([&](bus::Writer& writer) {
-            bus::DictWriter dict(writer);
-            write(dict, *service.policy(), level, {});
+            write(writer, *service.policy(), level, {});
         }));
     }
     for (const auto& key : service.devices()) {

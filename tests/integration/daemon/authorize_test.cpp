@@ -130,11 +130,12 @@ TEST_F(Authorize, LinesOfFilesAndExecutablesAreShownToRootAlone)
             const auto plan = client.call(names::kRoot, names::kManager, "Plan", {bus::Value(bus::Dict())});
             const auto manager = client.properties(names::kRoot, names::kManager);
             const auto of_session = client.properties(session->path, names::kSession);
-            if (plan || !manager || !of_session) {
+            if (!plan || !manager || !of_session) {
                 return std::string("no answer");
             }
             const auto* owner = of_session->find("Owner")->as<bus::Dict>();
-            return fmt::format("{}\n{}\nexecutable: {}", plan.error().message, text_of(*manager, "LastReloadError"),
+            return fmt::format("{}\n{}\nexecutable: {}", diagnostics_of(*plan->front().as<bus::Dict>()),
+                               diagnostics_of(*manager->find("LastReload")->as<bus::Dict>()),
                                text_of(*owner, "executable"));
         };
         auto mine = daemon->by(by_bus);
@@ -142,7 +143,7 @@ TEST_F(Authorize, LinesOfFilesAndExecutablesAreShownToRootAlone)
         const auto first = to_root.find("bogus: hidden");
         ASSERT_NE(first, std::string::npos) << to_root;
         EXPECT_NE(to_root.find("bogus: hidden", first + 1), std::string::npos)
-            << "Plan and LastReloadError: " << to_root;
+            << "Plan and LastReload: " << to_root;
         EXPECT_NE(to_root.find("executable: /"), std::string::npos) << to_root;
         const std::string to_nobody = said_by_nobody(by_bus, ask);
         EXPECT_EQ(to_nobody.find("hidden"), std::string::npos) << to_nobody;

@@ -50,10 +50,10 @@ protected:
         const auto properties = client.properties(session, names::kSession);
         return properties ? text_of(*properties->find("Grant")->as<bus::Dict>(), key) : to_string(properties.error());
     }
-    std::string of_manager(const std::string& key)
+    std::vector<bus::Dict> fabric_diagnostics()
     {
         const auto properties = client.properties(names::kRoot, names::kManager);
-        return properties ? text_of(*properties, key) : to_string(properties.error());
+        return *properties.value().find("FabricDiagnostics")->as<std::vector<bus::Dict>>();
     }
     void replace(const std::string& text) const
     {
@@ -95,16 +95,16 @@ TEST_F(FabricFileTest, ABrokenOneChangesNothingAndShowsInStatus)
     register_with("destination", "0x77");
     ASSERT_TRUE(gets("rpc"));
     replace(kBroken);
-    ASSERT_TRUE(eventually([&] { return !of_manager("FabricError").empty(); }));
+    ASSERT_TRUE(eventually([&] { return !fabric_diagnostics().empty(); }));
     EXPECT_EQ(of_grant("level"), "rpc");
     EXPECT_THAT(daemon.log(), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     const Outcome status = run_ctl(daemon.root(), "status --check");
     EXPECT_EQ(status.status, 3);
     EXPECT_THAT(status.output, HasSubstr("problem: the fabric file cannot be used:"));
     EXPECT_THAT(status.output, HasSubstr("unknown key `descripton`"));
-    EXPECT_THAT(run_ctl(daemon.root(), "status --json").output, HasSubstr("\"fabric-error\""));
+    EXPECT_THAT(run_ctl(daemon.root(), "status --json").output, HasSubstr("\"fabric-diagnostics\": [\n    {"));
     replace(kTarget);
-    EXPECT_TRUE(eventually([&] { return of_manager("FabricError").empty(); }));
+    EXPECT_TRUE(eventually([&] { return fabric_diagnostics().empty(); }));
     EXPECT_EQ(run_ctl(daemon.root(), "status --check").status, 0);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/bus/answer_keys.h"
 #include "tests/support/daemon_fixture.h"
 
 namespace rdmaqos::test {
@@ -39,6 +40,8 @@ protected:
         return text.replace(text.find(from), from.size(), to);
     }
 
+    Dict last_reload() { return *properties().find("LastReload")->as<Dict>(); }
+
     Daemon daemon{{kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON}};
     bus::Client client = daemon.direct();
     const std::string broken = replaced(kTwoLevelPolicy, "max-rate: 40Gbps", "max-rat: 40Gbps");
@@ -55,7 +58,7 @@ TEST_F(Manager, ReloadTakesANewPolicy)
     ASSERT_TRUE(report) << to_string(report.error());
     const auto after = properties();
     EXPECT_NE(text_of(after, "PolicyRevision"), before);
-    EXPECT_EQ(text_of(after, "LastReloadError"), "");
+    EXPECT_EQ(text_of(last_reload(), "accepted"), "true");
 }
 
 TEST_F(Manager, ABrokenPolicyIsRefusedWithItsDiagnosticsAndTheRunningOneStays)
@@ -70,29 +73,37 @@ TEST_F(Manager, ABrokenPolicyIsRefusedWithItsDiagnosticsAndTheRunningOneStays)
     const auto report = call("Reload");
     ASSERT_FALSE(report);
     EXPECT_EQ(report.error().code, ErrorCode::InvalidPolicy);
-    for (const auto* part : {"policy.yaml:9:27: error:", "max-rat", "did you mean `max-rate`?"}) {
-        EXPECT_NE(report.error().message.find(part), std::string::npos) << report.error().message;
-    }
+    EXPECT_EQ(report.error().message, "/etc/rdma-qos/policy.yaml:9:27: unknown key `max-rat` in `schedule`");
+    EXPECT_EQ(text_of(last_reload(), "accepted"), "false");
+    const auto all = *last_reload().find("diagnostics")->as<std::vector<Dict>>();
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(spelled(all).find("/etc/rdma-qos/policy.yaml:9:27: error: unknown key `max-rat` in `schedule` | "), 0U)
+        << spelled(all);
+    EXPECT_EQ(text_of(all.front(), "hint"), "did you mean `max-rate`?");
     const auto after = properties();
     EXPECT_EQ(text_of(after, "PolicyRevision"), before);
-    EXPECT_NE(text_of(after, "LastReloadError").find("max-rat"), std::string::npos);
     Dict request;
     request.set("level", "rpc");
     EXPECT_TRUE(register_session(client, request)) << "the old policy serves on";
 
     write_policy(kTwoLevelPolicy);
     ASSERT_TRUE(call("Reload"));
-    EXPECT_EQ(text_of(properties(), "LastReloadError"), "");
+    EXPECT_EQ(text_of(last_reload(), "accepted"), "true");
 }
 
 TEST_F(Manager, ChecksAPolicyThatIsPassed)
 {
     const auto good = call("Check", {descriptor(kTwoLevelPolicy)});
-    EXPECT_TRUE(good) << to_string(good.error());
+    ASSERT_TRUE(good) << to_string(good.error());
+    EXPECT_EQ(text_of(*good->front().as<Dict>(), "accepted"), "true");
+    EXPECT_EQ(diagnostics_of(*good->front().as<Dict>()), "");
     const auto bad = call("Check", {descriptor(broken)});
-    ASSERT_FALSE(bad);
-    EXPECT_EQ(bad.error().code, ErrorCode::InvalidPolicy);
-    EXPECT_NE(bad.error().message.find("candidate.yaml:9:27: error:"), std::string::npos) << bad.error().message;
+    ASSERT_TRUE(bad) << to_string(bad.error());
+    const auto& report = *bad->front().as<Dict>();
+    EXPECT_EQ(text_of(report, "accepted"), "false");
+    EXPECT_EQ(text_of(report, "errors"), "1");
+    EXPECT_NE(diagnostics_of(report).find("candidate.yaml:9:27: error: unknown key `max-rat`"), std::string::npos)
+        << diagnostics_of(report);
 }
 
 TEST_F(Manager, ChecksOnlyRegularFilesOfASaneSize)
@@ -124,25 +135,40 @@ TEST_F(Manager, PlansWithoutDoing)
     ASSERT_TRUE(same) << to_string(same.error());
     const auto* report = same->front().as<Dict>();
     ASSERT_NE(report, nullptr);
-    EXPECT_TRUE(report->find("levels")->as<std::vector<std::string>>()->empty());
+    EXPECT_EQ(text_of(*report, "accepted"), "true");
+    EXPECT_TRUE(report->find("levels")->as<std::vector<Dict>>()->empty());
     EXPECT_TRUE(report->find("sessions")->as<std::vector<Dict>>()->empty());
     const auto* devices = report->find("devices")->as<std::vector<Dict>>();
     ASSERT_NE(devices, nullptr);
     ASSERT_EQ(devices->size(), 2U);
     EXPECT_EQ(text_of(devices->front(), "device"), "mlx5_0/1");
-    EXPECT_EQ(text_of(devices->front(), "operations"), "0") << text_of(devices->front(), "text");
+    EXPECT_TRUE(devices->front().find("operations")->as<std::vector<Dict>>()->empty());
 
     Dict options;
     options.set("policy", descriptor(replaced(kTwoLevelPolicy, "share: 40", "share: 30")));
     const auto changed = call("Plan", {Value(options)});
     ASSERT_TRUE(changed) << to_string(changed.error());
     const auto& changes = *changed->front().as<Dict>();
-    EXPECT_EQ(changes.find("levels")->as<std::vector<std::string>>()->front(), "level bulk: share 40 -> 30");
+    const auto& level = changes.find("levels")->as<std::vector<Dict>>()->front();
+    EXPECT_EQ(text_of(level, "level") + " " + text_of(level, "change") + ": " + text_of(level, "message"),
+              "bulk changed: share 40 -> 30");
     const auto& plan = changes.find("devices")->as<std::vector<Dict>>()->front();
-    EXPECT_EQ(text_of(plan, "operations"), "1") << text_of(plan, "text");
-    const auto* operations = plan.find("operation-list")->as<std::vector<std::string>>();
+    const auto* operations = plan.find("operations")->as<std::vector<Dict>>();
     ASSERT_EQ(operations->size(), 1U);
-    EXPECT_NE(operations->front().find("/bulk"), std::string::npos) << operations->front();
+    EXPECT_EQ(text_of(operations->front(), "operation"), "modify");
+    EXPECT_EQ(text_of(operations->front(), "path"), "/bulk");
+    const auto* tree = plan.find("tree")->as<std::vector<Dict>>();
+    const auto bulk = std::ranges::find_if(*tree, [](const Dict& one) { return text_of(one, "path") == "/bulk"; });
+    ASSERT_NE(bulk, tree->end());
+    EXPECT_EQ(text_of(*bulk, "change"), "modify");
+    EXPECT_NE(text_of(*bulk, "share-before"), text_of(*bulk, "share-after"));
+
+    options = Dict();
+    options.set("policy", descriptor(broken));
+    const auto invalid = call("Plan", {Value(options)});
+    ASSERT_TRUE(invalid) << to_string(invalid.error());
+    EXPECT_EQ(text_of(*invalid->front().as<Dict>(), "accepted"), "false");
+    EXPECT_NE(diagnostics_of(*invalid->front().as<Dict>()).find("unknown key `max-rat`"), std::string::npos);
 
     options.set("polcy", "x");
     const auto refused = call("Plan", {Value(options)});
@@ -268,6 +294,28 @@ TEST_F(Manager, ShowsItsDevices)
     EXPECT_NE(std::ranges::find(paths, "/rpc"), paths.end());
 }
 
+TEST_F(Manager, CountsWhatTheDocumentSaysItCounts)
+{
+    const auto names_of = [](const Dict& from) {
+        std::vector<std::string> names;
+        for (const auto& [name, count] : *from.find("Statistics")->as<bus::Counts>()) {
+            names.push_back(name);
+        }
+        return names;
+    };
+    const auto names_in = [](const auto& table) {
+        std::vector<std::string> names;
+        for (const auto& key : table) {
+            names.emplace_back(key.name);
+        }
+        return names;
+    };
+    EXPECT_EQ(names_of(properties()), names_in(kManagerStatistics));
+    const auto device = client.properties("/org/rdmaqos1/device/mlx5_5f0_2f1", names::kDevice);
+    ASSERT_TRUE(device) << to_string(device.error());
+    EXPECT_EQ(names_of(*device), names_in(kDeviceStatistics));
+}
+
 // Both devices have 100 Gbit/s. What is asked of one in vain is named once, and why it is degraded.
 TEST(ManagerOfALittleDevice, SaysWhatItCannotGive)
 {
@@ -276,10 +324,17 @@ TEST(ManagerOfALittleDevice, SaysWhatItCannotGive)
     const auto device = daemon.direct().properties("/org/rdmaqos1/device/mlx5_5f0_2f1", names::kDevice);
     ASSERT_TRUE(device) << to_string(device.error());
     EXPECT_EQ(text_of(*device, "State"), "degraded");
-    const std::vector<std::string> missing{"/a: requested min-rate 200 Gbit/s, achievable 100 Gbit/s: the port has 100 Gbit/s "
-                                           "for 1 element when all are busy"};
-    EXPECT_EQ(*device->find("Findings")->as<std::vector<std::string>>(), missing);
-    EXPECT_EQ(text_of(*device, "Reason"), missing.front());
+    const auto* findings = device->find("Findings")->as<std::vector<Dict>>();
+    ASSERT_EQ(findings->size(), 1U);
+    for (const auto& [key, text] :
+         {std::pair("kind", "min-rate-missed"), std::pair("path", "/a"), std::pair("requested", "min-rate 200 Gbit/s"),
+          std::pair("achievable", "100 Gbit/s"),
+          std::pair("reason", "the port has 100 Gbit/s for 1 element when all are busy"),
+          std::pair("message", "/a: requested min-rate 200 Gbit/s, achievable 100 Gbit/s: the port has 100 Gbit/s "
+                               "for 1 element when all are busy")}) {
+        EXPECT_EQ(text_of(findings->front(), key), text);
+    }
+    EXPECT_EQ(text_of(*device, "Reason"), text_of(findings->front(), "message"));
 }
 
 }    // namespace

@@ -115,7 +115,7 @@ TEST_P(PropertiesChanged, OfTheManager)
                       }),
                 ElementsAre("Mode"));
     EXPECT_THAT(named(names::kRoot, [&] { daemon->dir().write("etc/rdma-qos/fabric.yaml", "version: 7\n"); }),
-                ElementsAre("FabricError"));
+                ElementsAre("FabricDiagnostics"));
     EXPECT_THAT(named(names::kRoot, [&] { manage_first("Release"); }), ElementsAre("ReleasedDevices"));
 }
 
@@ -131,7 +131,7 @@ TEST_P(PropertiesChanged, OfTheManagerAfterAReload)
     daemon->dir().write("etc/rdma-qos/policy.yaml", changed);
     EXPECT_THAT(named(names::kRoot, reload), ElementsAre("PolicyRevision"));
     daemon->dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: 1\n");
-    EXPECT_THAT(named(names::kRoot, reload), ElementsAre("LastReloadError"));
+    EXPECT_THAT(named(names::kRoot, reload), ElementsAre("LastReload"));
 }
 
 }    // namespace

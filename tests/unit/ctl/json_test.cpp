@@ -10,6 +10,7 @@
 #include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/problems.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -125,9 +126,9 @@ TEST(Json, DiagnosticsAndFindings)
         "\n");
     const Finding finding{FindingKind::MinRateMissed, true, ElementPath("/a"), "10 Gbit/s", "8 Gbit/s", "shares"};
     EXPECT_EQ(
-        to_line(finding_json(finding)),
+        to_line(to_json(to_dict(finding))),
         R"({"kind":"min-rate-missed","severity":"error","path":"/a","requested":"10 Gbit/s","achievable":"8 Gbit/s",)"
-        R"("why":"shares"})"
+        R"("reason":"shares","message":"/a: requested 10 Gbit/s, achievable 8 Gbit/s: shares"})"
         "\n");
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/tree/render.h"
 #include "tests/support/golden.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
@@ -110,13 +111,11 @@ TEST_F(Offline, PlanAgainstAnEmptyDevice)
 {
     const auto read = load_policy({}, root_);
     ASSERT_TRUE(read.value);
-    const bus::Dict plan = plan_for(*read.value, default_target(), Settings{});
-    const auto operations = list_of(plan, "operation-list");
-    EXPECT_EQ(text_of(plan, "device"), "default profile");
-    EXPECT_EQ(number_of(plan, "operations"), operations.size());
-    std::string text = text_of(plan, "text");
-    for (const auto& operation : operations) {
-        text += operation + "\n";
+    const DevicePlanView plan = plan_for(*read.value, default_target(), Settings{});
+    EXPECT_EQ(plan.device, "default profile");
+    std::string text = render_plan(plan.plan);
+    for (const auto& operation : plan.plan.operations) {
+        text += to_string(operation) + "\n";
     }
     expect_golden("ctl/plan-offline.txt", text);
 }

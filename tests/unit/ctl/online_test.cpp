@@ -44,7 +44,7 @@ bus::Dict device_properties(const std::string& name, std::uint32_t port)
                                                        {"max-rate", std::uint64_t{4'096'000}},
                                                        {"queue-pairs", 2U},
                                                        {"draining", true}})}},
-                 {"Findings", std::vector<std::string>{"f"}},
+                 {"Findings", std::vector<bus::Dict>{dict({{"message", "f"}})}},
                  {"Statistics", bus::Counts{{"operations", 2}}}});
 }
 
@@ -145,21 +145,6 @@ TEST(Online, FindDevice)
     EXPECT_EQ(missing.error().code, ErrorCode::UnknownDevice);
     EXPECT_EQ(missing.error().message, "there is no device mlx5_9; there are: mlx5_0/1, mlx5_0/2");
     EXPECT_EQ(find_device(World{}, "x").error().message, "there is no device x: the daemon has none");
-}
-
-TEST(Online, Plan)
-{
-    const bus::Dict device = dict({{"device", "d"}, {"operations", 3U}});
-    bus::Dict session = dict({{"session", std::uint64_t{7}}, {"pid", 12U}, {"uid", 0U}, {"leaf-after", "/a"}});
-    const PlanReport report = to_plan_report(dict({{"revision", "abc"},
-                                                   {"levels", std::vector<std::string>{"level a: new"}},
-                                                   {"sessions", std::vector<bus::Dict>{session}},
-                                                   {"devices", std::vector<bus::Dict>{device}}}));
-    EXPECT_EQ(report.revision, "abc");
-    EXPECT_EQ(report.levels, std::vector<std::string>{"level a: new"});
-    EXPECT_EQ(report.plans, std::vector{device});
-    session.set("user", "root");
-    EXPECT_EQ(report.sessions, std::vector{session});
 }
 
 TEST(Online, UsersHaveNamesWhereThisHostHas)

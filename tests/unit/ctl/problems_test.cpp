@@ -16,6 +16,13 @@ TEST(Problems, NoneInAGoodWorld)
     EXPECT_TRUE(find_problems(sample_world()).empty());
 }
 
+Diagnostics an_error(const char* file)
+{
+    Diagnostics diagnostics;
+    diagnostics.error({std::make_shared<SourceFile>(SourceFile{file, ""}), 0, 0}, "y");
+    return diagnostics;
+}
+
 // One change to a good world, and what it is told as.
 struct Case {
     const char* name;
@@ -26,9 +33,13 @@ struct Case {
 
 constexpr Case kCases[] = {
     {"no policy", [](World& world) { world.manager.policy_revision.clear(); }, true, "no policy is running"},
-    {"fabric", [](World& world) { world.manager.fabric_error = "fabric.yaml:1:1: error: y"; }, true,
-     "the fabric file cannot be used:\nfabric.yaml:1:1: error: y"},
-    {"reload", [](World& world) { world.manager.last_reload_error = "x:1:1: error: y"; }, true, "x:1:1: error: y"},
+    {"fabric", [](World& world) { world.manager.fabric_diagnostics = an_error("fabric.yaml"); }, true,
+     "the fabric file cannot be used:\nfabric.yaml: error: y"},
+    {"reload", [](World& world) {
+         world.manager.last_reload.accepted = false;
+         world.manager.last_reload.diagnostics = an_error("x");
+     },
+     true, "the last reload was refused:\nx: error: y"},
     {"monitor", [](World& world) { world.manager.mode = "monitor"; }, false, "mode is monitor"},
     {"no device", [](World& world) { world.devices.clear(); }, false, "there is no device"},
     {"degraded", [](World& world) { world.devices[1].state = "degraded"; }, true, "mlx5_1/1 is degraded"},
@@ -38,13 +49,13 @@ constexpr Case kCases[] = {
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
     {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},
-    {"failure", [](World& world) { world.devices[0].failures = {"create /x: no"}; }, true, "mlx5_0/1: create /x: no"},
-    {"finding", [](World& world) { world.devices[0].findings = {"asked much"}; }, false, "mlx5_0/1: asked much"},
+    {"failure", [](World& world) { world.devices[0].failures = {dict({{"message", "create /x: no"}})}; }, true, "mlx5_0/1: create /x: no"},
+    {"finding", [](World& world) { world.devices[0].findings = {dict({{"message", "asked much"}})}; }, false, "mlx5_0/1: asked much"},
     {"degraded by a finding",
      [](World& world) {
          world.devices[0].state = "degraded";
          world.devices[0].reason = "/x: asked much";
-         world.devices[0].findings = {"/x: asked much"};
+         world.devices[0].findings = {dict({{"message", "/x: asked much"}})};
      },
      true, "mlx5_0/1 is degraded: /x: asked much"},
     {"draining", [](World& world) { world.devices[0].tree[1].draining = true; }, false,

@@ -16,6 +16,7 @@
 #include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/problems.h"
 
@@ -145,8 +146,9 @@ TEST(Render, StatusWithoutPolicyAndDevices)
 TEST(Render, LongReloadErrorIsCut)
 {
     World world = sample_world();
+    world.manager.last_reload.accepted = false;
     for (int i = 0; i < 40; ++i) {
-        world.manager.last_reload_error += "line\n";
+        world.manager.last_reload.diagnostics.error({}, "one more");
     }
     const std::string text = render_status(world, find_problems(world), Colour::Off);
     EXPECT_NE(text.find("... (the rest: rdma-qosctl status --json)"), std::string::npos) << text;
@@ -219,44 +221,53 @@ bus::Dict moved(std::uint64_t session, std::uint32_t pid, const std::string& com
     return change;
 }
 
-bus::Dict rate(const std::string& path, std::optional<std::uint64_t> before, std::optional<std::uint64_t> after)
+// A device with two classes, one of them of another share.
+DescribedPlan sample_plan(bool changes)
 {
-    bus::Dict dict;
-    dict.set("class", path);
-    if (before) {
-        dict.set("before", *before);
+    const ElementPath root = ElementPath::root();
+    DescribedPlan plan;
+    plan.tree = {{root, {}, ElementKind::Node, ElementAttributes{}, ElementAttributes{}, 0, 0},
+                 {root.child("bulk"), root, ElementKind::Leaf, ElementAttributes{30, {}},
+                  ElementAttributes{changes ? 40U : 30U, {}}, 3, 3},
+                 {root.child("rpc"), root, ElementKind::Leaf, ElementAttributes{60, {}}, ElementAttributes{60, {}}, 0, 0}};
+    if (changes) {
+        DescribedOperation modify;
+        modify.kind = DescribedOperation::Kind::Modify;
+        modify.path = root.child("bulk");
+        modify.share_before = 30;
+        modify.share = 40;
+        plan.operations = {modify};
     }
-    if (after) {
-        dict.set("after", *after);
-    }
-    return dict;
+    return plan;
 }
 
-bus::Dict plan(const std::string& device, const std::string& text, std::vector<std::string> operations,
-               std::vector<std::string> findings, std::vector<bus::Dict> rates)
+DevicePlanView plan(const std::string& device, DescribedPlan described, std::map<std::string, BusyRate> rates)
 {
-    return dict({{"device", device},
-                 {"operations", static_cast<std::uint32_t>(operations.size())},
-                 {"operation-list", std::move(operations)},
-                 {"findings", std::move(findings)},
-                 {"link-speed", 100 * kGbps},
-                 {"rates", std::move(rates)},
-                 {"text", text}});
+    DevicePlanView view{device, std::move(described), {}, Bandwidth::from_gbps(100), {}};
+    for (const auto& [path, rate] : rates) {
+        view.rates[ElementPath(path)] = rate;
+    }
+    return view;
+}
+
+std::optional<Bandwidth> gbps(std::uint64_t rate)
+{
+    return Bandwidth::from_gbps(rate);
 }
 
 TEST(Render, Plans)
 {
     PlanReport report;
     report.note = "what a reload with new.yaml would do, by the running daemon:";
-    report.plans = {plan("mlx5_0/1", "~ bulk  share 30 -> 40\n1 operation: 1 changed\n",
-                         {"modify /bulk: share 30 -> 40"},
-                         {"/x: requested share 200, achievable 100: the device's maximum"},
-                         {rate("/bulk", 30 * kGbps, 40 * kGbps), rate("/new", {}, 5 * kGbps),
-                          rate("/old", 10 * kGbps, {}), rate("/rpc", 60 * kGbps, 60 * kGbps)}),
-                    plan("mlx5_1/1", "no changes", {}, {},
-                         {rate("/bulk", 30 * kGbps, 30 * kGbps), rate("/rpc", 60 * kGbps, 60 * kGbps)})};
+    report.plans = {plan("mlx5_0/1", sample_plan(true),
+                         {{"/bulk", {gbps(30), gbps(40)}},
+                          {"/new", {{}, gbps(5)}},
+                          {"/old", {gbps(10), {}}},
+                          {"/rpc", {gbps(60), gbps(60)}}}),
+                    plan("mlx5_1/1", sample_plan(false), {{"/bulk", {gbps(30), gbps(30)}}, {"/rpc", {gbps(60), gbps(60)}}})};
+    report.plans[0].findings = {dict({{"message", "/x: requested share 200, achievable 100: the device's maximum"}})};
     expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
-    report.levels = {"level bulk: share 30 -> 40"};
+    report.levels = {dict({{"level", "bulk"}, {"change", "changed"}, {"message", "share 30 -> 40"}})};
     report.sessions = {moved(7, 4711, "ib_write_bw", "mlx5_0/1", 4, "bulk", "/bulk"),
                        moved(8, 4712, "cp\x1b[31m", "mlx5_0/1", 1, "rpc", ""),
                        moved(9, 4713, "idle", "", 0, "DEFAULT", "")};
@@ -267,7 +278,7 @@ TEST(Render, Plans)
 TEST(Render, RatesOfAPlanAreWholeMegabits)
 {
     PlanReport report;
-    report.plans = {plan("mlx5_0/1", "", {}, {}, {rate("/rpc", 42 * kGbps, 23'333'333)})};
+    report.plans = {plan("mlx5_0/1", {}, {{"/rpc", {gbps(42), Bandwidth::from_kbps(23'333'333)}}})};
     const std::string text = render_plans(report, false, Colour::Off);
     EXPECT_NE(text.find("23.333 Gbit/s"), std::string::npos) << text;
     EXPECT_NE(text.find("-18.666 Gbit/s (-44.4 %)"), std::string::npos) << text;
@@ -278,13 +289,27 @@ TEST(Render, OfflinePlans)
     PlanReport report;
     report.offline = true;
     report.note = "offline: what the policy would do to an empty device:";
-    report.plans = {plan("default profile", "+ bulk\n", {"create leaf /bulk"}, {}, {rate("/bulk", {}, 100 * kGbps)})};
+    const ElementPath root = ElementPath::root();
+    DescribedPlan described;
+    described.tree = {{root, {}, ElementKind::Node, {}, ElementAttributes{}, 0, 0},
+                      {root.child("bulk"), root, ElementKind::Leaf, {}, ElementAttributes{1, {}}, 0, 0}};
+    DescribedOperation create;
+    create.path = root.child("bulk");
+    create.parent = root;
+    create.element_kind = ElementKind::Leaf;
+    create.share = 1;
+    described.operations = {create};
+    report.plans = {plan("default profile", described, {{"/bulk", {{}, gbps(100)}}})};
     expect_golden("ctl/plans-offline.txt", render_plans(report, false, Colour::Off));
 }
 
-bus::Dict result(const char* device, std::uint32_t operations, std::vector<std::string> failures)
+bus::Dict result(const char* device, std::uint32_t operations, const std::vector<std::string>& failures)
 {
-    return dict({{"device", device}, {"operations", operations}, {"failures", std::move(failures)}});
+    std::vector<bus::Dict> dicts;
+    for (const auto& failure : failures) {
+        dicts.push_back(dict({{"message", failure}}));
+    }
+    return dict({{"device", device}, {"operations", operations}, {"failures", std::move(dicts)}});
 }
 
 TEST(Render, Reconciled)
@@ -398,7 +423,7 @@ TEST(Render, SignalsAsSentences)
         {{root,
           properties,
           "PropertiesChanged",
-          {manager, dict({{"Mode", "monitor"}, {"LastReloadError", "x"}}), std::vector<std::string>{}}},
+          {manager, dict({{"Mode", "monitor"}, {"LastReload", dict({{"accepted", false}})}}), std::vector<std::string>{}}},
          "rdma-qosd: mode monitor, the last reload was refused (`rdma-qosctl status`)"},
         {{root, manager, "SomethingNew", {}}, "/org/rdmaqos1 org.rdmaqos1.Manager.SomethingNew"},
         {{root, manager, "PolicyChanged", {}}, "policy revision  is in force"},

@@ -215,16 +215,26 @@ inline World sample_world()
     return world;
 }
 
+inline Diagnostics sample_diagnostics()
+{
+    Diagnostics diagnostics;
+    diagnostics.error({std::make_shared<SourceFile>(SourceFile{"policy.yaml", "      max-rat: 40Gbps", 12}), 12, 7, 7},
+                      "unknown key `max-rat` in `schedule`");
+    return diagnostics;
+}
+
 // Everything that can be wrong at once.
 inline World troubled_world()
 {
     World world = sample_world();
-    world.manager.last_reload_error = "policy.yaml:12:7: error: unknown key `max-rat` in `schedule`\n"
-                                      "   12 |       max-rat: 40Gbps\n      |       ^~~~~~~\n1 error\n";
+    world.manager.last_reload.accepted = false;
+    world.manager.last_reload.diagnostics = sample_diagnostics();
     world.devices[0].state = "degraded";
     world.devices[0].reason = "1 element cannot be made: the device is out of leaves";
-    world.devices[0].failures = {"create /tenants/rpc/pid:9: no space (tried 3 times)"};
-    world.devices[0].findings = {"/tenants: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100"};
+    world.devices[0].failures = {dict({{"message", "create /tenants/rpc/pid:9: no space (tried 3 times)"}})};
+    world.devices[0].findings = {
+        dict({{"kind", "min-rate-missed"},
+              {"message", "/tenants: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100"}})};
     world.devices[0].leaves_free = 0;
     world.devices[0].leaves_used = 256;
     world.devices[0].tree[1].draining = true;

@@ -165,9 +165,23 @@ PlanReport moves(std::size_t count)
 {
     PlanReport report;
     report.note = "what a reload with the host's files would do, by the running daemon:";
-    std::vector<std::string> operations{"create leaf /gold"};
+    const ElementPath root = ElementPath::root();
+    DescribedOperation create;
+    create.path = root.child("gold");
+    create.parent = root;
+    create.element_kind = ElementKind::Leaf;
+    create.share = 10;
+    DescribedPlan plan;
+    plan.tree = {{root, {}, ElementKind::Node, ElementAttributes{}, ElementAttributes{}, 0, 0},
+                 {create.path, root, ElementKind::Leaf, {}, ElementAttributes{10, {}}, 0, static_cast<std::uint32_t>(count)}};
+    plan.operations = {create};
     for (std::size_t i = 1; i <= count; ++i) {
-        operations.push_back(fmt::format("move queue pair {} from /rpc to /gold", i));
+        DescribedOperation move;
+        move.kind = DescribedOperation::Kind::Move;
+        move.queue_pair = static_cast<std::uint32_t>(i);
+        move.leaf_before = root.child("rpc");
+        move.leaf = create.path;
+        plan.operations.push_back(move);
         report.sessions.push_back(dict({{"session", std::uint64_t{i}},
                                         {"pid", 4000U + static_cast<std::uint32_t>(i)},
                                         {"command", "trainer"},
@@ -179,9 +193,13 @@ PlanReport moves(std::size_t count)
                                         {"leaf-before", "/rpc"},
                                         {"leaf-after", "/gold"}}));
     }
-    operations.emplace_back("detach queue pair 9 from /old");
+    DescribedOperation detach;
+    detach.kind = DescribedOperation::Kind::Move;
+    detach.queue_pair = 9;
+    detach.leaf_before = root.child("old");
+    plan.operations.push_back(detach);
     for (const char* device : {"mlx5_0/1", "mlx5_1/1"}) {
-        report.plans.push_back(dict({{"device", device}, {"operation-list", operations}, {"text", "+ gold\n"}}));
+        report.plans.push_back({device, plan, {}, Bandwidth::from_gbps(100), {}});
     }
     return report;
 }

@@ -144,7 +144,7 @@ TEST(ShowConfigReport, ComparesWithWhatTheDaemonRuns)
         report.daemon.emplace();
         report.daemon->policy_revision = revision;
         report.daemon->policy_sources = {"a.yaml", "b.yaml"};
-        report.daemon->last_reload_error = reload_error;
+        report.daemon->last_reload.accepted = std::string_view(reload_error).empty();
         EXPECT_THAT(render_config(report), HasSubstr(std::string("# Revision: aaaa\n") + expected));
         const Json json = config_json(report);
         EXPECT_EQ(json.at("daemon").at("same"), report.revision == revision);

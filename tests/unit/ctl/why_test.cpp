@@ -147,7 +147,7 @@ TEST(Why, CrowdedByAnotherClass)
     const WhyLeaf& leaf = report.sessions[0].leaves[0];
     EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
     EXPECT_EQ(leaf.own, Bandwidth::from_gbps(60)) << "rpc is capped at 40 Gbit/s, the rest is left";
-    EXPECT_EQ(leaf.verdict, "crowded: /bulk has share 30 of 100 beside another that sends");
+    EXPECT_EQ(leaf.verdict, "crowded: /bulk has share 30 of 100; one other sends too");
     EXPECT_THAT(leaf.advice, HasSubstr("raise the share of /bulk"));
 }
 

@@ -47,7 +47,7 @@ protected:
         policy("version: 1\nqos-levels: [{name: DEFAULT}]\n");
         settings("version: 1\nmetrics: {textfile: /out/rdma-qos.prom, interval: 10s}\n");
         start();
-        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        ASSERT_TRUE(started.accepted) << started.to_text();
         file = std::make_unique<MetricsFile>(*service, loop, root.path());
         file->start();
     }

@@ -28,7 +28,7 @@ protected:
         policy(text);
         settings("version: 1\ncap-mode: " + cap_mode + "\n");
         start();
-        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        ASSERT_TRUE(started.accepted) << started.to_text();
         DeviceInfo info;
         info.name = "mlx5_0";
         info.node_guid = Guid{0x1};

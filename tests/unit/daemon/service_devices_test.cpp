@@ -26,7 +26,7 @@ protected:
     {
         policy(kDevicesPolicy);
         start();
-        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        ASSERT_TRUE(started.accepted) << started.to_text();
         nic = &add_device("mlx5_0");
     }
     Result<Results> disable(const std::string& device)

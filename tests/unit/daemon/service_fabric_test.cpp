@@ -137,7 +137,7 @@ TEST_F(ServiceFabricTest, AFileThatIsGoneIsAnEmptyFabricAndSaysSo)
     std::filesystem::remove(service->fabric_file());
     reread();
     EXPECT_EQ(level_of(session), "DEFAULT");
-    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
+    EXPECT_TRUE(service->fabric_diagnostics().empty());
     EXPECT_THAT(journal.lines(),
                 Contains(HasSubstr("the fabric file is gone: nothing is known of the fabric anymore")));
 }
@@ -154,13 +154,13 @@ TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
     reread();
     EXPECT_EQ(level_of(session), "rpc");
     EXPECT_THAT(writes(nic), IsEmpty());
-    EXPECT_THAT(service->fabric_error(Quote::Lines), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
+    EXPECT_THAT(render(service->fabric_diagnostics(), Colour::Off), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     EXPECT_EQ(fabrics, 1);
     EXPECT_EQ(times_logged("the fabric file cannot be used; the fabric known so far stays in use:"), 1);
 
     fabric(kTarget);
     reread();
-    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
+    EXPECT_TRUE(service->fabric_diagnostics().empty());
     EXPECT_EQ(fabrics, 2);
     EXPECT_THAT(journal.lines(), Contains(HasSubstr("can be used again")));
 }
@@ -171,14 +171,14 @@ TEST_F(ServiceFabricTest, ABrokenFileAtTheStartIsNoReasonToBeWithoutThePolicy)
     start();
     EXPECT_TRUE(started.accepted);
     EXPECT_TRUE(service->policy());
-    EXPECT_EQ(service->last_reload_error(Quote::Lines), "");
-    EXPECT_THAT(service->fabric_error(Quote::Lines), HasSubstr("fabric.yaml:2:8: error"));
+    EXPECT_TRUE(service->last_reload().accepted);
+    EXPECT_THAT(render(service->fabric_diagnostics(), Colour::Off), HasSubstr("fabric.yaml:2:8: error"));
     add_device("mlx5_0");
     const SessionId session = to_target();
     EXPECT_EQ(level_of(session), "DEFAULT");
     fabric(kTarget);
     reread();
-    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
+    EXPECT_TRUE(service->fabric_diagnostics().empty());
     EXPECT_EQ(level_of(session), "rpc");
 }
 
@@ -208,7 +208,7 @@ TEST_F(ServiceFabricTest, AReloadThatIsAcceptedClearsTheError)
     EXPECT_FALSE(reload().accepted) << "a reload is all or nothing";
     fabric(kTarget);
     EXPECT_TRUE(reload().accepted);
-    EXPECT_EQ(service->fabric_error(Quote::Lines), "");
+    EXPECT_TRUE(service->fabric_diagnostics().empty());
 }
 
 class ServicePortsTest : public ServiceFabricTest {

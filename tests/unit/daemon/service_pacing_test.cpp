@@ -32,7 +32,7 @@ protected:
     {
         policy(kPacingPolicy);
         start();
-        ASSERT_TRUE(started.accepted) << started.to_string(Colour::Off);
+        ASSERT_TRUE(started.accepted) << started.to_text();
         nic = &add_device("mlx5_0", capabilities);
     }
     SessionId session(const std::string& level, const std::vector<std::uint32_t>& numbers, std::uint64_t peer = 1)

@@ -84,11 +84,12 @@ TEST_F(ServicePolicyTest, ABrokenReloadChangesNothing)
     EXPECT_EQ(outcome.revision, before);
     EXPECT_GE(outcome.diagnostics.error_count(), 2U);
     EXPECT_EQ(service->policy()->revision, before);
-    EXPECT_FALSE(service->last_reload_error(Quote::Lines).empty());
+    EXPECT_FALSE(service->last_reload().accepted);
+    EXPECT_EQ(service->last_reload().why_refused(), outcome.why_refused());
     EXPECT_TRUE(writes(nic).empty());
     policy(with_shares(60, 31));
     EXPECT_TRUE(reload().accepted);
-    EXPECT_TRUE(service->last_reload_error(Quote::Lines).empty());
+    EXPECT_TRUE(service->last_reload().accepted);
 }
 
 TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting)
@@ -100,7 +101,7 @@ TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting
     policy(with_shares(60, 30));
     const auto refused = reload();
     EXPECT_FALSE(refused.accepted);
-    EXPECT_NE(refused.to_string(Colour::Off).find("rxe0/1"), std::string::npos) << refused.to_string(Colour::Off);
+    EXPECT_NE(refused.to_text().find("rxe0/1"), std::string::npos) << refused.to_text();
     settings("version: 1\non-unsupported: degrade\n");
     const auto degraded = reload();
     EXPECT_TRUE(degraded.accepted);
@@ -118,7 +119,7 @@ TEST_F(ServicePolicyTest, ABrokenPolicyAtBootFallsBackToTheLastGoodOne)
     EXPECT_FALSE(started.accepted);
     ASSERT_TRUE(service->policy());
     EXPECT_EQ(service->policy()->revision, good);
-    EXPECT_FALSE(service->last_reload_error(Quote::Lines).empty());
+    EXPECT_FALSE(service->last_reload().accepted);
     add_device("mlx5_0");
     EXPECT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {1})));
 }
@@ -186,8 +187,9 @@ TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
     EXPECT_EQ(planned->devices[0].rates.at(ElementPath("/rpc")),
               (BusyRate{Bandwidth::from_kbps(66'666'666), Bandwidth::from_kbps(66'000'000)}))
         << "the new class takes its 1 Gbit/s from both";
-    EXPECT_EQ(planned->levels,
-              std::vector<std::string>{"level new: new (parent the root, share 5, max-rate 1 Gbit/s)"});
+    EXPECT_TRUE(planned->accepted);
+    EXPECT_EQ(planned->levels, (std::vector{LevelChange{"new", LevelChangeKind::New,
+                                                        "new (parent the root, share 5, max-rate 1 Gbit/s)"}}));
     EXPECT_TRUE(planned->sessions.empty());
     EXPECT_TRUE(writes(nic).empty()) << "a plan changes nothing";
     policy(next);
@@ -254,46 +256,52 @@ TEST_F(ServicePolicyTest, CheckReportsWithoutTakingThePolicy)
     add_device("mlx5_0");
     const std::string before = service->policy()->revision;
     const auto outcome = answer<ReloadOutcome>([&](auto done) {
-        service->check(std::make_shared<SourceFile>(SourceFile{"next.yaml", "version: 1\nbogus: 1\n"}), 0,
+        service->check(std::make_shared<SourceFile>(SourceFile{"next.yaml", "version: 1\nbogus: 1\nqos-levels: [{name: DEFAULT}]\n"}), 0,
                        std::move(done));
     });
     ASSERT_TRUE(outcome);
     EXPECT_FALSE(outcome->accepted);
-    EXPECT_NE(outcome->to_string(Colour::Off).find("next.yaml:2:1"), std::string::npos);
+    EXPECT_EQ(outcome->why_refused().find("next.yaml:2:1: "), 0U) << outcome->why_refused();
     EXPECT_EQ(service->policy()->revision, before);
 }
 
-// The files may be readable by root alone.
-TEST_F(ServicePolicyTest, LinesOfTheHostsFilesAreQuotedToRootAlone)
+// Whole files are not kept for them.
+TEST_F(ServicePolicyTest, DiagnosticsAreKeptWithTheirLinesAlone)
 {
     policy(with_shares(60, 30));
     start();
-    policy("version: 1\nbogus: hidden\n");
+    policy("version: 1\nbogus: hidden\nqos-levels: [{name: DEFAULT}]\n");
     EXPECT_FALSE(reload().accepted);
-    const auto plan = [this](std::uint32_t uid, std::optional<std::shared_ptr<const SourceFile>> text) {
-        return answer<PlanReport>([&](auto done) { service->plan(std::move(text), uid, std::move(done)); })
-            .error()
-            .message;
-    };
-    for (const auto& text : {service->last_reload_error(Quote::Lines), plan(0, std::nullopt)}) {
-        EXPECT_NE(text.find("bogus: hidden"), std::string::npos) << text;
-    }
-    for (const auto& text : {service->last_reload_error(Quote::Nothing), plan(1000, std::nullopt)}) {
-        EXPECT_EQ(text.find("hidden"), std::string::npos) << text;
-        EXPECT_NE(text.find("policy.yaml:2:1: error: unknown key"), std::string::npos) << text;
-    }
-    // What a user brings is quoted to them.
-    EXPECT_NE(plan(1000, std::make_shared<SourceFile>(SourceFile{"mine.yaml", "version: 1\nbogus: mine\n"}))
-                  .find("bogus: mine"),
-              std::string::npos);
-    // A broken fabric file likewise.
+    const Diagnostics& kept = service->last_reload().diagnostics;
+    ASSERT_EQ(kept.error_count(), 1U);
+    EXPECT_EQ(kept.all().front().location.file->text, "bogus: hidden");
+    EXPECT_NE(render(kept, Colour::Off).find("    2 | bogus: hidden\n"), std::string::npos) << render(kept, Colour::Off);
+    EXPECT_EQ(render(kept, Colour::Off, Quote::Nothing).find("hidden"), std::string::npos);
+    EXPECT_EQ(service->last_reload().why_refused().find("/etc/rdma-qos/policy.yaml:2:1: unknown key `bogus`"), 0U)
+        << service->last_reload().why_refused();
+
     root.write("/etc/rdma-qos/fabric.yaml", "version: 1\nports: hidden\n");
     bool read = false;
     service->reread_fabric([&read] { read = true; });
     ASSERT_TRUE(loop.run_until([&read] { return read; }));
-    EXPECT_NE(service->fabric_error(Quote::Lines).find("ports: hidden"), std::string::npos);
-    EXPECT_EQ(service->fabric_error(Quote::Nothing).find("ports: hidden"), std::string::npos);
-    EXPECT_NE(service->fabric_error(Quote::Nothing).find("fabric.yaml:2:"), std::string::npos);
+    ASSERT_EQ(service->fabric_diagnostics().error_count(), 1U);
+    EXPECT_EQ(service->fabric_diagnostics().all().front().location.file->text, "ports: hidden");
+}
+
+TEST_F(ServicePolicyTest, APlanOfABrokenPolicyIsItsDiagnostics)
+{
+    policy(with_shares(60, 30));
+    start();
+    add_device("mlx5_0");
+    const auto plan = answer<PlanReport>([&](auto done) {
+        service->plan(std::make_shared<SourceFile>(SourceFile{"mine.yaml", "version: 1\nbogus: mine\nqos-levels: [{name: DEFAULT}]\n"}), 1000,
+                      std::move(done));
+    });
+    ASSERT_TRUE(plan) << to_string(plan.error());
+    EXPECT_FALSE(plan->accepted);
+    EXPECT_EQ(plan->diagnostics.error_count(), 1U);
+    EXPECT_TRUE(plan->devices.empty());
+    EXPECT_TRUE(plan->revision.empty());
 }
 
 TEST_F(ServicePolicyTest, TextsOfUsersAreShortAndOneAtATime)

@@ -98,7 +98,7 @@ TEST_F(ServiceSilence, AReloadAnswersAndTheDeviceCatchesUp)
     ASSERT_TRUE(outcome);
     EXPECT_TRUE(outcome->accepted);
     EXPECT_THAT(outcome->unanswered, ElementsAre("mlx5_1/1"));
-    EXPECT_THAT(outcome->to_string(Colour::Off),
+    EXPECT_THAT(outcome->to_text(),
                 HasSubstr("mlx5_1/1: warning: has not answered yet; it gets the policy when it does"));
     EXPECT_THAT(writes(*well).back(), HasSubstr("share 50"));
     EXPECT_EQ(service->device("mlx5_0/1")->state, DeviceState::Ready);
@@ -266,10 +266,10 @@ TEST_F(ServiceSilence, WhenTheServiceEndsNothingIsBegun)
     reader.open();
     ASSERT_TRUE(loop.run_until([&] { return reloaded.has_value(); }));
     EXPECT_FALSE(reloaded->accepted);
-    EXPECT_THAT(reloaded->to_string(Colour::Off), HasSubstr("rdma-qosd is stopping"));
+    EXPECT_THAT(reloaded->to_text(), HasSubstr("rdma-qosd is stopping"));
     const auto late = reload();
     EXPECT_FALSE(late.accepted);
-    EXPECT_THAT(late.to_string(Colour::Off), HasSubstr("rdma-qosd is stopping"));
+    EXPECT_THAT(late.to_text(), HasSubstr("rdma-qosd is stopping"));
     EXPECT_EQ(answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); }).error().code,
               ErrorCode::Busy);
     EXPECT_EQ(register_as(PeerId{3}, process(3), asking_for("rpc")).error().code, ErrorCode::Busy);

@@ -182,7 +182,7 @@ TEST_F(ServiceBugs, WhatIsThrownWhileAPolicyIsReadIsAnErrorAndTheNextIsRead)
     EXPECT_EQ(plan.error().message, "a task failed: a bug");
     const auto outcome = reload();
     EXPECT_FALSE(outcome.accepted);
-    EXPECT_THAT(outcome.to_string(Colour::Off), HasSubstr("a task failed: a bug"));
+    EXPECT_THAT(outcome.to_text(), HasSubstr("a task failed: a bug"));
     while_reading = nullptr;
     EXPECT_TRUE(answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 1000, std::move(done)); }));
     EXPECT_TRUE(reload().accepted);

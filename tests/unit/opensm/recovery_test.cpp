@@ -28,7 +28,7 @@ TEST(OpensmRecovery, UnknownWordsInSeveralBlocks)
                         "node-type: HCA\nend-port-group\nend-port-groups\nqos-levels\nqos-level\nname: DEFAULT\n"
                         "sl: x\nend-qos-level\nend-qos-levels\n"),
               (Errors{"3: `nane` is not allowed in a `port-group`", "8: `HCA` is not allowed in a list of node types",
-                      "14: `x` is not allowed in the place of a number"}));
+                      "14: `x` is not allowed in a numeric value"}));
 }
 
 TEST(OpensmRecovery, BlocksThatAreNotClosed)
@@ -53,7 +53,7 @@ TEST(OpensmRecovery, Ulps)
 {
     EXPECT_EQ(errors_of("qos-ulps\nlustre : 1\nsdp : 1\nrds, port-num x : 3\niser 4\ndefault : 0\nipoib : 99\n"
                         "end-qos-ulps\n"),
-              (Errors{"2: `lustre` is not allowed in `qos-ulps`", "4: `x` is not allowed in the place of a number",
+              (Errors{"2: `lustre` is not allowed in `qos-ulps`", "4: `x` is not allowed in a numeric value",
                       "5: `iser` is not allowed in `qos-ulps`", "7: an SL must be from 0 to 15, not 99"}));
 }
 

@@ -19,6 +19,15 @@ Policy policy(const std::string& levels)
     return read.value ? *read.value : Policy{};
 }
 
+std::vector<std::string> sentences(const Policy& before, const Policy& after)
+{
+    std::vector<std::string> texts;
+    for (const auto& [level, kind, words] : level_changes(before, after)) {
+        texts.push_back("level " + level + ": " + words);
+    }
+    return texts;
+}
+
 TEST(LevelChanges, EveryPropertyIsNamed)
 {
     const auto before = policy("  - {name: DEFAULT, sl: 0}\n"
@@ -34,14 +43,14 @@ TEST(LevelChanges, EveryPropertyIsNamed)
         "responder: {share: 20, max-rate: 20Gbps}}\n"
         "    per-queue-pair: {max-rate: 4Gbps}\n"
         "    allow: {user: [alice]}\n");
-    EXPECT_THAT(level_changes(before, after),
+    EXPECT_THAT(sentences(before, after),
                 ElementsAre("level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
                             "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
                             "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, fair-by process -> user, "
                             "leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
                             "per-queue-pair max-rate 5 Gbit/s -> 4 Gbit/s, per-queue-pair max-burst 65536 -> none, "
                             "message-model low-latency -> none, allow everyone -> user alice"));
-    EXPECT_THAT(level_changes(after, after), IsEmpty());
+    EXPECT_THAT(sentences(after, after), IsEmpty());
 }
 
 TEST(LevelChanges, NewAndGoneLevels)
@@ -50,16 +59,18 @@ TEST(LevelChanges, NewAndGoneLevels)
     const auto after = policy("  - {name: Default, sl: 0}\n"
                               "  - {name: backup, sl: 5, schedule: {share: 10, max-rate: 20Gbps}}\n"
                               "  - {name: bare}\n");
-    EXPECT_THAT(level_changes(before, after),
+    EXPECT_THAT(sentences(before, after),
                 ElementsAre("level backup: new (sl 5, parent the root, share 10, max-rate 20 Gbit/s)",
                             "level bare: new", "level old: removed"));
+    EXPECT_EQ(level_changes(before, after).front().kind, LevelChangeKind::New);
+    EXPECT_EQ(level_changes(before, after).back(), (LevelChange{"old", LevelChangeKind::Removed, "removed"}));
 }
 
 TEST(LevelChanges, ALevelThatJoinsTheTree)
 {
     const auto before = policy("  - {name: DEFAULT, sl: 0}\n");
     const auto after = policy("  - {name: DEFAULT, sl: 0, schedule: {share: 5}}\n");
-    EXPECT_THAT(level_changes(before, after), ElementsAre("level DEFAULT: parent none -> the root, share none -> 5"));
+    EXPECT_THAT(sentences(before, after), ElementsAre("level DEFAULT: parent none -> the root, share none -> 5"));
 }
 
 }    // namespace

@@ -75,7 +75,7 @@ std::vector<SchemaException> about_other_objects()
         message("two objects of one list", "(port .*|partition `.*`) is listed twice"),
         message("keys that need one another", "`.*` without `max-rate` in `per-queue-pair` limits nothing"),
         message("siblings in the tree", "(scheduling-node|qos-level) `.*` has the name of a .* with the same parent"),
-        message("siblings in the tree", "`share: device-default` of `.*` beside the min-rate of `.*`"),
+        message("siblings in the tree", "`share: device-default` of `.*` cannot be combined with the min-rate of `.*`"),
         message("the chain of parents", "scheduling-node `.*` is its own ancestor"),
         message("the chain of parents", "scheduling-node `.*` is nested more than 32 deep"),
         message("a sum over the objects below", "the min-rates below `.*` add up to .*, more than its `max-rate` .*"),

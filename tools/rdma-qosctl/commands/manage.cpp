@@ -9,7 +9,9 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/manage.h"
+#include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -63,7 +65,7 @@ Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std
 ExitStatus status_of(const std::vector<bus::Dict>& results)
 {
     const bool failed = std::any_of(results.begin(), results.end(),
-                                    [](const bus::Dict& result) { return !list_of(result, "failures").empty(); });
+                                    [](const bus::Dict& result) { return !dicts_of(result, "failures").empty(); });
     return failed ? ExitStatus::Failed : ExitStatus::Ok;
 }
 
@@ -79,6 +81,16 @@ Result<ExitStatus> switch_devices(const Context& context, const std::string& met
     return status_of(*reply);
 }
 
+// The error names what is wrong first; what else there is stands in a property.
+Error refusal_of_reload(bus::Client& client, Error error)
+{
+    if (const auto manager = fetch_manager(client); manager && !manager->last_reload.accepted) {
+        error.message = to_text(manager->last_reload, Colour::Off);
+    }
+    error.message.insert(0, "the new policy is refused, the running one stays\n");
+    return error;
+}
+
 }    // namespace
 
 Result<ExitStatus> reload(const Context& context)
@@ -87,25 +99,19 @@ Result<ExitStatus> reload(const Context& context)
     if (!client) {
         return fail(client.error());
     }
-    auto report = call_manager<std::string>(*client, "Reload", {}, kDeviceTimeout);
+    const auto report = call_manager<bus::Dict>(*client, "Reload", {}, kDeviceTimeout);
     if (!report) {
-        Error error = std::move(report).error();
-        if (error.code == ErrorCode::InvalidPolicy) {
-            error.message.insert(0, "the new policy is refused, the running one stays\n");
-        }
-        return fail(std::move(error));
+        return fail(report.error().code == ErrorCode::InvalidPolicy ? refusal_of_reload(*client, report.error())
+                                                                    : report.error());
     }
-    const auto manager = fetch_manager(*client);
-    if (!manager) {
-        return fail(manager.error());
-    }
+    const ReloadView reload = to_reload(*report);
     if (context.json) {
-        print(to_text({{"revision", manager->policy_revision}, {"report", *report}}));
+        Json json = reload_json(reload);
+        json["revision"] = reload.revision;
+        print(to_text(json));
         return ExitStatus::Ok;
     }
-    std::string text = printable_lines(*report);
-    text += text.empty() || text.back() == '\n' ? "" : "\n";
-    print(text + fmt::format("policy {} is running\n", printable(manager->policy_revision)));
+    print(to_text(reload, context.screen.colour) + fmt::format("policy {} is running\n", printable(reload.revision)));
     return ExitStatus::Ok;
 }
 

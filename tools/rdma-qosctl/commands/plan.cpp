@@ -10,8 +10,9 @@
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
-#include "tools/rdma-qosctl/rendering/world_json.h"
+#include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -52,13 +53,13 @@ Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
     }
     auto answer = call_manager<bus::Dict>(client, "Plan", {bus::Value(std::move(options))}, kPlanTimeout);
     if (!answer) {
-        Error error = std::move(answer).error();
-        if (error.code == ErrorCode::InvalidPolicy) {
-            error.message.insert(0, "the policy is refused\n");
-        }
-        return fail(std::move(error));
+        return fail(std::move(answer).error());
     }
     PlanReport report = to_plan_report(*answer);
+    if (report.diagnostics.has_errors()) {
+        return fail(ErrorCode::InvalidPolicy,
+                    "the policy is refused\n" + render(report.diagnostics, Colour::Off));
+    }
     report.note = fmt::format("what a reload with {} would do, by the running daemon:", file.empty()
                                                                                             ? "the host's files"
                                                                                         : file == "-" ? "stdin"

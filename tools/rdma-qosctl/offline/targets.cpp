@@ -8,11 +8,12 @@
 #include "lib/base/text.h"
 #include "lib/model/busy_rates.h"
 #include "lib/model/profile.h"
+#include "lib/tree/described_plan.h"
 #include "lib/tree/plan.h"
-#include "lib/tree/render.h"
 #include "policy/model/lower.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -78,36 +79,22 @@ Compiled compile_for(const Policy& policy, const Target& target, const Settings&
     return compile({to_tree_spec(policy), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
 }
 
-bus::Dict plan_for(const Policy& policy, const Target& target, const Settings& settings)
+DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings)
 {
     const Compiled compiled = compile_for(policy, target, settings);
-    const ActualState empty;
-    const Plan plan = diff({compiled.tree, {}}, empty, target.capabilities);
-    const std::string operations = render_operations(empty, plan);
-    const auto lines = lines_of(operations);
-    std::vector<std::string> findings;
-    for (const auto& finding : compiled.findings) {
-        findings.push_back(to_string(finding));
-    }
     std::set<ElementPath> classes;
     for (const auto& [path, leaves] : compiled.classes) {
         classes.insert(path);
     }
-    std::vector<bus::Dict> rates;
-    for (const auto& [path, rate] : compare_busy_rates({}, compiled.tree, target.link_speed, classes)) {
-        bus::Dict& dict = rates.emplace_back();
-        dict.set("class", path.text());
-        dict.set("after", rate.after->kbps());
+    DevicePlanView view;
+    view.device = target.device;
+    view.plan = describe({}, diff({compiled.tree, {}}, {}, target.capabilities));
+    for (const auto& finding : compiled.findings) {
+        view.findings.push_back(to_dict(finding));
     }
-    bus::Dict dict;
-    dict.set("device", target.device);
-    dict.set("operations", static_cast<std::uint32_t>(plan.operations.size()));
-    dict.set("operation-list", std::vector<std::string>(lines.begin(), lines.end()));
-    dict.set("findings", std::move(findings));
-    dict.set("link-speed", target.link_speed.kbps());
-    dict.set("rates", std::move(rates));
-    dict.set("text", render_plan(empty, plan));
-    return dict;
+    view.link_speed = target.link_speed;
+    view.rates = compare_busy_rates({}, compiled.tree, target.link_speed, classes);
+    return view;
 }
 
 }    // namespace rdmaqos::ctl

@@ -8,7 +8,6 @@
 
 #include "lib/base/result.h"
 #include "lib/base/units.h"
-#include "lib/bus/value.h"
 #include "lib/tree/compile.h"
 #include "policy/model/local_port.h"
 #include "policy/model/policy.h"
@@ -38,7 +37,7 @@ struct Target {
 [[nodiscard]] Result<std::vector<Target>> load_targets(const std::string& simulation);
 
 [[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
-// What the policy would do to an empty device, in the keys of docs/dbus.md, "Plan … devices".
-[[nodiscard]] bus::Dict plan_for(const Policy& policy, const Target& target, const Settings& settings);
+// What the policy would do to an empty device.
+[[nodiscard]] DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings);
 
 }    // namespace rdmaqos::ctl

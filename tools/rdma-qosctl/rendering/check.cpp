@@ -9,6 +9,7 @@
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -16,33 +17,6 @@ namespace {
 bool is_error(const Finding& finding)
 {
     return finding.is_error;
-}
-
-std::string_view name_of(FindingKind kind)
-{
-    switch (kind) {
-    case FindingKind::NoScheduling:
-        return "no-scheduling";
-    case FindingKind::Folded:
-        return "folded";
-    case FindingKind::CapLost:
-        return "cap-lost";
-    case FindingKind::ShareError:
-        return "share-error";
-    case FindingKind::MinRateMissed:
-        return "min-rate-missed";
-    case FindingKind::BudgetExceeded:
-        return "budget-exceeded";
-    case FindingKind::NoLeaf:
-        return "no-leaf";
-    case FindingKind::CapAboveLink:
-        return "cap-above-link";
-    case FindingKind::QueuePairLimit:
-        return "queue-pair-limit";
-    case FindingKind::NotSupported:
-        return "not-supported";
-    }
-    return "unknown";
 }
 
 }    // namespace
@@ -85,23 +59,13 @@ std::string render_check(const CheckReport& report, Colour colour)
                                     "degrade` in rdma-qosd.yaml");
 }
 
-Json finding_json(const Finding& finding)
-{
-    Json json{{"kind", std::string(name_of(finding.kind))}, {"severity", finding.is_error ? "error" : "warning"}};
-    set_text(json, "path", finding.path.text());
-    set_text(json, "requested", finding.requested);
-    set_text(json, "achievable", finding.achievable);
-    set_text(json, "why", finding.why);
-    return json;
-}
-
 Json check_json(const CheckReport& report)
 {
     Json devices = Json::array();
     for (const auto& device : report.devices) {
         Json findings = Json::array();
         for (const auto& finding : device.findings) {
-            findings.push_back(finding_json(finding));
+            findings.push_back(to_json(to_dict(finding)));
         }
         devices.push_back({{"device", device.device},
                            {"elements", device.elements},

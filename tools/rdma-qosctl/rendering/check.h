@@ -31,7 +31,6 @@ struct CheckReport {
 };
 
 [[nodiscard]] std::string render_check(const CheckReport& report, Colour colour);
-[[nodiscard]] Json finding_json(const Finding& finding);
 [[nodiscard]] Json check_json(const CheckReport& report);
 
 }    // namespace rdmaqos::ctl

@@ -189,10 +189,10 @@ std::string render_device(const DeviceView& device, const Screen& screen)
     }
     std::string text = fields.render(screen);
     for (const auto& finding : device.findings) {
-        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(finding));
+        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(text_of(finding, "message")));
     }
     for (const auto& failure : device.failures) {
-        text += fmt::format("{} {}\n", styled("failure:", Style::Bad, screen), printable(failure));
+        text += fmt::format("{} {}\n", styled("failure:", Style::Bad, screen), printable(text_of(failure, "message")));
     }
     if (!device.self_test.empty()) {
         text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, screen),

@@ -19,8 +19,9 @@ std::string render_results(const std::vector<bus::Dict>& results, const Screen& 
     std::string text;
     for (const auto& result : results) {
         text += fmt::format("{}: {}\n", printable(text_of(result, "device")), done(result));
-        for (const auto& failure : list_of(result, "failures")) {
-            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, screen), printable(failure));
+        for (const auto& failure : dicts_of(result, "failures")) {
+            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, screen),
+                                printable(text_of(failure, "message")));
         }
     }
     return text;
@@ -32,7 +33,7 @@ std::string render_reconciled(const std::vector<bus::Dict>& results, const Scree
 {
     return render_results(results, screen, [](const bus::Dict& result) {
         const std::uint64_t operations = number_of(result, "operations");
-        const std::size_t failures = list_of(result, "failures").size();
+        const std::size_t failures = dicts_of(result, "failures").size();
         return (operations == 0 ? "already matched the policy" : counted(operations, "operation")) +
                (failures == 0 ? "" : ", " + counted(failures, "failure"));
     });

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "lib/tree/render.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -56,23 +57,17 @@ std::string change_text(const std::optional<Bandwidth>& before, const std::optio
     return text;
 }
 
-Bandwidth link_speed_of(const bus::Dict& plan)
-{
-    return rate_of(plan, "link-speed").value_or(Bandwidth());
-}
-
 // Of an empty device there is nothing to compare with.
-std::string render_rates_of_new(const bus::Dict& plan, const Screen& screen)
+std::string render_rates_of_new(const DevicePlanView& plan, const Screen& screen)
 {
     Table table({{"CLASS"}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
-    for (const auto& rate : dicts_of(plan, "rates")) {
-        const auto after = rate_of(rate, "after");
-        table.add({text_of(rate, "class"), rate_text(after), part_text(after, link_speed_of(plan))});
+    for (const auto& [path, rate] : plan.rates) {
+        table.add({path.text(), rate_text(rate.after), part_text(rate.after, plan.link_speed)});
     }
     return table.render(screen);
 }
 
-std::string render_rate_changes(const bus::Dict& plan, const Screen& screen)
+std::string render_rate_changes(const DevicePlanView& plan, const Screen& screen)
 {
     Table table({{"CLASS"},
                  {"NOW", Align::Right},
@@ -81,16 +76,14 @@ std::string render_rate_changes(const bus::Dict& plan, const Screen& screen)
                  {"OF THE PORT", Align::Right},
                  {"CHANGE"}});
     std::size_t unchanged = 0;
-    const Bandwidth link_speed = link_speed_of(plan);
-    for (const auto& rate : dicts_of(plan, "rates")) {
-        const auto before = rate_of(rate, "before");
-        const auto after = rate_of(rate, "after");
+    for (const auto& [path, rate] : plan.rates) {
+        const auto& [before, after] = rate;
         if (before == after) {
             ++unchanged;
             continue;
         }
-        table.add({text_of(rate, "class"), rate_text(before), part_text(before, link_speed), rate_text(after),
-                   part_text(after, link_speed), change_text(before, after)});
+        table.add({path.text(), rate_text(before), part_text(before, plan.link_speed), rate_text(after),
+                   part_text(after, plan.link_speed), change_text(before, after)});
     }
     std::string text = table.empty() ? "" : table.render(screen);
     if (unchanged > 0) {
@@ -100,57 +93,52 @@ std::string render_rate_changes(const bus::Dict& plan, const Screen& screen)
     return text;
 }
 
-std::string render_rates(const bus::Dict& plan, bool offline, const Screen& screen)
+std::string render_rates(const DevicePlanView& plan, bool offline, const Screen& screen)
 {
-    if (dicts_of(plan, "rates").empty()) {
+    if (plan.rates.empty()) {
         return "";
     }
-    return fmt::format("when all classes are backlogged, on {}:\n{}", to_string(link_speed_of(plan)),
+    return fmt::format("when all classes are backlogged, on {}:\n{}", to_string(plan.link_speed),
                        offline ? render_rates_of_new(plan, screen) : render_rate_changes(plan, screen));
 }
 
-// "move queue pair 17 from /a to /b" without the number; empty for what is not about one queue pair.
-std::string without_number(const std::string& operation)
-{
-    constexpr std::string_view kSubject = " queue pair ";
-    const auto at = operation.find(kSubject);
-    if (at == std::string::npos) {
-        return {};
-    }
-    const auto number = at + kSubject.size();
-    const auto end = operation.find_first_not_of("0123456789", number);
-    return end == number ? std::string()
-                         : operation.substr(0, at) + " {}" + operation.substr(std::min(end, operation.size()));
-}
-
 // Operations that differ in the queue pair alone are counted, where the first of them is.
-std::vector<std::string> summarized(const std::vector<std::string>& operations)
+std::vector<std::string> summarized(const std::vector<DescribedOperation>& operations)
 {
+    const auto without_number = [](DescribedOperation operation) {
+        operation.queue_pair = 0;
+        return to_string(operation);
+    };
     std::map<std::string, std::size_t> counts;
     for (const auto& operation : operations) {
         ++counts[without_number(operation)];
     }
     std::vector<std::string> lines;
     for (const auto& operation : operations) {
-        const std::string kind = without_number(operation);
-        std::size_t& count = counts[kind];
-        if (kind.empty() || count == 1) {
-            lines.push_back(operation);
-        } else if (count > 1) {
-            const auto place = kind.find("{}");
-            lines.push_back(fmt::format("{}{} queue pairs{}", kind.substr(0, place), count, kind.substr(place + 2)));
-            count = 0;    // said
+        std::size_t& count = counts[without_number(operation)];
+        if (count > 0) {
+            lines.push_back(to_string(operation, count));
         }
+        count = 0;    // said
     }
     return lines;
 }
 
-std::string render_operations(const bus::Dict& plan, bool verbose)
+std::vector<std::string> each_of(const std::vector<DescribedOperation>& operations)
 {
-    const auto operations = list_of(plan, "operation-list");
+    std::vector<std::string> lines;
+    for (const auto& operation : operations) {
+        lines.push_back(to_string(operation));
+    }
+    return lines;
+}
+
+std::string render_operations(const DevicePlanView& plan, bool verbose)
+{
+    const auto& operations = plan.plan.operations;
     std::string text = operations.empty() ? "" : "operations, in order:\n";
-    for (const auto& operation : verbose ? operations : summarized(operations)) {
-        text += fmt::format("  {}\n", printable(operation));
+    for (const auto& operation : verbose ? each_of(operations) : summarized(operations)) {
+        text += fmt::format("  {}\n", operation);
     }
     return text;
 }
@@ -227,16 +215,14 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
 }
 
 // What would happen to a device, without its name.
-std::string plan_body(const bus::Dict& plan, bool offline, bool verbose, const Screen& screen)
+std::string plan_body(const DevicePlanView& plan, bool offline, bool verbose, const Screen& screen)
 {
-    std::string text = printable_lines(text_of(plan, "text"));
-    if (!text.empty() && text.back() != '\n') {
-        text += '\n';
-    }
+    std::string text = printable_lines(render_plan(plan.plan));
     text += render_operations(plan, verbose);
     text += render_rates(plan, offline, screen);
-    for (const auto& finding : list_of(plan, "findings")) {
-        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(finding));
+    for (const auto& finding : plan.findings) {
+        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen),
+                            printable(text_of(finding, "message")));
     }
     return text;
 }
@@ -250,16 +236,23 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
         text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, screen));
     }
     for (const auto& level : report.levels) {
-        text += fmt::format("  {}\n", printable(level));
+        text += fmt::format("  level {}: {}\n", printable(text_of(level, "level")),
+                            printable(text_of(level, "message")));
     }
     AlikeBlocks blocks;
     for (const auto& plan : report.plans) {
-        blocks.add(printable(text_of(plan, "device")), "\n" + plan_body(plan, report.offline, verbose, screen));
+        blocks.add(printable(plan.device), "\n" + plan_body(plan, report.offline, verbose, screen));
     }
     for (const auto& block : blocks.all(screen)) {
         text += "\n" + block;
     }
-    return text + render_sessions(report, verbose, screen);
+    text += render_sessions(report, verbose, screen);
+    if (!report.accepted) {
+        text += fmt::format("\n{} a reload would refuse this policy: a device cannot do what it asks (findings above); "
+                            "`on-unsupported: degrade` in rdma-qosd.yaml takes it all the same\n",
+                            styled("refused:", Style::Bad, screen));
+    }
+    return text;
 }
 
 }    // namespace rdmaqos::ctl

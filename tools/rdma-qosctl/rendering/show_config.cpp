@@ -36,7 +36,7 @@ std::vector<std::string> about_daemon(const ConfigReport& report)
     }
     if (report.of_host) {
         lines.emplace_back(
-            daemon.last_reload_error.empty()
+            daemon.last_reload.accepted
                 ? "the files have changed since it read them: `rdma-qosctl plan` shows what a reload would do"
                 : "its last reload was refused: `rdma-qosctl status` says why");
     }

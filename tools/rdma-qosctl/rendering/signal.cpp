@@ -75,6 +75,19 @@ Changed changed_properties(const bus::Signal& signal)
     return changed;
 }
 
+// Takes the property out; null: it is not there, or of another type.
+template <typename T>
+const T* take_value(Changed& changed, const char* name)
+{
+    const auto found = changed.find(name);
+    const bus::Value* value = found == changed.end() ? nullptr : found->second;
+    const T* typed = value == nullptr ? nullptr : value->as<T>();
+    if (typed != nullptr) {
+        changed.erase(found);
+    }
+    return typed;
+}
+
 // Takes the property out; its text or number in words.
 std::optional<std::string> take(Changed& changed, const char* name)
 {
@@ -120,13 +133,13 @@ std::vector<std::string> facts_of(Changed& changed)
     add("ElementsUsed", "{} elements");
     add("LeavesUsed", "{} leaves");
     add("Mode", "mode {}");
-    if (const auto error = take(changed, "LastReloadError")) {
-        facts.emplace_back(error->empty() ? "the last reload was accepted"
-                                          : "the last reload was refused (`rdma-qosctl status`)");
+    if (const auto* reload = take_value<bus::Dict>(changed, "LastReload")) {
+        facts.emplace_back(flag_of(*reload, "accepted") ? "the last reload was accepted"
+                                                        : "the last reload was refused (`rdma-qosctl status`)");
     }
-    if (const auto error = take(changed, "FabricError")) {
-        facts.emplace_back(error->empty() ? "the fabric file is in use"
-                                          : "the fabric file cannot be used (`rdma-qosctl status`)");
+    if (const auto* diagnostics = take_value<std::vector<bus::Dict>>(changed, "FabricDiagnostics")) {
+        facts.emplace_back(diagnostics->empty() ? "the fabric file is in use"
+                                                : "the fabric file cannot be used (`rdma-qosctl status`)");
     }
     for (const char* name : kSaidElsewhere) {
         changed.erase(name);

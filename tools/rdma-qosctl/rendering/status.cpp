@@ -24,6 +24,12 @@ std::string describe_policy(const ManagerView& manager)
     return fmt::format("{} from {}", manager.policy_revision, fmt::join(manager.policy_sources, ", "));
 }
 
+std::string describe_accepted(const ReloadView& reload)
+{
+    const std::size_t warnings = reload.diagnostics.warning_count();
+    return warnings == 0 ? "accepted" : fmt::format("accepted with {}", counted(warnings, "warning"));
+}
+
 std::string describe_levels(const ManagerView& manager)
 {
     const auto scheduled = std::count_if(manager.levels.begin(), manager.levels.end(),
@@ -96,8 +102,9 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     fields.add("daemon", fmt::format("rdma-qosd {}", manager.version));
     fields.add("mode", manager.mode, manager.mode == "enforce" ? Style::Plain : Style::Warning);
     fields.add("policy", describe_policy(manager), manager.policy_revision.empty() ? Style::Bad : Style::Plain);
-    fields.add("last reload", manager.last_reload_error.empty() ? "accepted" : "refused, see below",
-               manager.last_reload_error.empty() ? Style::Plain : Style::Bad);
+    const bool accepted = manager.last_reload.accepted;
+    fields.add("last reload", accepted ? describe_accepted(manager.last_reload) : "refused, see below",
+               accepted ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
     fields.add("sessions", describe_sessions(world));
     std::string text = fields.render(screen);

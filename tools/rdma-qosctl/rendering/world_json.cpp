@@ -93,8 +93,8 @@ Json device_json(const DeviceView& device)
     json["elements"] = {{"used", device.elements_used}, {"free", device.elements_free}};
     json["leaves"] = {{"used", device.leaves_used}, {"free", device.leaves_free}};
     json["queue-pairs"] = {{"inside", device.queue_pairs_inside}, {"outside", device.queue_pairs_outside}};
-    json["findings"] = device.findings;
-    json["failures"] = device.failures;
+    json["findings"] = to_json(device.findings);
+    json["failures"] = to_json(device.failures);
     json["statistics"] = to_json(device.statistics);
     return json;
 }
@@ -149,6 +149,14 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
 
 }    // namespace
 
+Json reload_json(const ReloadView& reload)
+{
+    return {{"accepted", reload.accepted},
+            {"diagnostics", to_json(reload.diagnostics)},
+            {"findings", to_json(reload.findings)},
+            {"unanswered", reload.unanswered}};
+}
+
 Json session_json(const SessionView& session)
 {
     return {{"session", session.id},
@@ -166,10 +174,10 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     Json policy = Json::object();
     set_text(policy, "revision", manager.policy_revision);
     policy["sources"] = manager.policy_sources;
-    set_text(policy, "last-reload-error", manager.last_reload_error);
+    policy["last-reload"] = reload_json(manager.last_reload);
     policy["levels"] = manager.levels.size();
     json["policy"] = std::move(policy);
-    set_text(json, "fabric-error", manager.fabric_error);
+    json["fabric-diagnostics"] = to_json(manager.fabric_diagnostics);
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;
     json["devices"] = Json::array();
@@ -231,16 +239,6 @@ Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector
         list.push_back(tree_json(*devices[i], i < busy.size() ? &busy[i] : nullptr));
     }
     return {{"trees", std::move(list)}};
-}
-
-Json plans_json(const PlanReport& report)
-{
-    return {{"mode", report.offline ? "offline" : "daemon"},
-            {"note", report.note},
-            {"revision", report.revision},
-            {"levels", report.levels},
-            {"sessions", to_json(report.sessions)},
-            {"plans", to_json(report.plans)}};
 }
 
 }    // namespace rdmaqos::ctl

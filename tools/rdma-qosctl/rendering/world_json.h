@@ -13,10 +13,10 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Json status_json(const World& world, const std::vector<Problem>& problems);
 [[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices);
 [[nodiscard]] Json hardware_report_json(const HardwareReport& report);
+[[nodiscard]] Json reload_json(const ReloadView& reload);
 [[nodiscard]] Json session_json(const SessionView& session);
 [[nodiscard]] Json sessions_json(const std::vector<SessionView>& sessions);
 // One entry for each device; `busy` is empty or parallel to `devices`.
 [[nodiscard]] Json trees_json(const std::vector<const DeviceView*>& devices, const std::vector<BusyRates>& busy);
-[[nodiscard]] Json plans_json(const PlanReport& report);
 
 }    // namespace rdmaqos::ctl

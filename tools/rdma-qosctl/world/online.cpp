@@ -9,6 +9,7 @@
 
 #include "lib/base/text.h"
 #include "lib/bus/names.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -155,8 +156,8 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.mode = text_of(properties, "Mode");
     manager.policy_revision = text_of(properties, "PolicyRevision");
     manager.policy_sources = list_of(properties, "PolicySources");
-    manager.last_reload_error = text_of(properties, "LastReloadError");
-    manager.fabric_error = text_of(properties, "FabricError");
+    manager.last_reload = to_reload(value_of<bus::Dict>(properties, "LastReload"));
+    manager.fabric_diagnostics = to_diagnostics(dicts_of(properties, "FabricDiagnostics"));
     manager.released_devices = list_of(properties, "ReleasedDevices");
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
     return manager;
@@ -218,8 +219,8 @@ DeviceView to_device(const bus::Dict& properties)
     for (const auto& element : dicts_of(properties, "Tree")) {
         device.tree.push_back(to_tree_element(element));
     }
-    device.findings = list_of(properties, "Findings");
-    device.failures = list_of(properties, "Failures");
+    device.findings = dicts_of(properties, "Findings");
+    device.failures = dicts_of(properties, "Failures");
     device.statistics = value_of<bus::Counts>(properties, "Statistics");
     return device;
 }
@@ -254,20 +255,6 @@ World to_world(ManagerView manager, const bus::ManagedObjects& objects)
     std::sort(world.sessions.begin(), world.sessions.end(),
               [](const SessionView& a, const SessionView& b) { return a.id < b.id; });
     return world;
-}
-
-PlanReport to_plan_report(const bus::Dict& dict)
-{
-    PlanReport report;
-    report.revision = text_of(dict, "revision");
-    report.levels = list_of(dict, "levels");
-    report.sessions = dicts_of(dict, "sessions");
-    UserNames names;
-    for (auto& session : report.sessions) {
-        names.add_to(session);
-    }
-    report.plans = dicts_of(dict, "devices");
-    return report;
 }
 
 void UserNames::add_to(bus::Dict& owner)

@@ -47,8 +47,6 @@ template <typename T>
 [[nodiscard]] SessionView to_session(const std::string& path, const bus::Dict& properties);
 [[nodiscard]] Capabilities to_capabilities(const bus::Dict& dict);
 [[nodiscard]] World to_world(ManagerView manager, const bus::ManagedObjects& objects);
-// The answer of Plan, without a note.
-[[nodiscard]] PlanReport to_plan_report(const bus::Dict& dict);
 
 // Names of users on this host, each looked up once.
 class UserNames {

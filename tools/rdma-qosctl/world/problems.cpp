@@ -7,6 +7,7 @@
 
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -18,13 +19,14 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
             {true, "no policy is running: every request is refused",
              "`rdma-qosctl check` shows what is wrong with the files; then `systemctl reload rdma-qosd`"});
     }
-    if (!manager.last_reload_error.empty()) {
+    if (!manager.last_reload.accepted) {
         problems.push_back(
-            {true, "the last reload was refused:\n" + manager.last_reload_error,
+            {true, "the last reload was refused:\n" + to_text(manager.last_reload, Colour::Off),
              "correct the files (`rdma-qosctl check` shows the same), then `systemctl reload rdma-qosd`"});
     }
-    if (!manager.fabric_error.empty()) {
-        problems.push_back({true, "the fabric file cannot be used:\n" + manager.fabric_error,
+    if (!manager.fabric_diagnostics.empty()) {
+        problems.push_back({true,
+                            "the fabric file cannot be used:\n" + render(manager.fabric_diagnostics, Colour::Off),
                             "correct it; it is read again automatically, and until then the fabric known so far "
                             "stays in use"});
     }
@@ -69,7 +71,7 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
     const std::string key = device.key();
     for (const auto& failure : device.failures) {
         problems.push_back(
-            {true, fmt::format("{}: {}", key, failure),
+            {true, fmt::format("{}: {}", key, text_of(failure, "message")),
              fmt::format("the daemon retries automatically; `rdma-qosctl reconcile {}` does it now", key)});
     }
     for (const auto& element : device.tree) {
@@ -81,10 +83,11 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
         }
     }
     for (const auto& finding : device.findings) {
-        if (finding == device.reason) {
+        const std::string message = text_of(finding, "message");
+        if (message == device.reason) {
             continue;    // why the device is not ready: told already
         }
-        problems.push_back({false, fmt::format("{}: {}", key, finding),
+        problems.push_back({false, fmt::format("{}: {}", key, message),
                             "the device cannot do what the policy asks; `rdma-qosctl check` explains what to change"});
     }
     if (device.capabilities.scheduling && device.leaves_free == 0) {

@@ -9,12 +9,24 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/diagnostic.h"
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
+#include "lib/model/busy_rates.h"
 #include "lib/tree/capabilities.h"
+#include "lib/tree/described_plan.h"
 #include "lib/tree/element.h"
 
 namespace rdmaqos::ctl {
+
+// What a reload gave.
+struct ReloadView {
+    bool accepted = true;
+    std::string revision;    // that was in force afterwards
+    Diagnostics diagnostics;
+    std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
+    std::vector<std::string> unanswered;
+};
 
 struct ManagerView {
     std::string version;
@@ -22,8 +34,8 @@ struct ManagerView {
     std::string mode;               // "enforce", "monitor"
     std::string policy_revision;    // empty: no policy
     std::vector<std::string> policy_sources;
-    std::string last_reload_error;
-    std::string fabric_error;                     // why the fabric file cannot be used; empty: it can
+    ReloadView last_reload;
+    Diagnostics fabric_diagnostics;               // why the fabric file cannot be used; empty: it can
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
     std::vector<bus::Dict> levels;    // keys of docs/dbus.md, "ListLevels"
     bus::Counts statistics;
@@ -75,8 +87,8 @@ struct DeviceView {
     std::uint32_t queue_pairs_inside = 0;
     std::uint32_t queue_pairs_outside = 0;
     std::vector<TreeElementView> tree;
-    std::vector<std::string> findings;
-    std::vector<std::string> failures;
+    std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
+    std::vector<bus::Dict> failures;    // "Failures"
     bus::Counts statistics;
     std::string object_path;
 
@@ -99,13 +111,23 @@ struct World {
     std::vector<SessionView> sessions;    // by id
 };
 
+struct DevicePlanView {
+    std::string device;
+    DescribedPlan plan;
+    std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
+    Bandwidth link_speed;
+    std::map<ElementPath, BusyRate> rates;    // of classes
+};
+
 struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
+    bool accepted = true;
+    Diagnostics diagnostics;    // none offline
     std::string revision;
-    std::vector<std::string> levels;    // a sentence per changed level; none offline
-    std::vector<bus::Dict> sessions;    // keys of docs/dbus.md, "Plan … sessions"; and `user`
-    std::vector<bus::Dict> plans;       // "Plan … devices"
+    std::vector<bus::Dict> levels;      // keys of docs/dbus.md, "Changed levels"; none offline
+    std::vector<bus::Dict> sessions;    // "Moved sessions"; and `user`
+    std::vector<DevicePlanView> plans;
 };
 
 // One more thing wrong, and what to do about it.

@@ -217,8 +217,8 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
         return;
     }
     leaf.verdict = fmt::format(
-        "crowded: {} has share {} of {} beside {}", step->path, std::max(1U, *step->share), step->share_of,
-        step->siblings.size() == 1 ? "another that sends" : fmt::format("{} others that send", step->siblings.size()));
+        "crowded: {} has share {} of {}; {}", step->path, std::max(1U, *step->share), step->share_of,
+        step->siblings.size() == 1 ? "one other sends too" : fmt::format("{} others send too", step->siblings.size()));
     const bus::Dict* level = find_level(world, leaf.level);
     const bool in_class = level != nullptr && ElementPath(step->path).parent().text() == text_of(*level, "class");
     leaf.advice = in_class ? fmt::format("the class itself is full: raise the share, `min-rate` or `max-rate` of level "

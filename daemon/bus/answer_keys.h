@@ -1,0 +1,315 @@
+// The keys of what D-Bus answers: their types and what they mean. The conversion writes no others (convert_out.cpp;
+// the compiler refuses what is not here), and docs/dbus.md is drawn from these tables.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace rdmaqos {
+
+struct AnswerKey {
+    std::string_view name;
+    std::string_view type;    // D-Bus signature
+    std::string_view meaning;
+};
+
+inline constexpr std::array kGrantKeys{
+    AnswerKey{"level", "s", "the level it got"},
+    AnswerKey{"rule", "s", "why it got this level, in words"},
+    AnswerKey{"verified", "b", "whether all that chose the level is known from the kernel; else the client claimed some"},
+    AnswerKey{"sl", "y", "service level; set it on the connection"},
+    AnswerKey{"mtu", "u", "most bytes of a packet"},
+    AnswerKey{"rate", "t", "the level's `rate-limit`, kbit/s"},
+    AnswerKey{"packet-life", "y", "n for 4.096 µs · 2ⁿ"},
+    AnswerKey{"pkey", "q", "partition key"},
+    AnswerKey{"traffic-class", "y", "of RoCE packets; set it on the connection"},
+    AnswerKey{"dscp", "y", "the upper 6 bits of `traffic-class`"},
+    AnswerKey{"share", "u", "weight of the class among its siblings"},
+    AnswerKey{"max-rate", "t", "cap of the class as the policy has it, kbit/s"},
+    AnswerKey{"max-rate-now", "t", "the narrowest cap from the class up to the root, kbit/s"},
+    AnswerKey{"per-queue-pair-max-rate", "t", "limit of each queue pair, kbit/s"},
+    AnswerKey{"per-queue-pair-max-burst", "t", "bytes"},
+    AnswerKey{"per-queue-pair-typical-packet", "u", "bytes"},
+    AnswerKey{"message-model", "s", "`default`, `low-latency`, `high-bandwidth` or `force-low-latency`"},
+    AnswerKey{"leaf", "s", "path of the leaf; of a class that is fair by process or the like, once there is a queue pair"},
+    AnswerKey{"enforced", "b", "whether the device enforces it; before there is a queue pair, what one can expect"},
+    AnswerKey{"cause", "s", "why it is not enforced, one of [Causes](#causes)"},
+    AnswerKey{"reason", "s", "the same as a sentence; or what else is to know, such as types for which a limit does not hold"},
+    AnswerKey{"queue-pairs", "aa{sv}", "of Register with `queue-pairs`: the results"},
+};
+
+inline constexpr std::array kQueuePairKeys{
+    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"number", "u", ""},
+    AnswerKey{"error", "s", "a D-Bus error name: this queue pair was refused, the others were not"},
+    AnswerKey{"message", "s", "the error as a sentence"},
+    AnswerKey{"level", "s", ""},
+    AnswerKey{"rule", "s", "as in a grant"},
+    AnswerKey{"leaf", "s", "path of the leaf it is in"},
+    AnswerKey{"responder-leaf", "s", "path of the leaf of its RDMA READ responses"},
+    AnswerKey{"rate", "t", "at which it is paced, kbit/s; the cap of a leaf is in the device's `Tree`"},
+    AnswerKey{"max-burst", "t", "bytes; absent with a `rate`: the device's default"},
+    AnswerKey{"typical-packet", "u", "bytes; absent with a `rate`: the port's MTU"},
+    AnswerKey{"enforced", "b", "whether it gets what its level, or SetRate, says"},
+    AnswerKey{"owner", "s",
+              "`unverified`: the kernel does not say whose it is "
+              "([security.md](security.md#descriptors-of-clients))"},
+    AnswerKey{"cause", "s", "why not, one of [Causes](#causes)"},
+    AnswerKey{"reason", "s", "the same as a sentence, or what else is to know"},
+};
+
+inline constexpr std::array kOwnerKeys{
+    AnswerKey{"pid", "u", ""},
+    AnswerKey{"start-time", "t", "clock ticks after boot, field 22 of /proc/PID/stat"},
+    AnswerKey{"uid", "u", ""},
+    AnswerKey{"unit", "s", "its systemd unit"},
+    AnswerKey{"cgroup", "s", ""},
+    AnswerKey{"executable", "s", "to root and to the session's own connection"},
+    AnswerKey{"command", "s", "the kernel's name of the process"},
+};
+
+inline constexpr std::array kPathAnswerKeys{
+    AnswerKey{"level", "s", ""},
+    AnswerKey{"rule", "s", "why the pair gets this level, in words"},
+    AnswerKey{"source", "s", "as asked for"},
+    AnswerKey{"destination", "s", "as asked for"},
+    AnswerKey{"error", "s", "a D-Bus error name: this pair has no path"},
+    AnswerKey{"message", "s", "the error as a sentence"},
+    AnswerKey{"mtu", "u", "bytes"},
+    AnswerKey{"rate", "t", "kbit/s"},
+    AnswerKey{"packet-life", "y", "n for 4.096 µs · 2ⁿ"},
+    AnswerKey{"pkey", "q", ""},
+    AnswerKey{"sl", "y", ""},
+};
+
+inline constexpr std::array kDiagnosticKeys{
+    AnswerKey{"severity", "s", "`error`, `warning` or `note`; a note belongs to what is before it"},
+    AnswerKey{"message", "s", "what is wrong, a sentence fragment"},
+    AnswerKey{"hint", "s", "what to do about it"},
+    AnswerKey{"file", "s", "absent: it concerns no file"},
+    AnswerKey{"line", "u", "from 1; absent: the file as a whole"},
+    AnswerKey{"column", "u", "from 1, in bytes"},
+    AnswerKey{"length", "u", "bytes that are meant, from there on"},
+    AnswerKey{"quote", "s", "the line, or the part of a long one around the column; see [Quoted lines](#quoted-lines)"},
+    AnswerKey{"quote-offset", "u", "bytes of the line before `quote`; absent: none"},
+};
+
+inline constexpr std::array kFindingKeys{
+    AnswerKey{"device", "s", "name/port; not where the device is known anyway"},
+    AnswerKey{"kind", "s",
+              "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, `no-leaf`, "
+              "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: a number that holds in attach mode "
+              "`per-process`"},
+    AnswerKey{"severity", "s", "`error`: refuses the policy unless `on-unsupported: degrade`; or `warning`"},
+    AnswerKey{"path", "s", "of the class or node; `level NAME` of a level without one"},
+    AnswerKey{"requested", "s", "what the policy asks for, in words"},
+    AnswerKey{"achievable", "s", "what the device can do, in words"},
+    AnswerKey{"reason", "s", "why, in words"},
+    AnswerKey{"message", "s", "all of it as a sentence"},
+};
+
+inline constexpr std::array kReloadKeys{
+    AnswerKey{"accepted", "b", "false: the running policy stays"},
+    AnswerKey{"revision", "s", "of the policy: the running one after Reload, the one that was read in Check and Plan"},
+    AnswerKey{"errors", "u", "how many `diagnostics` there were of this severity"},
+    AnswerKey{"warnings", "u", "likewise"},
+    AnswerKey{"diagnostics", "aa{sv}", "of the files, [keys](#diagnostics-and-findings)"},
+    AnswerKey{"omitted", "u", "how many more there were, of 200"},
+    AnswerKey{"findings", "aa{sv}", "of the present devices, [keys](#diagnostics-and-findings)"},
+    AnswerKey{"unanswered", "as",
+              "devices that were told and have not answered within 15 s: they take the policy when they do"},
+};
+
+inline constexpr std::array kPlanKeys{
+    AnswerKey{"accepted", "b", "whether a reload would take the policy"},
+    AnswerKey{"revision", "s", "of the policy that was read; absent if it has errors"},
+    AnswerKey{"errors", "u", "as of Reload, like the next three"},
+    AnswerKey{"warnings", "u", ""},
+    AnswerKey{"diagnostics", "aa{sv}", ""},
+    AnswerKey{"omitted", "u", ""},
+    AnswerKey{"levels", "aa{sv}", "that would change"},
+    AnswerKey{"sessions", "aa{sv}", "queue pairs of a session that would get another level or leaf"},
+    AnswerKey{"devices", "aa{sv}", "what would be done to each"},
+};
+
+inline constexpr std::array kLevelChangeKeys{
+    AnswerKey{"level", "s", ""},
+    AnswerKey{"change", "s", "`new`, `changed` or `removed`"},
+    AnswerKey{"message", "s", "what changes, in words"},
+};
+
+inline constexpr std::array kSessionChangeKeys{
+    AnswerKey{"session", "t", "last part of its object path"},
+    AnswerKey{"pid", "u", ""},
+    AnswerKey{"uid", "u", ""},
+    AnswerKey{"unit", "s", ""},
+    AnswerKey{"command", "s", ""},
+    AnswerKey{"device", "s", "of the queue pairs"},
+    AnswerKey{"queue-pairs", "u", "how many; 0: the session itself gets another level"},
+    AnswerKey{"level-before", "s", ""},
+    AnswerKey{"level-after", "s", ""},
+    AnswerKey{"leaf-before", "s", "absent: none"},
+    AnswerKey{"leaf-after", "s", "absent: none"},
+};
+
+inline constexpr std::array kDevicePlanKeys{
+    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"tree", "aa{sv}", "every element, with what becomes of it; children after their parent, the last element of its path before them"},
+    AnswerKey{"operations", "aa{sv}", "in this order"},
+    AnswerKey{"unreachable", "aa{sv}", "`path` and `message` of what no order of operations can reach"},
+    AnswerKey{"findings", "aa{sv}", "as of Reload, for this device"},
+    AnswerKey{"link-speed", "t", "kbit/s"},
+    AnswerKey{"rates", "aa{sv}", "what each class gets when all are backlogged"},
+};
+
+inline constexpr std::array kPlannedElementKeys{
+    AnswerKey{"path", "s", ""},
+    AnswerKey{"parent", "s", "absent: the root"},
+    AnswerKey{"kind", "s", "`node` or `leaf`"},
+    AnswerKey{"change", "s", "`create`, `modify`, `destroy`; absent: it stays as it is"},
+    AnswerKey{"share-before", "u", "weight; 0: the device's default; absent if it is created"},
+    AnswerKey{"share-after", "u", "absent if it is destroyed"},
+    AnswerKey{"max-rate-before", "t", "kbit/s; absent: no cap"},
+    AnswerKey{"max-rate-after", "t", "kbit/s; absent: no cap"},
+    AnswerKey{"queue-pairs-before", "u", ""},
+    AnswerKey{"queue-pairs-after", "u", ""},
+};
+
+inline constexpr std::array kOperationKeys{
+    AnswerKey{"operation", "s", "`create`, `modify`, `destroy` of an element; `move`, `limit` of a queue pair"},
+    AnswerKey{"path", "s", "of the element"},
+    AnswerKey{"parent", "s", "`create`; absent: the root"},
+    AnswerKey{"kind", "s", "`create`: `node` or `leaf`"},
+    AnswerKey{"share-before", "u", "`modify`; absent: the share stays"},
+    AnswerKey{"share-after", "u", "`create`, `modify`"},
+    AnswerKey{"max-rate-before", "t", "`modify`, kbit/s; absent: no cap"},
+    AnswerKey{"max-rate-after", "t", "`create`, `modify`, kbit/s; absent: no cap. Neither of both: the cap stays"},
+    AnswerKey{"queue-pair", "u", "its number"},
+    AnswerKey{"leaf-before", "s", "`move`; absent: none"},
+    AnswerKey{"leaf-after", "s", "`move`; absent: none"},
+    AnswerKey{"responder-leaf-before", "s", "`move`, of its RDMA READ responses; absent: none"},
+    AnswerKey{"responder-leaf-after", "s", "likewise"},
+    AnswerKey{"rate-before", "t", "`limit`, kbit/s; absent: unlimited"},
+    AnswerKey{"max-burst-before", "t", "bytes"},
+    AnswerKey{"typical-packet-before", "u", "bytes"},
+    AnswerKey{"rate-after", "t", "`limit`, kbit/s; absent: unlimited"},
+    AnswerKey{"max-burst-after", "t", "bytes"},
+    AnswerKey{"typical-packet-after", "u", "bytes"},
+    AnswerKey{"message", "s", "all of it, as `rdma-qosctl plan` says it"},
+};
+
+inline constexpr std::array kUnreachableKeys{
+    AnswerKey{"path", "s", ""},
+    AnswerKey{"message", "s", "why, in words"},
+};
+
+inline constexpr std::array kClassRateKeys{
+    AnswerKey{"class", "s", "path"},
+    AnswerKey{"before", "t", "kbit/s; absent: there is no such class yet"},
+    AnswerKey{"after", "t", "kbit/s; absent: there is no such class any more"},
+};
+
+inline constexpr std::array kDeviceResultKeys{
+    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"operations", "t", "how many the device carried out"},
+    AnswerKey{"failures", "aa{sv}", "what did not work"},
+};
+
+inline constexpr std::array kFailureKeys{
+    AnswerKey{"path", "s", "of the element; absent: the device as a whole"},
+    AnswerKey{"operation", "s", "`create`, `modify`, `destroy`, `query`"},
+    AnswerKey{"error", "s", "a D-Bus error name"},
+    AnswerKey{"attempts", "u", ""},
+    AnswerKey{"message", "s", "all of it as a sentence"},
+};
+
+inline constexpr std::array kDriftKeys{
+    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"path", "s", "of the element"},
+    AnswerKey{"kind", "s", "`missing`, `share`, `max-rate`, `parent`, `kind`"},
+    AnswerKey{"expected", "s", "in words"},
+    AnswerKey{"found", "s", "in words"},
+};
+
+inline constexpr std::array kLevelKeys{
+    AnswerKey{"name", "s", ""},
+    AnswerKey{"use", "s", "what it is for, as the policy says"},
+    AnswerKey{"sl", "y", ""},
+    AnswerKey{"mtu-limit", "u", "bytes"},
+    AnswerKey{"rate-limit", "t", "kbit/s"},
+    AnswerKey{"packet-life", "y", "n for 4.096 µs · 2ⁿ"},
+    AnswerKey{"traffic-class", "y", ""},
+    AnswerKey{"class", "s", "path; absent: the level schedules nothing, and has none of the next four"},
+    AnswerKey{"share", "u", ""},
+    AnswerKey{"min-rate", "t", "kbit/s"},
+    AnswerKey{"max-rate", "t", "kbit/s"},
+    AnswerKey{"fair-by", "s", "`none`, `process`, `user`, ..."},
+    AnswerKey{"per-queue-pair-max-rate", "t", "kbit/s"},
+    AnswerKey{"message-model", "s", "as in a grant"},
+    AnswerKey{"restricted", "b", "whether it has `allow`"},
+    AnswerKey{"sessions", "u", "in it now"},
+    AnswerKey{"queue-pairs", "u", "in it now"},
+};
+
+inline constexpr std::array kCapabilityKeys{
+    AnswerKey{"scheduling", "b", "it has a scheduling tree"},
+    AnswerKey{"shares", "b", "elements have shares"},
+    AnswerKey{"rate-caps", "b", "elements have caps"},
+    AnswerKey{"max-depth", "u", "levels of the tree, the root included"},
+    AnswerKey{"max-leaves", "u", "leaves, as advertised"},
+    AnswerKey{"max-elements", "u", "elements, as advertised"},
+    AnswerKey{"max-share", "u", "the largest share"},
+    AnswerKey{"responder-leaf", "b", "RDMA READ responses can have a leaf of their own"},
+    AnswerKey{"attachable", "as", "types of queue pairs that can be attached"},
+    AnswerKey{"pacing", "as", "types of queue pairs that can be paced"},
+    AnswerKey{"pacing-table-size", "u", "different rates at a time; absent: not limited, or not known"},
+    AnswerKey{"pacing-burst", "b", "takes a burst size"},
+    AnswerKey{"pacing-typical-packet", "b", "takes a packet size"},
+    AnswerKey{"pacing-min-rate", "t", "kbit/s"},
+    AnswerKey{"pacing-max-rate", "t", "kbit/s"},
+};
+
+inline constexpr std::array kCounterKeys{
+    AnswerKey{"transmit-bytes", "t", ""},
+    AnswerKey{"receive-bytes", "t", ""},
+    AnswerKey{"taken-at", "t", "µs of the monotonic clock"},
+};
+
+inline constexpr std::array kSelfTestKeys{
+    AnswerKey{"name", "s", "of the step"},
+    AnswerKey{"passed", "b", ""},
+    AnswerKey{"errno", "u", "absent: none"},
+    AnswerKey{"status", "y", "of the firmware's answer; absent: none, or 0"},
+    AnswerKey{"syndrome", "u", "of the firmware's answer; absent: none, or 0"},
+    AnswerKey{"remark", "s", "what it means"},
+};
+
+inline constexpr std::array kManagerStatistics{
+    AnswerKey{"calls", "t", ""},
+    AnswerKey{"calls-refused", "t", ""},
+    AnswerKey{"connections", "t", ""},
+    AnswerKey{"sessions", "t", ""},
+    AnswerKey{"sessions-now", "t", "those there are"},
+    AnswerKey{"reloads", "t", ""},
+};
+
+inline constexpr std::array kDeviceStatistics{
+    AnswerKey{"operations", "t", ""},
+    AnswerKey{"failed", "t", ""},
+    AnswerKey{"retries", "t", ""},
+    AnswerKey{"drift-found", "t", ""},
+    AnswerKey{"drift-repaired", "t", ""},
+    AnswerKey{"queue-depth", "t", "calls that wait for the device now"},
+};
+
+inline constexpr std::array kTreeKeys{
+    AnswerKey{"path", "s", ""},
+    AnswerKey{"parent", "s", "absent: the root"},
+    AnswerKey{"kind", "s", "`node` or `leaf`"},
+    AnswerKey{"share", "u", "weight; 0: the device's default; absent: the root"},
+    AnswerKey{"max-rate", "t", "kbit/s; absent: no cap"},
+    AnswerKey{"queue-pairs", "u", "of a leaf: how many are in it"},
+    AnswerKey{"draining", "b", "of an earlier policy; it goes when its queue pairs do"},
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,329 @@
+#include "daemon/bus/convert_report.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "daemon/bus/answer.h"
+#include "lib/tree/described_plan.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::Writer;
+
+std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
+{
+    return bandwidth ? std::optional(bandwidth->kbps()) : std::nullopt;
+}
+
+std::string_view to_string(ElementKind kind)
+{
+    return kind == ElementKind::Leaf ? "leaf" : "node";
+}
+
+std::string_view to_string(DriftKind kind)
+{
+    switch (kind) {
+    case DriftKind::Missing:
+        return "missing";
+    case DriftKind::Share:
+        return "share";
+    case DriftKind::MaxRate:
+        return "max-rate";
+    case DriftKind::Parent:
+        return "parent";
+    case DriftKind::Kind:
+        return "kind";
+    }
+    return "?";
+}
+
+template <typename Word>
+std::string word(Word value)
+{
+    return std::string(to_string(value));
+}
+
+void write_one(Writer& writer, const Diagnostic& diagnostic, Quote quote)
+{
+    const auto& [severity, location, message, hint] = diagnostic;
+    Answer<kDiagnosticKeys> dict(writer);
+    dict.set("severity", word(severity));
+    dict.set("message", message);
+    dict.set_text("hint", hint);
+    if (!location.file) {
+        return;
+    }
+    dict.set("file", location.file->name);
+    if (location.line == 0) {
+        return;
+    }
+    dict.set("line", location.line);
+    dict.set("column", location.column);
+    dict.set("length", location.length);
+    const auto excerpt = quote == Quote::Lines ? excerpt_of(location) : nullptr;
+    if (excerpt) {
+        dict.set("quote", excerpt->text);
+        if (excerpt->skipped > 0) {
+            dict.set("quote-offset", excerpt->skipped);
+        }
+    }
+}
+
+void write_one(Writer& writer, const std::string& device, const Finding& finding)
+{
+    Answer<kFindingKeys> dict(writer);
+    dict.set_text("device", device);
+    dict.set("kind", word(finding.kind));
+    dict.set("severity", finding.is_error ? "error" : "warning");
+    dict.set_text("path", finding.path.text());
+    dict.set_text("requested", finding.requested);
+    dict.set_text("achievable", finding.achievable);
+    dict.set_text("reason", finding.why);
+    dict.set("message", to_string(finding));
+}
+
+// What is written of diagnostics in any report.
+template <const auto& keys>
+void set_diagnostics(Answer<keys>& dict, const Diagnostics& diagnostics, Quote quote)
+{
+    dict.set("errors", static_cast<std::uint32_t>(diagnostics.error_count()));
+    dict.set("warnings", static_cast<std::uint32_t>(diagnostics.warning_count()));
+    dict.set_list("diagnostics", diagnostics.all(),
+                  [quote](Writer& writer, const Diagnostic& one) { write_one(writer, one, quote); });
+    if (diagnostics.dropped() > 0) {
+        dict.set("omitted", static_cast<std::uint32_t>(diagnostics.dropped()));
+    }
+}
+
+void write_one(Writer& writer, const LevelChange& change)
+{
+    Answer<kLevelChangeKeys> dict(writer);
+    dict.set("level", change.level);
+    dict.set("change", word(change.kind));
+    dict.set("message", change.words);
+}
+
+void write_one(Writer& writer, const SessionChange& change)
+{
+    Answer<kSessionChangeKeys> dict(writer);
+    dict.set("session", static_cast<std::uint64_t>(change.session));
+    dict.set("pid", static_cast<std::uint32_t>(change.owner->pid));
+    dict.set("uid", change.owner->uid);
+    dict.set_text("unit", change.owner->unit);
+    dict.set_text("command", change.owner->command);
+    dict.set_text("device", change.device);
+    dict.set("queue-pairs", change.queue_pairs);
+    dict.set_text("level-before", change.level_before);
+    dict.set_text("level-after", change.level_after);
+    dict.set_text("leaf-before", change.leaf_before);
+    dict.set_text("leaf-after", change.leaf_after);
+}
+
+void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
+{
+    Answer<kClassRateKeys> dict(writer);
+    dict.set("class", rate.first.text());
+    dict.set("before", kbps(rate.second.before));
+    dict.set("after", kbps(rate.second.after));
+}
+
+std::string change_of(const DescribedElement& element)
+{
+    if (element.before == element.after) {
+        return {};
+    }
+    return word(!element.before  ? DescribedOperation::Kind::Create
+                : !element.after ? DescribedOperation::Kind::Destroy
+                                 : DescribedOperation::Kind::Modify);
+}
+
+void write_one(Writer& writer, const DescribedElement& element)
+{
+    Answer<kPlannedElementKeys> dict(writer);
+    dict.set("path", element.path.text());
+    dict.set_text("parent", element.parent.text());
+    dict.set("kind", word(element.kind));
+    dict.set_text("change", change_of(element));
+    if (element.before) {
+        dict.set("share-before", element.before->share);
+        dict.set("max-rate-before", kbps(element.before->max_rate));
+    }
+    if (element.after) {
+        dict.set("share-after", element.after->share);
+        dict.set("max-rate-after", kbps(element.after->max_rate));
+    }
+    dict.set("queue-pairs-before", element.queue_pairs_before);
+    dict.set("queue-pairs-after", element.queue_pairs_after);
+}
+
+void write_one(Writer& writer, const DescribedOperation& operation)
+{
+    Answer<kOperationKeys> dict(writer);
+    dict.set("operation", word(operation.kind));
+    dict.set_text("path", operation.path.text());
+    if (operation.kind == DescribedOperation::Kind::Create) {
+        dict.set_text("parent", operation.parent.text());
+        dict.set("kind", word(operation.element_kind));
+    }
+    dict.set("share-before", operation.share_before);
+    dict.set("share-after", operation.share);
+    dict.set("max-rate-before", kbps(operation.max_rate_before));
+    dict.set("max-rate-after", kbps(operation.max_rate));
+    if (operation.kind == DescribedOperation::Kind::Move || operation.kind == DescribedOperation::Kind::Limit) {
+        dict.set("queue-pair", operation.queue_pair);
+    }
+    dict.set_text("leaf-before", operation.leaf_before.text());
+    dict.set_text("leaf-after", operation.leaf.text());
+    dict.set_text("responder-leaf-before", operation.responder_leaf_before.text());
+    dict.set_text("responder-leaf-after", operation.responder_leaf.text());
+    if (const auto& limit = operation.limit_before) {
+        dict.set("rate-before", limit->rate.kbps());
+        dict.set("max-burst-before", limit->max_burst);
+        dict.set("typical-packet-before", limit->typical_packet);
+    }
+    if (const auto& limit = operation.limit) {
+        dict.set("rate-after", limit->rate.kbps());
+        dict.set("max-burst-after", limit->max_burst);
+        dict.set("typical-packet-after", limit->typical_packet);
+    }
+    dict.set("message", to_string(operation));
+}
+
+void write_one(Writer& writer, const Unreachable& unreachable)
+{
+    Answer<kUnreachableKeys> dict(writer);
+    dict.set("path", unreachable.path.text());
+    dict.set("message", unreachable.why);
+}
+
+// Any of those above.
+constexpr auto kWriteOne = [](Writer& writer, const auto& one) { write_one(writer, one); };
+
+void write_plan(Writer& writer, const DevicePlan& plan)
+{
+    const DescribedPlan described = describe(plan.before, plan.plan);
+    Answer<kDevicePlanKeys> dict(writer);
+    dict.set("device", plan.device);
+    dict.set_list("tree", described.tree, kWriteOne);
+    dict.set_list("operations", described.operations, kWriteOne);
+    dict.set_list("unreachable", described.unreachable, kWriteOne);
+    dict.set_list("findings", plan.findings,
+                  [](Writer& to, const Finding& finding) { write_one(to, "", finding); });
+    dict.set("link-speed", plan.link_speed.kbps());
+    dict.set_list("rates", plan.rates, kWriteOne);
+}
+
+std::string to_sentence(const ElementFailure& failure)
+{
+    if (failure.path.empty()) {
+        return to_string(failure.error);    // of the device as a whole
+    }
+    return fmt::format("{} {}: {} (tried {} {})", failure.operation, failure.path.text(), to_string(failure.error),
+                       failure.attempts, failure.attempts == 1 ? "time" : "times");
+}
+
+void write_failure(Writer& writer, const ElementFailure& failure)
+{
+    Answer<kFailureKeys> dict(writer);
+    dict.set_text("path", failure.path.text());
+    dict.set_text("operation", failure.operation);
+    dict.set("error", std::string(dbus_name(failure.error.code)));
+    dict.set("attempts", failure.attempts);
+    dict.set("message", to_sentence(failure));
+}
+
+}    // namespace
+
+void write(Writer& writer, const Diagnostics& diagnostics, Quote quote)
+{
+    write_dicts(writer, diagnostics.all(),
+                [quote](Writer& to, const Diagnostic& one) { write_one(to, one, quote); });
+}
+
+void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
+{
+    Answer<kReloadKeys> dict(writer);
+    dict.set("accepted", outcome.accepted);
+    dict.set_text("revision", outcome.revision);
+    set_diagnostics(dict, outcome.diagnostics, quote);
+    dict.set_list("findings", outcome.findings, [](Writer& to, const auto& finding) {
+        write_one(to, finding.first, finding.second);
+    });
+    dict.set("unanswered", outcome.unanswered);
+}
+
+void write(Writer& writer, const PlanReport& report, Quote quote)
+{
+    Answer<kPlanKeys> dict(writer);
+    dict.set("accepted", report.accepted);
+    dict.set_text("revision", report.revision);
+    set_diagnostics(dict, report.diagnostics, quote);
+    dict.set_list("levels", report.levels, kWriteOne);
+    dict.set_list("sessions", report.sessions, kWriteOne);
+    dict.set_list("devices", report.devices, write_plan);
+}
+
+void write(Writer& writer, const DeviceReconcile& result)
+{
+    Answer<kDeviceResultKeys> dict(writer);
+    dict.set("device", result.device);
+    dict.set("operations", result.operations);
+    dict.set_list("failures", result.failures, write_failure);
+}
+
+void write(Writer& writer, const std::vector<DeviceReconcile>& results)
+{
+    write_dicts(writer, results, [](Writer& to, const DeviceReconcile& result) { write(to, result); });
+}
+
+void write(Writer& writer, const std::vector<DeviceDrift>& results)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& [device, drifts] : results) {
+        for (const auto& drift : drifts) {
+            Answer<kDriftKeys> dict(writer);
+            dict.set("device", device);
+            dict.set("path", drift.path.text());
+            dict.set("kind", word(drift.kind));
+            dict.set("expected", drift.expected);
+            dict.set("found", drift.found);
+        }
+    }
+    writer.close();
+}
+
+void write_findings(Writer& writer, const DeviceStatus& status)
+{
+    writer.open('a', "a{sv}");
+    for (const auto& finding : status.findings) {
+        write_one(writer, "", finding);
+    }
+    for (const auto& note : status.attach_notes) {
+        Answer<kFindingKeys> dict(writer);
+        dict.set("kind", "attach-mode");
+        dict.set("severity", "warning");
+        dict.set("message", note);
+    }
+    writer.close();
+}
+
+void write_failures(Writer& writer, const DeviceStatus& status)
+{
+    writer.open('a', "a{sv}");
+    if (status.snapshot) {
+        for (const auto& failure : status.snapshot->failures) {
+            write_failure(writer, failure);
+        }
+        for (const auto& unreachable : status.snapshot->unreachable) {
+            Answer<kFailureKeys> dict(writer);
+            dict.set("path", unreachable.path.text());
+            dict.set("message", unreachable.path.text() + ": " + unreachable.why);
+        }
+    }
+    writer.close();
+}
+
+}    // namespace rdmaqos

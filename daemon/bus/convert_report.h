@@ -1,0 +1,28 @@
+// From what a reload, a plan or the management of a device gave to dictionaries, written straight into the message.
+// answer_keys.h says which keys there are.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "daemon/model/device_status.h"
+#include "daemon/model/reload.h"
+#include "lib/base/diagnostic.h"
+#include "lib/bus/message.h"
+
+namespace rdmaqos {
+
+// aa{sv}
+void write(bus::Writer& writer, const Diagnostics& diagnostics, Quote quote);
+void write(bus::Writer& writer, const ReloadOutcome& outcome, Quote quote);
+void write(bus::Writer& writer, const PlanReport& report, Quote quote);
+
+void write(bus::Writer& writer, const DeviceReconcile& result);
+void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
+void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);
+
+// Of a device: aa{sv}
+void write_findings(bus::Writer& writer, const DeviceStatus& status);
+void write_failures(bus::Writer& writer, const DeviceStatus& status);
+
+}    // namespace rdmaqos

@@ -1,0 +1,127 @@
+// The sessions with busctl in docs/dbus.md show what busctl shows. RDMAQOS_UPDATE_GOLDEN=1 plays them anew.
+//
+// A block is played on a daemon of its own. A command that ends in " &" runs until the block ends, and what it has
+// printed by then stands below it. What differs each time (serials, times, unique names) is written as "…".
+#include <regex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "lib/base/text.h"
+#include "tests/support/daemon_fixture.h"
+#include "tests/support/golden.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string without_what_differs(std::string text)
+{
+    for (const auto& [pattern, replacement] : std::vector<std::pair<const char*, const char*>>{
+             {"Cookie=[0-9]+", "Cookie=…"},
+             {"Timestamp=\"[^\"]*\"", "Timestamp=\"…\""},
+             {":1\\.[0-9]+", ":1.…"},
+             {" +\n", "\n"},
+         }) {
+        text = std::regex_replace(text, std::regex(pattern), replacement);
+    }
+    return text;
+}
+
+class Session {
+public:
+    // Plays the commands of the block; gives it back with what they print now.
+    std::string play(const std::string& block)
+    {
+        std::vector<Played> all;
+        for (const auto line : lines_of(block)) {
+            if (line.starts_with("$ ")) {
+                run(all.emplace_back(Played{std::string(line.substr(2)), root() / fmt::format("output-{}", all.size()), {}}));
+            }
+        }
+        std::string text;
+        for (const auto& one : all) {
+            text += "$ " + one.command + "\n" + without_what_differs(one.process ? settled(one.output) : read_text(one.output));
+        }
+        return text;
+    }
+
+private:
+    struct Played {
+        std::string command;
+        std::filesystem::path output;
+        std::unique_ptr<Child> process;    // in the background
+    };
+
+    [[nodiscard]] std::filesystem::path root() const { return daemon_.root(); }
+
+    void run(Played& one) const
+    {
+        const bool in_background = one.command.ends_with(" &");
+        const std::string command = one.command.substr(0, one.command.size() - (in_background ? 2 : 0));
+        auto child = std::make_unique<Child>(
+            std::vector<std::string>{"/bin/sh", "-c", in_background ? "exec " + command : command},
+            std::vector<std::string>{"DBUS_SYSTEM_BUS_ADDRESS=" + daemon_.bus_address(), "LC_ALL=C.UTF-8"}, one.output);
+        if (!in_background) {
+            EXPECT_TRUE(child->wait(20s)) << one.command;
+            return;
+        }
+        one.process = std::move(child);
+        EXPECT_TRUE(eventually([&] { return !read_text(one.output).empty(); })) << one.command;    // it listens
+    }
+
+    // When nothing was added for a while.
+    static std::string settled(const std::filesystem::path& file)
+    {
+        std::string now;
+        for (std::string before = "-"; before != now;) {
+            before = now;
+            std::this_thread::sleep_for(500ms);
+            now = read_text(file);
+        }
+        return now;
+    }
+
+    Daemon daemon_;
+};
+
+TEST(Busctl, SessionsInTheManualShowWhatItShows)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may own org.rdmaqos1 on a bus with our policy";
+    }
+    if (EmulatedNics::wanted()) {
+        GTEST_SKIP() << "the manual shows simulated devices";
+    }
+    if (std::system("busctl --version >/dev/null 2>&1") != 0) {
+        GTEST_SKIP() << "busctl is not installed (Debian package systemd)";
+    }
+    const std::string begin = "```console\n";
+    const std::string end = "```\n";
+    const std::string file = source_dir() + "/docs/dbus.md";
+    const std::string text = read_text(file);
+    std::string played;
+    std::size_t at = 0;
+    std::size_t blocks = 0;
+    for (auto block = text.find(begin); block != std::string::npos; block = text.find(begin, at)) {
+        block += begin.size();
+        played += text.substr(at, block - at);
+        at = text.find(end, block);
+        ASSERT_NE(at, std::string::npos);
+        played += Session().play(text.substr(block, at - block));
+        ++blocks;
+    }
+    played += text.substr(at);
+    EXPECT_GE(blocks, 3U) << "introspect, tree, monitor";
+    if (std::getenv("RDMAQOS_UPDATE_GOLDEN") != nullptr) {
+        std::ofstream(file, std::ios::binary) << played;
+    } else {
+        EXPECT_EQ(text, played) << "play them anew with RDMAQOS_UPDATE_GOLDEN=1";
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

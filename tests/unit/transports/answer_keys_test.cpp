@@ -1,0 +1,265 @@
+// Each key of answer_keys.h is written by the conversion when there is something to say. (That it writes no others, the
+// compiler checks.)
+#include "daemon/bus/answer_keys.h"
+
+#include <set>
+#include <span>
+
+#include <gmock/gmock.h>
+
+#include "daemon/bus/convert_out.h"
+#include "daemon/bus/convert_report.h"
+#include "tests/support/bus_pair.h"
+
+namespace rdmaqos {
+namespace {
+
+using bus::Dict;
+using bus::Writer;
+using testing::UnorderedElementsAreArray;
+
+using Keys = std::set<std::string>;
+
+template <typename Write>
+bus::Value written(const Write& write)
+{
+    const test::LoneBus bus;
+    const auto message = bus.written(write);
+    auto value = bus::read_value(message.get());
+    return value ? std::move(*value) : throw std::runtime_error(to_string(value.error()));
+}
+
+// Of the dictionary, or of all that are listed.
+Keys keys_in(const bus::Value& value)
+{
+    Keys keys;
+    const auto add = [&keys](const Dict& dict) {
+        for (const auto& [key, entry] : dict.entries()) {
+            keys.insert(key + " " + bus::signature(entry));
+        }
+    };
+    if (const auto* dict = value.as<Dict>()) {
+        add(*dict);
+    } else if (const auto* dicts = value.as<std::vector<Dict>>()) {
+        std::ranges::for_each(*dicts, add);
+    }
+    return keys;
+}
+
+// Of the list at this key.
+const bus::Value& at(const bus::Value& value, std::string_view key)
+{
+    const auto* dict = value.as<Dict>();
+    if (dict == nullptr) {
+        dict = &value.as<std::vector<Dict>>()->front();
+    }
+    return *dict->find(key);
+}
+
+void expect_all(std::span<const AnswerKey> table, const Keys& keys, const char* what)
+{
+    std::vector<std::string> expected;
+    for (const auto& [name, type, meaning] : table) {
+        expected.push_back(std::string(name) + " " + std::string(type));
+    }
+    EXPECT_THAT(keys, UnorderedElementsAreArray(expected)) << what;
+}
+
+const Bandwidth kRate = Bandwidth::from_mbps(1000);
+const ElementPath kRoot = ElementPath::root();
+const ElementPath kLeaf("/a");
+const Finding kFinding{FindingKind::CapLost, true, kLeaf, "asked", "got", "because"};
+
+Grant full_grant()
+{
+    Grant grant;
+    grant.level = "rpc";
+    grant.sl = 3;
+    grant.mtu = 4096;
+    grant.rate = kRate;
+    grant.packet_life = 16;
+    grant.pkey = 1;
+    grant.traffic_class = 104;
+    grant.share = 60;
+    grant.max_rate = kRate;
+    grant.max_rate_now = kRate;
+    grant.per_queue_pair.max_rate = kRate;
+    grant.per_queue_pair.max_burst = 65536;
+    grant.per_queue_pair.typical_packet = 1024;
+    grant.message_model = MessageModel::ForceLowLatency;
+    grant.leaf = "/rpc";
+    grant.cause = "pending";
+    grant.reason = "the device is about to do it";
+    return grant;
+}
+
+QueuePairResult full_result()
+{
+    QueuePairResult result;
+    result.device = "mlx5_0/1";
+    result.number = 17;
+    result.level = "rpc";
+    result.rule = "match rule 1";
+    result.leaf = "/rpc";
+    result.responder_leaf = "/rpc/responses";
+    result.rate = RateLimit{kRate, 4096, 1024};
+    result.owner_verified = false;
+    result.cause = "pending";
+    result.reason = "the device is about to do it";
+    result.error = Error{ErrorCode::BadState, 0, "it is in RESET"};
+    return result;
+}
+
+Diagnostics full_diagnostics()
+{
+    Diagnostics diagnostics;
+    const auto file = std::make_shared<SourceFile>(SourceFile{"p.yaml", std::string(400, 'x')});
+    diagnostics.error({file, 1, 300, 2}, "wrong").hint = "correct it";
+    for (std::size_t i = 0; i < Diagnostics::kMaxKept; ++i) {
+        diagnostics.warning({}, "one of many");
+    }
+    return diagnostics;
+}
+
+TEST(AnswerKeys, OfSessions)
+{
+    const auto reply = written(
+        [](Writer& writer) { write(writer, RegisterReply{SessionId{1}, full_grant(), {full_result()}}); });
+    expect_all(kGrantKeys, keys_in(reply), "grant");
+    expect_all(kQueuePairKeys, keys_in(at(reply, "queue-pairs")), "queue pair");
+
+    Identity owner;
+    owner.unit = "a.service";
+    owner.cgroup = "/a";
+    owner.executable = "/bin/a";
+    owner.command = "a";
+    expect_all(kOwnerKeys, keys_in(written([&](Writer& writer) { write(writer, owner); })), "owner");
+}
+
+TEST(AnswerKeys, OfPaths)
+{
+    Request request;
+    request.source = Endpoint(Guid{1});
+    request.destination = Endpoint(Guid{2});
+    const PathResult path{"rpc", "match rule 1", {IbMtu::Mtu4096, *ib_rate_from_number(7), 16, 1, 3}};
+    Keys keys = keys_in(written([&](Writer& writer) { write(writer, request, Result<PathResult>(path)); }));
+    keys.merge(keys_in(written([&](Writer& writer) {
+        write(writer, request, Result<PathResult>(fail(ErrorCode::NoMatchingPath, "no port has this GUID")));
+    })));
+    expect_all(kPathAnswerKeys, keys, "path");
+}
+
+TEST(AnswerKeys, OfLevels)
+{
+    QosLevel level;
+    level.name = "rpc";
+    level.use = "calls";
+    level.sl = 3;
+    level.mtu_limit = IbMtu::Mtu4096;
+    level.rate_limit = *ib_rate_from_number(7);
+    level.packet_life = 16;
+    level.traffic_class = 104;
+    level.schedule.emplace();
+    level.schedule->rate.share = 60;
+    level.schedule->rate.min_rate = kRate;
+    level.schedule->rate.max_rate = kRate;
+    level.per_queue_pair.max_rate = kRate;
+    level.message_model = MessageModel::Default;
+    Policy policy;
+    policy.levels = {level};
+    expect_all(kLevelKeys, keys_in(written([&](Writer& writer) { write(writer, policy, level, LevelUse{}); })), "level");
+}
+
+TEST(AnswerKeys, OfDevices)
+{
+    Capabilities capabilities;
+    capabilities.pacing.table_size = 128;
+    capabilities.pacing.min_rate = kRate;
+    capabilities.pacing.max_rate = kRate;
+    expect_all(kCapabilityKeys, keys_in(written([&](Writer& writer) { write(writer, capabilities); })), "capabilities");
+    expect_all(kCounterKeys, keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })), "counters");
+    const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused"}};
+    expect_all(kSelfTestKeys, keys_in(written([&](Writer& writer) { write(writer, steps); })), "self-test");
+
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->actual.elements = {{ElementId{1}, {kRoot, ElementKind::Node, std::nullopt, {}}},
+                                 {ElementId{2}, {kLeaf, ElementKind::Leaf, ElementId{1}, {1, kRate}}}};
+    snapshot->failures = {{kLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3}};
+    snapshot->unreachable = {{kLeaf, "no leaf is free"}};
+    DeviceStatus status;
+    status.snapshot = snapshot;
+    status.findings = {kFinding};
+    status.attach_notes = {"a note"};
+    expect_all(kTreeKeys, keys_in(written([&](Writer& writer) { write_tree(writer, status); })), "tree");
+    expect_all(kFailureKeys, keys_in(written([&](Writer& writer) { write_failures(writer, status); })), "failures");
+    Keys findings = keys_in(written([&](Writer& writer) { write_findings(writer, status); }));
+    findings.insert("device s");    // of a report
+    expect_all(kFindingKeys, findings, "findings");
+
+    const auto result = written([&](Writer& writer) { write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures}); });
+    expect_all(kDeviceResultKeys, keys_in(result), "result");
+    const std::vector<DeviceDrift> drifts{{"mlx5_0/1", {Drift{kLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}}};
+    expect_all(kDriftKeys, keys_in(written([&](Writer& writer) { write(writer, drifts); })), "drift");
+}
+
+TEST(AnswerKeys, OfReloads)
+{
+    ReloadOutcome outcome;
+    outcome.revision = "abc";
+    outcome.diagnostics = full_diagnostics();
+    outcome.findings = {{"mlx5_0/1", kFinding}};
+    outcome.unanswered = {"mlx5_1/1"};
+    const auto report = written([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
+    expect_all(kReloadKeys, keys_in(report), "reload");
+    expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");
+    expect_all(kFindingKeys, keys_in(at(report, "findings")), "findings");
+
+    const auto unquoted = written([&](Writer& writer) { write(writer, outcome, Quote::Nothing); });
+    const Keys keys = keys_in(at(unquoted, "diagnostics"));
+    EXPECT_FALSE(keys.contains("quote s") || keys.contains("quote-offset u"));
+}
+
+TEST(AnswerKeys, OfPlans)
+{
+    PlanReport report;
+    report.revision = "abc";
+    report.diagnostics = full_diagnostics();
+    report.levels = {{"rpc", LevelChangeKind::New, "new"}};
+    SessionChange moved;
+    auto owner = std::make_shared<Identity>();
+    owner->unit = "a.service";
+    owner->command = "a";
+    moved.owner = owner;
+    moved.device = "mlx5_0/1";
+    moved.level_before = "bulk";
+    moved.level_after = "rpc";
+    moved.leaf_before = "/bulk";
+    moved.leaf_after = "/rpc";
+    report.sessions = {moved};
+    DevicePlan device;
+    device.before.elements = {{ElementId{1}, {kRoot, ElementKind::Node, std::nullopt, {}}},
+                              {ElementId{2}, {kLeaf, ElementKind::Leaf, ElementId{1}, {1, kRate}}}};
+    const RateLimit limit{kRate, 4096, 1024};
+    device.before.queue_pairs = {{{17}, {ElementId{2}, ElementId{2}, limit}}};
+    device.plan.operations = {
+        CreateElement{ElementId{3}, {ElementPath("/b"), ElementKind::Leaf, ElementId{1}, {2, kRate}}},
+        ModifyElement{ElementId{2}, kLeaf, 5, std::optional(kRate)}, MoveQueuePair{{17}, ElementId{3}, ElementId{3}},
+        SetQueuePairRate{{17}, limit}};
+    device.plan.unreachable = {{kLeaf, "no leaf is free"}};
+    device.findings = {kFinding};
+    device.rates = {{kLeaf, {kRate, kRate}}};
+    report.devices = {device};
+    const auto plan = written([&](Writer& writer) { write(writer, report, Quote::Lines); });
+    expect_all(kPlanKeys, keys_in(plan), "plan");
+    expect_all(kLevelChangeKeys, keys_in(at(plan, "levels")), "levels");
+    expect_all(kSessionChangeKeys, keys_in(at(plan, "sessions")), "sessions");
+    const auto& one = at(plan, "devices");
+    expect_all(kDevicePlanKeys, keys_in(one), "devices");
+    expect_all(kPlannedElementKeys, keys_in(at(one, "tree")), "tree");
+    expect_all(kOperationKeys, keys_in(at(one, "operations")), "operations");
+    expect_all(kUnreachableKeys, keys_in(at(one, "unreachable")), "unreachable");
+    expect_all(kClassRateKeys, keys_in(at(one, "rates")), "rates");
+}
+
+}    // namespace
+}    // namespace rdmaqos

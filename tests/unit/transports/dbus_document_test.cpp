@@ -1,0 +1,234 @@
+// docs/dbus.md says what the service does: its tables of keys are drawn from those of the conversion, and its methods,
+// properties and signals are those of the shipped interface descriptions (which introspection_test holds against the
+// running service). RDMAQOS_UPDATE_GOLDEN=1 draws the tables of keys anew.
+#include <map>
+#include <regex>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+
+#include "daemon/bus/answer_keys.h"
+#include "daemon/bus/request_keys.h"
+#include "tests/support/golden.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using testing::ElementsAreArray;
+
+std::string document()
+{
+    return source_dir() + "/docs/dbus.md";
+}
+
+std::string row(std::string_view name, std::string_view type, std::string_view meaning)
+{
+    return fmt::format("| `{}` | {} | {} |\n", name, std::regex_replace(std::string(type), std::regex("\\|"), " or "),
+                       meaning);
+}
+
+std::string table_of(std::span<const AnswerKey> keys)
+{
+    std::string text = "| key | type | |\n|---|---|---|\n";
+    for (const auto& [name, type, meaning] : keys) {
+        text += row(name, type, meaning);
+    }
+    return text;
+}
+
+// Of the requests' keys those with one of these uses and none of the others.
+std::string table_of(unsigned uses, unsigned others)
+{
+    std::string text = "| key | type | |\n|---|---|---|\n";
+    for (const auto& info : kRequestKeys) {
+        if ((info.uses & uses) == 0 || (info.uses & others) != 0) {
+            continue;
+        }
+        std::vector<std::string_view> in;
+        for (const auto use : {kRegister, kQueryPath, kExplain, kQueuePair}) {
+            if ((info.uses & use) != 0) {
+                in.push_back(name_of(use));
+            }
+        }
+        const bool everywhere = (info.uses & uses) == uses;
+        text += row(info.name, info.types,
+                    everywhere ? std::string(info.meaning) : fmt::format("{}: {}", fmt::join(in, ", "), info.meaning));
+    }
+    return text;
+}
+
+const std::map<std::string, std::string>& tables()
+{
+    constexpr unsigned kRequests = kRegister | kQueryPath | kExplain;
+    static const std::map<std::string, std::string> kTables{
+        {"request", table_of(kRequests, 0)},
+        {"queue pair", table_of(kQueuePair, kRequests)},
+        {"rate", table_of(kRate, 0)},
+        {"grant", table_of(kGrantKeys)},
+        {"queue pair result", table_of(kQueuePairKeys)},
+        {"owner", table_of(kOwnerKeys)},
+        {"path answer", table_of(kPathAnswerKeys)},
+        {"diagnostic", table_of(kDiagnosticKeys)},
+        {"finding", table_of(kFindingKeys)},
+        {"reload", table_of(kReloadKeys)},
+        {"plan", table_of(kPlanKeys)},
+        {"changed level", table_of(kLevelChangeKeys)},
+        {"moved session", table_of(kSessionChangeKeys)},
+        {"device plan", table_of(kDevicePlanKeys)},
+        {"planned element", table_of(kPlannedElementKeys)},
+        {"operation", table_of(kOperationKeys)},
+        {"unreachable", table_of(kUnreachableKeys)},
+        {"class rate", table_of(kClassRateKeys)},
+        {"device result", table_of(kDeviceResultKeys)},
+        {"failure", table_of(kFailureKeys)},
+        {"drift", table_of(kDriftKeys)},
+        {"level", table_of(kLevelKeys)},
+        {"capabilities", table_of(kCapabilityKeys)},
+        {"counters", table_of(kCounterKeys)},
+        {"self-test", table_of(kSelfTestKeys)},
+        {"tree", table_of(kTreeKeys)},
+        {"manager statistics", table_of(kManagerStatistics)},
+        {"device statistics", table_of(kDeviceStatistics)},
+    };
+    return kTables;
+}
+
+// The document with each marked table drawn; the names of those that were found.
+std::string drawn(const std::string& text, std::vector<std::string>& found)
+{
+    std::string result;
+    std::size_t at = 0;
+    const std::string begin = "<!-- keys: ";
+    const std::string end = "<!-- end of keys -->";
+    while (true) {
+        const auto mark = text.find(begin, at);
+        if (mark == std::string::npos) {
+            return result + text.substr(at);
+        }
+        const auto name_at = mark + begin.size();
+        const std::string name = text.substr(name_at, text.find(" -->", name_at) - name_at);
+        const auto table_at = text.find('\n', mark) + 1;
+        const auto table_end = text.find(end, mark);
+        if (table_end == std::string::npos) {
+            throw std::runtime_error("no end of the keys of " + name);
+        }
+        found.push_back(name);
+        const auto table = tables().find(name);
+        result += text.substr(at, table_at - at) + (table == tables().end() ? "no such table\n" : table->second);
+        at = table_end;
+    }
+}
+
+TEST(DBusDocument, ItsTablesOfKeysAreThoseOfTheConversion)
+{
+    const std::string text = read_text(document());
+    std::vector<std::string> found;
+    const std::string expected = drawn(text, found);
+    if (std::getenv("RDMAQOS_UPDATE_GOLDEN") != nullptr) {
+        std::ofstream(document(), std::ios::binary) << expected;
+    } else {
+        EXPECT_TRUE(text == expected) << "docs/dbus.md differs; see with git diff what RDMAQOS_UPDATE_GOLDEN=1 draws";
+    }
+    std::vector<std::string> all;
+    for (const auto& [name, table] : tables()) {
+        all.push_back(name);
+    }
+    std::ranges::sort(found);
+    EXPECT_EQ(found, all) << "each table once";
+}
+
+struct Member {
+    std::string kind;    // method, property, signal
+    std::string name;
+    std::string written;    // as the document has it
+};
+
+std::string attribute(const std::string& line, const std::string& name)
+{
+    const auto begin = line.find(" " + name + "=\"");
+    if (begin == std::string::npos) {
+        return {};
+    }
+    const auto value = begin + name.size() + 3;
+    return line.substr(value, line.find('"', value) - value);
+}
+
+// Of a shipped description, which has one tag a line.
+std::vector<Member> members_of(const std::string& interface)
+{
+    std::istringstream lines(read_text(source_dir() + "/config/dbus/org.rdmaqos1." + interface + ".xml"));
+    std::vector<Member> members;
+    std::vector<std::string> in;
+    std::vector<std::string> out;
+    std::string type;
+    std::string told = "told";
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find("  <method ") == 0 || line.find("  <property ") == 0 || line.find("  <signal ") == 0) {
+            const auto kind = line.substr(3, line.find(' ', 3) - 3);
+            members.push_back({kind, attribute(line, "name"), ""});
+            in.clear();
+            out.clear();
+            type = attribute(line, "type");
+            told = "told";
+        } else if (line.find("<arg ") != std::string::npos) {
+            const auto text = attribute(line, "type") + " " + attribute(line, "name");
+            (attribute(line, "direction") == "out" ? out : in).push_back(text);
+        } else if (line.find("EmitsChangedSignal") != std::string::npos) {
+            const auto value = attribute(line, "value");
+            told = value == "const" ? "constant" : value == "invalidates" ? "invalidated" : "not told";
+        }
+        if (line.find("  </") != 0 && line.find("/>") == std::string::npos) {
+            continue;
+        }
+        if (members.empty() || line.find("   ") == 0) {
+            continue;
+        }
+        Member& member = members.back();
+        if (member.kind == "property") {
+            member.written = fmt::format("| `{}` | {} | {} |", member.name, type, told);
+        } else if (member.kind == "method") {
+            member.written = fmt::format("`{}({}){}`", member.name, fmt::join(in, ", "),
+                                         out.empty() ? "" : fmt::format(" → ({})", fmt::join(out, ", ")));
+        } else {
+            member.written = fmt::format("`{}({})`", member.name, fmt::join(in, ", "));
+        }
+    }
+    return members;
+}
+
+std::string section_of(const std::string& text, const std::string& interface)
+{
+    const auto begin = text.find("## org.rdmaqos1." + interface + "\n");
+    const auto end = text.find("\n## ", begin + 1);
+    return begin == std::string::npos ? std::string() : text.substr(begin, end - begin);
+}
+
+TEST(DBusDocument, ItsMembersAreThoseOfTheInterfaces)
+{
+    const std::string text = read_text(document());
+    for (const char* interface : {"Manager", "Device", "Session"}) {
+        const std::string section = section_of(text, interface);
+        ASSERT_FALSE(section.empty()) << interface;
+        const auto members = members_of(interface);
+        ASSERT_GT(members.size(), 8U) << interface;
+        std::vector<std::string> properties;
+        for (const auto& member : members) {
+            EXPECT_NE(section.find(member.written), std::string::npos) << interface << " lacks " << member.written;
+            if (member.kind == "property") {
+                properties.push_back(member.name);
+            }
+        }
+        // Nor is there a property in the document that the interface lacks.
+        std::vector<std::string> documented;
+        const std::regex row("\n\\| `([A-Z][A-Za-z]*)` \\| ");
+        for (std::sregex_iterator match(section.begin(), section.end(), row), end; match != end; ++match) {
+            documented.push_back((*match)[1]);
+        }
+        EXPECT_THAT(documented, ElementsAreArray(properties)) << interface;
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

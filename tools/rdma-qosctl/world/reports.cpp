@@ -1,0 +1,213 @@
+#include "tools/rdma-qosctl/world/reports.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
+{
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
+}
+
+std::optional<std::uint32_t> find_small_number(const bus::Dict& dict, std::string_view key)
+{
+    return dict.contains(key) ? std::optional(small_number_of(dict, key)) : std::nullopt;
+}
+
+Severity severity_of(const bus::Dict& dict)
+{
+    const std::string word = text_of(dict, "severity");
+    for (const auto severity : {Severity::Warning, Severity::Note}) {
+        if (to_string(severity) == word) {
+            return severity;
+        }
+    }
+    return Severity::Error;
+}
+
+Diagnostic to_diagnostic(const bus::Dict& dict)
+{
+    Diagnostic diagnostic{severity_of(dict), {}, text_of(dict, "message"), text_of(dict, "hint")};
+    if (!dict.contains("file")) {
+        return diagnostic;
+    }
+    Location& location = diagnostic.location;
+    location.line = small_number_of(dict, "line");
+    location.column = small_number_of(dict, "column");
+    location.length = small_number_of(dict, "length");
+    location.file = std::make_shared<SourceFile>(SourceFile{text_of(dict, "file"), text_of(dict, "quote"),
+                                                            dict.contains("quote") ? location.line : 0,
+                                                            small_number_of(dict, "quote-offset")});
+    return diagnostic;
+}
+
+std::vector<Diagnostic> kept_in(const std::vector<bus::Dict>& dicts)
+{
+    std::vector<Diagnostic> kept;
+    kept.reserve(dicts.size());
+    for (const auto& dict : dicts) {
+        kept.push_back(to_diagnostic(dict));
+    }
+    return kept;
+}
+
+// Of a report: with those that were counted, but not sent.
+Diagnostics diagnostics_of(const bus::Dict& report)
+{
+    return {kept_in(dicts_of(report, "diagnostics")), number_of(report, "errors"), number_of(report, "warnings"),
+            number_of(report, "omitted")};
+}
+
+ElementKind element_kind_of(const bus::Dict& dict)
+{
+    return text_of(dict, "kind") == "leaf" ? ElementKind::Leaf : ElementKind::Node;
+}
+
+ElementPath path_of(const bus::Dict& dict, std::string_view key)
+{
+    return ElementPath(text_of(dict, key));
+}
+
+// `side`: "before" or "after".
+std::optional<ElementAttributes> attributes_of(const bus::Dict& dict, std::string_view side)
+{
+    const auto share = find_small_number(dict, fmt::format("share-{}", side));
+    return share ? std::optional(ElementAttributes{*share, rate_of(dict, fmt::format("max-rate-{}", side))})
+                 : std::nullopt;
+}
+
+std::optional<RateLimit> limit_of(const bus::Dict& dict, std::string_view side)
+{
+    const auto rate = rate_of(dict, fmt::format("rate-{}", side));
+    return rate ? std::optional(RateLimit{*rate, find_number(dict, fmt::format("max-burst-{}", side)),
+                                          find_small_number(dict, fmt::format("typical-packet-{}", side))})
+                : std::nullopt;
+}
+
+DescribedElement to_element(const bus::Dict& dict)
+{
+    return {path_of(dict, "path"),
+            path_of(dict, "parent"),
+            element_kind_of(dict),
+            attributes_of(dict, "before"),
+            attributes_of(dict, "after"),
+            small_number_of(dict, "queue-pairs-before"),
+            small_number_of(dict, "queue-pairs-after")};
+}
+
+DescribedOperation to_operation(const bus::Dict& dict)
+{
+    DescribedOperation operation;
+    operation.kind = parse_operation_kind(text_of(dict, "operation")).value_or(DescribedOperation::Kind::Modify);
+    operation.path = path_of(dict, "path");
+    operation.parent = path_of(dict, "parent");
+    operation.element_kind = element_kind_of(dict);
+    operation.share_before = find_small_number(dict, "share-before");
+    operation.share = find_small_number(dict, "share-after");
+    operation.max_rate_before = rate_of(dict, "max-rate-before");
+    operation.max_rate = rate_of(dict, "max-rate-after");
+    operation.queue_pair = small_number_of(dict, "queue-pair");
+    operation.leaf_before = path_of(dict, "leaf-before");
+    operation.leaf = path_of(dict, "leaf-after");
+    operation.responder_leaf_before = path_of(dict, "responder-leaf-before");
+    operation.responder_leaf = path_of(dict, "responder-leaf-after");
+    operation.limit_before = limit_of(dict, "before");
+    operation.limit = limit_of(dict, "after");
+    return operation;
+}
+
+DevicePlanView to_device_plan(const bus::Dict& dict)
+{
+    DevicePlanView view;
+    view.device = text_of(dict, "device");
+    for (const auto& element : dicts_of(dict, "tree")) {
+        view.plan.tree.push_back(to_element(element));
+    }
+    for (const auto& operation : dicts_of(dict, "operations")) {
+        view.plan.operations.push_back(to_operation(operation));
+    }
+    for (const auto& unreachable : dicts_of(dict, "unreachable")) {
+        view.plan.unreachable.push_back({path_of(unreachable, "path"), text_of(unreachable, "message")});
+    }
+    view.findings = dicts_of(dict, "findings");
+    view.link_speed = rate_of(dict, "link-speed").value_or(Bandwidth());
+    for (const auto& rate : dicts_of(dict, "rates")) {
+        view.rates[path_of(rate, "class")] = {rate_of(rate, "before"), rate_of(rate, "after")};
+    }
+    return view;
+}
+
+}    // namespace
+
+Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
+{
+    auto kept = kept_in(dicts);
+    const auto count = [&kept](Severity severity) {
+        return static_cast<std::size_t>(std::ranges::count(kept, severity, &Diagnostic::severity));
+    };
+    const std::size_t errors = count(Severity::Error);
+    const std::size_t warnings = count(Severity::Warning);
+    return {std::move(kept), errors, warnings, 0};
+}
+
+ReloadView to_reload(const bus::Dict& dict)
+{
+    return {flag_of(dict, "accepted"), text_of(dict, "revision"), diagnostics_of(dict), dicts_of(dict, "findings"),
+            list_of(dict, "unanswered")};
+}
+
+PlanReport to_plan_report(const bus::Dict& dict)
+{
+    PlanReport report;
+    report.accepted = flag_of(dict, "accepted");
+    report.diagnostics = diagnostics_of(dict);
+    report.revision = text_of(dict, "revision");
+    report.levels = dicts_of(dict, "levels");
+    report.sessions = dicts_of(dict, "sessions");
+    UserNames names;
+    for (auto& session : report.sessions) {
+        names.add_to(session);
+    }
+    for (const auto& device : dicts_of(dict, "devices")) {
+        report.plans.push_back(to_device_plan(device));
+    }
+    return report;
+}
+
+bus::Dict to_dict(const Finding& finding)
+{
+    bus::Dict dict;
+    dict.set("kind", to_string(finding.kind));
+    dict.set("severity", finding.is_error ? "error" : "warning");
+    for (const auto& [key, text] :
+         std::array{std::pair("path", finding.path.text()), std::pair("requested", finding.requested),
+                    std::pair("achievable", finding.achievable), std::pair("reason", finding.why)}) {
+        if (!text.empty()) {
+            dict.set(key, text);
+        }
+    }
+    dict.set("message", to_string(finding));
+    return dict;
+}
+
+std::string to_text(const ReloadView& reload, Colour colour)
+{
+    std::string text = render(reload.diagnostics, colour);
+    for (const auto& finding : reload.findings) {
+        text += fmt::format("{}: {}: {}\n", printable(text_of(finding, "device")), text_of(finding, "severity"),
+                            printable(text_of(finding, "message")));
+    }
+    for (const auto& device : reload.unanswered) {
+        text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
+    }
+    return text;
+}
+
+}    // namespace rdmaqos::ctl
