@@ -20,7 +20,7 @@ std::string render_results(const std::vector<bus::Dict>& results, const Screen& 
     for (const auto& result : results) {
         text += fmt::format("{}: {}\n", printable(text_of(result, "device")), done(result));
         for (const auto& failure : list_of(result, "failures")) {
-            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, screen), printable(failure));
+            text += labelled("failure:", Style::Bad, failure, screen, 2);
         }
     }
     return text;
