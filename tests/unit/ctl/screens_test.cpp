@@ -234,6 +234,11 @@ std::string draw_plan_of_few(const Screen& screen)
     return render_plans(moves(3), false, screen);
 }
 
+std::string draw_plan_with_long_names(const Screen& screen)
+{
+    return render_plans(wide_plan(), false, screen);
+}
+
 std::string draw_simulation(const Screen& screen)
 {
     return render_simulation(wide_simulation(false), screen);
@@ -340,6 +345,7 @@ const Shot kShots[] = {
     {"monitor", "monitor", draw_changes},
     {"plan", "plan", draw_plan},
     {"plan", "plan-few", draw_plan_of_few},
+    {"plan", "plan-long-names", draw_plan_with_long_names},
     {"query-path", "query-path", draw_answers},
     {"query-path", "query-path-broadcast", draw_broadcast},
     {"query-path", "query-path-none", draw_answers_without_path},

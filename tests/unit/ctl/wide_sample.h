@@ -159,4 +159,37 @@ inline PlanReport moves(std::size_t count)
     return report;
 }
 
+inline PlanReport wide_plan()
+{
+    PlanReport report;
+    report.note = "what a reload with /etc/rdma-qos/candidates/policy-of-the-second-building.yaml would do, by the "
+                  "running daemon:";
+    report.levels = {fmt::format("level {}: max-rate 40 Gbit/s -> 30 Gbit/s, allow group hpc -> group hpc, group "
+                                 "storage-of-the-second-building",
+                                 kWideLevel)};
+    report.plans = {dict(
+        {{"device", "rocep59s0f0np0/1"},
+         {"text", "~ └── distributed-training-gold   share 60 -> 40   max 40 Gbit/s -> 30 Gbit/s   16 queue pairs\n"},
+         {"operation-list",
+          std::vector<std::string>{fmt::format("modify {}: share 60 -> 40, max 40 Gbit/s -> 30 Gbit/s", kWideClass)}},
+         {"findings", std::vector<std::string>{fmt::format("{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: "
+                                                           "its parent is capped at 25 Gbit/s",
+                                                           kWideClass)}},
+         {"link-speed", std::uint64_t{100'000'000}},
+         {"rates", std::vector<bus::Dict>{dict({{"class", kWideClass},
+                                                {"before", std::uint64_t{42'345'678}},
+                                                {"after", std::uint64_t{23'333'333}}})}}})};
+    report.sessions = {dict({{"session", std::uint64_t{1234567}},
+                             {"pid", 4194303U},
+                             {"command", "nccl-perf-train"},
+                             {"user", "alice"},
+                             {"device", "rocep59s0f0np0/1"},
+                             {"queue-pairs", 1600U},
+                             {"level-before", kWideLevel},
+                             {"level-after", "backup-of-the-archive"},
+                             {"leaf-before", kWideLeaf},
+                             {"leaf-after", "/backup-of-the-archive"}})};
+    return report;
+}
+
 }    // namespace rdmaqos::ctl::test

@@ -64,7 +64,7 @@ Bandwidth link_speed_of(const bus::Dict& plan)
 // Of an empty device there is nothing to compare with.
 std::string render_rates_of_new(const bus::Dict& plan, const Screen& screen)
 {
-    Table table({{"CLASS"}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
+    Table table({{"CLASS", Align::Left, Fit::ShortenPath}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
     for (const auto& rate : dicts_of(plan, "rates")) {
         const auto after = rate_of(rate, "after");
         table.add({text_of(rate, "class"), rate_text(after), part_text(after, link_speed_of(plan))});
@@ -74,11 +74,11 @@ std::string render_rates_of_new(const bus::Dict& plan, const Screen& screen)
 
 std::string render_rate_changes(const bus::Dict& plan, const Screen& screen)
 {
-    Table table({{"CLASS"},
+    Table table({{"CLASS", Align::Left, Fit::ShortenPath},
                  {"NOW", Align::Right},
-                 {"OF THE PORT", Align::Right},
+                 {"OF THE PORT", Align::Right, Fit::Drop},
                  {"THEN", Align::Right},
-                 {"OF THE PORT", Align::Right},
+                 {"OF THE PORT", Align::Right, Fit::Drop},
                  {"CHANGE"}});
     std::size_t unchanged = 0;
     const Bandwidth link_speed = link_speed_of(plan);
@@ -145,12 +145,12 @@ std::vector<std::string> summarized(const std::vector<std::string>& operations)
     return lines;
 }
 
-std::string render_operations(const bus::Dict& plan, bool verbose)
+std::string render_operations(const bus::Dict& plan, bool verbose, const Screen& screen)
 {
     const auto operations = list_of(plan, "operation-list");
     std::string text = operations.empty() ? "" : "operations, in order:\n";
     for (const auto& operation : verbose ? operations : summarized(operations)) {
-        text += fmt::format("  {}\n", printable(operation));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(operation)));
     }
     return text;
 }
@@ -181,7 +181,7 @@ Table each_session(const std::vector<bus::Dict>& sessions)
                  {"USER", Align::Left, Fit::DropSoon},
                  {"DEVICE"},
                  {"QPS", Align::Right},
-                 {"LEVEL"},
+                 {"LEVEL", Align::Left, Fit::Shorten},
                  {"LEAF", Align::Left, Fit::ShortenPath}});
     for (const auto& change : sessions) {
         table.add({std::to_string(number_of(change, "session")), std::to_string(number_of(change, "pid")),
@@ -204,7 +204,7 @@ Table counted_sessions(const std::vector<bus::Dict>& sessions)
         count.sessions.insert(number_of(change, "session"));
         count.queue_pairs += number_of(change, "queue-pairs");
     }
-    Table table({{"DEVICE"}, {"LEVEL"}, {"SESSIONS", Align::Right}, {"QPS", Align::Right}});
+    Table table({{"DEVICE"}, {"LEVEL", Align::Left, Fit::Shorten}, {"SESSIONS", Align::Right}, {"QPS", Align::Right}});
     for (const auto& [key, count] : counts) {
         table.add({key.first, key.second, std::to_string(count.sessions.size()), std::to_string(count.queue_pairs)});
     }
@@ -229,14 +229,11 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
 // What would happen to a device, without its name.
 std::string plan_body(const bus::Dict& plan, bool offline, bool verbose, const Screen& screen)
 {
-    std::string text = printable_lines(text_of(plan, "text"));
-    if (!text.empty() && text.back() != '\n') {
-        text += '\n';
-    }
-    text += render_operations(plan, verbose);
+    std::string text = tree_on(screen, text_of(plan, "text"));
+    text += render_operations(plan, verbose, screen);
     text += render_rates(plan, offline, screen);
     for (const auto& finding : list_of(plan, "findings")) {
-        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(finding));
+        text += labelled("finding:", Style::Warning, finding, screen);
     }
     return text;
 }
@@ -245,12 +242,12 @@ std::string plan_body(const bus::Dict& plan, bool offline, bool verbose, const S
 
 std::string render_plans(const PlanReport& report, bool verbose, const Screen& screen)
 {
-    std::string text = printable(report.note) + "\n";
+    std::string text = sentence_on(screen, 0, 2, printable(report.note)) + "\n";
     if (!report.levels.empty()) {
         text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, screen));
     }
     for (const auto& level : report.levels) {
-        text += fmt::format("  {}\n", printable(level));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(level)));
     }
     AlikeBlocks blocks;
     for (const auto& plan : report.plans) {
