@@ -142,7 +142,7 @@ Parser::Parser()
     app_.add_option("--colour,--color", colour_, "auto: on a terminal, unless NO_COLOR is set")
         ->type_name("WHEN")
         ->check(CLI::IsMember({"auto", "always", "never"}));
-    app_.add_flag("--wide", wide_, "Every column in full, however narrow the terminal is");
+    app_.add_flag("--wide", wide_, "Every column and line in full, however narrow the terminal is");
     app_.add_flag("--no-pager", no_pager_, "Do not show long output in a pager");
     app_.get_formatter()->column_width(34);
     add_policy_commands();
@@ -334,7 +334,7 @@ void Parser::add_views()
                 "  rdma-qosctl metrics --json                     taken apart, for scripts",
                 [](const Context& context) { return metrics(context); });
 
-    add_command("monitor", "Print each change as one line, until interrupted",
+    add_command("monitor", "Print each change as one sentence, until interrupted",
                 "  rdma-qosctl monitor\n"
                 "  rdma-qosctl monitor --json | jq .text",
                 [](const Context& context) { return monitor(context); });

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lib/base/file.h"
@@ -34,11 +35,38 @@ TEST(Table, ColourDoesNotMoveColumns)
     EXPECT_EQ(table.render(Colour::On), "\x1b[1mA\x1b[0m    \x1b[1mB\x1b[0m\n\x1b[1;31mbad\x1b[0m  x\n");
 }
 
+// A pager forgets colours at the end of a line.
+TEST(Output, EachLineHasItsColour)
+{
+    EXPECT_EQ(styled("one\n  two", Style::Heading, Colour::On), "\x1b[1mone\x1b[0m\n\x1b[1m  two\x1b[0m");
+    EXPECT_EQ(styled("one\n  two", Style::Heading, Colour::Off), "one\n  two");
+}
+
 TEST(Table, CellsAreMadePrintable)
 {
     Table table({{"A"}});
     table.add({"a\nb\x1b"});
     EXPECT_EQ(table.render(Colour::Off), "A\na\\x0ab\\x1b\n");
+}
+
+TEST(Table, ANarrowScreenLeavesOutThenShortens)
+{
+    using Align = Table::Align;
+    using Fit = Table::Fit;
+    Table table({{"NAME"},
+                 {"PATH", Align::Left, Fit::ShortenPath},
+                 {"WORDS", Align::Left, Fit::Shorten},
+                 {"MORE", Align::Left, Fit::Drop},
+                 {"MOST", Align::Right, Fit::DropSoon}});
+    table.add({"a", "/tenants/gold/pid:4711", "a sentence that goes on", "more", "most"});
+    EXPECT_EQ(table.render(Colour::Off), "NAME  PATH                    WORDS                    MORE  MOST\n"
+                                         "a     /tenants/gold/pid:4711  a sentence that goes on  more  most\n");
+    EXPECT_EQ(table.render({Colour::Off, 62}), "NAME  PATH                    WORDS                    MORE\n"
+                                               "a     /tenants/gold/pid:4711  a sentence that goes on  more\n");
+    EXPECT_EQ(table.render({Colour::Off, 40}), "NAME  PATH              WORDS\n"
+                                               "a     /tena…d/pid:4711  a sentence that…\n");
+    const std::string least = table.render({Colour::Off, 5});
+    EXPECT_THAT(least, testing::HasSubstr("…")) << "not narrower than its columns can be";
 }
 
 TEST(Fields, AlignsAndLeavesOutWhatIsEmpty)
@@ -48,6 +76,69 @@ TEST(Fields, AlignsAndLeavesOutWhatIsEmpty)
     fields.add("left out", "");
     fields.add("long", "2\n");
     EXPECT_EQ(fields.render(Colour::Off), "a:     1\nlong:  2\\x0a\n");
+}
+
+TEST(Fields, LongValuesGoOnBelow)
+{
+    Fields fields;
+    fields.add("a", "one two three");
+    fields.add("long", "four", Style::Good);
+    EXPECT_EQ(fields.render({Colour::Off, 14}), "a:     one two\n       three\nlong:  four\n");
+    EXPECT_EQ(fields.render(Colour::Off), "a:     one two three\nlong:  four\n");
+}
+
+TEST(Sentences, AreBrokenAtTheEdgeOfTheScreen)
+{
+    EXPECT_EQ(sentence_on({Colour::Off, 20}, 9, 4, "one two three four five"), "one two\n    three four five");
+    EXPECT_EQ(sentence_on({Colour::Off, 20}, 2, 2, "one two three four five"), "one two three four\n  five");
+    EXPECT_EQ(sentence_on(Colour::Off, 9, 4, "one two three four five"), "one two three four five");
+    EXPECT_EQ(sentence_on({Colour::Off, 3}, 9, 4, ""), "");
+    EXPECT_EQ(sentence_on({Colour::Off, 20}, 17, 4, "one two"), "one\n    two");
+    EXPECT_EQ(sentence_on({Colour::Off, 20}, 18, 4, "one two"), "\n    one two") << "there is no room for a word";
+}
+
+TEST(Sentences, FollowTheirLabels)
+{
+    const auto on = [](const Screen& screen) {
+        return labelled("not simulated:", Style::Warning, "one two\x1b three", screen, 1);
+    };
+    EXPECT_EQ(on(Colour::Off), " not simulated: one two\\x1b three\n");
+    EXPECT_EQ(on({Colour::Off, 20}), " not simulated: one\n   two\\x1b three\n");
+    EXPECT_EQ(on({Colour::On, 12}),
+              " \x1b[33mnot\x1b[0m\n\x1b[33m   simulated:\x1b[0m \n   one\n   two\\x1b\n   three\n");
+}
+
+TEST(Lines, TooWideOnesGoOnBelow)
+{
+    EXPECT_EQ(lines_on(Colour::Off, "a  b c\n\n  d\x1b"), "a  b c\n\n  d\\x1b\n");
+    EXPECT_EQ(lines_on({Colour::Off, 20}, "  key    one two three four\n"), "  key    one two\n         three four\n");
+    EXPECT_EQ(lines_on({Colour::Off, 20}, "  one two three four five\n"), "  one two three\n    four five\n");
+}
+
+TEST(Lines, ColumnsMoveTogetherBeforeTheyAreBroken)
+{
+    const std::string line = "  yes   asks a word        has another\n";
+    EXPECT_EQ(lines_on({Colour::Off, 36}, line), "  yes  asks a word  has another\n");
+    EXPECT_EQ(lines_on({Colour::Off, 24}, line), "  yes  asks a word\n    has another\n");
+    EXPECT_EQ(lines_on({Colour::Off, 12}, line), "  yes\n    asks a\n    word\n    has\n    another\n");
+}
+
+TEST(Lines, BranchesOfATreeGoOn)
+{
+    const std::string tree = "/\n├── class               share 30   gets 60 Gbit/s\n"
+                             "│   └── leaf            share 1    gets 60 Gbit/s\n";
+    EXPECT_EQ(lines_on({Colour::Off, 30}, tree), "/\n├── class  share 30\n│     gets 60 Gbit/s\n"
+                                                 "│   └── leaf  share 1\n│         gets 60 Gbit/s\n");
+    EXPECT_EQ(lines_on({Colour::Off, 20}, "+ ├── class   share 30\n"), "+ ├── class\n  │     share 30\n");
+}
+
+TEST(Lines, OfATreeKeepTheirColumnsOrNoneDoes)
+{
+    const std::string tree = "/\n├── one            share 30\n└── three-leaves   share 1    gets 60 Gbit/s\n";
+    EXPECT_EQ(tree_on({Colour::Off, 44}, tree), tree);
+    EXPECT_EQ(tree_on({Colour::Off, 43}, tree), "/\n├── one  share 30\n└── three-leaves  share 1  gets 60 Gbit/s\n");
+    EXPECT_EQ(tree_on({Colour::Off, 30}, tree),
+              "/\n├── one  share 30\n└── three-leaves  share 1\n      gets 60 Gbit/s\n");
 }
 
 TEST(Output, PrintableLinesKeepsLineFeedsOnly)

@@ -15,6 +15,12 @@ inline bus::Dict dict(std::vector<bus::Dict::Entry> entries)
     return result;
 }
 
+// A finding or failure of which only this counts.
+inline bus::Dict message(const std::string& text)
+{
+    return dict({{"message", text}});
+}
+
 inline bus::Dict sample_level_default()
 {
     return dict(

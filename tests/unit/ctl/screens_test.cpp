@@ -1,19 +1,32 @@
 // What a verb prints on terminals of 80 and 120 columns, with and without colours.
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <set>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "lib/base/text.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
+#include "tests/unit/ctl/wide_sample.h"
+#include "tools/rdma-qosctl/options.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/broadcast.h"
+#include "tools/rdma-qosctl/rendering/check.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/hardware_report.h"
 #include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/manage.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/why.h"
+#include "tools/rdma-qosctl/simulate/report_text.h"
+#include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/problems.h"
 #include "tools/rdma-qosctl/world/why.h"
 
@@ -21,7 +34,347 @@ namespace rdmaqos::ctl {
 namespace {
 
 using rdmaqos::test::expect_golden;
+using rdmaqos::test::read_text;
+using rdmaqos::test::source_dir;
+using testing::HasSubstr;
 using namespace test;
+
+std::string draw_status(const Screen& screen)
+{
+    const World world = troubled_world();
+    return render_status(world, find_problems(world), screen);
+}
+
+std::string draw_tree(const Screen& screen)
+{
+    const DeviceView one = sample_device("mlx5_0");
+    return render_device_trees({{&one, nullptr}}, 0, screen);
+}
+
+std::string draw_busy_tree(const Screen& screen)
+{
+    const World world = wide_world();
+    const BusyRates busy = busy_rates(world, world.devices[0]);
+    return render_device_trees({{&world.devices[0], &busy}}, 0, screen);
+}
+
+std::string draw_trees_of_one_kind(const Screen& screen)
+{
+    std::vector<DeviceView> devices(8, sample_device(""));
+    std::vector<DeviceTree> trees;
+    for (auto& device : devices) {
+        device.name = fmt::format("mlx5_{}", trees.size());
+        device.link_up = trees.size() != 5;
+        trees.push_back({&device, nullptr});
+    }
+    return render_device_trees(trees, 0, screen);
+}
+
+std::string draw_levels(const Screen& screen)
+{
+    return render_levels(sample_world().manager.levels, screen);
+}
+
+std::string draw_devices(const Screen& screen)
+{
+    return render_devices(sample_world().devices, screen);
+}
+
+std::string draw_devices_with_long_names(const Screen& screen)
+{
+    World world = wide_world();
+    world.devices[0].attach_mode = "per-process";
+    return render_devices(world.devices, screen);
+}
+
+std::string draw_device(const Screen& screen)
+{
+    return render_device(sample_device("mlx5_0"), screen);
+}
+
+// With all a device can say.
+std::string draw_refusing_device(const Screen& screen)
+{
+    DeviceView device = sample_hardware();
+    device.findings = {message(
+        fmt::format("{}: requested min-rate 10 Gbit/s, achievable 8.333 Gbit/s: shares are 1 to 100", kWideClass))};
+    device.failures = {message(fmt::format("create {}: no space (tried 3 times)", kWideLeaf))};
+    return render_device(device, screen);
+}
+
+std::string draw_hardware_report(const Screen& screen)
+{
+    const DeviceView device = sample_hardware();
+    return render_hardware_report(
+        make_hardware_report({"6.1.0-18-amd64", "x86_64", "0.1.0"}, "0.2.0", {&device}, Guids::Masked), screen);
+}
+
+std::string draw_sessions(const Screen& screen)
+{
+    return render_sessions(wide_world().sessions, screen);
+}
+
+std::string draw_grant(const Screen& screen)
+{
+    const SessionView session = wide_world().sessions.front();
+    bus::Dict grant = session.grant;
+    grant.set("level", kWideLevel);
+    grant.set("leaf", kWideLeaf);
+    grant.set("enforced", false);
+    grant.set("reason", text_of(session.queue_pairs[0], "reason"));
+    grant.set("queue-pairs", session.queue_pairs);
+    return render_grant("3", grant, screen);
+}
+
+WhyReport why_of(const World& world)
+{
+    WhyReport report;
+    report.target = "4711";
+    report.sessions = {explain_session(world, world.sessions.front())};
+    return report;
+}
+
+std::string draw_why(const Screen& screen)
+{
+    World world = wide_world();
+    for (auto& queue_pair : world.sessions[0].queue_pairs) {
+        queue_pair.set("leaf", "");
+    }
+    return render_why(why_of(world), screen);
+}
+
+std::string draw_why_crowded(const Screen& screen)
+{
+    World world = wide_world();
+    for (auto& queue_pair : world.sessions[0].queue_pairs) {
+        queue_pair.set("enforced", true);
+        queue_pair.set("reason", "class cap 40 Gbit/s split 10 ways");
+    }
+    WhyReport report = why_of(world);
+    report.ports = {{world.devices[0].key(), Bandwidth::from_gbps(100), Bandwidth::from_kbps(99'999'999),
+                     Bandwidth::from_kbps(12'345'678)}};
+    return render_why(report, screen);
+}
+
+std::string draw_why_unregistered(const Screen& screen)
+{
+    WhyReport report;
+    report.unregistered = "process 4711 (ib_send_bw) has not registered: what it sends is outside the tree, without "
+                          "share, guarantee or cap";
+    report.advice = {
+        fmt::format("if it registered and asked for nothing, it would be in level {}: {}", kWideLevel, kWideRule)};
+    return render_why(report, screen);
+}
+
+std::string draw_drift(const Screen& screen)
+{
+    return render_drift({dict({{"device", "mlx5_0/1"},
+                               {"path", kWideLeaf},
+                               {"kind", "changed"},
+                               {"expected", "share 60, max 40 Gbit/s below /site/tenants/gold"},
+                               {"found", "share 10, max 40 Gbit/s below /site/tenants/gold"}})},
+                        screen);
+}
+
+// Of what was done to two devices: to one all of it.
+std::vector<bus::Dict> results()
+{
+    return {
+        dict({{"device", "mlx5_0/1"}, {"operations", 0U}, {"failures", std::vector<bus::Dict>{}}}),
+        dict({{"device", "rocep59s0f0np0/1"},
+              {"operations", 2U},
+              {"failures",
+               std::vector<bus::Dict>{
+                   message(fmt::format("destroy {}: it holds queue pairs (tried 2 times)", kWideLeaf))}}}),
+    };
+}
+
+std::string draw_reconciled(const Screen& screen)
+{
+    return render_reconciled(results(), screen);
+}
+
+std::string draw_disabled(const Screen& screen)
+{
+    return render_switched(results(), "disabled", screen);
+}
+
+std::string draw_enabled(const Screen& screen)
+{
+    return render_switched(results(), "enabled", screen);
+}
+
+std::string draw_released(const Screen& screen)
+{
+    return render_switched(results(), "released", screen);
+}
+
+std::string draw_check(const Screen& screen)
+{
+    return render_check(wide_check(false), screen);
+}
+
+std::string draw_check_refused(const Screen& screen)
+{
+    return render_check(wide_check(true), screen);
+}
+
+// Diagnostics quote the lines of a file, and are never broken.
+std::string draw_check_mistaken(const Screen& screen)
+{
+    return render_check(mistaken_check(), screen);
+}
+
+std::string draw_plan(const Screen& screen)
+{
+    return render_plans(moves(1500), false, screen);
+}
+
+std::string draw_plan_of_few(const Screen& screen)
+{
+    return render_plans(moves(3), false, screen);
+}
+
+std::string draw_plan_with_long_names(const Screen& screen)
+{
+    return render_plans(wide_plan(), false, screen);
+}
+
+std::string draw_simulation(const Screen& screen)
+{
+    return render_simulation(wide_simulation(false), screen);
+}
+
+std::string draw_simulation_over_time(const Screen& screen)
+{
+    return render_simulation(wide_simulation(true), screen);
+}
+
+// The daemon's text, or that of the files.
+std::string draw_explanation(const Screen& screen)
+{
+    return render_note("no daemon runs: answered from /etc/rdma-qos/policy.yaml, "
+                       "/etc/rdma-qos/policy.d/50-tenants.yaml, as uid 1000",
+                       screen) +
+           lines_on(screen, read_text(source_dir() + "/tests/golden/explain/refused-by-allow.txt"));
+}
+
+std::string draw_refusal_explained(const Screen& screen)
+{
+    return render_note("answered by the running daemon", screen) +
+           lines_on(screen, read_text(source_dir() + "/tests/golden/explain/default-refused.txt"));
+}
+
+bus::Dict sample_answer()
+{
+    return dict({{"level", "rpc"},
+                 {"source", "fd00::1"},
+                 {"destination", "fd00::2"},
+                 {"mtu", 4096U},
+                 {"sl", std::uint8_t{3}},
+                 {"rule", "match rule 12 (/etc/rdma-qos/policy.d/storage.yaml:40:5)"}});
+}
+
+std::string draw_answers(const Screen& screen)
+{
+    return render_answers({sample_answer()}, screen);
+}
+
+std::string draw_answers_without_path(const Screen& screen)
+{
+    bus::Dict far = sample_answer();
+    far.set("source", "2001:db8:1234:5678:9abc:def0:1234:5678");
+    far.set("destination", "2001:db8:1234:5678:9abc:def0:1234:9abc");
+    const bus::Dict none = dict({{"source", "fd00::1"},
+                                 {"destination", "fd00::3"},
+                                 {"error", "org.rdmaqos1.Error.NoMatchingPath"},
+                                 {"message", "SL 5 was requested; level storage has SL 1"}});
+    return render_answers({far, none}, screen);
+}
+
+std::string draw_broadcast(const Screen& screen)
+{
+    return render_broadcast(wide_broadcast(), screen);
+}
+
+std::string draw_changes(const Screen& screen)
+{
+    Narrator narrator([](const std::string&, const char*) {
+        return std::optional(
+            dict({{"Owner", dict({{"pid", 4711U}, {"uid", 4294967290U}, {"command", "ib_send_bw"}})}}));
+    });
+    const std::string root = "/org/rdmaqos1";
+    const bus::Dict grant = dict({{"level", kWideLevel},
+                                  {"enforced", false},
+                                  {"reason", "the device's leaves are used up; 12 processes share the fallback leaf"}});
+    const std::vector<bus::Signal> signals{
+        {root, "org.rdmaqos1.Manager", "PolicyChanged", {"9f3a2c11"}},
+        {root + "/session/3", "org.rdmaqos1.Session", "GrantChanged", {grant}},
+    };
+    std::string text;
+    for (const auto& signal : signals) {
+        text += render_change("2026-03-01 12:34:56.789", narrator.sentence(signal), screen);
+    }
+    return text;
+}
+
+struct Shot {
+    const char* verb;
+    const char* golden;    // in tests/golden/ctl/screens
+    std::string (*draw)(const Screen&);
+};
+
+std::ostream& operator<<(std::ostream& out, const Shot& shot)
+{
+    return out << shot.golden;
+}
+
+const Shot kShots[] = {
+    {"check", "check", draw_check},
+    {"check", "check-mistaken", draw_check_mistaken},
+    {"check", "check-refused", draw_check_refused},
+    {"devices", "device", draw_device},
+    {"devices", "device-refusing", draw_refusing_device},
+    {"devices", "devices", draw_devices},
+    {"devices", "devices-long-names", draw_devices_with_long_names},
+    {"disable", "disable", draw_disabled},
+    {"enable", "enable", draw_enabled},
+    {"explain", "explain", draw_explanation},
+    {"explain", "explain-refused", draw_refusal_explained},
+    {"hardware-report", "hardware-report", draw_hardware_report},
+    {"levels", "levels", draw_levels},
+    {"monitor", "monitor", draw_changes},
+    {"plan", "plan", draw_plan},
+    {"plan", "plan-few", draw_plan_of_few},
+    {"plan", "plan-long-names", draw_plan_with_long_names},
+    {"query-path", "query-path", draw_answers},
+    {"query-path", "query-path-broadcast", draw_broadcast},
+    {"query-path", "query-path-none", draw_answers_without_path},
+    {"reconcile", "reconcile", draw_reconciled},
+    {"release", "release", draw_released},
+    {"request", "request", draw_grant},
+    {"sessions", "sessions", draw_sessions},
+    {"simulate", "simulate", draw_simulation},
+    {"simulate", "simulate-steps", draw_simulation_over_time},
+    {"status", "status", draw_status},
+    {"tree", "tree", draw_tree},
+    {"tree", "tree-alike", draw_trees_of_one_kind},
+    {"tree", "tree-busy", draw_busy_tree},
+    {"verify", "verify", draw_drift},
+    {"why", "why", draw_why},
+    {"why", "why-crowded", draw_why_crowded},
+    {"why", "why-unregistered", draw_why_unregistered},
+};
+
+// What they print is the same wherever it goes: a document for another program or a file, or text of the daemon that
+// quotes lines of files.
+const std::set<std::string> kWithoutScreen{
+    "import-fabric",    // YAML
+    "import-opensm",    // YAML
+    "metrics",          // the text format of Prometheus
+    "reload",           // the daemon's diagnostics, and which policy runs
+    "show-config",      // YAML
+};
 
 std::string without_colours(const std::string& text)
 {
@@ -46,207 +399,96 @@ std::string visible(const std::string& text)
     return seen;
 }
 
-// `draw` on each of the four screens, one after the other. Colours change nothing but the colours.
-template <typename Draw>
-void expect_screens(const std::string& verb, Draw draw, bool fits = true)
+class Screens : public testing::TestWithParam<Shot> {};
+
+// Each on four screens, one after the other. Colours change nothing but the colours.
+TEST_P(Screens, FitAndAreAsDrawn)
 {
     std::string text;
     for (const std::size_t columns : {80U, 120U}) {
-        const std::string plain = draw(Screen(Colour::Off, columns));
-        const std::string coloured = draw(Screen(Colour::On, columns));
-        EXPECT_EQ(without_colours(coloured), plain) << verb;
+        const std::string plain = GetParam().draw(Screen(Colour::Off, columns));
+        const std::string coloured = GetParam().draw(Screen(Colour::On, columns));
+        EXPECT_EQ(without_colours(coloured), plain);
         for (const auto line : lines_of(plain)) {
-            EXPECT_TRUE(!fits || display_width(line) <= columns) << verb << ": " << line;
+            EXPECT_LE(display_width(line), columns) << line;
         }
         text += fmt::format("===== {} columns\n{}===== {} columns, colours\n{}", columns, plain, columns,
                             visible(coloured));
     }
-    expect_golden("ctl/screens/" + verb + ".txt", text);
+    expect_golden(fmt::format("ctl/screens/{}.txt", GetParam().golden), text);
 }
 
-// With names as long as clusters have them.
-World wide_world()
+INSTANTIATE_TEST_SUITE_P(OfVerbs, Screens, testing::ValuesIn(kShots), [](const auto& shot) {
+    std::string name = shot.param.golden;
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+std::set<std::string> verbs_of_help()
 {
-    World world = sample_world();
-    SessionView& session = world.sessions.front();
-    session.owner.set("unit", "slurmstepd-extern-job-1234567.scope");
-    session.level = "distributed-training-gold";
-    for (auto& queue_pair : session.queue_pairs) {
-        queue_pair.set("level", "distributed-training-gold");
-        queue_pair.set("leaf", "/site/tenants/gold/distributed-training/pid:4711");
-        queue_pair.set("enforced", false);
-        queue_pair.set("reason", "the device's leaves are used up; 12 processes share the fallback leaf of the class");
+    const auto parsed = parse_command_line({"--help"});
+    const auto* help = std::get_if<Finished>(&parsed);
+    std::set<std::string> verbs;
+    bool are_verbs = false;
+    for (const auto line : lines_of(help == nullptr ? "" : help->output)) {
+        are_verbs = are_verbs || line == "Subcommands:";
+        // Descriptions go on far to the right.
+        if (are_verbs && line.size() > 2 && line.starts_with("  ") && line[2] != ' ') {
+            verbs.emplace(line.substr(2, line.find(' ', 2) - 2));
+        }
     }
-    return world;
+    return verbs;
 }
 
-TEST(Screens, Status)
+TEST(AllScreens, AreOfEveryVerb)
 {
-    const World world = troubled_world();
-    expect_screens(
-        "status", [&](const Screen& screen) { return render_status(world, find_problems(world), screen); }, false);
-}
-
-TEST(Screens, Tree)
-{
-    const DeviceView one = sample_device("mlx5_0");
-    expect_screens("tree", [&](const Screen& screen) { return render_device_trees({{&one, nullptr}}, 0, screen); });
-}
-
-TEST(Screens, DevicesOfOneKindAreDrawnOnce)
-{
-    std::vector<DeviceView> devices;
-    std::vector<DeviceTree> trees;
-    for (int i = 0; i < 8; ++i) {
-        devices.push_back(sample_device("mlx5_" + std::to_string(i)));
+    std::set<std::string> verbs = kWithoutScreen;
+    for (const auto& shot : kShots) {
+        EXPECT_FALSE(kWithoutScreen.contains(shot.verb)) << shot.verb;
+        verbs.emplace(shot.verb);
     }
-    devices[5].link_up = false;
-    for (const auto& device : devices) {
-        trees.push_back({&device, nullptr});
+    EXPECT_EQ(verbs, verbs_of_help()) << "each verb has a screen, or says above why it needs none";
+}
+
+TEST(AllScreens, AreDrawn)
+{
+    std::set<std::string> drawn;
+    for (const auto& shot : kShots) {
+        EXPECT_TRUE(drawn.insert(fmt::format("{}.txt", shot.golden)).second) << shot.golden << " is drawn twice";
     }
-    const std::string text = render_device_trees(trees, 0, Colour::Off);
-    EXPECT_THAT(text, testing::HasSubstr("\nthe same: mlx5_1/1, mlx5_2/1, mlx5_3/1, mlx5_4/1, mlx5_6/1, mlx5_7/1\n"));
-    EXPECT_THAT(text, testing::HasSubstr("\n\nmlx5_5/1  ready, down"));
-    expect_screens("tree-alike", [&](const Screen& screen) { return render_device_trees(trees, 0, screen); });
-}
-
-TEST(Screens, Levels)
-{
-    const auto levels = sample_world().manager.levels;
-    expect_screens("levels", [&](const Screen& screen) { return render_levels(levels, screen); });
-}
-
-TEST(Screens, Devices)
-{
-    const auto devices = sample_world().devices;
-    expect_screens("devices", [&](const Screen& screen) { return render_devices(devices, screen); });
-    expect_screens(
-        "device", [&](const Screen& screen) { return render_device(devices.front(), screen); }, false);
-}
-
-TEST(Screens, Sessions)
-{
-    const auto sessions = wide_world().sessions;
-    expect_screens("sessions", [&](const Screen& screen) { return render_sessions(sessions, screen); });
-}
-
-TEST(Screens, Why)
-{
-    World world = wide_world();
-    WhyReport report;
-    report.target = "4711";
-    report.sessions = {explain_session(world, world.sessions.front())};
-    expect_screens(
-        "why", [&](const Screen& screen) { return render_why(report, screen); }, false);
-}
-
-TEST(Screens, Verify)
-{
-    const std::vector<bus::Dict> drifts{dict({{"device", "mlx5_0/1"},
-                                              {"path", "/site/tenants/gold/distributed-training/pid:4711"},
-                                              {"kind", "changed"},
-                                              {"expected", "share 60, max 40 Gbit/s below /site/tenants/gold"},
-                                              {"found", "share 10, max 40 Gbit/s below /site/tenants/gold"}})};
-    expect_screens("verify", [&](const Screen& screen) { return render_drift(drifts, screen); });
-}
-
-TEST(Screens, Answers)
-{
-    const std::vector<bus::Dict> answers{dict({{"level", "rpc"},
-                                               {"source", "fd00::1"},
-                                               {"destination", "fd00::2"},
-                                               {"mtu", 4096U},
-                                               {"sl", std::uint8_t{3}},
-                                               {"rule", "match rule 12 (/etc/rdma-qos/policy.d/storage.yaml:40:5)"}})};
-    expect_screens("query-path", [&](const Screen& screen) { return render_answers(answers, screen); });
-}
-
-PlanReport moves(std::size_t count)
-{
-    PlanReport report;
-    report.note = "what a reload with the host's files would do, by the running daemon:";
-    const ElementPath root = ElementPath::root();
-    DescribedOperation create;
-    create.path = root.child("gold");
-    create.parent = root;
-    create.element_kind = ElementKind::Leaf;
-    create.share = 10;
-    DescribedPlan plan;
-    plan.tree = {{root, {}, ElementKind::Node, ElementAttributes{}, ElementAttributes{}, 0, 0},
-                 {create.path, root, ElementKind::Leaf, {}, ElementAttributes{10, {}}, 0, static_cast<std::uint32_t>(count)}};
-    plan.operations = {create};
-    for (std::size_t i = 1; i <= count; ++i) {
-        DescribedOperation move;
-        move.kind = DescribedOperation::Kind::Move;
-        move.queue_pair = static_cast<std::uint32_t>(i);
-        move.leaf_before = root.child("rpc");
-        move.leaf = create.path;
-        plan.operations.push_back(move);
-        report.sessions.push_back(dict({{"session", std::uint64_t{i}},
-                                        {"pid", 4000U + static_cast<std::uint32_t>(i)},
-                                        {"command", "trainer"},
-                                        {"user", "alice"},
-                                        {"device", "mlx5_0/1"},
-                                        {"queue-pairs", 1U},
-                                        {"level-before", "rpc"},
-                                        {"level-after", "gold"},
-                                        {"leaf-before", "/rpc"},
-                                        {"leaf-after", "/gold"}}));
+    std::set<std::string> kept;
+    for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/tests/golden/ctl/screens")) {
+        kept.insert(file.path().filename());
     }
-    DescribedOperation detach;
-    detach.kind = DescribedOperation::Kind::Move;
-    detach.queue_pair = 9;
-    detach.leaf_before = root.child("old");
-    plan.operations.push_back(detach);
-    for (const char* device : {"mlx5_0/1", "mlx5_1/1"}) {
-        report.plans.push_back({device, plan, {}, Bandwidth::from_gbps(100), {}});
-    }
-    return report;
+    EXPECT_EQ(drawn, kept);
 }
 
-TEST(Screens, ManyMovesAreCountedAndVerboseListsThem)
+TEST(AllScreens, AreAsWideAsItTakesWhereThereIsNone)
 {
-    const PlanReport many = moves(1500);
-    const std::string text = render_plans(many, false, Colour::Off);
-    EXPECT_THAT(text, testing::HasSubstr("\nthe same: mlx5_1/1\n"));
-    EXPECT_THAT(text, testing::HasSubstr("  move 1500 queue pairs from /rpc to /gold\n"));
-    EXPECT_THAT(text, testing::HasSubstr("  detach queue pair 9 from /old\n")) << "one is named";
-    EXPECT_THAT(text, testing::HasSubstr("`--verbose` lists each"));
+    for (const auto& shot : kShots) {
+        const std::string wide = shot.draw(Colour::Off);
+        EXPECT_EQ(wide, shot.draw(Screen(Colour::Off, 2000))) << shot.golden;
+    }
+}
+
+TEST(Tree, DevicesOfOneKindAreDrawnOnce)
+{
+    const std::string text = draw_trees_of_one_kind(Colour::Off);
+    EXPECT_THAT(text, HasSubstr("\nthe same: mlx5_1/1, mlx5_2/1, mlx5_3/1, mlx5_4/1, mlx5_6/1, mlx5_7/1\n"));
+    EXPECT_THAT(text, HasSubstr("\n\nmlx5_5/1  ready, down"));
+}
+
+TEST(Plan, ManyMovesAreCountedAndVerboseListsThem)
+{
+    const std::string text = draw_plan(Colour::Off);
+    EXPECT_THAT(text, HasSubstr("\nthe same: mlx5_1/1\n"));
+    EXPECT_THAT(text, HasSubstr("  move 1500 queue pairs from /rpc to /gold\n"));
+    EXPECT_THAT(text, HasSubstr("  detach queue pair 9 from /old\n")) << "one is named";
+    EXPECT_THAT(text, HasSubstr("`--verbose` lists each"));
     EXPECT_LT(lines_of(text).size(), 20U);
-    const std::string verbose = render_plans(many, true, Colour::Off);
-    EXPECT_THAT(verbose, testing::HasSubstr("move queue pair 1500 from /rpc to /gold\n"));
+    const std::string verbose = render_plans(moves(1500), true, Colour::Off);
+    EXPECT_THAT(verbose, HasSubstr("move queue pair 1500 from /rpc to /gold\n"));
     EXPECT_GT(lines_of(verbose).size(), 3000U);
-    expect_screens("plan", [&](const Screen& screen) { return render_plans(many, false, screen); });
-    const PlanReport few = moves(3);
-    expect_screens("plan-few", [&](const Screen& screen) { return render_plans(few, false, screen); });
-}
-
-TEST(Sentences, AreBrokenAtTheEdgeOfTheScreen)
-{
-    EXPECT_EQ(sentence_on({Colour::Off, 20}, 9, 4, "one two three four five"), "one two\n    three four five");
-    EXPECT_EQ(sentence_on({Colour::Off, 20}, 2, 2, "one two three four five"), "one two three four\n  five");
-    EXPECT_EQ(sentence_on(Colour::Off, 9, 4, "one two three four five"), "one two three four five");
-    EXPECT_EQ(sentence_on({Colour::Off, 3}, 9, 4, ""), "");
-}
-
-TEST(Table, ANarrowScreenLeavesOutThenShortens)
-{
-    using Align = Table::Align;
-    using Fit = Table::Fit;
-    Table table({{"NAME"},
-                 {"PATH", Align::Left, Fit::ShortenPath},
-                 {"WORDS", Align::Left, Fit::Shorten},
-                 {"MORE", Align::Left, Fit::Drop},
-                 {"MOST", Align::Right, Fit::DropSoon}});
-    table.add({"a", "/tenants/gold/pid:4711", "a sentence that goes on", "more", "most"});
-    EXPECT_EQ(table.render(Colour::Off), "NAME  PATH                    WORDS                    MORE  MOST\n"
-                                         "a     /tenants/gold/pid:4711  a sentence that goes on  more  most\n");
-    EXPECT_EQ(table.render({Colour::Off, 62}), "NAME  PATH                    WORDS                    MORE\n"
-                                               "a     /tenants/gold/pid:4711  a sentence that goes on  more\n");
-    EXPECT_EQ(table.render({Colour::Off, 40}), "NAME  PATH              WORDS\n"
-                                               "a     /tena…d/pid:4711  a sentence that…\n");
-    const std::string least = table.render({Colour::Off, 5});
-    EXPECT_THAT(least, testing::HasSubstr("…")) << "not narrower than its columns can be";
 }
 
 }    // namespace

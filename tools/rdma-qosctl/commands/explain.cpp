@@ -64,7 +64,6 @@ struct Answer {
     T value;
 
     [[nodiscard]] std::string_view mode() const { return offline ? "offline" : "daemon"; }
-    [[nodiscard]] std::string heading() const { return printable(note) + "\n\n"; }
 };
 
 // By the daemon's `method`, whose dictionary holds `more` too, or by `by_files`, a Result<T>(const OfflineWorld&).
@@ -146,7 +145,8 @@ Result<ExitStatus> query_broadcast(const Context& context, ExplainOptions option
     const BroadcastReport report = compare_broadcast(*partition, answer->value.front());
     Json json{{"mode", answer->mode()}, {"note", answer->note}};
     json.update(broadcast_json(report));
-    print(context.json ? to_text(json) : answer->heading() + render_broadcast(report, context.screen));
+    print(context.json ? to_text(json)
+                       : render_note(answer->note, context.screen) + render_broadcast(report, context.screen));
     return report.agrees() ? ExitStatus::Ok : ExitStatus::Found;
 }
 
@@ -159,8 +159,7 @@ Result<ExitStatus> explain_request(const Context& context, const ExplainOptions&
         return fail(answer.error());
     }
     if (!context.json) {
-        const bool ends_line = !answer->value.empty() && answer->value.back() == '\n';
-        print(answer->heading() + printable_lines(answer->value) + (ends_line ? "" : "\n"));
+        print(render_note(answer->note, context.screen) + lines_on(context.screen, answer->value));
         return ExitStatus::Ok;
     }
     Json explanation = Json::parse(answer->value, nullptr, false);
@@ -181,7 +180,7 @@ Result<ExitStatus> query_path(const Context& context, const ExplainOptions& opti
         return fail(answer.error());
     }
     print(context.json ? to_text({{"mode", answer->mode()}, {"note", answer->note}, {"paths", to_json(answer->value)}})
-                       : answer->heading() + render_answers(answer->value, context.screen));
+                       : render_note(answer->note, context.screen) + render_answers(answer->value, context.screen));
     return ExitStatus::Ok;
 }
 

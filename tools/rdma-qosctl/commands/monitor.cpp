@@ -51,7 +51,8 @@ Result<ExitStatus> monitor(const Context& context)
             const auto time = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds);
             print(to_line(signal_json(signal, time, sentence)));
         } else if (!sentence.empty()) {
-            print(fmt::format("{:%Y-%m-%d %H:%M:%S}.{:03}  {}\n", fmt::localtime(seconds), milliseconds, sentence));
+            const auto time = fmt::format("{:%Y-%m-%d %H:%M:%S}.{:03}", fmt::localtime(seconds), milliseconds);
+            print(render_change(time, sentence, context.screen));
         }
         return true;
     });

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -68,6 +69,77 @@ bool is_set(const char* variable)
     return value != nullptr && *value != '\0';
 }
 
+// What a line of a tree or a plan begins with, and what the lines that go on below it begin with.
+struct Margin {
+    std::string_view here;
+    std::string below;
+};
+
+Margin margin_of(std::string_view line)
+{
+    constexpr std::array<std::string_view, 9> kBranches{" ", "│", "├", "└", "─", "+ ", "- ", "~ ", "! "};
+    Margin margin;
+    const auto begins_rest = [&](std::string_view branch) {
+        return line.substr(margin.here.size()).starts_with(branch);
+    };
+    for (auto found = std::ranges::find_if(kBranches, begins_rest); found != kBranches.end();
+         found = std::ranges::find_if(kBranches, begins_rest)) {
+        margin.here = line.substr(0, margin.here.size() + found->size());
+        margin.below += padded(*found == "│" || *found == "├" ? "│" : "", display_width(*found));
+    }
+    return margin;
+}
+
+// What stands at least two blanks apart.
+std::vector<std::string> cells_of(std::string_view text)
+{
+    std::vector<std::string> cells;
+    while (!text.empty()) {
+        const auto gap = std::min(text.find(kGap), text.size());
+        cells.emplace_back(text.substr(0, gap));
+        text = without_leading_blanks(text.substr(gap), " ");
+    }
+    return cells;
+}
+
+// Cells on as many lines as they take. A cell is broken only if it is wider than a line.
+std::vector<std::string> wrap_cells(std::string_view text, std::size_t columns)
+{
+    auto cells = cells_of(text);
+    for (auto& cell : cells) {
+        std::ranges::replace(cell, ' ', '\0');    // for wrap() it is one word
+    }
+    std::vector<std::string> lines;
+    for (auto& line : wrap(fmt::format("{}", fmt::join(cells, kGap)), columns)) {
+        std::ranges::replace(line, '\0', ' ');
+        for (auto& part : wrap(line, columns)) {
+            lines.push_back(std::move(part));
+        }
+    }
+    return lines;
+}
+
+std::string line_on(const Screen& screen, std::string_view line)
+{
+    constexpr std::size_t kFurther = 2;
+    if (display_width(line) <= screen.columns) {
+        return std::string(line);
+    }
+    const Margin margin = margin_of(line);
+    std::string_view text = line.substr(margin.here.size());
+    const auto gap = text.rfind(kGap);
+    std::string_view before = gap == std::string_view::npos ? "" : text.substr(0, gap + kGap.size());
+    std::size_t at = display_width(margin.below) + display_width(before);
+    if (before.empty() || at > screen.columns / 2) {
+        before = {};
+        at = display_width(margin.below) + kFurther;
+    }
+    text.remove_prefix(before.size());
+    const std::size_t columns = screen.columns - std::min(screen.columns - 1, at);
+    return fmt::format("{}{}{}", margin.here, before,
+                       fmt::join(wrap_cells(text, columns), "\n" + padded(margin.below, at)));
+}
+
 }    // namespace
 
 std::vector<std::string> wrap(std::string_view text, std::size_t columns)
@@ -82,6 +154,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns)
         } else if (display_width(lines.back()) + 1 + display_width(word) <= columns) {
             lines.back() += fmt::format(" {}", word);
         } else {
+            lines.back().erase(lines.back().find_last_not_of(' ') + 1);
             lines.emplace_back(word);
         }
     }
@@ -93,11 +166,53 @@ std::string sentence_on(const Screen& screen, std::size_t first, std::size_t ind
     if (screen.columns == kAnyWidth) {
         return std::string(text);
     }
-    // As if the first line began where the others do: that many characters of it stand there already.
-    const std::string before(first > indent ? first - indent : 0, '\0');
+    // As if the first line began where the others do: a word of it stands there already.
+    const std::size_t there = first > indent ? first - indent : 0;
+    const std::string before = there > 1 ? std::string(there - 1, '\0') + " " : std::string(there, '\0');
     auto lines = wrap(before + std::string(text), screen.columns - std::min(screen.columns - 1, indent));
     lines.front().erase(0, before.size());
     return fmt::format("{}", fmt::join(lines, "\n" + std::string(indent, ' ')));
+}
+
+std::string labelled(std::string_view label, Style style, std::string_view sentence, const Screen& screen,
+                     std::size_t indent)
+{
+    const std::size_t further = indent + 2;
+    const std::string head = sentence_on(screen, indent, further, printable(label));
+    const auto line_feed = head.rfind('\n');
+    const std::size_t head_ends = line_feed == std::string::npos ? indent + display_width(head)
+                                                                 : display_width(head.substr(line_feed + 1));
+    return fmt::format("{}{} {}\n", std::string(indent, ' '), styled(head, style, screen),
+                       sentence_on(screen, head_ends + 1, further, printable(sentence)));
+}
+
+std::string lines_on(const Screen& screen, std::string_view text)
+{
+    std::string result;
+    for (const auto line : lines_of(text)) {
+        result += line_on(screen, printable(line)) + '\n';
+    }
+    return result;
+}
+
+std::string tree_on(const Screen& screen, std::string_view text)
+{
+    const auto lines = lines_of(text);
+    const auto fits = [&](std::string_view line) { return display_width(printable(line)) <= screen.columns; };
+    if (std::ranges::all_of(lines, fits)) {
+        return lines_on(screen, text);
+    }
+    std::string together;
+    for (const auto line : lines) {
+        const Margin margin = margin_of(line);
+        together += fmt::format("{}{}\n", margin.here, fmt::join(cells_of(line.substr(margin.here.size())), kGap));
+    }
+    return lines_on(screen, together);
+}
+
+Screen Screen::indented(std::size_t by) const
+{
+    return {colour, columns == kAnyWidth ? columns : columns - std::min(columns - 1, by)};
 }
 
 Colour choose_colour(ColourChoice choice, int fd)
@@ -126,7 +241,12 @@ std::string styled(std::string_view text, Style style, Colour colour)
     if (colour == Colour::Off || style == Style::Plain || text.empty()) {
         return std::string(text);
     }
-    return fmt::format("{}{}\x1b[0m", escape(style), text);
+    // Line by line: a pager forgets colours at the end of a line.
+    std::vector<std::string> lines;
+    for (const auto line : lines_of(text)) {
+        lines.push_back(fmt::format("{}{}\x1b[0m", escape(style), line));
+    }
+    return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 void Table::add(std::vector<Cell> row)
@@ -220,13 +340,14 @@ void Fields::add(std::string label, std::string_view value, Style style)
     }
 }
 
-std::string Fields::render(Colour colour) const
+std::string Fields::render(const Screen& screen) const
 {
     const std::size_t columns = widest(fields_, &Field::label) + 1;
+    const std::size_t at = columns + kGap.size();
     std::string text;
     for (const auto& field : fields_) {
         text += fmt::format("{}{}{}\n", padded(field.label + ":", columns), kGap,
-                            styled(field.value, field.style, colour));
+                            styled(sentence_on(screen, at, at, field.value), field.style, screen));
     }
     return text;
 }
@@ -248,9 +369,9 @@ std::vector<std::string> AlikeBlocks::all(const Screen& screen) const
         texts.push_back(styled(block.names.front(), Style::Heading, screen) + block.body);
         if (block.names.size() > 1) {
             const std::span others(block.names.begin() + 1, block.names.end());
-            const auto lines = wrap(fmt::format("the same: {}", fmt::join(others, ", ")),
-                                    std::min(screen.columns, kReadable));
-            texts.back() += fmt::format("{}\n", fmt::join(lines, "\n  "));
+            texts.back() += sentence_on({screen, std::min(screen.columns, kReadable)}, 0, 2,
+                                        fmt::format("the same: {}", fmt::join(others, ", "))) +
+                            "\n";
         }
     }
     return texts;

@@ -27,6 +27,9 @@ struct Screen {
     Screen(Colour colours, std::size_t wide = kAnyWidth) : colour(colours), columns(wide) {}    // NOLINT
     operator Colour() const { return colour; }                                                  // NOLINT
 
+    // For what is drawn so many columns further to the right.
+    [[nodiscard]] Screen indented(std::size_t by) const;
+
     Colour colour;
     std::size_t columns;
 };
@@ -76,11 +79,11 @@ private:
     std::vector<std::vector<Cell>> rows_;
 };
 
-// "label:   value" lines with aligned values; an empty value is left out.
+// "label:   value" lines with aligned values, which go on below where they are too long; an empty value is left out.
 class Fields {
 public:
     void add(std::string label, std::string_view value, Style style = Style::Plain);
-    [[nodiscard]] std::string render(Colour colour) const;
+    [[nodiscard]] std::string render(const Screen& screen) const;
 
 private:
     struct Field {
@@ -111,6 +114,16 @@ private:
 
 // A sentence that begins `first` columns from the left, on as many lines as it takes; those after the first are indented.
 [[nodiscard]] std::string sentence_on(const Screen& screen, std::size_t first, std::size_t indent, std::string_view text);
+
+// A line with "finding: a sentence" in it, made printable, so many columns from the left.
+[[nodiscard]] std::string labelled(std::string_view label, Style style, std::string_view sentence, const Screen& screen,
+                                   std::size_t indent = 0);
+
+// Lines drawn for any screen, made printable. In one that is too wide the last column goes on below where it began; if
+// that is too far to the right, the columns move together.
+[[nodiscard]] std::string lines_on(const Screen& screen, std::string_view text);
+// The same for a tree: if one line is too wide, the columns of all lines move together.
+[[nodiscard]] std::string tree_on(const Screen& screen, std::string_view text);
 
 // printable() for text of several lines: line feeds stay.
 [[nodiscard]] std::string printable_lines(std::string_view text);

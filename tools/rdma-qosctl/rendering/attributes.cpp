@@ -14,9 +14,14 @@
 namespace rdmaqos::ctl {
 namespace {
 
-// A report must survive a mail: lines are broken here, unless a word is longer.
-constexpr std::size_t kColumns = 100;
 constexpr std::string_view kIndent = "  ";
+
+// A report must survive a mail: lines are broken here at the latest, unless a word is longer.
+std::size_t columns_on(const Screen& screen)
+{
+    constexpr std::size_t kColumns = 100;
+    return std::min(screen.columns, kColumns);
+}
 
 // "tso_caps" of "tso_caps.max_tso"; empty for a field that is in no inner structure.
 std::string_view structure_of(std::string_view name)
@@ -72,43 +77,45 @@ std::string errno_name(std::uint64_t number)
     return name == nullptr ? fmt::format("errno {}", number) : std::string(name);
 }
 
-std::string render_attributes(const std::vector<AttributeView>& attributes, Colour colour)
+std::string render_attributes(const std::vector<AttributeView>& attributes, const Screen& screen)
 {
     const std::size_t names = widest(attributes, [](const auto& attribute) { return printable(attribute.name); });
     const std::size_t at = kIndent.size() + names + kIndent.size();
-    const std::size_t left = kColumns - std::min(at, kColumns / 2);
+    const std::size_t columns = columns_on(screen);
+    const std::size_t left = columns - std::min(at, columns * 2 / 3);
     std::string text;
     for (const auto& structure : structures_of(attributes)) {
         text += fmt::format("{}{}\n", text.empty() ? "" : "\n",
-                            styled(structure.empty() ? "device" : printable(structure), Style::Heading, colour));
+                            styled(structure.empty() ? "device" : printable(structure), Style::Heading, screen));
         for (const auto& [name, value, meaning] : attributes) {
             if (structure_of(name) != structure) {
                 continue;
             }
             text += beside(fmt::format("{}{}", kIndent, printable(name)), at, wrap(printable(value), left),
-                           Style::Plain, colour);
+                           Style::Plain, screen);
             if (!meaning.empty()) {
-                text += beside("", at, wrap(fmt::format("({})", printable(meaning)), left), Style::Faint, colour);
+                text += beside("", at, wrap(fmt::format("({})", printable(meaning)), left), Style::Faint, screen);
             }
         }
     }
     return text;
 }
 
-std::string render_self_test(const std::vector<bus::Dict>& steps, Colour colour)
+std::string render_self_test(const std::vector<bus::Dict>& steps, const Screen& screen)
 {
     constexpr std::size_t kAt = 10;    // behind "  passed  "
+    const std::size_t left = columns_on(screen) - std::min(columns_on(screen) - 1, kAt);
     std::string text;
     for (const auto& step : steps) {
         const std::string answer = answer_of(step);
         const std::string line = fmt::format("{}{}{}", printable(text_of(step, "name")), answer.empty() ? "" : ": ",
                                              answer);
         const bool passed = flag_of(step, "passed");
-        text += fmt::format("{}{}{}{}", kIndent,
-                            styled(passed ? "passed" : "failed", passed ? Style::Good : Style::Bad, colour), kIndent,
-                            beside("", 0, {line}, Style::Plain, colour));
+        text += fmt::format("{}{}{}{}\n", kIndent,
+                            styled(passed ? "passed" : "failed", passed ? Style::Good : Style::Bad, screen), kIndent,
+                            sentence_on(screen, kAt, kAt, line));
         if (const std::string remark = text_of(step, "remark"); !remark.empty()) {
-            text += beside("", kAt, wrap(fmt::format("({})", printable(remark)), kColumns - kAt), Style::Faint, colour);
+            text += beside("", kAt, wrap(fmt::format("({})", printable(remark)), left), Style::Faint, screen);
         }
     }
     return text;

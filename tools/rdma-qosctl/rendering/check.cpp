@@ -29,34 +29,35 @@ bool CheckReport::ok() const
     return !diagnostics.has_errors() && (degrade || !unreachable);
 }
 
-std::string render_check(const CheckReport& report, Colour colour)
+std::string render_check(const CheckReport& report, const Screen& screen)
 {
-    std::string text = render(report.diagnostics, colour);
+    std::string text = render(report.diagnostics, screen);
     for (const auto& unresolved : report.unresolved) {
-        text += fmt::format("{} {}\n", styled("note:", Style::Faint, colour), printable(unresolved));
+        text += labelled("note:", Style::Faint, unresolved, screen);
     }
     if (!report.devices.empty()) {
-        text += printable(report.note) + "\n";
+        text += sentence_on(screen, 0, 2, printable(report.note)) + "\n";
     }
     for (const auto& device : report.devices) {
         text += fmt::format("{}: {}, {}\n", printable(device.device), counted(device.elements, "element"),
                             device.leaves == 1 ? "1 leaf" : fmt::format("{} leaves", device.leaves));
         for (const auto& finding : device.findings) {
-            text += fmt::format("  {} {}\n",
-                                styled(finding.is_error ? "error:" : "warning:",
-                                       finding.is_error ? Style::Bad : Style::Warning, colour),
-                                printable(to_string(finding)));
+            text += labelled(finding.is_error ? "error:" : "warning:", finding.is_error ? Style::Bad : Style::Warning,
+                             to_string(finding), screen, 2);
         }
     }
     if (report.ok()) {
-        return text + fmt::format("{}: {} in {}, revision {}\n", styled("ok", Style::Good, colour),
-                                  counted(report.levels, "level"), fmt::join(report.sources, ", "), report.revision);
+        return text + labelled("ok:", Style::Good,
+                               fmt::format("{} in {}, revision {}", counted(report.levels, "level"),
+                                           fmt::join(report.sources, ", "), report.revision),
+                               screen);
     }
-    return text + fmt::format("{}: {}\n", styled("refused", Style::Bad, colour),
-                              report.diagnostics.has_errors()
-                                  ? "correct the errors above"
-                                  : "a device cannot give what is asked; change the policy, or set `on-unsupported: "
-                                    "degrade` in rdma-qosd.yaml");
+    return text + labelled("refused:", Style::Bad,
+                           report.diagnostics.has_errors()
+                               ? "correct the errors above"
+                               : "a device cannot give what is asked; change the policy, or set `on-unsupported: "
+                                 "degrade` in rdma-qosd.yaml",
+                           screen);
 }
 
 Json check_json(const CheckReport& report)

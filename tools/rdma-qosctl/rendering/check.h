@@ -7,6 +7,7 @@
 #include "lib/base/diagnostic.h"
 #include "lib/tree/compile.h"
 #include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 
 namespace rdmaqos::ctl {
 
@@ -30,7 +31,7 @@ struct CheckReport {
     [[nodiscard]] bool ok() const;
 };
 
-[[nodiscard]] std::string render_check(const CheckReport& report, Colour colour);
+[[nodiscard]] std::string render_check(const CheckReport& report, const Screen& screen);
 [[nodiscard]] Json check_json(const CheckReport& report);
 
 }    // namespace rdmaqos::ctl

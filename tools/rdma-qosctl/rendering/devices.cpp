@@ -140,7 +140,7 @@ std::string render_devices(const std::vector<DeviceView>& devices, const Screen&
     if (devices.empty()) {
         return "no device: the daemon waits for one\n";
     }
-    Table table({{"DEVICE"},
+    Table table({{"DEVICE", Align::Left, Fit::ShortenPath},
                  {"STATE"},
                  {"LINK"},
                  {"ATTACH"},
@@ -189,10 +189,10 @@ std::string render_device(const DeviceView& device, const Screen& screen)
     }
     std::string text = fields.render(screen);
     for (const auto& finding : device.findings) {
-        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen), printable(text_of(finding, "message")));
+        text += labelled("finding:", Style::Warning, text_of(finding, "message"), screen);
     }
     for (const auto& failure : device.failures) {
-        text += fmt::format("{} {}\n", styled("failure:", Style::Bad, screen), printable(text_of(failure, "message")));
+        text += labelled("failure:", Style::Bad, text_of(failure, "message"), screen);
     }
     if (!device.self_test.empty()) {
         text += fmt::format("\n{}\n{}", styled("self-test", Style::Heading, screen),
@@ -207,14 +207,14 @@ std::string render_device(const DeviceView& device, const Screen& screen)
 namespace {
 
 // What the device's tree looks like, without the device's name.
-std::string tree_of(const DeviceTree& shown, std::size_t principals_shown)
+std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const Screen& screen)
 {
     if (shown.device->tree.empty()) {
         return shown.device->state == "disabled" ? "no element: `rdma-qosctl enable` makes those of the policy\n"
                                                  : "no element: the running policy schedules nothing here\n";
     }
-    return printable_lines(
-        render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy), principals_shown));
+    return tree_on(screen,
+                   render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy), principals_shown));
 }
 
 std::string facts_of(const DeviceView& device, const Screen& screen)
@@ -234,7 +234,7 @@ std::string render_device_trees(const std::vector<DeviceTree>& trees, std::size_
     AlikeBlocks blocks;
     for (const auto& shown : trees) {
         blocks.add(printable(shown.device->key()),
-                   fmt::format("  {}\n{}", facts_of(*shown.device, screen), tree_of(shown, principals_shown)));
+                   fmt::format("  {}\n{}", facts_of(*shown.device, screen), tree_of(shown, principals_shown, screen)));
     }
     return fmt::format("{}", fmt::join(blocks.all(screen), "\n"));
 }

@@ -15,7 +15,7 @@ std::string link_of(const DeviceView& device)
     return fmt::format("{}, {}, {}", device.link_layer, device.link_up ? "up" : "down", to_string(device.link_speed));
 }
 
-std::string render(const HardwareReport& report, const DeviceView& device, Colour colour)
+std::string render(const HardwareReport& report, const DeviceView& device, const Screen& screen)
 {
     Fields fields;
     fields.add("driver", device.driver);
@@ -33,29 +33,29 @@ std::string render(const HardwareReport& report, const DeviceView& device, Colou
     fields.add("scheduling", describe_scheduling(device.capabilities));
     fields.add("attachable", describe_attachable(device.capabilities));
     fields.add("pacing", describe_pacing(device.capabilities.pacing));
-    std::string text = styled("device " + printable(device.key()), Style::Heading, colour) + "\n" +
-                       fields.render(colour);
-    text += fmt::format("\n{}\n", styled("self-test", Style::Heading, colour));
+    std::string text = styled("device " + printable(device.key()), Style::Heading, screen) + "\n" +
+                       fields.render(screen);
+    text += fmt::format("\n{}\n", styled("self-test", Style::Heading, screen));
     text += device.self_test.empty() ? "  none: there was nothing to test\n"
-                                     : render_self_test(device.self_test, colour);
+                                     : render_self_test(device.self_test, screen);
     if (!device.attributes.empty()) {
-        text += "\n" + render_attributes(device.attributes, colour);
+        text += "\n" + render_attributes(device.attributes, screen);
     }
     return text;
 }
 
 }    // namespace
 
-std::string render_hardware_report(const HardwareReport& report, Colour colour)
+std::string render_hardware_report(const HardwareReport& report, const Screen& screen)
 {
     Fields fields;
     fields.add("rdma-qosd", report.daemon);
     fields.add("rdma-qosctl", report.host.program);
     fields.add("kernel", fmt::format("{} {}", report.host.kernel, report.host.machine));
     fields.add("GUIDs", report.masked ? "only the vendor's part is shown; `--guids` shows all of them" : "shown");
-    std::string text = styled("hardware report", Style::Heading, colour) + "\n" + fields.render(colour);
+    std::string text = styled("hardware report", Style::Heading, screen) + "\n" + fields.render(screen);
     for (const auto& device : report.devices) {
-        text += "\n" + render(report, device, colour);
+        text += "\n" + render(report, device, screen);
     }
     return report.devices.empty() ? text + "\nno device: the daemon waits for one\n" : text;
 }

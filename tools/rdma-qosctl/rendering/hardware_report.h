@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "lib/base/diagnostic.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/hardware_report.h"
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_hardware_report(const HardwareReport& report, Colour colour);
+[[nodiscard]] std::string render_hardware_report(const HardwareReport& report, const Screen& screen);
 
 }    // namespace rdmaqos::ctl

@@ -20,8 +20,7 @@ std::string render_results(const std::vector<bus::Dict>& results, const Screen& 
     for (const auto& result : results) {
         text += fmt::format("{}: {}\n", printable(text_of(result, "device")), done(result));
         for (const auto& failure : dicts_of(result, "failures")) {
-            text += fmt::format("  {} {}\n", styled("failure:", Style::Bad, screen),
-                                printable(text_of(failure, "message")));
+            text += labelled("failure:", Style::Bad, text_of(failure, "message"), screen, 2);
         }
     }
     return text;

@@ -1,5 +1,11 @@
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -8,22 +14,29 @@ namespace rdmaqos::ctl {
 namespace {
 
 using Align = Table::Align;
+using Fit = Table::Fit;
 
-}    // namespace
-
-std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& screen)
+bool has_no_path(const bus::Dict& answer)
 {
-    Table table({{"LEVEL"},
-                 {"SOURCE"},
-                 {"DESTINATION"},
+    return !text_of(answer, "error").empty();
+}
+
+// Why there is no path takes the column of the rules, or is said elsewhere.
+enum class Reasons : std::uint8_t { InTheTable, Elsewhere };
+
+Table table_of(const std::vector<bus::Dict>& answers, Reasons reasons)
+{
+    Table table({{"LEVEL", Align::Left, Fit::Shorten},
+                 {"SOURCE", Align::Left, Fit::ShortenPath},
+                 {"DESTINATION", Align::Left, Fit::ShortenPath},
                  {"MTU", Align::Right},
                  {"RATE"},
                  {"LIFE", Align::Right},
                  {"PKEY"},
                  {"SL", Align::Right},
-                 {"RULE", Align::Left, Table::Fit::Drop}});
+                 {"RULE", Align::Left, Fit::Drop}});
     for (const auto& answer : answers) {
-        if (const std::string why = text_of(answer, "message"); !text_of(answer, "error").empty()) {
+        if (has_no_path(answer)) {
             table.add({{"no path", Style::Bad},
                        text_of(answer, "source"),
                        text_of(answer, "destination"),
@@ -32,14 +45,46 @@ std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& 
                        "",
                        "",
                        "",
-                       why});
+                       reasons == Reasons::InTheTable ? text_of(answer, "message") : ""});
             continue;
         }
         table.add({text_of(answer, "level"), text_of(answer, "source"), text_of(answer, "destination"),
                    number_text(answer, "mtu"), rate_text(answer, "rate"), number_text(answer, "packet-life"),
                    hex_text(answer, "pkey"), number_text(answer, "sl"), text_of(answer, "rule")});
     }
-    return table.render(screen);
+    return table;
+}
+
+std::string reason_of(const bus::Dict& answer, const Screen& screen)
+{
+    std::string ends;
+    for (const auto& [word, key] : {std::pair("from", "source"), std::pair("to", "destination")}) {
+        const std::string end = text_of(answer, key);
+        ends += end.empty() ? "" : fmt::format(" {} {}", word, end);
+    }
+    return labelled(fmt::format("no path{}:", ends), Style::Bad, text_of(answer, "message"), screen);
+}
+
+}    // namespace
+
+std::string render_note(const std::string& note, const Screen& screen)
+{
+    return sentence_on(screen, 0, 2, printable(note)) + "\n\n";
+}
+
+std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& screen)
+{
+    const Table whole = table_of(answers, Reasons::InTheTable);
+    const std::string drawn = whole.render(Colour::Off);
+    const bool fits = widest(lines_of(drawn), [](std::string_view line) { return line; }) <= screen.columns;
+    if (fits || std::ranges::none_of(answers, has_no_path)) {
+        return whole.render(screen);
+    }
+    std::string text = table_of(answers, Reasons::Elsewhere).render(screen) + "\n";
+    for (const auto& answer : answers) {
+        text += has_no_path(answer) ? reason_of(answer, screen) : "";
+    }
+    return text;
 }
 
 }    // namespace rdmaqos::ctl

@@ -60,7 +60,7 @@ std::string change_text(const std::optional<Bandwidth>& before, const std::optio
 // Of an empty device there is nothing to compare with.
 std::string render_rates_of_new(const DevicePlanView& plan, const Screen& screen)
 {
-    Table table({{"CLASS"}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
+    Table table({{"CLASS", Align::Left, Fit::ShortenPath}, {"GETS", Align::Right}, {"OF THE PORT", Align::Right}});
     for (const auto& [path, rate] : plan.rates) {
         table.add({path.text(), rate_text(rate.after), part_text(rate.after, plan.link_speed)});
     }
@@ -69,11 +69,11 @@ std::string render_rates_of_new(const DevicePlanView& plan, const Screen& screen
 
 std::string render_rate_changes(const DevicePlanView& plan, const Screen& screen)
 {
-    Table table({{"CLASS"},
+    Table table({{"CLASS", Align::Left, Fit::ShortenPath},
                  {"NOW", Align::Right},
-                 {"OF THE PORT", Align::Right},
+                 {"OF THE PORT", Align::Right, Fit::Drop},
                  {"THEN", Align::Right},
-                 {"OF THE PORT", Align::Right},
+                 {"OF THE PORT", Align::Right, Fit::Drop},
                  {"CHANGE"}});
     std::size_t unchanged = 0;
     for (const auto& [path, rate] : plan.rates) {
@@ -133,12 +133,12 @@ std::vector<std::string> each_of(const std::vector<DescribedOperation>& operatio
     return lines;
 }
 
-std::string render_operations(const DevicePlanView& plan, bool verbose)
+std::string render_operations(const DevicePlanView& plan, bool verbose, const Screen& screen)
 {
     const auto& operations = plan.plan.operations;
     std::string text = operations.empty() ? "" : "operations, in order:\n";
     for (const auto& operation : verbose ? each_of(operations) : summarized(operations)) {
-        text += fmt::format("  {}\n", operation);
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, operation));
     }
     return text;
 }
@@ -169,7 +169,7 @@ Table each_session(const std::vector<bus::Dict>& sessions)
                  {"USER", Align::Left, Fit::DropSoon},
                  {"DEVICE"},
                  {"QPS", Align::Right},
-                 {"LEVEL"},
+                 {"LEVEL", Align::Left, Fit::Shorten},
                  {"LEAF", Align::Left, Fit::ShortenPath}});
     for (const auto& change : sessions) {
         table.add({std::to_string(number_of(change, "session")), std::to_string(number_of(change, "pid")),
@@ -192,7 +192,7 @@ Table counted_sessions(const std::vector<bus::Dict>& sessions)
         count.sessions.insert(number_of(change, "session"));
         count.queue_pairs += number_of(change, "queue-pairs");
     }
-    Table table({{"DEVICE"}, {"LEVEL"}, {"SESSIONS", Align::Right}, {"QPS", Align::Right}});
+    Table table({{"DEVICE"}, {"LEVEL", Align::Left, Fit::Shorten}, {"SESSIONS", Align::Right}, {"QPS", Align::Right}});
     for (const auto& [key, count] : counts) {
         table.add({key.first, key.second, std::to_string(count.sessions.size()), std::to_string(count.queue_pairs)});
     }
@@ -217,12 +217,11 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
 // What would happen to a device, without its name.
 std::string plan_body(const DevicePlanView& plan, bool offline, bool verbose, const Screen& screen)
 {
-    std::string text = printable_lines(render_plan(plan.plan));
-    text += render_operations(plan, verbose);
+    std::string text = tree_on(screen, render_plan(plan.plan));
+    text += render_operations(plan, verbose, screen);
     text += render_rates(plan, offline, screen);
     for (const auto& finding : plan.findings) {
-        text += fmt::format("{} {}\n", styled("finding:", Style::Warning, screen),
-                            printable(text_of(finding, "message")));
+        text += labelled("finding:", Style::Warning, text_of(finding, "message"), screen);
     }
     return text;
 }
@@ -231,13 +230,13 @@ std::string plan_body(const DevicePlanView& plan, bool offline, bool verbose, co
 
 std::string render_plans(const PlanReport& report, bool verbose, const Screen& screen)
 {
-    std::string text = printable(report.note) + "\n";
+    std::string text = sentence_on(screen, 0, 2, printable(report.note)) + "\n";
     if (!report.levels.empty()) {
         text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, screen));
     }
     for (const auto& level : report.levels) {
-        text += fmt::format("  level {}: {}\n", printable(text_of(level, "level")),
-                            printable(text_of(level, "message")));
+        const auto sentence = fmt::format("level {}: {}", text_of(level, "level"), text_of(level, "message"));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(sentence)));
     }
     AlikeBlocks blocks;
     for (const auto& plan : report.plans) {
@@ -248,9 +247,10 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
     }
     text += render_sessions(report, verbose, screen);
     if (!report.accepted) {
-        text += fmt::format("\n{} a reload would refuse this policy: a device cannot do what it asks (findings above); "
-                            "`on-unsupported: degrade` in rdma-qosd.yaml takes it all the same\n",
-                            styled("refused:", Style::Bad, screen));
+        text += "\n" + labelled("refused:", Style::Bad,
+                                "a reload would refuse this policy: a device cannot do what it asks (findings above); "
+                                "`on-unsupported: degrade` in rdma-qosd.yaml takes it all the same",
+                                screen);
     }
     return text;
 }

@@ -65,7 +65,7 @@ std::string render_sessions(const std::vector<SessionView>& sessions, const Scre
                   {"PID", Align::Right},
                   {"USER", Align::Left, Fit::Shorten},
                   {"UNIT", Align::Left, Fit::Drop},
-                  {"COMMAND"},
+                  {"COMMAND", Align::Left, Fit::Shorten},
                   {"STATE"},
                   {"LEVEL", Align::Left, Fit::Shorten},
                   {"QPS", Align::Right},

@@ -259,6 +259,12 @@ std::string Narrator::sentence(const bus::Signal& signal)
     return printable(text);
 }
 
+std::string render_change(const std::string& time, const std::string& sentence, const Screen& screen)
+{
+    const std::string head = time + "  ";
+    return fmt::format("{}{}\n", head, sentence_on(screen, head.size(), head.size(), sentence));
+}
+
 Json signal_json(const bus::Signal& signal, const std::string& time, const std::string& text)
 {
     Json arguments = Json::array();

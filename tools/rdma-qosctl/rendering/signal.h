@@ -8,6 +8,7 @@
 
 #include "lib/bus/client.h"
 #include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/views.h"
 
@@ -42,6 +43,8 @@ private:
     std::map<std::string, std::string> names_;    // by object path
 };
 
+// What a sentence of a time looks like.
+[[nodiscard]] std::string render_change(const std::string& time, const std::string& sentence, const Screen& screen);
 // `text`: the sentence.
 [[nodiscard]] Json signal_json(const bus::Signal& signal, const std::string& time, const std::string& text);
 

@@ -63,7 +63,7 @@ std::string render_way(const WhyLeaf& leaf, const Screen& screen)
         ++depth;
     }
     std::string text;
-    const std::string drawn = table.render(screen);
+    const std::string drawn = table.render(screen.indented(2));
     for (const auto line : lines_of(drawn)) {
         text += fmt::format("  {}\n", line);
     }
@@ -73,12 +73,11 @@ std::string render_way(const WhyLeaf& leaf, const Screen& screen)
 std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
 {
     const bool outside = leaf.narrowness == Narrowness::Outside;
-    std::string text = fmt::format(
-        "\n{}\n",
-        styled(fmt::format("{}, {} {} of level {}{}", printable(leaf.device),
-                           leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs", first_of(leaf.queue_pairs),
-                           printable(leaf.level), leaf.leaf.empty() ? "" : fmt::format(" in {}", printable(leaf.leaf))),
-               Style::Heading, screen));
+    const std::string heading = fmt::format(
+        "{}, {} {} of level {}{}", leaf.device, leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs",
+        first_of(leaf.queue_pairs), leaf.level, leaf.leaf.empty() ? "" : fmt::format(" in {}", leaf.leaf));
+    std::string text = fmt::format("\n{}\n",
+                                   styled(sentence_on(screen, 0, 2, printable(heading)), Style::Heading, screen));
     if (!outside && !leaf.leaf.empty()) {
         text += render_way(leaf, screen);
         text += fmt::format("  alone {}; when all of these send, {}\n", to_string(leaf.alone), to_string(leaf.own));
@@ -96,17 +95,18 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
 std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
-    std::string text = fmt::format("process {}: session {}, level {}{}\n", printable(describe_owner(session.owner)),
-                                   session.id, session.level.empty() ? "none" : printable(session.level),
-                                   session.state == "active" ? "" : fmt::format(", {}", printable(session.state)));
+    const std::string heading = fmt::format("process {}: session {}, level {}{}", describe_owner(session.owner),
+                                            session.id, session.level.empty() ? "none" : session.level,
+                                            session.state == "active" ? "" : fmt::format(", {}", session.state));
+    std::string text = sentence_on(screen, 0, 2, printable(heading)) + "\n";
     if (const std::string rule = text_of(session.grant, "rule"); !rule.empty()) {
-        text += fmt::format("  {}\n", printable(rule));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(rule)));
     }
     for (const auto& leaf : why.leaves) {
         text += render_leaf(leaf, screen);
     }
     if (!why.note.empty()) {
-        text += fmt::format("  {}\n", why.note);
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 2, why.note));
     }
     return text;
 }
@@ -123,9 +123,10 @@ std::string render_why(const WhyReport& report, const Screen& screen)
         text += "\nnow, by the port's counters\n";
     }
     for (const auto& port : report.ports) {
-        text += fmt::format("  {}: transmits {} of {} ({:.0f} %), receives {}\n", printable(port.device),
-                            to_string(port.transmits), to_string(port.link_speed), 100 * port.utilisation(),
-                            to_string(port.receives));
+        const std::string use = fmt::format("{}: transmits {} of {} ({:.0f} %), receives {}", printable(port.device),
+                                            to_string(port.transmits), to_string(port.link_speed),
+                                            100 * port.utilisation(), to_string(port.receives));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, use));
     }
     if (!report.unregistered.empty()) {
         text += fmt::format("{}\n", sentence_on(screen, 0, 2, printable(report.unregistered)));

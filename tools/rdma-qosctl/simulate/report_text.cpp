@@ -28,7 +28,7 @@ std::string each(const std::string& text, std::size_t count)
 
 std::string render_levels_of(const SimulatedStep& step, Bandwidth link_speed, const Screen& screen)
 {
-    Table table({{"LEVEL"},
+    Table table({{"LEVEL", Align::Left, Fit::Shorten},
                  {"SENDERS"},
                  {"DEMANDS"},
                  {"GETS"},
@@ -52,8 +52,8 @@ std::string render_levels_of(const SimulatedStep& step, Bandwidth link_speed, co
 // Who gets what inside of the classes that have a leaf for each sender.
 std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, const Screen& screen)
 {
-    Table table({{"LEVEL"},
-                 {"LEAF"},
+    Table table({{"LEVEL", Align::Left, Fit::Shorten},
+                 {"LEAF", Align::Left, Fit::ShortenPath},
                  {"SENDERS", Align::Right},
                  {"DEMANDS"},
                  {"GETS"},
@@ -72,19 +72,16 @@ std::string render_leaves(const SimulatedStep& step, Bandwidth link_speed, const
 
 std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool over_time, const Screen& screen)
 {
-    std::string text = over_time ? fmt::format("{}: {}\n",
-                                               styled(printable(step_in_words(step, true)), Style::Heading, screen),
-                                               used_in_words(step, link_speed))
+    std::string text = over_time ? labelled(step_in_words(step, true) + ":", Style::Heading,
+                                            used_in_words(step, link_speed), screen)
                                  : used_in_words(step, link_speed) + "\n";
     text += render_levels_of(step, link_speed, screen) + render_leaves(step, link_speed, screen);
     for (const auto& outside : step.outside) {
-        text += fmt::format("{} {}\n", styled("not simulated:", Style::Warning, screen),
-                            printable(outside_in_words(outside)));
+        text += labelled("not simulated:", Style::Warning, outside_in_words(outside), screen);
     }
     if (step.deviation) {
-        text += fmt::format("{} {}\n",
-                            styled("check:", step.deviation->percent > 1 ? Style::Warning : Style::Good, screen),
-                            printable(deviation_in_words(*step.deviation)));
+        text += labelled("check:", step.deviation->percent > 1 ? Style::Warning : Style::Good,
+                         deviation_in_words(*step.deviation), screen);
     }
     return text;
 }
@@ -93,14 +90,14 @@ std::string render_step(const SimulatedStep& step, Bandwidth link_speed, bool ov
 
 std::string render_simulation(const SimulationReport& report, const Screen& screen)
 {
-    std::string text = printable(report.note) + "\n";
+    std::string text = sentence_on(screen, 0, 2, printable(report.note)) + "\n";
     for (const auto& port : report.ports) {
         text += fmt::format("\n{}\n", styled(printable(port.device), Style::Heading, screen));
         for (std::size_t i = 0; i < port.steps.size(); ++i) {
             text += (i > 0 ? "\n" : "") + render_step(port.steps[i], port.link_speed, report.over_time, screen);
         }
         for (const auto& note : port.notes) {
-            text += fmt::format("{} {}\n", styled("note:", Style::Warning, screen), printable(note));
+            text += labelled("note:", Style::Warning, note, screen);
         }
     }
     return text;
