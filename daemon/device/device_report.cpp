@@ -139,11 +139,6 @@ DeviceState state_of(const DeviceFacts& facts, const DeviceAnswers& answers, std
 
 }    // namespace
 
-DeviceState device_state(const DeviceFacts& facts, const DeviceAnswers& answers)
-{
-    return state_of(facts, answers, reason_of(facts, answers));
-}
-
 DeviceStatus device_status(const DeviceFacts& facts, const DeviceAnswers& answers)
 {
     DeviceStatus status;

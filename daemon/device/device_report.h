@@ -13,7 +13,6 @@
 
 namespace rdmaqos {
 
-[[nodiscard]] DeviceState device_state(const DeviceFacts& facts, const DeviceAnswers& answers);
 [[nodiscard]] DeviceStatus device_status(const DeviceFacts& facts, const DeviceAnswers& answers);
 // `policy`: the running one, or null. Without the port's counters.
 [[nodiscard]] DeviceMetrics device_metrics(const DeviceFacts& facts, const DeviceAnswers& answers,

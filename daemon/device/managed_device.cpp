@@ -339,12 +339,8 @@ void ManagedDevice::take_report(const Report& report)
         listener_.queue_pairs_changed(facts_.key, changed);
     }
     forget_vanished(report);
-    const DeviceState now = device_state(facts_, worker_.answers());
-    // Also of queue pairs that no operation was about: how many are in no leaf is told too.
-    if (report.operations > 0 || !report.queue_pairs.empty() || now != last_state_) {
-        last_state_ = now;
-        listener_.device_status_changed(facts_.key);
-    }
+    // Also without any operation: findings are of the policy, and a read-back can fail.
+    listener_.device_status_changed(facts_.key);
 }
 
 // A queue pair that was there and is not known any longer was destroyed by its owner, who did not say so.
@@ -499,7 +495,6 @@ void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcil
                 return;
             }
             take_report(*report);
-            listener_.device_status_changed(facts_.key);
             done(reconcile_result(facts_, *report));
         });
 }

@@ -47,6 +47,7 @@ public:
     // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it.
     virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) = 0;
     virtual void device_removed_itself(const std::string& device) = 0;
+    // Perhaps: it has answered, or says that something is not as it was.
     virtual void device_status_changed(const std::string& device) = 0;
     // Its GUIDs, GIDs, P_Keys or description: info() has the new ones.
     virtual void device_addresses_changed(const std::string& device) = 0;
@@ -159,7 +160,6 @@ private:
     std::multiset<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
     std::unique_ptr<Timer> retry_timer_;
     std::unique_ptr<Timer> drift_timer_;
-    DeviceState last_state_ = DeviceState::Ready;
     bool checking_ = false;    // for drift
     DeviceWorker worker_;
 };

@@ -310,6 +310,16 @@ void ModelBackend::set_addresses(std::vector<Gid> gids, std::vector<std::uint16_
     emit(DeviceEventKind::LinkChanged);
 }
 
+void ModelBackend::set_info(DeviceInfo info)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        info_ = std::move(info);
+        update_meter();
+    }
+    emit(DeviceEventKind::LinkChanged);
+}
+
 void ModelBackend::reset()
 {
     firmware_->reset();

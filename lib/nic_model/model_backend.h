@@ -83,6 +83,8 @@ public:
     void set_link(Bandwidth speed, bool up = true);    // emits LinkChanged
     // As after a subnet manager or an administrator: emits LinkChanged.
     void set_addresses(std::vector<Gid> gids, std::vector<std::uint16_t> pkeys, std::string node_description);
+    // Whatever else can become of a port: emits LinkChanged. Its key must stay.
+    void set_info(DeviceInfo info);
     void reset();                                      // everything is lost, emits Reset; gone until replug()
     void remove();                                     // the same with Removed
     void replug();                                     // back, empty; emits LinkChanged

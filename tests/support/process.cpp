@@ -1,5 +1,6 @@
 #include "tests/support/process.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -8,6 +9,8 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +28,19 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
     }
     result.push_back(nullptr);
     return result;
+}
+
+// That a socket is there does not mean that anybody listens yet.
+bool accepts(const std::filesystem::path& socket_path)
+{
+    const std::string path = socket_path.string();
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::copy_n(path.begin(), std::min(path.size(), sizeof(address.sun_path) - 1), address.sun_path);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool accepted = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;    // NOLINT
+    close(fd);
+    return accepted;
 }
 
 }    // namespace
@@ -156,7 +172,7 @@ PrivateBus::PrivateBus(const std::filesystem::path& folder)
         std::vector<std::string>{"/usr/bin/dbus-daemon", "--config-file=" + config.string(), "--nofork", "--nopidfile",
                                  "--nosyslog"},
         std::vector<std::string>{}, folder / "bus.log");
-    if (!eventually([&] { return std::filesystem::exists(socket); })) {
+    if (!eventually([&] { return accepts(socket); })) {
         std::ifstream log(folder / "bus.log");
         throw std::runtime_error("dbus-daemon does not start: " + std::string(std::istreambuf_iterator<char>(log), {}));
     }

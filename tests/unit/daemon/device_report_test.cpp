@@ -34,32 +34,32 @@ TEST(DeviceReport, TheStateIsThatOfTheGravestFact)
 {
     DeviceFacts facts = facts_of_a_device();
     DeviceAnswers answers;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Ready);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Ready);
     EXPECT_THAT(device_status(facts, answers).reason, IsEmpty());
 
     facts.snapshot = snapshot_with_failure();
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Degraded);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Degraded);
     EXPECT_THAT(device_status(facts, answers).reason, HasSubstr("create /rpc"));
 
     facts.settings.mode = Mode::Monitor;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Monitor);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Monitor);
     EXPECT_THAT(device_status(facts, answers).reason, HasSubstr("mode: monitor"));
 
     facts.disabled = true;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Disabled);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Disabled);
     EXPECT_THAT(device_status(facts, answers).reason, HasSubstr("rdma-qosctl enable mlx5_0/1"));
 
     answers.silent_for = kPatienceWithDevices - 1s;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Disabled) << "it is waited for";
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Disabled) << "it is waited for";
     answers.silent_for = kPatienceWithDevices;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Degraded);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Degraded);
     EXPECT_THAT(device_status(facts, answers).reason, HasSubstr("has not answered for 15 s"));
 
     facts.lost = true;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Gone);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Gone);
     EXPECT_THAT(device_status(facts, answers).reason, HasSubstr("since a reset"));
     facts.gone = true;
-    EXPECT_EQ(device_state(facts, answers), DeviceState::Gone);
+    EXPECT_EQ(device_status(facts, answers).state, DeviceState::Gone);
     EXPECT_EQ(device_status(facts, answers).reason, "the device went away");
 }
 

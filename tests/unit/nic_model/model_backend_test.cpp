@@ -367,6 +367,18 @@ TEST_F(ModelBackendTest, LinkSpeedChangesAtRunTime)
     EXPECT_EQ(events, (std::vector{DeviceEventKind::LinkChanged, DeviceEventKind::LinkChanged}));
 }
 
+TEST_F(ModelBackendTest, APortCanBecomeAnother)
+{
+    std::vector<DeviceEventKind> events;
+    backend.set_event_handler([&](DeviceEvent event) { events.push_back(event.kind); });
+    DeviceInfo info = backend.info();
+    info.netdev = "ens9";
+    info.bond = "bond0";
+    backend.set_info(info);
+    EXPECT_EQ(backend.info(), info);
+    EXPECT_EQ(events, std::vector{DeviceEventKind::LinkChanged});
+}
+
 TEST_F(ModelBackendTest, ResetLosesAllAndComesBackEmpty)
 {
     std::vector<DeviceEventKind> events;

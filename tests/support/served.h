@@ -1,0 +1,71 @@
+// What rdma-qosd serves, on a thread of this process: service and transports on a loop, with devices that a test adds and
+// changes. Clients come by the direct socket below `root` and by the system bus of DBUS_SYSTEM_BUS_ADDRESS.
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "daemon/bus/transports.h"
+#include "daemon/service/service.h"
+#include "lib/base/file.h"
+#include "lib/bus/event.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos::test {
+
+class Served {
+public:
+    // Throws when it does not become ready.
+    explicit Served(const std::filesystem::path& root) : thread_([this, root] { run(root); })
+    {
+        ready_.get_future().get();
+    }
+    ~Served()
+    {
+        loop_->post([this] { loop_->exit(0); });
+    }
+    Served(const Served&) = delete;
+    Served& operator=(const Served&) = delete;
+
+    // Runs `what` where the service lives, and waits for it.
+    void on_loop(const std::function<void(Service&)>& what)
+    {
+        std::packaged_task<void()> task([&] { what(*service_); });
+        auto done = task.get_future();
+        loop_->post([&task] { task(); });
+        done.get();
+    }
+
+private:
+    void run(const std::filesystem::path& root)
+    {
+        try {
+            bus::EventLoop loop;
+            const SteadyClock clock;
+            Service service({root, NameService::host(), true}, loop, clock);
+            BusTransports transports(service, loop, {below_root(root, bus::names::kSocket), true});
+            if (const auto started = service.start(); !started.accepted) {
+                throw std::runtime_error(started.to_string(Colour::Off));
+            }
+            loop_ = &loop;
+            service_ = &service;
+            if (const auto opened = transports.open([this] { ready_.set_value(); }); !opened) {
+                throw std::runtime_error(to_string(opened.error()));
+            }
+            loop.run();
+        } catch (...) {
+            ready_.set_exception(std::current_exception());
+        }
+    }
+
+    std::promise<void> ready_;
+    bus::EventLoop* loop_ = nullptr;
+    Service* service_ = nullptr;
+    std::jthread thread_;    // last: uses the others
+};
+
+}    // namespace rdmaqos::test
