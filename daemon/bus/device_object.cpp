@@ -103,7 +103,7 @@ void get_tree(BusContext& context, const char* path, Writer& writer)
     const DeviceStatus& status = device_at(context, path);
     if (writer.digests()) {
         // Thousands of elements are not gone through to see whether they differ.
-        writer.put(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(status.snapshot.get())));    // NOLINT
+        writer.put(status.snapshot ? status.snapshot->tree_revision : std::uint64_t{0});
         return;
     }
     write_tree(writer, status);

@@ -134,12 +134,13 @@ void Reconciler::State::refresh_snapshot()
         current_failures.push_back(failure);
     }
     std::vector<ElementPath> current_draining(draining.begin(), draining.end());
-    if (snapshot_revision == device.revision() && snapshot->counters == counters &&
-        snapshot->failures == current_failures && snapshot->draining == current_draining &&
+    const bool same_tree = snapshot_revision == device.revision() && snapshot->draining == current_draining;
+    if (same_tree && snapshot->counters == counters && snapshot->failures == current_failures &&
         snapshot->unreachable == unreachable) {
         return;
     }
     auto fresh = std::make_shared<Snapshot>();
+    fresh->tree_revision = snapshot->tree_revision + (same_tree ? 0 : 1);
     fresh->actual.elements = device.actual().elements;
     fresh->actual.next_id = device.actual().next_id;
     fresh->queue_pairs_in = device.queue_pairs_in();

@@ -112,7 +112,7 @@ void TrackedState::count(const ActualPlacement& placement, int by)
     if (placement.responder) {
         add_to(records_.at(*placement.responder).usage.responders, by);
     }
-    ++revision_;
+    revision_ += placement.requester || placement.responder ? 1 : 0;
 }
 
 void TrackedState::erase_if_idle(QueuePairId queue_pair)

@@ -49,7 +49,7 @@ private:
             Service service({root, NameService::host(), true}, loop, clock);
             BusTransports transports(service, loop, {below_root(root, bus::names::kSocket), true});
             if (const auto started = service.start(); !started.accepted) {
-                throw std::runtime_error(started.to_string(Colour::Off));
+                throw std::runtime_error(started.to_text());
             }
             loop_ = &loop;
             service_ = &service;
