@@ -27,7 +27,8 @@ std::string ReloadOutcome::why_refused() const
     const auto error = std::ranges::find(diagnostics.all(), Severity::Error, &Diagnostic::severity);
     if (error != diagnostics.all().end()) {
         const std::string place = error->location.to_string();
-        first = fmt::format("{}{}{}", place, place.empty() ? "" : ": ", printable(error->message));
+        first = fmt::format("{}{}{}{}{}", place, place.empty() ? "" : ": ", printable(error->message),
+                            error->hint.empty() ? "" : "; ", printable(error->hint));
     }
     for (const auto& [device, finding] : findings) {
         if (finding.is_error) {

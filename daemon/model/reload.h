@@ -33,7 +33,7 @@ struct ReloadOutcome {
     std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
     // For the journal: diagnostics, findings, devices that have not answered.
     [[nodiscard]] std::string to_text() const;
-    // Of one that was refused, for the error's message: the first error, and how many more there are.
+    // Of one that was refused, for the error's message: the first error with its hint, and how many more there are.
     [[nodiscard]] std::string why_refused() const;
 };
 

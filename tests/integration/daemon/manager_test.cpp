@@ -73,7 +73,8 @@ TEST_F(Manager, ABrokenPolicyIsRefusedWithItsDiagnosticsAndTheRunningOneStays)
     const auto report = call("Reload");
     ASSERT_FALSE(report);
     EXPECT_EQ(report.error().code, ErrorCode::InvalidPolicy);
-    EXPECT_EQ(report.error().message, "/etc/rdma-qos/policy.yaml:9:27: unknown key `max-rat` in `schedule`");
+    EXPECT_EQ(report.error().message,
+              "/etc/rdma-qos/policy.yaml:9:27: unknown key `max-rat` in `schedule`; did you mean `max-rate`?");
     EXPECT_EQ(text_of(last_reload(), "accepted"), "false");
     const auto all = *last_reload().find("diagnostics")->as<std::vector<Dict>>();
     ASSERT_EQ(all.size(), 1U);
