@@ -12,33 +12,29 @@
 
 namespace rdmaqos {
 
+struct ListOfDicts {};    // aa{sv}
+
+template <typename T>
+constexpr std::string_view type_of_key()
+{
+    if constexpr (std::is_same_v<T, ListOfDicts>) {
+        return "aa{sv}";
+    } else {
+        return bus::signature_of<T>();
+    }
+}
+
 // The name of a key of `keys` that has the type of a T.
 template <const auto& keys, typename T>
 struct KeyFor {
     consteval KeyFor(const char* text) : name(text)    // NOLINT(google-explicit-constructor): reads as a literal
     {
         for (const AnswerKey& key : keys) {
-            if (key.name == text && key.type == bus::signature_of<T>()) {
+            if (key.name == text && key.type == type_of_key<T>()) {
                 return;
             }
         }
-        throw "no such key of this type";
-    }
-    const char* name;
-};
-
-struct ListOfDicts {};    // aa{sv}
-
-template <const auto& keys>
-struct KeyFor<keys, ListOfDicts> {
-    consteval KeyFor(const char* text) : name(text)    // NOLINT(google-explicit-constructor)
-    {
-        for (const AnswerKey& key : keys) {
-            if (key.name == text && key.type == "aa{sv}") {
-                return;
-            }
-        }
-        throw "no such list";
+        throw "no such key of this type";    // which the compiler cannot evaluate
     }
     const char* name;
 };

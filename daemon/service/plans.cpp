@@ -59,7 +59,7 @@ void Plans::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, C
             if (auto& staged = (*tried)->staged) {
                 outcome.findings = std::move(staged->findings);
                 outcome.revision = loaded.policy.value->revision;
-                outcome.accepted = would_take(*staged);
+                outcome.accepted = !staged->is_refused;
             }
             context_.loader.discard(std::move(*tried));
             done(std::move(outcome));
@@ -92,16 +92,11 @@ void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::u
                 return;
             }
             if (const auto& staged = plan->tried->staged) {
-                plan->draft.report.accepted = would_take(*staged);
+                plan->draft.report.accepted = !staged->is_refused;
             }
             ask_devices(std::move(plan->draft), std::move(done));
             context_.loader.discard(std::move(plan->tried));
         });
-}
-
-bool Plans::would_take(const Staged& staged) const
-{
-    return !staged.has_errors() || policy_.settings().on_unsupported == OnUnsupported::Degrade;
 }
 
 // What each device has, and what would have to be done to it.

@@ -28,7 +28,6 @@ public:
 private:
     // May this user have a policy read now, the host's (null) or this one?
     [[nodiscard]] Result<void> may_read(std::uint32_t uid, const SourceFile* text) const;
-    [[nodiscard]] bool would_take(const Staged& staged) const;
     void ask_devices(PlanDraft draft, Callback<PlanReport> done);
     void plan_from_memory(DevicePlan& plan, const DesiredState& desired) const;
 

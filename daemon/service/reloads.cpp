@@ -146,7 +146,7 @@ void Reloads::finish(const Result<std::shared_ptr<Tried>>& tried)
     }
     const bool ports_changed = (*tried)->scene.ports != devices_.local_ports();
     outcome.findings = staged.findings;
-    if (staged.has_errors() && loaded.settings.value->on_unsupported == OnUnsupported::Error) {
+    if (staged.is_refused) {
         answer(outcome);
         return;
     }

@@ -127,11 +127,6 @@ bool has_own_choice(const Member& member, const Rules& rules, const Request& of_
     return member.has_path || (rules.by_device && !session_names_device && !of_session.level);
 }
 
-bool Staged::has_errors() const
-{
-    return std::any_of(findings.begin(), findings.end(), [](const auto& finding) { return finding.second.is_error; });
-}
-
 Staged stage(const Scene& scene, Rules rules, const Settings& settings)
 {
     Staged staged;
@@ -156,6 +151,7 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
         static_cast<void>(book.update());
         for (const auto& finding : book.compiled().findings) {
             staged.findings.emplace_back(device.key, finding);
+            staged.is_refused |= finding.is_error && settings.on_unsupported == OnUnsupported::Error;
         }
         staged.devices.push_back({device.key, std::move(book)});
     }

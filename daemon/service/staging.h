@@ -106,8 +106,7 @@ struct Staged {
     std::map<SessionId, Choice> sessions;
     std::vector<Device> devices;
     std::vector<std::pair<std::string, Finding>> findings;
-
-    [[nodiscard]] bool has_errors() const;
+    bool is_refused = false;    // a device cannot give what is asked, and the settings make that an error
 };
 [[nodiscard]] Staged stage(const Scene& scene, Rules rules, const Settings& settings);
 [[nodiscard]] std::vector<SessionChange> session_changes(const Scene& scene, const Staged& staged);

@@ -103,6 +103,12 @@ TEST_F(ServicePolicyTest, APolicyTheDeviceCannotTakeIsRefusedOrDegradedBySetting
     EXPECT_FALSE(refused.accepted);
     EXPECT_NE(refused.to_text().find("rxe0/1"), std::string::npos) << refused.to_text();
     settings("version: 1\non-unsupported: degrade\n");
+    const auto plan = [this](std::optional<std::shared_ptr<const SourceFile>> text) {
+        return answer<PlanReport>([&](auto done) { service->plan(std::move(text), 0, std::move(done)); }).value();
+    };
+    EXPECT_TRUE(plan(std::nullopt).accepted) << "by the settings that a reload would read";
+    EXPECT_FALSE(plan(std::make_shared<SourceFile>(SourceFile{"p.yaml", with_shares(60, 30)})).accepted)
+        << "by the running ones";
     const auto degraded = reload();
     EXPECT_TRUE(degraded.accepted);
     EXPECT_EQ(service->device("rxe0/1")->state, DeviceState::Degraded);
