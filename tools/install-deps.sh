@@ -21,7 +21,7 @@ run_packages=(dbus ibverbs-providers procps util-linux)
 # systemd.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils perftest python3-pyverbs systemd valgrind xz-utils
+    ibverbs-utils perftest python3-jeepney python3-pyverbs systemd valgrind xz-utils
 )
 full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck mmdebstrap git chromium libxml2-utils prometheus)
 
