@@ -12,11 +12,11 @@
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
-#   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      13 min
+#   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
-#   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  30 min
+#   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min
 #
 # The last line is "N passed, N failed", and the exit status is 0 only if nothing failed.
 set -euo pipefail

@@ -32,30 +32,33 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"per-queue-pair-typical-packet", "u", "bytes"},
     AnswerKey{"message-model", "s", "`default`, `low-latency`, `high-bandwidth` or `force-low-latency`"},
     AnswerKey{"leaf", "s", "path of the leaf; of a class that is fair by process or the like, once there is a queue pair"},
-    AnswerKey{"enforced", "b", "whether the device enforces it; before there is a queue pair, what one can expect"},
+    AnswerKey{"enforced", "b",
+              "whether the device enforces it; before there is a queue pair, what one can expect. This and what follows are "
+              "of the device of the queue pairs, else of the `device` of the request, else of the first"},
     AnswerKey{"cause", "s", "why it is not enforced, one of [Causes](#causes)"},
     AnswerKey{"reason", "s", "the same as a sentence; or what else is to know, such as types for which a limit does not hold"},
     AnswerKey{"queue-pairs", "aa{sv}", "of Register with `queue-pairs`: the results"},
 };
 
 inline constexpr std::array kQueuePairKeys{
-    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"device", "s", "name/port, whatever name the request used"},
     AnswerKey{"number", "u", ""},
     AnswerKey{"error", "s", "a D-Bus error name: this queue pair was refused, the others were not"},
     AnswerKey{"message", "s", "the error as a sentence"},
     AnswerKey{"level", "s", ""},
     AnswerKey{"rule", "s", "as in a grant"},
-    AnswerKey{"leaf", "s", "path of the leaf it is in"},
+    AnswerKey{"leaf", "s", "path of the leaf it is in, as `path` in the device's `Tree`"},
     AnswerKey{"responder-leaf", "s", "path of the leaf of its RDMA READ responses"},
-    AnswerKey{"rate", "t", "at which it is paced, kbit/s; the cap of a leaf is in the device's `Tree`"},
+    AnswerKey{"rate", "t", "at which it is paced, kbit/s; absent: it is not paced, and the smallest `max-rate` from its leaf up to the root of "
+              "the device's `Tree` holds"},
     AnswerKey{"max-burst", "t", "bytes; absent with a `rate`: the device's default"},
     AnswerKey{"typical-packet", "u", "bytes; absent with a `rate`: the port's MTU"},
     AnswerKey{"enforced", "b", "whether it gets what its level, or SetRate, says"},
+    AnswerKey{"cause", "s", "why not, one of [Causes](#causes)"},
+    AnswerKey{"reason", "s", "the same as a sentence, or what else is to know"},
     AnswerKey{"owner", "s",
               "`unverified`: the kernel does not say whose it is "
               "([security.md](security.md#descriptors-of-clients))"},
-    AnswerKey{"cause", "s", "why not, one of [Causes](#causes)"},
-    AnswerKey{"reason", "s", "the same as a sentence, or what else is to know"},
 };
 
 inline constexpr std::array kOwnerKeys{
@@ -164,7 +167,7 @@ inline constexpr std::array kDevicePlanKeys{
 
 inline constexpr std::array kPlannedElementKeys{
     AnswerKey{"path", "s", ""},
-    AnswerKey{"parent", "s", "absent: the root"},
+    AnswerKey{"parent", "s", "path of its parent; absent: this is the root"},
     AnswerKey{"kind", "s", "`node` or `leaf`"},
     AnswerKey{"change", "s", "`create`, `modify`, `destroy`; absent: it stays as it is"},
     AnswerKey{"share-before", "u", "weight; 0: the device's default; absent if it is created"},
@@ -247,8 +250,8 @@ inline constexpr std::array kLevelKeys{
     AnswerKey{"per-queue-pair-max-rate", "t", "kbit/s"},
     AnswerKey{"message-model", "s", "as in a grant"},
     AnswerKey{"restricted", "b", "whether it has `allow`"},
-    AnswerKey{"sessions", "u", "in it now"},
-    AnswerKey{"queue-pairs", "u", "in it now"},
+    AnswerKey{"sessions", "u", "in it, counted at most once a second"},
+    AnswerKey{"queue-pairs", "u", "in it, likewise"},
 };
 
 inline constexpr std::array kCapabilityKeys{
@@ -304,7 +307,7 @@ inline constexpr std::array kDeviceStatistics{
 
 inline constexpr std::array kTreeKeys{
     AnswerKey{"path", "s", ""},
-    AnswerKey{"parent", "s", "absent: the root"},
+    AnswerKey{"parent", "s", "path of its parent; absent: this is the root"},
     AnswerKey{"kind", "s", "`node` or `leaf`"},
     AnswerKey{"share", "u", "weight; 0: the device's default; absent: the root"},
     AnswerKey{"max-rate", "t", "kbit/s; absent: no cap"},

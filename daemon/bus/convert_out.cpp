@@ -68,11 +68,11 @@ void write_one(Writer& writer, const QueuePairResult& result)
         dict.set("typical-packet", result.rate->typical_packet);
     }
     dict.set("enforced", result.enforced);
+    dict.set_text("cause", text(result.cause));
+    dict.set_text("reason", result.reason);
     if (!result.owner_verified) {
         dict.set("owner", "unverified");
     }
-    dict.set_text("cause", text(result.cause));
-    dict.set_text("reason", result.reason);
 }
 
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)

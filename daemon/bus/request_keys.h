@@ -69,7 +69,7 @@ inline constexpr std::array kRequestKeys{
     RequestKeyInfo{RequestKey::Source, "source", "s|as", kQueryPath, "GID or GUID of an end of the path, or several"},
     RequestKeyInfo{RequestKey::Destination, "destination", "s", kRegister | kExplain | kQueuePair, "the other end"},
     RequestKeyInfo{RequestKey::Destination, "destination", "s|as", kQueryPath, "the other end, or several"},
-    RequestKeyInfo{RequestKey::Device, "device", "s", kPathKeys, "the device's name, netdev or PCI address"},
+    RequestKeyInfo{RequestKey::Device, "device", "s", kPathKeys, "name, name/port, netdev or PCI address"},
     RequestKeyInfo{RequestKey::Port, "port", "u", kRegister | kQueryPath | kExplain, "port of `device`"},
     RequestKeyInfo{RequestKey::Sl, "sl", "y", kComponents, "service level that the path must have"},
     RequestKeyInfo{RequestKey::Mtu, "mtu", "u", kComponents, "256, 512, 1024, 2048 or 4096 bytes"},
@@ -94,7 +94,7 @@ inline constexpr std::array kRequestKeys{
                    "the descriptor of the open device, `ibv_context.cmd_fd`: a file that libibverbs has opened with "
                    "DEVX, as libmlx5 does by default. A simulated device needs none"},
     RequestKeyInfo{RequestKey::SqNumber, "sq-number", "u", kQueuePair,
-                   "`raw-packet` only: the send queue's number (`mlx5dv_init_obj` with "
+                   "`raw-packet` of an mlx5 device: the send queue's number (`mlx5dv_init_obj` with "
                    "`MLX5DV_QP_MASK_RAW_QP_HANDLES`)"},
     RequestKeyInfo{RequestKey::LimitRate, "rate", "t", kRate, "kbit/s; 0: the class's own"},
     RequestKeyInfo{RequestKey::MaxBurst, "max-burst", "t", kRate, "bytes; absent or 0: the class's, else the device's"},

@@ -127,6 +127,7 @@ std::vector<std::string> summarized(const std::vector<DescribedOperation>& opera
 std::vector<std::string> each_of(const std::vector<DescribedOperation>& operations)
 {
     std::vector<std::string> lines;
+    lines.reserve(operations.size());
     for (const auto& operation : operations) {
         lines.push_back(to_string(operation));
     }
