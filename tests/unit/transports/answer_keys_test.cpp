@@ -65,10 +65,10 @@ void expect_all(std::span<const AnswerKey> table, const Keys& keys, const char* 
     EXPECT_THAT(keys, UnorderedElementsAreArray(expected)) << what;
 }
 
-const Bandwidth kRate = Bandwidth::from_mbps(1000);
-const ElementPath kRoot = ElementPath::root();
-const ElementPath kLeaf("/a");
-const Finding kFinding{FindingKind::CapLost, true, kLeaf, "asked", "got", "because"};
+const Bandwidth kSomeRate = Bandwidth::from_mbps(1000);
+const ElementPath kTreeRoot = ElementPath::root();
+const ElementPath kSomeLeaf("/a");
+const Finding kSomeFinding{FindingKind::CapLost, true, kSomeLeaf, "asked", "got", "because"};
 
 Grant full_grant()
 {
@@ -76,14 +76,14 @@ Grant full_grant()
     grant.level = "rpc";
     grant.sl = 3;
     grant.mtu = 4096;
-    grant.rate = kRate;
+    grant.rate = kSomeRate;
     grant.packet_life = 16;
     grant.pkey = 1;
     grant.traffic_class = 104;
     grant.share = 60;
-    grant.max_rate = kRate;
-    grant.max_rate_now = kRate;
-    grant.per_queue_pair.max_rate = kRate;
+    grant.max_rate = kSomeRate;
+    grant.max_rate_now = kSomeRate;
+    grant.per_queue_pair.max_rate = kSomeRate;
     grant.per_queue_pair.max_burst = 65536;
     grant.per_queue_pair.typical_packet = 1024;
     grant.message_model = MessageModel::ForceLowLatency;
@@ -102,7 +102,7 @@ QueuePairResult full_result()
     result.rule = "match rule 1";
     result.leaf = "/rpc";
     result.responder_leaf = "/rpc/responses";
-    result.rate = RateLimit{kRate, 4096, 1024};
+    result.rate = RateLimit{kSomeRate, 4096, 1024};
     result.owner_verified = false;
     result.cause = "pending";
     result.reason = "the device is about to do it";
@@ -161,9 +161,9 @@ TEST(AnswerKeys, OfLevels)
     level.traffic_class = 104;
     level.schedule.emplace();
     level.schedule->rate.share = 60;
-    level.schedule->rate.min_rate = kRate;
-    level.schedule->rate.max_rate = kRate;
-    level.per_queue_pair.max_rate = kRate;
+    level.schedule->rate.min_rate = kSomeRate;
+    level.schedule->rate.max_rate = kSomeRate;
+    level.per_queue_pair.max_rate = kSomeRate;
     level.message_model = MessageModel::Default;
     Policy policy;
     policy.levels = {level};
@@ -174,21 +174,21 @@ TEST(AnswerKeys, OfDevices)
 {
     Capabilities capabilities;
     capabilities.pacing.table_size = 128;
-    capabilities.pacing.min_rate = kRate;
-    capabilities.pacing.max_rate = kRate;
+    capabilities.pacing.min_rate = kSomeRate;
+    capabilities.pacing.max_rate = kSomeRate;
     expect_all(kCapabilityKeys, keys_in(written([&](Writer& writer) { write(writer, capabilities); })), "capabilities");
     expect_all(kCounterKeys, keys_in(written([](Writer& writer) { write(writer, CounterReading{}); })), "counters");
     const std::vector<SelfTestStep> steps{{"create a leaf", false, 121, 3, 7, "refused"}};
     expect_all(kSelfTestKeys, keys_in(written([&](Writer& writer) { write(writer, steps); })), "self-test");
 
     auto snapshot = std::make_shared<Snapshot>();
-    snapshot->actual.elements = {{ElementId{1}, {kRoot, ElementKind::Node, std::nullopt, {}}},
-                                 {ElementId{2}, {kLeaf, ElementKind::Leaf, ElementId{1}, {1, kRate}}}};
-    snapshot->failures = {{kLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3}};
-    snapshot->unreachable = {{kLeaf, "no leaf is free"}};
+    snapshot->actual.elements = {{ElementId{1}, {kTreeRoot, ElementKind::Node, std::nullopt, {}}},
+                                 {ElementId{2}, {kSomeLeaf, ElementKind::Leaf, ElementId{1}, {1, kSomeRate}}}};
+    snapshot->failures = {{kSomeLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3}};
+    snapshot->unreachable = {{kSomeLeaf, "no leaf is free"}};
     DeviceStatus status;
     status.snapshot = snapshot;
-    status.findings = {kFinding};
+    status.findings = {kSomeFinding};
     status.attach_notes = {"a note"};
     expect_all(kTreeKeys, keys_in(written([&](Writer& writer) { write_tree(writer, status); })), "tree");
     expect_all(kFailureKeys, keys_in(written([&](Writer& writer) { write_failures(writer, status); })), "failures");
@@ -198,7 +198,7 @@ TEST(AnswerKeys, OfDevices)
 
     const auto result = written([&](Writer& writer) { write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures}); });
     expect_all(kDeviceResultKeys, keys_in(result), "result");
-    const std::vector<DeviceDrift> drifts{{"mlx5_0/1", {Drift{kLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}}};
+    const std::vector<DeviceDrift> drifts{{"mlx5_0/1", {Drift{kSomeLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}}};
     expect_all(kDriftKeys, keys_in(written([&](Writer& writer) { write(writer, drifts); })), "drift");
 }
 
@@ -207,7 +207,7 @@ TEST(AnswerKeys, OfReloads)
     ReloadOutcome outcome;
     outcome.revision = "abc";
     outcome.diagnostics = full_diagnostics();
-    outcome.findings = {{"mlx5_0/1", kFinding}};
+    outcome.findings = {{"mlx5_0/1", kSomeFinding}};
     outcome.unanswered = {"mlx5_1/1"};
     const auto report = written([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
     expect_all(kReloadKeys, keys_in(report), "reload");
@@ -237,17 +237,17 @@ TEST(AnswerKeys, OfPlans)
     moved.leaf_after = "/rpc";
     report.sessions = {moved};
     DevicePlan device;
-    device.before.elements = {{ElementId{1}, {kRoot, ElementKind::Node, std::nullopt, {}}},
-                              {ElementId{2}, {kLeaf, ElementKind::Leaf, ElementId{1}, {1, kRate}}}};
-    const RateLimit limit{kRate, 4096, 1024};
+    device.before.elements = {{ElementId{1}, {kTreeRoot, ElementKind::Node, std::nullopt, {}}},
+                              {ElementId{2}, {kSomeLeaf, ElementKind::Leaf, ElementId{1}, {1, kSomeRate}}}};
+    const RateLimit limit{kSomeRate, 4096, 1024};
     device.before.queue_pairs = {{{17}, {ElementId{2}, ElementId{2}, limit}}};
     device.plan.operations = {
-        CreateElement{ElementId{3}, {ElementPath("/b"), ElementKind::Leaf, ElementId{1}, {2, kRate}}},
-        ModifyElement{ElementId{2}, kLeaf, 5, std::optional(kRate)}, MoveQueuePair{{17}, ElementId{3}, ElementId{3}},
+        CreateElement{ElementId{3}, {ElementPath("/b"), ElementKind::Leaf, ElementId{1}, {2, kSomeRate}}},
+        ModifyElement{ElementId{2}, kSomeLeaf, 5, std::optional(kSomeRate)}, MoveQueuePair{{17}, ElementId{3}, ElementId{3}},
         SetQueuePairRate{{17}, limit}};
-    device.plan.unreachable = {{kLeaf, "no leaf is free"}};
-    device.findings = {kFinding};
-    device.rates = {{kLeaf, {kRate, kRate}}};
+    device.plan.unreachable = {{kSomeLeaf, "no leaf is free"}};
+    device.findings = {kSomeFinding};
+    device.rates = {{kSomeLeaf, {kSomeRate, kSomeRate}}};
     report.devices = {device};
     const auto plan = written([&](Writer& writer) { write(writer, report, Quote::Lines); });
     expect_all(kPlanKeys, keys_in(plan), "plan");
