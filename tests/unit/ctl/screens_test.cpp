@@ -430,7 +430,8 @@ std::set<std::string> verbs_of_help()
     const auto* help = std::get_if<Finished>(&parsed);
     std::set<std::string> verbs;
     bool are_verbs = false;
-    for (const auto line : lines_of(help == nullptr ? "" : help->output)) {
+    const std::string text = help == nullptr ? "" : help->output;
+    for (const auto line : lines_of(text)) {
         are_verbs = are_verbs || line == "Subcommands:";
         // Descriptions go on far to the right.
         if (are_verbs && line.size() > 2 && line.starts_with("  ") && line[2] != ' ') {
