@@ -2,15 +2,23 @@
 // type, does not compile.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "daemon/bus/answer_keys.h"
+#include "lib/base/units.h"
 #include "lib/bus/message.h"
 
 namespace rdmaqos {
+
+// As a key of a rate has it; a key that does not apply is absent.
+inline std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
+{
+    return bandwidth ? std::optional(bandwidth->kbps()) : std::nullopt;
+}
 
 struct ListOfDicts {};    // aa{sv}
 

@@ -16,7 +16,8 @@ struct AnswerKey {
 inline constexpr std::array kGrantKeys{
     AnswerKey{"level", "s", "the level it got"},
     AnswerKey{"rule", "s", "why it got this level, in words"},
-    AnswerKey{"verified", "b", "whether all that chose the level is known from the kernel; else the client claimed some"},
+    AnswerKey{"verified", "b",
+              "whether all that chose the level is known from the kernel; else the client claimed some"},
     AnswerKey{"sl", "y", "service level; set it on the connection"},
     AnswerKey{"mtu", "u", "most bytes of a packet"},
     AnswerKey{"rate", "t", "the level's `rate-limit`, kbit/s"},
@@ -26,17 +27,20 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"dscp", "y", "the upper 6 bits of `traffic-class`"},
     AnswerKey{"share", "u", "weight of the class among its siblings"},
     AnswerKey{"max-rate", "t", "cap of the class as the policy has it, kbit/s"},
-    AnswerKey{"max-rate-now", "t", "the narrowest cap from the class up to the root, kbit/s"},
+    AnswerKey{"max-rate-now", "t", "the lowest of the caps from its leaf up to the root, and the link, kbit/s"},
     AnswerKey{"per-queue-pair-max-rate", "t", "limit of each queue pair, kbit/s"},
     AnswerKey{"per-queue-pair-max-burst", "t", "bytes"},
     AnswerKey{"per-queue-pair-typical-packet", "u", "bytes"},
     AnswerKey{"message-model", "s", "`default`, `low-latency`, `high-bandwidth` or `force-low-latency`"},
-    AnswerKey{"leaf", "s", "path of the leaf; of a class that is fair by process or the like, once there is a queue pair"},
-    AnswerKey{"enforced", "b",
-              "whether the device enforces it; before there is a queue pair, what one can expect. This and what follows are "
-              "of the device of the queue pairs, else of the `device` of the request, else of the first"},
+    AnswerKey{"leaf", "s",
+              "path of the leaf; of a class that is fair by process or the like, once there is a queue pair"},
+    AnswerKey{
+        "enforced", "b",
+        "whether the device enforces it; before there is a queue pair, what one can expect. This and what follows are "
+        "of the device of the queue pairs, else of the `device` of the request, else of the first"},
     AnswerKey{"cause", "s", "why it is not enforced, one of [Causes](#causes)"},
-    AnswerKey{"reason", "s", "the same as a sentence; or what else is to know, such as types for which a limit does not hold"},
+    AnswerKey{"reason", "s",
+              "the same as a sentence; or what else is to know, such as types for which a limit does not hold"},
     AnswerKey{"queue-pairs", "aa{sv}", "of Register with `queue-pairs`: the results"},
 };
 
@@ -49,10 +53,10 @@ inline constexpr std::array kQueuePairKeys{
     AnswerKey{"rule", "s", "as in a grant"},
     AnswerKey{"leaf", "s", "path of the leaf it is in, as `path` in the device's `Tree`"},
     AnswerKey{"responder-leaf", "s", "path of the leaf of its RDMA READ responses"},
-    AnswerKey{"rate", "t", "at which it is paced, kbit/s; absent: it is not paced, and the smallest `max-rate` from its leaf up to the root of "
-              "the device's `Tree` holds"},
+    AnswerKey{"rate", "t", "at which it is paced, kbit/s; absent: it is not paced"},
     AnswerKey{"max-burst", "t", "bytes; absent with a `rate`: the device's default"},
     AnswerKey{"typical-packet", "u", "bytes; absent with a `rate`: the port's MTU"},
+    AnswerKey{"max-rate-now", "t", "the lowest of `rate`, the caps from its leaf up to the root, and the link, kbit/s"},
     AnswerKey{"enforced", "b", "whether it gets what its level, or SetRate, says"},
     AnswerKey{"cause", "s", "why not, one of [Causes](#causes)"},
     AnswerKey{"reason", "s", "the same as a sentence, or what else is to know"},
@@ -99,10 +103,11 @@ inline constexpr std::array kDiagnosticKeys{
 
 inline constexpr std::array kFindingKeys{
     AnswerKey{"device", "s", "name/port; not where the device is known anyway"},
-    AnswerKey{"kind", "s",
-              "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, `no-leaf`, "
-              "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: a number that holds in attach mode "
-              "`per-process`"},
+    AnswerKey{
+        "kind", "s",
+        "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, `no-leaf`, "
+        "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: a number that holds in attach mode "
+        "`per-process`"},
     AnswerKey{"severity", "s", "`error`: refuses the policy unless `on-unsupported: degrade`; or `warning`"},
     AnswerKey{"path", "s", "of the class or node; `level NAME` of a level without one"},
     AnswerKey{"requested", "s", "what the policy asks for, in words"},
@@ -157,7 +162,9 @@ inline constexpr std::array kSessionChangeKeys{
 
 inline constexpr std::array kDevicePlanKeys{
     AnswerKey{"device", "s", "name/port"},
-    AnswerKey{"tree", "aa{sv}", "every element, with what becomes of it; children after their parent, the last element of its path before them"},
+    AnswerKey{"tree", "aa{sv}",
+              "every element, with what becomes of it; children after their parent, the last element of its path "
+              "before them"},
     AnswerKey{"operations", "aa{sv}", "in this order"},
     AnswerKey{"unreachable", "aa{sv}", "`path` and `message` of what no order of operations can reach"},
     AnswerKey{"findings", "aa{sv}", "as of Reload, for this device"},
@@ -297,12 +304,9 @@ inline constexpr std::array kManagerStatistics{
 };
 
 inline constexpr std::array kDeviceStatistics{
-    AnswerKey{"operations", "t", ""},
-    AnswerKey{"failed", "t", ""},
-    AnswerKey{"retries", "t", ""},
-    AnswerKey{"drift-found", "t", ""},
-    AnswerKey{"drift-repaired", "t", ""},
-    AnswerKey{"queue-depth", "t", "calls that wait for the device now"},
+    AnswerKey{"operations", "t", ""},     AnswerKey{"failed", "t", ""},
+    AnswerKey{"retries", "t", ""},        AnswerKey{"drift-found", "t", ""},
+    AnswerKey{"drift-repaired", "t", ""}, AnswerKey{"queue-depth", "t", "calls that wait for the device now"},
 };
 
 inline constexpr std::array kTreeKeys{

@@ -60,7 +60,7 @@ public:
         reply([&](bus::Writer& writer) { writer.put(text); });
     }
     void refuse(const Error& error) const;
-    // `with`: what `write` needs beside the result.
+    // `with`: further arguments of `write`.
     template <typename T, typename... With>
     void answer(const Result<T>& result, const With&... with) const
     {

@@ -10,16 +10,6 @@ namespace {
 
 using bus::Writer;
 
-std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
-{
-    return bandwidth ? std::optional(bandwidth->kbps()) : std::nullopt;
-}
-
-std::string text(std::string_view view)
-{
-    return std::string(view);
-}
-
 void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
 {
     dict.set("level", grant.level);
@@ -41,7 +31,7 @@ void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
     dict.set("per-queue-pair-max-burst", grant.per_queue_pair.max_burst);
     dict.set("per-queue-pair-typical-packet", grant.per_queue_pair.typical_packet);
     if (grant.message_model) {
-        dict.set("message-model", text(to_string(*grant.message_model)));
+        dict.set("message-model", to_string(*grant.message_model));
     }
     dict.set_text("leaf", grant.leaf);
     dict.set("enforced", grant.enforced);
@@ -55,7 +45,7 @@ void write_one(Writer& writer, const QueuePairResult& result)
     dict.set("device", result.device);
     dict.set("number", result.number);
     if (result.error) {
-        dict.set("error", text(dbus_name(result.error->code)));
+        dict.set("error", dbus_name(result.error->code));
         dict.set("message", to_string(*result.error));
     }
     dict.set_text("level", result.level);
@@ -67,8 +57,9 @@ void write_one(Writer& writer, const QueuePairResult& result)
         dict.set("max-burst", result.rate->max_burst);
         dict.set("typical-packet", result.rate->typical_packet);
     }
+    dict.set("max-rate-now", kbps(result.max_rate_now));
     dict.set("enforced", result.enforced);
-    dict.set_text("cause", text(result.cause));
+    dict.set_text("cause", std::string(result.cause));
     dict.set_text("reason", result.reason);
     if (!result.owner_verified) {
         dict.set("owner", "unverified");
@@ -153,7 +144,7 @@ void write(Writer& writer, const Request& request, const Result<PathResult>& res
         dict.set("destination", to_string(*request.destination));
     }
     if (!result) {
-        dict.set("error", text(dbus_name(result.error().code)));
+        dict.set("error", dbus_name(result.error().code));
         dict.set("message", result.error().message);
         return;
     }
@@ -234,7 +225,7 @@ void write_tree(Writer& writer, const DeviceStatus& status)
             Answer<kTreeKeys> dict(writer);
             dict.set("path", path.text());
             dict.set_text("parent", element.parent.text());
-            dict.set("kind", element.kind == ElementKind::Leaf ? "leaf" : "node");
+            dict.set("kind", to_string(element.kind));
             if (!path.is_root()) {
                 dict.set("share", element.attributes.share);
             }
@@ -268,11 +259,11 @@ void write(Writer& writer, const Policy& policy, const QosLevel& level, const Le
         dict.set("share", level.schedule->rate.share);
         dict.set("min-rate", kbps(level.schedule->rate.min_rate));
         dict.set("max-rate", kbps(level.schedule->rate.max_rate));
-        dict.set("fair-by", text(to_string(level.schedule->fair_by)));
+        dict.set("fair-by", to_string(level.schedule->fair_by));
     }
     dict.set("per-queue-pair-max-rate", kbps(level.per_queue_pair.max_rate));
     if (level.message_model) {
-        dict.set("message-model", text(to_string(*level.message_model)));
+        dict.set("message-model", to_string(*level.message_model));
     }
     dict.set("restricted", level.allow.has_value());
     dict.set("sessions", use.sessions);

@@ -1,6 +1,5 @@
 #include "daemon/bus/convert_report.h"
 
-#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,16 +11,6 @@ namespace rdmaqos {
 namespace {
 
 using bus::Writer;
-
-std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
-{
-    return bandwidth ? std::optional(bandwidth->kbps()) : std::nullopt;
-}
-
-std::string_view to_string(ElementKind kind)
-{
-    return kind == ElementKind::Leaf ? "leaf" : "node";
-}
 
 std::string_view to_string(DriftKind kind)
 {
@@ -40,17 +29,11 @@ std::string_view to_string(DriftKind kind)
     return "?";
 }
 
-template <typename Word>
-std::string word(Word value)
-{
-    return std::string(to_string(value));
-}
-
 void write_one(Writer& writer, const Diagnostic& diagnostic, Quote quote)
 {
     const auto& [severity, location, message, hint] = diagnostic;
     Answer<kDiagnosticKeys> dict(writer);
-    dict.set("severity", word(severity));
+    dict.set("severity", to_string(severity));
     dict.set("message", message);
     dict.set_text("hint", hint);
     if (!location.file) {
@@ -76,7 +59,7 @@ void write_one(Writer& writer, const std::string& device, const Finding& finding
 {
     Answer<kFindingKeys> dict(writer);
     dict.set_text("device", device);
-    dict.set("kind", word(finding.kind));
+    dict.set("kind", to_string(finding.kind));
     dict.set("severity", finding.is_error ? "error" : "warning");
     dict.set_text("path", finding.path.text());
     dict.set_text("requested", finding.requested);
@@ -102,7 +85,7 @@ void write_one(Writer& writer, const LevelChange& change)
 {
     Answer<kLevelChangeKeys> dict(writer);
     dict.set("level", change.level);
-    dict.set("change", word(change.kind));
+    dict.set("change", to_string(change.kind));
     dict.set("message", change.words);
 }
 
@@ -135,9 +118,9 @@ std::string change_of(const DescribedElement& element)
     if (element.before == element.after) {
         return {};
     }
-    return word(!element.before  ? DescribedOperation::Kind::Create
-                : !element.after ? DescribedOperation::Kind::Destroy
-                                 : DescribedOperation::Kind::Modify);
+    return std::string(to_string(!element.before  ? DescribedOperation::Kind::Create
+                                 : !element.after ? DescribedOperation::Kind::Destroy
+                                                  : DescribedOperation::Kind::Modify));
 }
 
 void write_one(Writer& writer, const DescribedElement& element)
@@ -145,7 +128,7 @@ void write_one(Writer& writer, const DescribedElement& element)
     Answer<kPlannedElementKeys> dict(writer);
     dict.set("path", element.path.text());
     dict.set_text("parent", element.parent.text());
-    dict.set("kind", word(element.kind));
+    dict.set("kind", to_string(element.kind));
     dict.set_text("change", change_of(element));
     if (element.before) {
         dict.set("share-before", element.before->share);
@@ -162,11 +145,11 @@ void write_one(Writer& writer, const DescribedElement& element)
 void write_one(Writer& writer, const DescribedOperation& operation)
 {
     Answer<kOperationKeys> dict(writer);
-    dict.set("operation", word(operation.kind));
+    dict.set("operation", to_string(operation.kind));
     dict.set_text("path", operation.path.text());
     if (operation.kind == DescribedOperation::Kind::Create) {
         dict.set_text("parent", operation.parent.text());
-        dict.set("kind", word(operation.element_kind));
+        dict.set("kind", to_string(operation.element_kind));
     }
     dict.set("share-before", operation.share_before);
     dict.set("share-after", operation.share);
@@ -210,8 +193,7 @@ void write_plan(Writer& writer, const DevicePlan& plan)
     dict.set_list("tree", described.tree, kWriteOne);
     dict.set_list("operations", described.operations, kWriteOne);
     dict.set_list("unreachable", described.unreachable, kWriteOne);
-    dict.set_list("findings", plan.findings,
-                  [](Writer& to, const Finding& finding) { write_one(to, "", finding); });
+    dict.set_list("findings", plan.findings, [](Writer& to, const Finding& finding) { write_one(to, "", finding); });
     dict.set("link-speed", plan.link_speed.kbps());
     dict.set_list("rates", plan.rates, kWriteOne);
 }
@@ -230,7 +212,7 @@ void write_failure(Writer& writer, const ElementFailure& failure)
     Answer<kFailureKeys> dict(writer);
     dict.set_text("path", failure.path.text());
     dict.set_text("operation", failure.operation);
-    dict.set("error", std::string(dbus_name(failure.error.code)));
+    dict.set("error", dbus_name(failure.error.code));
     dict.set("attempts", failure.attempts);
     dict.set("message", to_sentence(failure));
 }
@@ -239,8 +221,7 @@ void write_failure(Writer& writer, const ElementFailure& failure)
 
 void write(Writer& writer, const Diagnostics& diagnostics, Quote quote)
 {
-    write_dicts(writer, diagnostics.all(),
-                [quote](Writer& to, const Diagnostic& one) { write_one(to, one, quote); });
+    write_dicts(writer, diagnostics.all(), [quote](Writer& to, const Diagnostic& one) { write_one(to, one, quote); });
 }
 
 void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
@@ -249,9 +230,8 @@ void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
     dict.set("accepted", outcome.accepted);
     dict.set_text("revision", outcome.revision);
     set_diagnostics(dict, outcome.diagnostics, quote);
-    dict.set_list("findings", outcome.findings, [](Writer& to, const auto& finding) {
-        write_one(to, finding.first, finding.second);
-    });
+    dict.set_list("findings", outcome.findings,
+                  [](Writer& to, const auto& finding) { write_one(to, finding.first, finding.second); });
     dict.set("unanswered", outcome.unanswered);
 }
 
@@ -287,7 +267,7 @@ void write(Writer& writer, const std::vector<DeviceDrift>& results)
             Answer<kDriftKeys> dict(writer);
             dict.set("device", device);
             dict.set("path", drift.path.text());
-            dict.set("kind", word(drift.kind));
+            dict.set("kind", to_string(drift.kind));
             dict.set("expected", drift.expected);
             dict.set("found", drift.found);
         }

@@ -2,7 +2,6 @@
 // answer_keys.h says which keys there are.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "daemon/model/device_status.h"

@@ -1,5 +1,6 @@
 #include "daemon/device/enforcement.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -152,6 +153,10 @@ std::optional<QueuePairResult> queue_pair_result(const DeviceFacts& facts, std::
     result.responder_leaf = found->outcome.responder.text();
     result.owner_verified = facts.queue_pairs.at(number).owner_verified;
     result.rate = found->outcome.rate;
+    result.max_rate_now = facts.book.narrowest_cap(found->outcome.requester);
+    if (result.rate) {
+        result.max_rate_now = std::min(*result.max_rate_now, result.rate->rate);
+    }
     result.enforced = found->why.cause.empty();
     result.cause = found->why.cause;
     result.reason = std::move(result.enforced ? found->note : found->why.words);

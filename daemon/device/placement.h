@@ -38,7 +38,7 @@ struct Membership {
 struct Member {
     SessionId session{};
     QueuePairRef ref;
-    Request request;         // path keys of its own, over those of its session
+    Request request;    // path keys of its own, over those of its session
     bool has_path = false;
     std::shared_ptr<const Identity> owner;
     Membership membership;
@@ -74,7 +74,7 @@ public:
     void keep_pacing_of(const PlacementBook& other) { pacing_.inherit(other.pacing_); }
 
     struct Changes {
-        bool tree = false;                             // compiled().tree differs from the last time
+        bool tree = false;                              // compiled().tree differs from the last time
         std::map<QueuePairId, Placement> placements;    // those that differ, new members included
     };
     // Compiles if need be; what changed since the last call.
@@ -110,7 +110,7 @@ public:
     // Changes with the number of processes of any class.
     [[nodiscard]] std::uint64_t processes_revision() const { return processes_revision_; }
     [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
-    // The narrowest cap between a leaf, which need not be there yet, and the wire, the link included.
+    // The lowest cap from a leaf, which need not be there yet, up to the root, and the link. Empty: the link.
     [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf) const;
     // Can SetRate give this member this limit (empty: the class's own) at all? Says why not.
     [[nodiscard]] Result<void> can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const;
@@ -160,7 +160,7 @@ private:
     std::set<std::uint32_t> dirty_;    // members whose placement must be looked at
     std::uint64_t next_order_ = 1;
     std::uint64_t next_principal_ = 1;
-    bool stale_ = false;               // compiled_ is out of date
+    bool stale_ = false;    // compiled_ is out of date
     bool all_dirty_ = false;
 };
 

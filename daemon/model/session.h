@@ -23,7 +23,7 @@ enum class PeerId : std::uint64_t {};
 enum class SessionId : std::uint64_t {};
 
 struct QueuePairRequest {
-    std::string device;       // "mlx5_0", "mlx5_0/1", netdev or PCI address
+    std::string device;    // "mlx5_0", "mlx5_0/1", netdev or PCI address
     QueuePairRef ref;
     Request path;             // the queue pair's own path keys ...
     bool has_path = false;    // ... if it has any; else the session's level applies
@@ -48,7 +48,7 @@ struct Grant {
     std::optional<std::uint8_t> traffic_class;
     std::optional<std::uint32_t> share;
     std::optional<Bandwidth> max_rate;        // as the policy says
-    std::optional<Bandwidth> max_rate_now;    // the narrowest cap on the way to the root on the request's device
+    std::optional<Bandwidth> max_rate_now;    // the lowest of the caps from the leaf to the root, and the link
     PerQueuePair per_queue_pair;
     std::optional<MessageModel> message_model;
     std::string leaf;    // path; for a class that is fair by something: of the principal, once it has queue pairs
@@ -76,6 +76,7 @@ struct QueuePairResult {
     std::string leaf;
     std::string responder_leaf;
     std::optional<RateLimit> rate;
+    std::optional<Bandwidth> max_rate_now;    // the lowest of `rate`, the caps from the leaf to the root, and the link
     bool enforced = false;
     bool owner_verified = true;    // false: this kernel does not tell whose it is
     std::string_view cause;        // why not enforced, of Unenforced

@@ -1,8 +1,8 @@
 /* Registers with a level, attaches a queue pair and limits its rate.
  *
  * It shows how to use the D-Bus API (docs/dbus.md) over the direct socket with sd-bus: Register, Attach, SetRate,
- * ListQueuePairs, and where to read the rate that holds. A session ends with its connection, so the program waits for a
- * line on stdin before it ends.
+ * ListQueuePairs and the rate that holds. A session ends with its connection, so the program waits for a line on stdin
+ * before it ends.
  *
  *     cc -std=c11 -Wall -Wextra limit_queue_pair.c -o limit_queue_pair $(pkg-config --cflags --libs libsystemd)
  *     ./limit_queue_pair SOCKET LEVEL DEVICE NUMBER KBIT [TYPE]
@@ -25,7 +25,6 @@
 
 #define MANAGER_PATH "/org/rdmaqos1"
 #define MANAGER "org.rdmaqos1.Manager"
-#define DEVICE "org.rdmaqos1.Device"
 #define SESSION "org.rdmaqos1.Session"
 
 static int check(int result, const char* what)
@@ -154,60 +153,19 @@ static void set_rate(sd_bus* bus, const char* session, const char* device, uint3
     sd_bus_message_unref(send_call(bus, call));
 }
 
-/* The smallest cap from the leaf up to the root of the device's tree; 0: none has one. */
-static uint64_t cap_of(sd_bus* bus, const char* device, const char* leaf)
-{
-    sd_bus_message* call = new_call(bus, MANAGER_PATH, MANAGER, "GetDevice");
-    check(sd_bus_message_append(call, "s", device), "GetDevice");
-    sd_bus_message* answer = send_call(bus, call);
-    const char* object;
-    check(sd_bus_message_read(answer, "o", &object), "GetDevice");
-
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    sd_bus_message* tree = NULL;
-    if (sd_bus_get_property(bus, NULL, object, DEVICE, "Tree", &error, &tree, "aa{sv}") < 0)
-        refused("Tree", error.name, error.message);
-    check(sd_bus_message_enter_container(tree, 'a', "a{sv}"), "Tree");
-    uint64_t cap = 0;
-    for (const char *element = leaf, *parent; element; element = parent) {
-        parent = NULL;
-        check(sd_bus_message_rewind(tree, 0), "Tree");
-        while (enter(tree)) {
-            const char* path;
-            uint64_t own;
-            if (get(tree, "path", "s", &path) && strcmp(path, element) == 0) {
-                if (get(tree, "max-rate", "t", &own) && (cap == 0 || own < cap))
-                    cap = own;
-                get(tree, "parent", "s", &parent);
-            }
-            leave(tree);
-        }
-    }
-    sd_bus_message_unref(tree);
-    sd_bus_message_unref(answer);
-    return cap;
-}
-
 static void list(sd_bus* bus, const char* session)
 {
     sd_bus_message* answer = send_call(bus, new_call(bus, session, SESSION, "ListQueuePairs"));
     check(sd_bus_message_enter_container(answer, 'a', "a{sv}"), "ListQueuePairs");
     while (enter(answer)) {
-        const char *device = "", *leaf;
+        const char* device = "";
         uint32_t number = 0;
-        uint64_t rate = 0, cap = 0;
+        uint64_t rate = 0;
         get(answer, "device", "s", &device);
         get(answer, "number", "u", &number);
-        /* "rate" is there if the queue pair is paced; the caps of its leaf and above hold in any case. */
-        get(answer, "rate", "t", &rate);
-        if (get(answer, "leaf", "s", &leaf))
-            cap = cap_of(bus, device, leaf);
-        if (rate == 0 || (cap > 0 && cap < rate))
-            rate = cap;
-        if (rate > 0)
-            printf("queue pair %" PRIu32 " of %s: %" PRIu64 " kbit/s\n", number, device, rate);
-        else
-            printf("queue pair %" PRIu32 " of %s: no limit\n", number, device);
+        /* "rate" is there if the queue pair is paced; this counts its leaf and all above it, too. */
+        get(answer, "max-rate-now", "t", &rate);
+        printf("queue pair %" PRIu32 " of %s: %" PRIu64 " kbit/s\n", number, device, rate);
         print_text(answer, "reason");
         leave(answer);
     }

@@ -8,11 +8,6 @@
 namespace rdmaqos {
 namespace {
 
-std::string_view name_of(ElementKind kind)
-{
-    return kind == ElementKind::Leaf ? "leaf" : "node";
-}
-
 std::string share_text(std::uint32_t share)
 {
     return share == 0 ? "share of the device's default" : fmt::format("share {}", share);
@@ -30,7 +25,8 @@ std::vector<Mismatch> compare(const TrackedState& device, ElementId id, const El
     const ActualElement& expected = device.actual().elements.at(id);
     std::vector<Mismatch> mismatches;
     if (found.kind != expected.kind) {
-        mismatches.push_back({DriftKind::Kind, std::string(name_of(expected.kind)), std::string(name_of(found.kind))});
+        mismatches.push_back(
+            {DriftKind::Kind, std::string(to_string(expected.kind)), std::string(to_string(found.kind))});
     }
     if (found.parent && (!expected.parent || *found.parent != device.handle(*expected.parent))) {
         mismatches.push_back(

@@ -36,8 +36,8 @@ std::vector<Drift> Reconciler::State::drifts_in(const std::vector<Found>& found)
             continue;
         }
         if (!state) {
-            const bool is_leaf = device.actual().elements.at(id).kind == ElementKind::Leaf;
-            drifts.push_back({path, DriftKind::Missing, is_leaf ? "leaf" : "node", "nothing", false, {}});
+            const auto kind = to_string(device.actual().elements.at(id).kind);
+            drifts.push_back({path, DriftKind::Missing, std::string(kind), "nothing", false, {}});
             continue;
         }
         for (auto& mismatch : compare(device, id, *state)) {

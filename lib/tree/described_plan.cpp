@@ -188,8 +188,7 @@ std::string creation(const DescribedOperation& operation)
     if (operation.parent.empty()) {
         return "create root /";
     }
-    auto text = fmt::format("create {} {}", operation.element_kind == ElementKind::Node ? "node" : "leaf",
-                            name(operation.path));
+    auto text = fmt::format("create {} {}", to_string(operation.element_kind), name(operation.path));
     if (operation.parent != operation.path.parent()) {
         text += " below " + name(operation.parent);
     }

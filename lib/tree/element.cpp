@@ -4,6 +4,11 @@
 
 namespace rdmaqos {
 
+std::string_view to_string(ElementKind kind)
+{
+    return kind == ElementKind::Leaf ? "leaf" : "node";
+}
+
 ElementPath ElementPath::child(std::string_view segment) const
 {
     std::string text = is_root() ? std::string() : text_;

@@ -44,6 +44,7 @@ private:
 };
 
 enum class ElementKind : std::uint8_t { Node, Leaf };
+[[nodiscard]] std::string_view to_string(ElementKind kind);    // "node"
 
 struct ElementAttributes {
     std::uint32_t share = 0;              // weight among siblings, 1..max_share; 0: the device's default

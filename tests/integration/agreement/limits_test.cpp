@@ -274,6 +274,8 @@ TEST_P(LimitsAgree, WithWhatTheNicHas)
         EXPECT_THAT(ctl::text_of(queue_pair, "reason"), HasSubstr(one.reason));
         EXPECT_EQ(ctl::text_of(queue_pair, "reason").empty(), *one.reason == '\0');
         EXPECT_EQ(ctl::number_of(queue_pair, "rate"), one.holder == Holder::Pacing ? one.kbps : 0);
+        EXPECT_EQ(ctl::number_of(queue_pair, "max-rate-now"),
+                  one.holder == Holder::Nobody ? kLink : std::min(one.kbps, kLink));
     }
     const std::string drawn = ctl::render_sessions({session()}, Colour::Off);
     EXPECT_THAT(drawn, HasSubstr(one.reason));

@@ -1,6 +1,6 @@
-// The sessions with busctl in docs/dbus.md show what busctl shows. RDMAQOS_UPDATE_GOLDEN=1 plays them anew.
+// The sessions with busctl in docs/dbus.md show what busctl shows. RDMAQOS_UPDATE_GOLDEN=1 rewrites them.
 //
-// A block is played on a daemon of its own. A command that ends in " &" runs until the block ends, and what it has
+// Each block runs against a daemon of its own. A command that ends in " &" runs until the block ends, and what it has
 // printed by then stands below it. What differs each time (serials, times, unique names) is written as "…".
 #include <algorithm>
 #include <regex>

@@ -236,7 +236,7 @@ public:
         write(file, text);
         reload();
     }
-    // The policy with another text in the place of one.
+    // Reloads the policy with `before` replaced by `after`.
     void change_policy(const std::string& before, const std::string& after)
     {
         std::string text = kPolicy;

@@ -133,7 +133,7 @@ inline BroadcastReport wide_broadcast()
                                    {"sl", std::uint8_t{0}}}));
 }
 
-// Two devices, on each of which so many sessions get another level.
+// On each of two devices, `count` sessions get another level.
 inline PlanReport moves(std::size_t count)
 {
     PlanReport report;

@@ -103,6 +103,7 @@ QueuePairResult full_result()
     result.leaf = "/rpc";
     result.responder_leaf = "/rpc/responses";
     result.rate = RateLimit{kSomeRate, 4096, 1024};
+    result.max_rate_now = kSomeRate;
     result.owner_verified = false;
     result.cause = "pending";
     result.reason = "the device is about to do it";

@@ -1,6 +1,6 @@
 // docs/dbus.md says what the service does: its tables of keys are drawn from those of the conversion, and its methods,
 // properties and signals are those of the shipped interface descriptions (which introspection_test holds against the
-// running service). RDMAQOS_UPDATE_GOLDEN=1 draws the tables of keys anew.
+// running service). RDMAQOS_UPDATE_GOLDEN=1 rewrites the tables of keys.
 #include <map>
 #include <regex>
 #include <span>

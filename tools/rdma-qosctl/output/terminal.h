@@ -27,7 +27,7 @@ struct Screen {
     Screen(Colour colours, std::size_t wide = kAnyWidth) : colour(colours), columns(wide) {}    // NOLINT
     operator Colour() const { return colour; }                                                  // NOLINT
 
-    // For what is drawn so many columns further to the right.
+    // For what is drawn `by` columns further to the right.
     [[nodiscard]] Screen indented(std::size_t by) const;
 
     Colour colour;
@@ -112,10 +112,12 @@ private:
 // Lines of at most `columns`, broken at blanks; a longer word has a line of its own. At least one line.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 
-// A sentence that begins `first` columns from the left, on as many lines as it takes; those after the first are indented.
-[[nodiscard]] std::string sentence_on(const Screen& screen, std::size_t first, std::size_t indent, std::string_view text);
+// A sentence that begins `first` columns from the left, on as many lines as it takes; those after the first are
+// indented.
+[[nodiscard]] std::string sentence_on(const Screen& screen, std::size_t first, std::size_t indent,
+                                      std::string_view text);
 
-// A line with "finding: a sentence" in it, made printable, so many columns from the left.
+// The line "label: sentence", made printable, `indent` columns from the left.
 [[nodiscard]] std::string labelled(std::string_view label, Style style, std::string_view sentence, const Screen& screen,
                                    std::size_t indent = 0);
 

@@ -29,16 +29,11 @@ void set_attributes(Json& json, const char* share_key, const char* rate_key,
     }
 }
 
-const char* kind_of(ElementKind kind)
-{
-    return kind == ElementKind::Leaf ? "leaf" : "node";
-}
-
 Json element_json(const DescribedElement& element)
 {
     Json json{{"path", element.path.text()}};
     set_path(json, "parent", element.parent);
-    json["kind"] = kind_of(element.kind);
+    json["kind"] = std::string(to_string(element.kind));
     set_attributes(json, "share-before", "max-rate-before", element.before);
     set_attributes(json, "share-after", "max-rate-after", element.after);
     json["queue-pairs-before"] = element.queue_pairs_before;
@@ -52,7 +47,7 @@ Json operation_json(const DescribedOperation& operation)
     set_path(json, "path", operation.path);
     if (operation.kind == DescribedOperation::Kind::Create) {
         set_path(json, "parent", operation.parent);
-        json["kind"] = kind_of(operation.element_kind);
+        json["kind"] = std::string(to_string(operation.element_kind));
     }
     set(json, "share-before", operation.share_before);
     set(json, "share-after", operation.share);

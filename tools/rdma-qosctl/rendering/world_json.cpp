@@ -128,7 +128,7 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     for (const auto& element : device.tree) {
         Json json{{"path", element.path}};
         set_text(json, "parent", element.parent);
-        json["kind"] = element.kind == ElementKind::Leaf ? "leaf" : "node";
+        json["kind"] = std::string(to_string(element.kind));
         if (element.share) {
             json["share"] = *element.share;
         }

@@ -70,7 +70,7 @@ Json element_json(const SimulatedElement& element)
     if (!element.path.is_root()) {
         json["parent"] = element.parent.text();
     }
-    json["kind"] = element.kind == ElementKind::Leaf ? "leaf" : "node";
+    json["kind"] = std::string(to_string(element.kind));
     if (!element.level.empty()) {
         json["level"] = element.level;
     }

@@ -35,11 +35,6 @@ T value_of(const bus::Dict& dict, std::string_view key)
     return typed == nullptr ? T{} : *typed;
 }
 
-std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
-{
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
-}
-
 std::set<QueuePairType> types_of(const bus::Dict& dict, std::string_view key)
 {
     std::set<QueuePairType> types;
@@ -56,7 +51,7 @@ TreeElementView to_tree_element(const bus::Dict& dict)
     TreeElementView element;
     element.path = text_of(dict, "path");
     element.parent = text_of(dict, "parent");
-    element.kind = text_of(dict, "kind") == "leaf" ? ElementKind::Leaf : ElementKind::Node;
+    element.kind = element_kind_of(dict);
     if (dict.contains("share")) {
         element.share = small_number_of(dict, "share");
     }
@@ -115,6 +110,16 @@ std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view
 std::uint64_t number_of(const bus::Dict& dict, std::string_view key)
 {
     return find_number(dict, key).value_or(0);
+}
+
+std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
+{
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
+}
+
+ElementKind element_kind_of(const bus::Dict& dict)
+{
+    return text_of(dict, "kind") == to_string(ElementKind::Leaf) ? ElementKind::Leaf : ElementKind::Node;
 }
 
 bool flag_of(const bus::Dict& dict, std::string_view key)

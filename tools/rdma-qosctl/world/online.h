@@ -30,6 +30,10 @@ template <typename T>
 [[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::uint64_t number_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::optional<std::uint64_t> find_number(const bus::Dict& dict, std::string_view key);
+// The largest there is, if it does not fit.
+[[nodiscard]] std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key);
+// Of an element: its `kind`.
+[[nodiscard]] ElementKind element_kind_of(const bus::Dict& dict);
 [[nodiscard]] bool flag_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key);

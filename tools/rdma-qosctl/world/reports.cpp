@@ -11,11 +11,6 @@
 namespace rdmaqos::ctl {
 namespace {
 
-std::uint32_t small_number_of(const bus::Dict& dict, std::string_view key)
-{
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number_of(dict, key), UINT32_MAX));
-}
-
 std::optional<std::uint32_t> find_small_number(const bus::Dict& dict, std::string_view key)
 {
     return dict.contains(key) ? std::optional(small_number_of(dict, key)) : std::nullopt;
@@ -63,11 +58,6 @@ Diagnostics diagnostics_of(const bus::Dict& report)
 {
     return {kept_in(dicts_of(report, "diagnostics")), number_of(report, "errors"), number_of(report, "warnings"),
             number_of(report, "omitted")};
-}
-
-ElementKind element_kind_of(const bus::Dict& dict)
-{
-    return text_of(dict, "kind") == "leaf" ? ElementKind::Leaf : ElementKind::Node;
 }
 
 ElementPath path_of(const bus::Dict& dict, std::string_view key)
