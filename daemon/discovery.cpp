@@ -10,7 +10,7 @@ namespace rdmaqos {
 namespace {
 
 // Events get lost, and a device may refuse to be opened at first: what is there is looked at now and then anyway.
-constexpr auto kInterval = std::chrono::seconds(5);
+constexpr auto kIntervalWithEvents = std::chrono::seconds(5);
 constexpr auto kIntervalWithoutEvents = std::chrono::seconds(1);
 
 std::optional<AttachMode> forced(AttachModeSetting setting)
@@ -169,7 +169,7 @@ void Discovery::take(std::vector<Found> found)
 
 void Discovery::look_later()
 {
-    timer_ = loop_.after(watcher_ ? kInterval : kIntervalWithoutEvents, [this] { look(); });
+    timer_ = loop_.after(watcher_ ? kIntervalWithEvents : kIntervalWithoutEvents, [this] { look(); });
 }
 
 }    // namespace rdmaqos

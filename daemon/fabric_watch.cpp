@@ -9,7 +9,7 @@ namespace {
 
 // A file that is written in several parts is read once.
 constexpr auto kSettle = std::chrono::milliseconds(200);
-constexpr auto kInterval = std::chrono::seconds(10);
+constexpr auto kFabricInterval = std::chrono::seconds(10);
 
 }    // namespace
 
@@ -56,7 +56,7 @@ void FabricWatch::look()
         watch();
     }
     service_.look_at_fabric([] {});
-    next_look_ = loop_.after(kInterval, [this] { look(); });
+    next_look_ = loop_.after(kFabricInterval, [this] { look(); });
 }
 
 }    // namespace rdmaqos

@@ -109,11 +109,6 @@ void get_tree(BusContext& context, const char* path, Writer& writer)
     write_tree(writer, status);
 }
 
-constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
-constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
-constexpr auto kOpen = SD_BUS_VTABLE_UNPRIVILEGED;    // who may what is decided here, not by the bus
-constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
-
 using Status = const DeviceStatus&;
 constexpr auto kName = [](Status status) { return status.info.name; };
 constexpr auto kPort = [](Status status) { return status.info.port; };
@@ -136,7 +131,7 @@ constexpr auto kAttachReason = [](Status status) { return status.attach.reason; 
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 
-const sd_bus_vtable kMethods[] = {
+const sd_bus_vtable kDeviceMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Counters", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", counters), method<on_counters>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Reconcile", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", result), method<kReconcile>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Verify", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", drift), method<on_verify>, kOpen),
@@ -145,7 +140,7 @@ const sd_bus_vtable kMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", result), method<kRelease>, kOpen),
 };
 
-constexpr Property kProperties[] = {
+constexpr Property kDeviceProperties[] = {
     property<get<kName>>("Name", "s", kConst),
     property<get<kPort>>("Port", "u", kConst),
     property<get<kNodeGuid>>("NodeGUID", "t", kConst),
@@ -183,12 +178,12 @@ constexpr Property kProperties[] = {
 
 std::span<const Property> device_properties()
 {
-    return kProperties;
+    return kDeviceProperties;
 }
 
 const sd_bus_vtable* device_vtable()
 {
-    static const auto kVtable = make_vtable(kMethods, kProperties, {});
+    static const auto kVtable = make_vtable(kDeviceMethods, kDeviceProperties, {});
     return kVtable.data();
 }
 

@@ -418,11 +418,7 @@ void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
                            {"reloads", tally.reloads_accepted + tally.reloads_refused}});
 }
 
-constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
-constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
-constexpr auto kOpen = SD_BUS_VTABLE_UNPRIVILEGED;    // who may what is decided here, not by the bus
-
-const sd_bus_vtable kMethods[] = {
+const sd_bus_vtable kManagerMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Register", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("o", session, "a{sv}", grant),
                             method<on_register>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("QueryPath", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("aa{sv}", answers),
@@ -450,7 +446,7 @@ const sd_bus_vtable kMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_unsubscribe>, kOpen),
 };
 
-constexpr Property kProperties[] = {
+constexpr Property kManagerProperties[] = {
     property<get_version>("Version", "s", kConst),
     property<get_features>("Features", "as", kChanges),
     property<get_mode>("Mode", "s", kChanges),
@@ -462,7 +458,7 @@ constexpr Property kProperties[] = {
     property<get_statistics>("Statistics", "a{st}", 0),
 };
 
-const sd_bus_vtable kSignals[] = {
+const sd_bus_vtable kManagerSignals[] = {
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("o", device, "u", elements), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DeviceChanged", SD_BUS_ARGS("o", device, "s", state), 0),
@@ -472,12 +468,12 @@ const sd_bus_vtable kSignals[] = {
 
 std::span<const Property> manager_properties()
 {
-    return kProperties;
+    return kManagerProperties;
 }
 
 const sd_bus_vtable* manager_vtable()
 {
-    static const auto kVtable = make_vtable(kMethods, kProperties, kSignals);
+    static const auto kVtable = make_vtable(kManagerMethods, kManagerProperties, kManagerSignals);
     return kVtable.data();
 }
 

@@ -11,10 +11,16 @@
 
 namespace rdmaqos {
 
+// Flags of methods and properties.
+constexpr auto kOpen = SD_BUS_VTABLE_UNPRIVILEGED;    // who may what is decided here, not by the bus
+constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
+constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+constexpr auto kInvalidates = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
+
 struct Property {
     const char* name;
     const char* signature;
-    std::uint64_t flags;    // SD_BUS_VTABLE_PROPERTY_CONST, ..._EMITS_CHANGE, ..._EMITS_INVALIDATION, or 0
+    std::uint64_t flags;    // kConst, kChanges, kInvalidates, or 0
     void (*write)(BusContext& context, const char* path, bus::Writer& writer);
     sd_bus_property_get_t get;    // the same for sd-bus: nothing is thrown through it
 

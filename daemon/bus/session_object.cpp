@@ -96,7 +96,7 @@ void on_release(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 
 void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
-    struct Listing {
+    struct QueuePairListing {
         Call call;
         bus::MessageRef reply;
         Writer writer;
@@ -125,7 +125,7 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
     const SessionId id = session_of(call);
     const auto taken = endpoint.context.long_answers.write(peer.identity->uid, [&service, call, id, uid = peer.identity->uid] {
         auto reply = call.begin_reply();
-        auto listing = std::make_shared<Listing>(Listing{call, reply, Writer(reply.get()), id});
+        auto listing = std::make_shared<QueuePairListing>(QueuePairListing{call, reply, Writer(reply.get()), id});
         service.charge(uid, service.queue_pair_count(id) / kQueuePairsForOneCall);
         if (reply) {
             listing->writer.open('a', "a{sv}");
@@ -176,31 +176,28 @@ void get_grant(BusContext& context, const char* path, Writer& writer)
     write(writer, session_at(context, path).grant);
 }
 
-constexpr auto kChanges = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
-constexpr auto kConst = SD_BUS_VTABLE_PROPERTY_CONST;
-
-const sd_bus_vtable kMethods[] = {
+const sd_bus_vtable kSessionMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Attach", SD_BUS_ARGS("aa{sv}", queue_pairs), SD_BUS_RESULT("aa{sv}", results),
-                            method<on_attach>, SD_BUS_VTABLE_UNPRIVILEGED),
+                            method<on_attach>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Detach", SD_BUS_ARGS("s", device, "u", number), SD_BUS_NO_RESULT, method<on_detach>,
-                            SD_BUS_VTABLE_UNPRIVILEGED),
+                            kOpen),
     SD_BUS_METHOD_WITH_ARGS("SetRate", SD_BUS_ARGS("s", device, "u", number, "a{sv}", rate), SD_BUS_NO_RESULT,
-                            method<on_set_rate>, SD_BUS_VTABLE_UNPRIVILEGED),
+                            method<on_set_rate>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_release>,
-                            SD_BUS_VTABLE_UNPRIVILEGED),
+                            kOpen),
     // No property: there may be thousands, and whoever lists sessions does not want them all.
     SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", queue_pairs),
-                            method<on_list_queue_pairs>, SD_BUS_VTABLE_UNPRIVILEGED),
+                            method<on_list_queue_pairs>, kOpen),
 };
 
-constexpr Property kProperties[] = {
+constexpr Property kSessionProperties[] = {
     property<get_owner>("Owner", "a{sv}", kConst),
     property<get_state>("State", "s", kChanges),
     property<get_level>("Level", "s", kChanges),
     property<get_grant>("Grant", "a{sv}", kChanges),
 };
 
-const sd_bus_vtable kSignals[] = {
+const sd_bus_vtable kSessionSignals[] = {
     SD_BUS_SIGNAL_WITH_ARGS("GrantChanged", SD_BUS_ARGS("a{sv}", grant), 0),
 };
 
@@ -208,12 +205,12 @@ const sd_bus_vtable kSignals[] = {
 
 std::span<const Property> session_properties()
 {
-    return kProperties;
+    return kSessionProperties;
 }
 
 const sd_bus_vtable* session_vtable()
 {
-    static const auto kVtable = make_vtable(kMethods, kProperties, kSignals);
+    static const auto kVtable = make_vtable(kSessionMethods, kSessionProperties, kSessionSignals);
     return kVtable.data();
 }
 

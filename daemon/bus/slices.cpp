@@ -9,7 +9,7 @@ namespace rdmaqos {
 namespace {
 
 constexpr std::size_t kAtOnce = 2;
-constexpr std::size_t kMostWaiting = 64;
+constexpr std::size_t kMostWaitingAnswers = 64;
 
 }    // namespace
 
@@ -20,9 +20,9 @@ Result<void> LongAnswers::write(std::uint32_t uid, std::function<Step()> begin)
         start(uid, std::move(begin));
         return {};
     }
-    if (user.waiting.size() >= kMostWaiting) {
+    if (user.waiting.size() >= kMostWaitingAnswers) {
         return fail(ErrorCode::LimitReached,
-                    fmt::format("{} long answers to user {} are pending; wait for them", kMostWaiting, uid));
+                    fmt::format("{} long answers to user {} are pending; wait for them", kMostWaitingAnswers, uid));
     }
     user.waiting.push_back(std::move(begin));
     return {};

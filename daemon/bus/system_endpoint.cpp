@@ -11,7 +11,7 @@ namespace rdmaqos {
 namespace {
 
 // Calls of one sender that wait for its credentials; the bus itself allows 128 unanswered calls.
-constexpr std::size_t kMostWaiting = 256;
+constexpr std::size_t kMostWaitingCalls = 256;
 
 }    // namespace
 
@@ -78,7 +78,7 @@ Result<void> SystemEndpoint::admit(sd_bus_message* message)
     const auto sender = known_.find(name);
     if (sender == known_.end()) {
         find_out(message, [](const Result<const Peer*>&) {});
-    } else if (++sender->second.unknown_calls > kMostWaiting) {
+    } else if (++sender->second.unknown_calls > kMostWaitingCalls) {
         return fail(ErrorCode::LimitReached, "too many calls before the first was answered; wait for answers");
     }
     return {};
@@ -92,7 +92,7 @@ void SystemEndpoint::find_out(sd_bus_message* message, Known done)
         return;
     }
     const auto [sender, is_new] = known_.try_emplace(name);
-    if (sender->second.waiting.size() >= kMostWaiting) {
+    if (sender->second.waiting.size() >= kMostWaitingCalls) {
         done(fail(ErrorCode::LimitReached, "too many calls before the first was answered; wait for answers"));
         return;
     }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr StateFile kFile{"/var/lib/rdma-qos/disabled-devices.json", "devices", "a list of disabled devices",
+constexpr StateFile kDisabledDevices{"/var/lib/rdma-qos/disabled-devices.json", "devices", "a list of disabled devices",
                           std::size_t{1024} * 1024};
 
 Json to_json(const DeviceId& id, const DeviceNames& names)
@@ -95,12 +95,12 @@ Result<void> save_disabled(const std::filesystem::path& root, const SwitchedOff&
     for (const auto& [id, names] : disabled) {
         devices.push_back(to_json(id, names));
     }
-    return save_state(root, kFile, devices);
+    return save_state(root, kDisabledDevices, devices);
 }
 
 Result<SwitchedOff> load_disabled(const std::filesystem::path& root)
 {
-    const auto devices = load_state(root, kFile);
+    const auto devices = load_state(root, kDisabledDevices);
     if (!devices) {
         return fail(devices.error());
     }
@@ -108,7 +108,7 @@ Result<SwitchedOff> load_disabled(const std::filesystem::path& root)
     for (std::size_t i = 0; i < devices->size(); ++i) {
         auto device = from_json((*devices)[i]);
         if (!device) {
-            return fail(damaged_state(root, kFile, i, device.error()));
+            return fail(damaged_state(root, kDisabledDevices, i, device.error()));
         }
         disabled.insert(std::move(*device));
     }

@@ -9,7 +9,7 @@ namespace rdmaqos {
 namespace {
 
 // JSON escapes can make a text several times as long as its files were.
-constexpr StateFile kFile{"/var/lib/rdma-qos/last-good-policy.json", "files", "a saved policy", 4 * kMaxConfigFileSize};
+constexpr StateFile kLastGoodPolicy{"/var/lib/rdma-qos/last-good-policy.json", "files", "a saved policy", 4 * kMaxConfigFileSize};
 
 }    // namespace
 
@@ -19,12 +19,12 @@ Result<void> save_last_good(const std::filesystem::path& root, const Sources& so
     for (const auto& source : sources) {
         files.push_back({{"name", source->name}, {"text", source->text}});
     }
-    return save_state(root, kFile, files);
+    return save_state(root, kLastGoodPolicy, files);
 }
 
 Result<Sources> load_last_good(const std::filesystem::path& root)
 {
-    const auto files = load_state(root, kFile);
+    const auto files = load_state(root, kLastGoodPolicy);
     if (!files) {
         return fail(files.error());
     }
@@ -33,7 +33,7 @@ Result<Sources> load_last_good(const std::filesystem::path& root)
         const auto& file = (*files)[i];
         if (!file.is_object() || !file.contains("name") || !file.contains("text") || !file["name"].is_string() ||
             !file["text"].is_string()) {
-            return fail(damaged_state(root, kFile, i, "is not a name and a text"));
+            return fail(damaged_state(root, kLastGoodPolicy, i, "is not a name and a text"));
         }
         sources.push_back(
             std::make_shared<SourceFile>(SourceFile{file["name"].get<std::string>(), file["text"].get<std::string>()}));

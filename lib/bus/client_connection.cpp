@@ -19,7 +19,7 @@ namespace rdmaqos::bus {
 namespace {
 
 // What one connection may have before others get their turn.
-constexpr auto kTurn = std::chrono::microseconds(500);
+constexpr auto kDirectTurn = std::chrono::microseconds(500);
 // Where messages are short, several are looked at together.
 constexpr std::size_t kShort = 4096;
 // Moved from sd_bus towards a client in one go.
@@ -118,7 +118,7 @@ void ClientConnection::ready(std::uint32_t events)
 void ClientConnection::serve()
 {
     serving_ = true;
-    const auto until = now() + kTurn;
+    const auto until = now() + kDirectTurn;
     Read result = Read::Some;
     while (open_ && result == Read::Some && !helper_asked_ && out_.empty() && now() < until) {
         result = read_some(until);

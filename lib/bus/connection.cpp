@@ -16,7 +16,7 @@ namespace {
 
 // What one connection may have before others get their turn.
 constexpr int kBurst = 32;
-constexpr auto kTurn = std::chrono::milliseconds(2);
+constexpr auto kBusTurn = std::chrono::milliseconds(2);
 
 }    // namespace
 
@@ -135,7 +135,7 @@ void BusConnection::serve()
     const auto begin = std::chrono::steady_clock::now();
     for (int count = 0; open_ && result > 0 && count < kBurst; ++count) {
         result = sd_bus_process(bus_.get(), nullptr);
-        if (std::chrono::steady_clock::now() - begin > kTurn) {
+        if (std::chrono::steady_clock::now() - begin > kBusTurn) {
             break;
         }
     }

@@ -78,16 +78,16 @@ private:
     SourcePtr source_;
 };
 
-class Signal final : public EventSource {
+class SignalSource final : public EventSource {
 public:
-    explicit Signal(std::function<void()> function)
+    explicit SignalSource(std::function<void()> function)
         : function_(std::make_shared<std::function<void()>>(std::move(function)))
     {
     }
     int start(sd_event* event, int signal)
     {
         sd_event_source* raw = nullptr;
-        const int result = sd_event_add_signal(event, &raw, signal, &Signal::ready, this);
+        const int result = sd_event_add_signal(event, &raw, signal, &SignalSource::ready, this);
         source_.reset(raw);
         return result;
     }
@@ -95,7 +95,7 @@ public:
 private:
     static int ready(sd_event_source*, const signalfd_siginfo*, void* userdata) noexcept
     {
-        const auto function = static_cast<Signal*>(userdata)->function_;
+        const auto function = static_cast<SignalSource*>(userdata)->function_;
         guarded(*function);
         return 0;
     }
@@ -171,7 +171,7 @@ private:
 };
 
 // How long what was handed in runs before descriptors and timers have their turn.
-constexpr auto kTurn = std::chrono::milliseconds(2);
+constexpr auto kInboxTurn = std::chrono::milliseconds(2);
 
 std::uint64_t now_usec()
 {
@@ -248,7 +248,7 @@ EventLoop::EventLoop() : state_(std::make_unique<State>())
         throw std::system_error(-result, std::generic_category(), "sd_event_new");
     }
     state_->event.reset(raw);
-    open_inbox(*state_->inbox, kTurn, SD_EVENT_PRIORITY_NORMAL);
+    open_inbox(*state_->inbox, kInboxTurn, SD_EVENT_PRIORITY_NORMAL);
     // One at a time: what has become ready meanwhile goes first.
     open_inbox(*state_->last, Duration::zero(), SD_EVENT_PRIORITY_IDLE);
 }
@@ -319,7 +319,7 @@ Result<std::unique_ptr<IoSource>> EventLoop::on_io(int fd, std::uint32_t events,
 
 Result<std::unique_ptr<EventSource>> EventLoop::on_signal(int signal, std::function<void()> function)
 {
-    auto source = std::make_unique<Signal>(std::move(function));
+    auto source = std::make_unique<SignalSource>(std::move(function));
     if (const int result = source->start(state_->event.get(), signal); result < 0) {
         return refused(result, "a signal cannot be watched");
     }

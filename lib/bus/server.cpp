@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kBacklog = 4096;    // at most net.core.somaxconn
 constexpr int kAcceptedAtOnce = 128;
-constexpr auto kTurn = std::chrono::microseconds(250);
+constexpr auto kAcceptTurn = std::chrono::microseconds(250);
 // Descriptors for everything that is not a client; a client costs its socket, a pair within, its pidfd and the poll of
 // its user, and now and then one it passes.
 constexpr std::size_t kReservedDescriptors = 256;
@@ -196,7 +196,7 @@ Result<void> Server::start()
 
 void Server::accept_all()
 {
-    const auto end = SteadyClock().now() + kTurn;
+    const auto end = SteadyClock().now() + kAcceptTurn;
     for (int count = 0; count < kAcceptedAtOnce && SteadyClock().now() < end; ++count) {
         UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {

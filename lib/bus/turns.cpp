@@ -12,7 +12,7 @@
 namespace rdmaqos::bus {
 namespace {
 
-constexpr auto kTurn = std::chrono::microseconds(500);
+constexpr auto kUserTurn = std::chrono::microseconds(500);
 // Who is last has a turn each so often, even while others always have something to do.
 constexpr auto kLongestWait = std::chrono::milliseconds(2);
 
@@ -181,7 +181,7 @@ void Turns::schedule(const std::shared_ptr<User>& user)
 void Turns::take_turn(const std::shared_ptr<User>& user)
 {
     const auto begin = Shares::working_time();
-    const auto end = SteadyClock().now() + kTurn;
+    const auto end = SteadyClock().now() + kUserTurn;
     user->served = true;
     const bool was_off = std::exchange(user->scheduled, false);
     bool more = false;

@@ -16,7 +16,6 @@
 namespace rdmaqos {
 namespace {
 
-constexpr std::uint32_t kWordBits = 64;
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 constexpr std::array kNodeTypes{NodeType::Ca, NodeType::Switch, NodeType::Router};
 
@@ -72,7 +71,7 @@ public:
         const Policy& policy = index_.policy_;
         for (const auto& family : index_.families_) {
             for (std::size_t i = 0; i < family.rules.size(); ++i) {
-                position_ = family.first_word * kWordBits + static_cast<std::uint32_t>(i);
+                position_ = family.first_word * RuleSets::kWordBits + static_cast<std::uint32_t>(i);
                 add_rule(policy.rules[family.rules[i]]);
             }
         }
@@ -116,7 +115,7 @@ private:
         std::uint32_t word = 0;
         for (auto& family : index_.families_) {
             family.first_word = word;
-            word += (static_cast<std::uint32_t>(family.rules.size()) + kWordBits - 1) / kWordBits;
+            word += (static_cast<std::uint32_t>(family.rules.size()) + RuleSets::kWordBits - 1) / RuleSets::kWordBits;
             family.end_word = word;
         }
     }
@@ -276,7 +275,7 @@ public:
                 continue;
             }
             for (; bits != 0; bits &= bits - 1) {
-                const auto place = (word - family.first_word) * kWordBits +
+                const auto place = (word - family.first_word) * RuleSets::kWordBits +
                                    static_cast<std::uint32_t>(std::countr_zero(bits));
                 if (place >= family.rules.size() || family.rules[place] >= limit) {
                     return kNoLimit;

@@ -5,8 +5,6 @@
 namespace rdmaqos {
 namespace {
 
-constexpr std::uint32_t kWordBits = 64;
-
 // The first place in [next, end) whose number is at least `number`. Most often it is near.
 template <typename NumberAt>
 std::size_t leap(std::size_t next, std::size_t end, std::uint32_t number, NumberAt number_at)

@@ -16,6 +16,7 @@ namespace rdmaqos {
 class RuleSets {
 public:
     using Set = std::uint32_t;    // a number; 0 is the empty set
+    static constexpr std::uint32_t kWordBits = 64;
 
     RuleSets() : ends_{0} {}
 

@@ -14,11 +14,11 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::array kKeys{"version"sv, "ports"sv, "partitions"sv};
+constexpr std::array kFabricKeys{"version"sv, "ports"sv, "partitions"sv};
 constexpr std::array kPortKeys{"guid"sv, "port"sv, "node-guid"sv, "type"sv, "description"sv, "pkeys"sv, "sm"sv};
 constexpr std::array kPartitionKeys{"name"sv, "pkey"sv, "ipoib"sv};
 constexpr std::array kIpoibKeys{"sl"sv, "mtu"sv, "rate"sv, "packet-life"sv};
-constexpr std::array<Choice<NodeType>, 3> kTypes{
+constexpr std::array<Choice<NodeType>, 3> kNodeTypes{
     {{"CA", NodeType::Ca}, {"SWITCH", NodeType::Switch}, {"ROUTER", NodeType::Router}}};
 
 FabricPort read_port(Context& context, const Node& entry)
@@ -40,7 +40,7 @@ FabricPort read_port(Context& context, const Node& entry)
         port.node_guid = read_guid(context, *field).value_or(Guid{});
     }
     if (const auto field = mapping.find("type")) {
-        port.type = read_choice(context, *field, kTypes).value_or(NodeType::Ca);
+        port.type = read_choice(context, *field, kNodeTypes).value_or(NodeType::Ca);
     }
     if (const auto field = mapping.find("description")) {
         port.description = read_description(context, *field);
@@ -116,7 +116,7 @@ void for_each_entry(Context& context, const Mapping& document, std::string_view 
 Fabric read_fabric_document(Context& context, const Node& document)
 {
     Fabric fabric;
-    const Mapping mapping(context, document, "a fabric", kKeys);
+    const Mapping mapping(context, document, "a fabric", kFabricKeys);
     std::unordered_map<std::uint64_t, const Node*> guids;
     for_each_entry(context, mapping, "ports", [&](const Node& entry) {
         FabricPort port = read_port(context, entry);

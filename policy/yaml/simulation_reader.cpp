@@ -15,7 +15,7 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::array kKeys{"version"sv, "devices"sv};
+constexpr std::array kSimulationKeys{"version"sv, "devices"sv};
 constexpr std::array kDeviceKeys{"name"sv,        "port"sv,        "node-guid"sv, "port-guid"sv,
                                  "netdev"sv,      "bond"sv,        "pci"sv,       "virtual-function"sv,
                                  "link-layer"sv,  "link-speed"sv,  "mtu"sv,       "gids"sv,
@@ -27,7 +27,7 @@ constexpr std::array kCapabilityKeys{"scheduling"sv, "shares"sv,       "rate-cap
                                      "attachable"sv, "pacing"sv};
 constexpr std::array kPacingKeys{"types"sv, "min-rate"sv, "max-rate"sv, "table-size"sv, "burst"sv, "typical-packet"sv};
 constexpr std::array<Choice<bool>, 2> kLinkLayers{{{"ethernet", false}, {"infiniband", true}}};
-constexpr std::array<Choice<QueuePairType>, 5> kTypes{{{"rc", QueuePairType::Rc},
+constexpr std::array<Choice<QueuePairType>, 5> kQueuePairTypes{{{"rc", QueuePairType::Rc},
                                                        {"uc", QueuePairType::Uc},
                                                        {"ud", QueuePairType::Ud},
                                                        {"raw-packet", QueuePairType::RawPacket},
@@ -45,7 +45,7 @@ std::set<QueuePairType> read_types(Context& context, const Field& field)
         return types;
     }
     for (const Field& item : read_items(context, field)) {
-        if (const auto type = read_choice(context, item, kTypes)) {
+        if (const auto type = read_choice(context, item, kQueuePairTypes)) {
             types.insert(*type);
         }
     }
@@ -244,7 +244,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
 std::vector<SimulatedDevice> read_devices(Context& context, const Node& document, const Capabilities& capabilities)
 {
     std::vector<SimulatedDevice> devices;
-    const Mapping mapping(context, document, "a simulation", kKeys);
+    const Mapping mapping(context, document, "a simulation", kSimulationKeys);
     const auto list = mapping.find("devices");
     if (!list || list->value->has_no_value() || !check_list(context, *list)) {
         return devices;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace reader;
 
-constexpr std::size_t kLongestLine = 254;    // with its line feed what OpenSM reads at once
+constexpr std::size_t kLongestMapLine = 254;    // with its line feed what OpenSM reads at once
 
 class NameMapReader {
 public:
@@ -48,11 +48,11 @@ private:
                 .hint = "a line is `0x0002c90200400d98 \"name\"`; OpenSM drops the whole file for this one";
             return;
         }
-        if (lines_.line().size() > kLongestLine) {
+        if (lines_.line().size() > kLongestMapLine) {
             diagnostics_.warning(lines_.locate(),
                                  fmt::format("OpenSM reads the first {} bytes of this line as one line, and the rest "
                                              "as another",
-                                             kLongestLine + 1));
+                                             kLongestMapLine + 1));
         }
         // Quotes and number signs before the name are passed over, whichever they are.
         std::string_view name = without_leading_blanks(rest);

@@ -27,7 +27,7 @@ using namespace opensm;
 
 constexpr std::size_t kSection = 0;
 constexpr std::size_t kEntry = 4;    // the keys of an entry; its `- ` stands before them
-constexpr std::uint64_t kHighestPort = 255;
+constexpr std::uint64_t kHighestOpensmPort = 255;
 constexpr std::string_view kToFill = "#~ ";
 
 // A name that may be a part of the path of a scheduling element.
@@ -272,7 +272,7 @@ private:
                                           ? std::string_view{}
                                           : std::string_view(name.value).substr(slash + 2);
         const reader::CNumber number = reader::read_c_number(port);
-        if (!is_valid_utf8(description) || description.empty() || number.value == 0 || number.value > kHighestPort) {
+        if (!is_valid_utf8(description) || description.empty() || number.value == 0 || number.value > kHighestOpensmPort) {
             scalars_.remark("left out: \"{}\" is not the name of a port", name.value);
             warn(name.at, fmt::format("port-name `{}` is left out: no port can have it", shortened(name.value)), {});
             return std::nullopt;

@@ -18,7 +18,7 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::size_t kLongestLine = 4094;    // what OpenSM reads at once
+constexpr std::size_t kLongestPartitionsLine = 4094;    // what OpenSM reads at once
 constexpr std::size_t kLongestName = 31;
 constexpr std::uint64_t kHighestScope = 15;
 constexpr std::uint64_t kHighestFlowLabel = 0xFFFFF;
@@ -135,9 +135,9 @@ private:
     void read_line()
     {
         std::string_view line = lines_.line();
-        if (line.size() > kLongestLine) {
-            warn(lines_.locate(line.substr(kLongestLine)),
-                 fmt::format("OpenSM reads a line in parts of {} bytes: what is here begins one", kLongestLine),
+        if (line.size() > kLongestPartitionsLine) {
+            warn(lines_.locate(line.substr(kLongestPartitionsLine)),
+                 fmt::format("OpenSM reads a line in parts of {} bytes: what is here begins one", kLongestPartitionsLine),
                  "break the line after a comma");
         }
         if (lines_.has_carriage_return() && !warned_of_carriage_return_) {

@@ -10,7 +10,7 @@
 namespace rdmaqos::ctl {
 namespace {
 
-std::string link_of(const DeviceView& device)
+std::string full_link_of(const DeviceView& device)
 {
     return fmt::format("{}, {}, {}", device.link_layer, device.link_up ? "up" : "down", to_string(device.link_speed));
 }
@@ -26,7 +26,7 @@ std::string render(const HardwareReport& report, const DeviceView& device, const
     fields.add("bond", device.bond.empty() ? "none" : "its port is in one");
     fields.add("node GUID", report.guid(device.node_guid));
     fields.add("port GUID", report.guid(device.port_guid));
-    fields.add("link", link_of(device));
+    fields.add("link", full_link_of(device));
     fields.add("state", device.state, style_of_state(device.state));
     fields.add("attach mode", device.attach_mode);
     fields.add("because", device.attach_reason);
