@@ -181,6 +181,7 @@ Meaning of_errno(Command command, int error)
     switch (error) {
     case EIO:
     case ENODEV:
+    case ENXIO:
         return {ErrorCode::DeviceGone, kNoAnswer, error};
     case EBUSY:
         return in_use(command);

@@ -323,7 +323,7 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
     for (const auto element : std::vector<ElementHandle>(unused.rbegin(), unused.rend())) {
         const auto destroyed = devx_destroy(fd, tree.mirrors.at(element).handle);
         // Its owner may have destroyed it, and with a dead file everything is gone.
-        if (destroyed || destroyed.error().sys_errno == ENOENT || destroyed.error().sys_errno == EIO) {
+        if (destroyed || destroyed.error().sys_errno == ENOENT || (is_gone(destroyed.error()) && !answers(fd))) {
             tree.mirrors.erase(element);
             share_cap(element);
         }

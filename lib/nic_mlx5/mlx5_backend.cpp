@@ -203,12 +203,6 @@ DeviceInfo Mlx5Backend::info() const
     return gone;
 }
 
-bool answers(int fd)
-{
-    const auto answer = devx_command(fd, query_capabilities(prm::kGeneralCapabilities), prm::kCapabilityBytes);
-    return answer || (answer.error().sys_errno != EIO && answer.error().sys_errno != ENODEV);
-}
-
 Error Mlx5Backend::name(Error error, int fd) const
 {
     if (error.code == ErrorCode::DeviceGone && answers(context_->cmd_fd)) {
@@ -288,7 +282,7 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
         return fail(is_ours.error());
     }
     const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}}
-                                                                       : owners_.find(queue_pair.number);
+                                                                       : owners_.find(info_.port, queue_pair.number);
     Admission admission;
     admission.owner_verified = tracked.owner.has_value();
     if (tracked.owner && queue_pair.owner_pid != 0 && !is_thread_of(*tracked.owner, queue_pair.owner_pid)) {

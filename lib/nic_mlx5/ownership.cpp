@@ -220,7 +220,7 @@ bool QueuePairOwners::connect()
     return true;
 }
 
-OwnerAnswer QueuePairOwners::find(std::uint32_t queue_pair)
+OwnerAnswer QueuePairOwners::find(std::uint32_t port, std::uint32_t queue_pair)
 {
     constexpr OwnerAnswer kNothing{AnswerEnd::Nothing, {}, {}, {}};
     if (!connect()) {
@@ -228,6 +228,7 @@ OwnerAnswer QueuePairOwners::find(std::uint32_t queue_pair)
     }
     std::vector<std::uint8_t> attributes;
     append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, index_);
+    append(attributes, RDMA_NLDEV_ATTR_PORT_INDEX, port);
     append(attributes, RDMA_NLDEV_ATTR_RES_LQPN, queue_pair);
     if (!ask(socket_.get(), RDMA_NLDEV_CMD_RES_QP_GET, 0, ++sequence_, attributes)) {
         socket_.reset();

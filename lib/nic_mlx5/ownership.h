@@ -45,9 +45,9 @@ public:
     // `device`: "mlx5_0".
     explicit QueuePairOwners(std::string device) : device_(std::move(device)) {}
 
-    // Found, or Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, older kernels do not answer
-    // for one. The owner is empty too when the thread has ended.
-    [[nodiscard]] OwnerAnswer find(std::uint32_t queue_pair);
+    // Found, or Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, one that never left RESET
+    // has no port yet, older kernels do not answer for one. The owner is empty too when the thread has ended.
+    [[nodiscard]] OwnerAnswer find(std::uint32_t port, std::uint32_t queue_pair);
 
 private:
     bool connect();

@@ -294,7 +294,7 @@ AttachReport judge(std::vector<SelfTestStep> steps)
 
 bool is_final(const AttachReport& report)
 {
-    constexpr int kPassing[] = {EBUSY, EAGAIN, ENOMEM, EIO, ENODEV, ETIMEDOUT};
+    constexpr int kPassing[] = {EBUSY, EAGAIN, ENOMEM, EIO, ENODEV, ENXIO, ETIMEDOUT};
     return find(report.steps, step::kAttachRts) != nullptr &&
            std::ranges::none_of(report.steps, [&](const SelfTestStep& each) {
                return !each.passed && each.name != step::kBusyLeaf && each.status == 0 &&

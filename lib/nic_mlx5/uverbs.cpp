@@ -13,6 +13,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "lib/mlx5/ioctl.h"
+#include "lib/nic_mlx5/commands.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
@@ -64,6 +65,12 @@ int errno_of(const Failure& failure)
     return status == nullptr ? failure.sys_errno : status->sys_errno;
 }
 
+bool is_gone(const Failure& failure)
+{
+    return failure.status == 0 &&
+           (failure.sys_errno == EIO || failure.sys_errno == ENODEV || failure.sys_errno == ENXIO);
+}
+
 Answer<Mailbox> devx_command(int fd, const Mailbox& command, std::size_t answer_bytes)
 {
     Mailbox answer(answer_bytes);
@@ -73,6 +80,12 @@ Answer<Mailbox> devx_command(int fd, const Mailbox& command, std::size_t answer_
         return failed(error, answer);
     }
     return answer;
+}
+
+bool answers(int fd)
+{
+    const auto answer = devx_command(fd, query_capabilities(prm::kGeneralCapabilities), prm::kCapabilityBytes);
+    return answer || !is_gone(answer.error());
 }
 
 Answer<Created> devx_create(int fd, const Mailbox& command)

@@ -29,6 +29,9 @@ struct Failure {
 // What the firmware's status means as an errno; without a status, the call's own.
 [[nodiscard]] int errno_of(const Failure& failure);
 
+// The file is dead, or (the kernel says it alike) the firmware has failed: EIO, ENODEV, ENXIO. See answers().
+[[nodiscard]] bool is_gone(const Failure& failure);
+
 template <typename T>
 using Answer = tl::expected<T, Failure>;
 
@@ -38,6 +41,8 @@ struct Created {
 };
 
 [[nodiscard]] Answer<Mailbox> devx_command(int fd, const Mailbox& command, std::size_t answer_bytes);
+// Whether the device answers through this file.
+[[nodiscard]] bool answers(int fd);
 [[nodiscard]] Answer<Created> devx_create(int fd, const Mailbox& command);
 [[nodiscard]] Answer<void> devx_modify(int fd, std::uint32_t handle, const Mailbox& command);
 [[nodiscard]] Answer<Mailbox> devx_query(int fd, std::uint32_t handle, const Mailbox& command,

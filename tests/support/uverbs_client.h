@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -231,6 +232,20 @@ public:
         return made;
     }
     // The errno; `events`: how many were reported.
+    // Of RC or UD; the errno.
+    int qp_to_init(std::uint32_t handle, std::uint8_t port, bool datagrams)
+    {
+        ib_uverbs_modify_qp request{};
+        request.qp_handle = handle;
+        request.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                            (datagrams ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+        request.qp_state = IBV_QPS_INIT;
+        request.port_num = port;
+        return Ioctl(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE)
+            .in(UVERBS_ATTR_WRITE_CMD, std::uint32_t{IB_USER_VERBS_CMD_MODIFY_QP})
+            .in(UVERBS_ATTR_CORE_IN, &request, offsetof(ib_uverbs_modify_qp, driver_data))
+            .run(fd());
+    }
     int destroy_qp(std::uint32_t handle, std::uint32_t* events = nullptr)
     {
         ib_uverbs_destroy_qp_resp answer{};

@@ -143,7 +143,7 @@ Result<std::string> resource(Server& server, const Words& words)
         for (const auto& owner : owners_of(*device)) {
             text += Json{{"device", device->name()},
                          {"qpn", owner.number},
-                         {"pid", owner.pid},
+                         {"pid", owner.process},
                          {"type", type_name(owner.verbs_type)},
                          {"state", to_string(owner.state)}}
                         .dump() +

@@ -209,7 +209,8 @@ void Context::create_queue_pair(std::uint32_t number, QueuePairType type)
 
 std::uint32_t Context::publish(const std::shared_ptr<Object>& object)
 {
-    object->creator = call.caller().pid;
+    const auto thread = static_cast<pid_t>(call.caller().thread);
+    object->creator = {call.caller().pid, thread == 0 ? call.caller().pid : thread};
     const std::uint32_t handle = file.add(object);
     call.note("new-handle", handle);
     return handle;

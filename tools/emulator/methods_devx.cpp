@@ -459,9 +459,8 @@ void destroy_object(Context& context)
         const auto answer = context.device.firmware().destroy(context.context(), element->id);
         if (!answer) {
             context.call.note("refusal", answer.error().message);
-            // No mailbox comes back from a destroy; newer kernels say EREMOTEIO for it too.
-            const bool told = answer.error().mailbox && context.behaviour.mailbox_on_error;
-            throw Failure(told ? EREMOTEIO : answer.error().sys_errno);
+            // No mailbox comes back from a destroy: the kernel translates the status.
+            throw Failure(answer.error().mailbox ? errno_of(answer.error().status) : answer.error().sys_errno);
         }
         return;
     }

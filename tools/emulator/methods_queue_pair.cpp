@@ -273,6 +273,7 @@ void modify(Context& context, const ib_uverbs_modify_qp& request, std::optional<
         data.attributes = {};
     } else {
         keep(data.attributes, request);
+        data.port = data.attributes.port_num;
     }
 }
 

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <optional>
 
+#include <fmt/format.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "tools/emulator/uverbs_file.h"
 
@@ -115,6 +117,11 @@ std::uint16_t answer_type(std::uint16_t command)
     return static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
 }
 
+bool is_alive(const Creator& creator)
+{
+    return access(fmt::format("/proc/{}/task/{}", creator.process, creator.thread).c_str(), F_OK) == 0;
+}
+
 void put_device(Writer& writer, const Device& device)
 {
     writer.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index());
@@ -139,10 +146,15 @@ std::vector<Datagram> list_devices(const nlmsghdr& request, const std::vector<st
 
 void put_queue_pair(Writer& writer, const QueuePairOwner& owner)
 {
+    if (owner.port != 0) {
+        writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, owner.port);
+    }
     writer.put(RDMA_NLDEV_ATTR_RES_LQPN, owner.number);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_TYPE, owner.verbs_type);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(owner.state));
-    writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(owner.pid));
+    if (owner.thread != 0) {
+        writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(owner.thread));
+    }
 }
 
 std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& device)
@@ -165,11 +177,14 @@ std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& de
     return answers;
 }
 
-// Of one, without the tables that a dump nests: as kernels since 5.1 answer.
-Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint32_t number)
+// Of one, without the tables that a dump nests: as kernels since 5.1 answer, and only to who knows its port.
+Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint32_t port, std::uint32_t number)
 {
     for (const auto& owner : owners_of(device)) {
         if (owner.number == number) {
+            if (owner.port != port) {
+                return error_answer(request, EAGAIN);
+            }
             Writer writer(answer_type(RDMA_NLDEV_CMD_RES_QP_GET), 0, request);
             put_device(writer, device);
             put_queue_pair(writer, owner);
@@ -188,13 +203,17 @@ std::vector<Datagram> answer_queue_pairs(const nlmsghdr& request, std::span<cons
     const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& device) {
         return index == device->index() && device->firmware().presence() == DevicePresence::Present;
     });
-    if (found == devices.end() || (!dump && !number)) {
+    if (found == devices.end()) {
         return {error_answer(request, EINVAL)};
     }
     if (dump) {
         return list_queue_pairs(request, **found);
     }
-    return {one_queue_pair(request, **found, *number)};
+    const std::uint32_t port = find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
+    if (!number || port == 0 || port > (*found)->ports().size()) {
+        return {error_answer(request, EINVAL)};
+    }
+    return {one_queue_pair(request, **found, port, *number)};
 }
 
 }    // namespace
@@ -208,8 +227,10 @@ std::vector<QueuePairOwner> owners_of(const Device& device)
                 continue;
             }
             const auto record = file->device().firmware().queue_pair(object->number);
-            const auto& data = std::get<std::unique_ptr<QueuePairData>>(object->data);
-            owners.push_back({object->number, object->creator, data->verbs_type,
+            auto& data = *std::get<std::unique_ptr<QueuePairData>>(object->data);
+            const std::lock_guard lock(data.mutex);
+            owners.push_back({object->number, data.port, object->creator.process,
+                              is_alive(object->creator) ? object->creator.thread : 0, data.verbs_type,
                               record ? record->state : QueuePairState::Error});
         }
     }

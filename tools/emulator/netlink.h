@@ -15,7 +15,9 @@ namespace rdmaqos::emulator {
 // One queue pair as the kernel tracks it.
 struct QueuePairOwner {
     std::uint32_t number = 0;
-    pid_t pid = 0;
+    std::uint32_t port = 0;    // 0: not in INIT or beyond yet
+    pid_t process = 0;
+    pid_t thread = 0;          // that made it; 0: it has ended
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type; DEVX-created ones are not tracked, as in the kernel
     QueuePairState state = QueuePairState::Reset;
 };

@@ -37,6 +37,7 @@ struct QueuePairData {
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type
     QueuePairType type = QueuePairType::Rc;
     std::uint32_t sq_number = 0;    // raw packet only
+    std::uint32_t port = 0;         // as first set: the kernel remembers it in RESET
     ib_uverbs_qp_cap cap{};
     bool signal_all = false;
     std::mutex mutex;               // held while its state changes
@@ -65,13 +66,18 @@ struct DevxQueuePairData {
     std::uint8_t service_type = 0;
 };
 
+struct Creator {
+    pid_t process = 0;
+    pid_t thread = 0;
+};
+
 struct Object {
     Object(ObjectType of_type, std::uint32_t of_number) : type(of_type), number(of_number) {}
 
     const ObjectType type;
     const std::uint32_t number;    // the device's: QP, CQ, SRQ or PD number, key
     std::uint32_t handle = 0;      // the file's
-    pid_t creator = 0;
+    Creator creator;
     std::uint64_t user_handle = 0;
     std::uint32_t events = 0;      // asynchronous ones sent for it
     std::vector<std::shared_ptr<Object>> uses;

@@ -154,7 +154,7 @@ void UverbsFile::send(AsyncEvent event, Object& object)
 {
     const std::lock_guard lock(mutex_);
     const auto own = std::find_if(event_queues_.begin(), event_queues_.end(),
-                                  [&](const EventQueue& queue) { return queue.reader == object.creator; });
+                                  [&](const EventQueue& queue) { return queue.reader == object.creator.process; });
     if (own != event_queues_.end()) {
         send_to(*own, event, object.user_handle);
         ++object.events;

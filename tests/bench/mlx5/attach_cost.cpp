@@ -109,7 +109,7 @@ double measure_one(const Daemon& daemon)
         for (int i = 0; i < kQueuePairs; ++i) {
             ping_time += microseconds(ping);
             ioctl_time += microseconds([&] { bare(fd, queue_pair, leaf.id); });
-            question_time += microseconds([&] { must(owners.find(queue_pair->qp_num).owner.has_value(), "owner"); });
+            question_time += microseconds([&] { must(owners.find(1, queue_pair->qp_num).owner.has_value(), "owner"); });
             must(mlx5::devx_modify(fd, queue_pair->handle,
                                    mlx5::place_queue_pair(QueuePairState::Rts, queue_pair->qp_num, mlx5::kNoObject,
                                                           mlx5::kNoObject))

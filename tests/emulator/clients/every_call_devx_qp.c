@@ -153,7 +153,7 @@ void check_devx_queue_pair(void)
         if (check_errno(ERRNO_OF_POINTER(qp), 0, "mlx5dv_devx_obj_create")) {
             check(number != 0, "its number", "0");
             check_life(qp, number, leaf_id);
-            check_errno(mlx5dv_devx_obj_destroy(leaf), EREMOTEIO, "its leaf is busy");
+            check_errno(mlx5dv_devx_obj_destroy(leaf), EBUSY, "its leaf is busy");
             check_errno(mlx5dv_devx_obj_destroy(qp), 0, "mlx5dv_devx_obj_destroy");
         }
         check_errno(mlx5dv_devx_obj_destroy(leaf), 0, "its leaf goes");

@@ -7,8 +7,6 @@
 
 #include "tests/emulator/clients/every_call.h"
 
-// What the destroying calls answer when the device refuses: libmlx5 hands on the kernel's errno.
-enum { REFUSED_DESTROY = EREMOTEIO };
 enum { MAX_SHARE = 100, LEVELS = 4, MAX_LEAVES = 256 };
 
 static struct mlx5dv_sched_node* make_node(const struct world* world, struct mlx5dv_sched_node* parent, uint32_t share,
@@ -116,8 +114,8 @@ void check_elements(void)
     attr = sched_attr(node, MAX_SHARE + 1, 0);
     refuse_leaf(&world, &attr, EINVAL, "a leaf's share above the maximum is refused");
     check_modifying(root, node, leaf);
-    check_errno(mlx5dv_sched_node_destroy(root), REFUSED_DESTROY, "the root with children stays");
-    check_errno(mlx5dv_sched_node_destroy(node), REFUSED_DESTROY, "a node with a leaf stays");
+    check_errno(mlx5dv_sched_node_destroy(root), EBUSY, "the root with children stays");
+    check_errno(mlx5dv_sched_node_destroy(node), EBUSY, "a node with a leaf stays");
     check_errno(mlx5dv_sched_leaf_destroy(leaf), 0, "mlx5dv_sched_leaf_destroy");
     check_errno(mlx5dv_sched_node_destroy(node), 0, "mlx5dv_sched_node_destroy");
     check_errno(mlx5dv_sched_node_destroy(root), 0, "of the root");
@@ -129,7 +127,7 @@ static void check_holds(struct mlx5dv_sched_leaf** leaf, const struct world* wor
                         bool busy, const char* name)
 {
     const int answer = mlx5dv_sched_leaf_destroy(*leaf);
-    check_errno(answer, busy ? REFUSED_DESTROY : 0, name);
+    check_errno(answer, busy ? EBUSY : 0, name);
     if (answer == 0) {
         *leaf = make_leaf(world, parent, 1, 0);
         check_errno(ERRNO_OF_POINTER(*leaf), 0, "the leaf is made again");

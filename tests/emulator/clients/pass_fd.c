@@ -188,7 +188,7 @@ static void check_alive(int fd, const struct handover* made)
             uverbs_devx_modify(fd, made->qp_handles[i], &(struct uverbs_buffer){command, sizeof(command)}, &answer), 0,
             "and can be attached");
     }
-    check_errno(uverbs_devx_destroy(fd, made->leaf_handle), EREMOTEIO, "its leaf is busy");
+    check_errno(uverbs_devx_destroy(fd, made->leaf_handle), EBUSY, "its leaf is busy");
 }
 
 int main(int argc, char** argv)

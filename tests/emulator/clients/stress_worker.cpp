@@ -454,7 +454,7 @@ void Worker::destroy_element(std::size_t index)
     const Element& element = *elements_[index];
     const int answer = destroy(element);
     if (element.children != 0 || element.queue_pairs != 0) {
-        expect(answer, EREMOTEIO, "destroy an element that is in use", Fault::Possible);
+        expect(answer, EBUSY, "destroy an element that is in use", Fault::Possible);
         return;
     }
     if (expect(answer, 0, "destroy an element", Fault::Possible)) {

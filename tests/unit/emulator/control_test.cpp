@@ -124,7 +124,7 @@ TEST_F(EmulatorControl, FirmwareChangesItsMind)
     EXPECT_EQ(guest.attach(queue_pair, leaf.id()).error, EREMOTEIO);
     EXPECT_EQ(ask({"set", "queue-groups", "shared"}), "");
     EXPECT_EQ(guest.attach(queue_pair, leaf.id()).error, 0);
-    EXPECT_EQ(client.devx_destroy(leaf.handle), EREMOTEIO);
+    EXPECT_EQ(client.devx_destroy(leaf.handle), EBUSY);
     EXPECT_EQ(ask({"set", "busy-leaf", "released"}), "");
     EXPECT_EQ(client.devx_destroy(leaf.handle), 0);
     EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->requester, kNoObject);

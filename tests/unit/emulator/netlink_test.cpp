@@ -1,11 +1,14 @@
 #include "tools/emulator/netlink.h"
 
 #include <cstring>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
+#include <unistd.h>
 
+#include "tests/support/process.h"
 #include "tests/support/uverbs_client.h"
 
 namespace rdmaqos::test {
@@ -24,7 +27,8 @@ Mailbox attribute(std::uint16_t type, std::uint32_t value)
 }
 
 Mailbox request(std::uint16_t command, std::uint16_t flags, std::optional<std::uint32_t> device = std::nullopt,
-                std::optional<std::uint32_t> queue_pair = std::nullopt)
+                std::optional<std::uint32_t> queue_pair = std::nullopt,
+                std::optional<std::uint32_t> port = std::nullopt)
 {
     Mailbox bytes(NLMSG_HDRLEN);
     const auto add = [&](std::uint16_t type, std::optional<std::uint32_t> value) {
@@ -35,6 +39,7 @@ Mailbox request(std::uint16_t command, std::uint16_t flags, std::optional<std::u
     };
     add(RDMA_NLDEV_ATTR_DEV_INDEX, device);
     add(RDMA_NLDEV_ATTR_RES_LQPN, queue_pair);
+    add(RDMA_NLDEV_ATTR_PORT_INDEX, port);
     nlmsghdr header{};
     header.nlmsg_len = static_cast<std::uint32_t>(bytes.size());
     header.nlmsg_type = static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
@@ -102,7 +107,13 @@ TEST(EmulatorNetlink, SaysWhoseOneQueuePairIs)
     const auto first = client.make_qp();
     const auto second = client.make_qp(IB_UVERBS_QPT_UD);
     const auto& devices = emulator.server().devices();
-    const auto answers = netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, 0, 0, second.number), devices);
+    const auto refusal = [&](std::optional<std::uint32_t> device, std::optional<std::uint32_t> number,
+                             std::optional<std::uint32_t> port) {
+        return error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, 0, device, number, port), devices).at(0));
+    };
+    EXPECT_EQ(refusal(0, second.number, 1), EAGAIN) << "it has no port yet";
+    ASSERT_EQ(client.qp_to_init(second.handle, 1, true), 0);
+    const auto answers = netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, 0, 0, second.number, 1), devices);
     ASSERT_EQ(answers.size(), 1U) << "no NLMSG_DONE";
     EXPECT_EQ(header_of(answers[0]).nlmsg_type, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_QP_GET));
     EXPECT_EQ(header_of(answers[0]).nlmsg_flags & NLM_F_MULTI, 0);
@@ -110,20 +121,37 @@ TEST(EmulatorNetlink, SaysWhoseOneQueuePairIs)
     auto attributes = attributes_of(answers[0]);
     EXPECT_EQ(attributes.count(RDMA_NLDEV_ATTR_RES_QP), 0U) << "nothing is nested";
     EXPECT_EQ(attributes.at(RDMA_NLDEV_ATTR_RES_TYPE), Mailbox{IB_UVERBS_QPT_UD});
-    EXPECT_EQ(attributes.at(RDMA_NLDEV_ATTR_RES_STATE), Mailbox{0});
+    EXPECT_EQ(attributes.at(RDMA_NLDEV_ATTR_RES_STATE), Mailbox{IBV_QPS_INIT});
     EXPECT_TRUE(has(answers[0], RDMA_NLDEV_ATTR_RES_LQPN, second.number));
     EXPECT_TRUE(has(answers[0], RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(getpid())));
     EXPECT_FALSE(has(answers[0], RDMA_NLDEV_ATTR_RES_LQPN, first.number));
-    const auto refusal = [&](std::optional<std::uint32_t> device, std::optional<std::uint32_t> number) {
-        return error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, 0, device, number), devices).at(0));
-    };
-    EXPECT_EQ(refusal(0, second.number + 1), ENOENT);
-    EXPECT_EQ(refusal(1, second.number), ENOENT) << "of another device";
-    EXPECT_EQ(refusal(0, std::nullopt), EINVAL);
-    EXPECT_EQ(refusal(std::nullopt, second.number), EINVAL);
-    EXPECT_EQ(refusal(9, second.number), EINVAL);
+    EXPECT_EQ(refusal(0, second.number + 1, 1), ENOENT);
+    EXPECT_EQ(refusal(1, second.number, 1), ENOENT) << "of another device";
+    EXPECT_EQ(refusal(0, std::nullopt, 1), EINVAL);
+    EXPECT_EQ(refusal(std::nullopt, second.number, 1), EINVAL);
+    EXPECT_EQ(refusal(9, second.number, 1), EINVAL);
+    EXPECT_EQ(refusal(0, second.number, std::nullopt), EINVAL) << "no kernel answers without its port";
+    EXPECT_EQ(refusal(0, second.number, 2), EINVAL) << "no port of the device";
     client.destroy_qp(second.handle);
-    EXPECT_EQ(refusal(0, second.number), ENOENT);
+    EXPECT_EQ(refusal(0, second.number, 1), ENOENT);
+}
+
+TEST(EmulatorNetlink, NamesTheThreadUntilItEnds)
+{
+    EmulatorInProcess emulator;
+    UverbsClient client(emulator.path());
+    const auto answer = [&] {
+        return netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 0), emulator.server().devices()).at(0);
+    };
+    pid_t maker = 0;
+    std::thread([&] {
+        maker = gettid();
+        static_cast<void>(client.make_qp());
+        EXPECT_TRUE(has(answer(), RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(maker)));
+    }).join();
+    EXPECT_NE(maker, getpid());
+    EXPECT_TRUE(eventually([&] { return !has(answer(), RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(maker)); }));
+    EXPECT_FALSE(has(answer(), RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(getpid())));
 }
 
 TEST(EmulatorNetlink, ManyQueuePairsComeInSeveralDatagrams)
