@@ -106,8 +106,8 @@ inline constexpr std::array kFindingKeys{
     AnswerKey{
         "kind", "s",
         "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, `no-leaf`, "
-        "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: a number that holds in attach mode "
-        "`per-process`"},
+        "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: what the self-test found, such as a "
+        "number that holds in attach mode `per-process`"},
     AnswerKey{"severity", "s", "`error`: refuses the policy unless `on-unsupported: degrade`; or `warning`"},
     AnswerKey{"path", "s", "of the class or node; `level NAME` of a level without one"},
     AnswerKey{"requested", "s", "what the policy asks for, in words"},
@@ -236,7 +236,9 @@ inline constexpr std::array kFailureKeys{
 inline constexpr std::array kDriftKeys{
     AnswerKey{"device", "s", "name/port"},
     AnswerKey{"path", "s", "of the element"},
-    AnswerKey{"kind", "s", "`missing`, `share`, `max-rate`, `parent`, `kind`"},
+    AnswerKey{"kind", "s",
+              "`missing`, `share`, `max-rate`, `parent`, `kind`; `unreadable`: drift cannot be seen, because the "
+              "device does not say what was written"},
     AnswerKey{"expected", "s", "in words"},
     AnswerKey{"found", "s", "in words"},
 };

@@ -13,10 +13,15 @@
 namespace rdmaqos {
 namespace {
 
-// In mode shared there is nothing to say.
+// What the self-test says of the device's promises; in mode shared, nothing of its classes.
 std::vector<std::string> attach_notes(const DeviceFacts& facts)
 {
     std::vector<std::string> notes;
+    if (!facts.attach.unreadable.empty()) {
+        notes.push_back(fmt::format("drift is neither found nor repaired: in the self-test the device did not say what "
+                                    "was written ({})",
+                                    facts.attach.unreadable));
+    }
     if (facts.attach.mode == AttachMode::PerProcess) {
         for (const auto& element : facts.book.spec().tree.elements) {
             if (element.is_class && facts.book.processes(element.path) > 0) {
@@ -196,6 +201,16 @@ DeviceMetrics device_metrics(const DeviceFacts& facts, const DeviceAnswers& answ
     }
     count_members(facts, metrics);
     return metrics;
+}
+
+Drift unreadable(const AttachReport& attach)
+{
+    return {ElementPath::root(),
+            DriftKind::Unreadable,
+            "what was written",
+            fmt::format("not known: in the self-test the device did not say what was written ({})", attach.unreadable),
+            false,
+            {}};
 }
 
 DeviceReconcile reconcile_result(const DeviceFacts& facts, const Report& report)

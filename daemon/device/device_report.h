@@ -18,6 +18,8 @@ namespace rdmaqos {
 [[nodiscard]] DeviceMetrics device_metrics(const DeviceFacts& facts, const DeviceAnswers& answers,
                                            const Policy* policy);
 
+// In place of drifts, of a device that does not say what was written.
+[[nodiscard]] Drift unreadable(const AttachReport& attach);
 [[nodiscard]] DeviceReconcile reconcile_result(const DeviceFacts& facts, const Report& report);
 [[nodiscard]] DeviceReconcile reconcile_result(const DeviceFacts& facts, const Error& error);    // the device gave none
 

@@ -546,6 +546,10 @@ void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
 
 void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
 {
+    if (!facts_.attach.unreadable.empty()) {
+        done(DeviceDrift{facts_.key, {unreadable(facts_.attach)}});
+        return;
+    }
     worker_.run([repair](DeviceWorker::Core& core) { return core.reconciler.verify(repair); },
                 [this, done = std::move(done)](const Result<DriftReport>& found) {
                     if (!found) {

@@ -26,7 +26,8 @@ struct DeviceStatus {
     Capabilities capabilities;
     std::shared_ptr<const Snapshot> snapshot;    // null until the first reconcile
     std::vector<Finding> findings;
-    std::vector<std::string> attach_notes;    // mode per-process: what holds of each class that is in use
+    // Mode per-process: what holds of each class that is in use. And whether drift is found.
+    std::vector<std::string> attach_notes;
     std::uint32_t queue_pairs_inside = 0;
     std::uint32_t queue_pairs_outside = 0;    // of sessions, but in no leaf
     std::size_t queue_depth = 0;

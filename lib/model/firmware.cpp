@@ -31,6 +31,20 @@ void Firmware::set_refuse_busy_leaf(bool refuse)
     options_.refuse_busy_leaf = refuse;
 }
 
+void Firmware::set_next_object(ObjectId next)
+{
+    const std::lock_guard lock(mutex_);
+    if (elements_.lower_bound(next) == elements_.end()) {
+        next_object_ = static_cast<std::uint32_t>(next);
+    }
+}
+
+void Firmware::set_default_share_reads_as(std::uint32_t share)
+{
+    const std::lock_guard lock(mutex_);
+    options_.default_share_reads_as = share;
+}
+
 std::optional<Refusal> Firmware::admit(CommandKind kind)
 {
     {
@@ -105,7 +119,11 @@ Answer<ElementRecord> Firmware::query(ContextId context, ObjectId element)
     if (auto refusal = check_element(context, element)) {
         return tl::unexpected(std::move(*refusal));
     }
-    return elements_.at(element);
+    ElementRecord record = elements_.at(element);
+    if (record.share == 0 && record.parent) {
+        record.share = options_.default_share_reads_as;
+    }
+    return record;
 }
 
 Answer<void> Firmware::destroy(ContextId context, ObjectId element)

@@ -108,6 +108,8 @@ struct FirmwareOptions {
     bool isolate_queue_groups = false;
     // Not documented either: a leaf with queue pairs refuses to be destroyed (true), or lets go of them (false).
     bool refuse_busy_leaf = true;
+    // What a query says of an element without a share, whose default no source names.
+    std::uint32_t default_share_reads_as = 0;
     // A context has one tree; 0: any number.
     std::uint32_t roots_per_context = 1;
 };
@@ -133,6 +135,9 @@ public:
     // What no source says of a firmware may change while it runs; see FirmwareOptions.
     void set_isolate_queue_groups(bool isolate);
     void set_refuse_busy_leaf(bool refuse);
+    void set_default_share_reads_as(std::uint32_t share);
+    // The id of the next element, if none has it or a higher one.
+    void set_next_object(ObjectId next);
 
     // ---- commands on elements; the context must be the one that made them ----
 

@@ -81,6 +81,9 @@ struct AttachReport {
     AttachMode mode = AttachMode::Shared;
     std::string reason;                 // one sentence: why this mode
     std::vector<SelfTestStep> steps;    // empty: there was nothing to test
+    // Set: a query of an element does not say what was written, with what it said. query_element() then answers with
+    // what was written last, and drift cannot be seen.
+    std::string unreadable{};
 
     friend bool operator==(const AttachReport&, const AttachReport&) = default;
 };

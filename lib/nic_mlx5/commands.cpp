@@ -43,9 +43,11 @@ std::uint32_t number(std::span<const std::uint8_t> capabilities, Field field)
     return static_cast<std::uint32_t>(get(capabilities, at(kCapability, field)));
 }
 
-std::uint32_t power(std::span<const std::uint8_t> capabilities, Field field)
+// A logarithm of 0 does not say 1: the device does not tell.
+std::uint32_t power(std::span<const std::uint8_t> capabilities, Field field, std::uint32_t not_told)
 {
-    return 1U << std::min<std::uint32_t>(number(capabilities, field), 31);
+    const std::uint32_t log = number(capabilities, field);
+    return log == 0 ? not_told : 1U << std::min<std::uint32_t>(log, 31);
 }
 
 }    // namespace
@@ -175,13 +177,12 @@ Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::spa
     }
     const auto element_types = number(qos, qos::kNicElementType);
     constexpr auto kNeeded = 1U << element::kTsar | 1U << element::kQueueGroup;
-    const bool objects = (get(general, at(kCapability, general::kGeneralObjectTypes)) >> kSchedulingElement & 1U) != 0;
-    can.scheduling = objects && (element_types & kNeeded) == kNeeded && (number(qos, qos::kNicTsarType) & 1U) != 0;
+    can.scheduling = (element_types & kNeeded) == kNeeded && (number(qos, qos::kNicTsarType) & 1U) != 0;
     can.shares = bit(qos, qos::kNicBwShare);
     can.rate_caps = bit(qos, qos::kNicRateLimit);
-    can.max_depth = power(qos, qos::kLogNicMaxSchedDepth);
-    can.max_leaves = power(qos, qos::kLogMaxNicQueueGroups);
-    can.max_elements = power(qos, qos::kLogMaxNicSchedulingElements);
+    can.max_depth = power(qos, qos::kLogNicMaxSchedDepth, kDepthNotTold);
+    can.max_leaves = power(qos, qos::kLogMaxNicQueueGroups, kLeavesNotTold);
+    can.max_elements = power(qos, qos::kLogMaxNicSchedulingElements, kElementsNotTold);
     can.max_share = number(qos, qos::kMaxTsarBwShare);
     if (bit(qos, qos::kNicQpScheduling) && bit(general, general::kQpcExtension)) {
         can.attachable = {QueuePairType::Rc, QueuePairType::Uc, QueuePairType::Ud, QueuePairType::Devx};

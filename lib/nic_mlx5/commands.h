@@ -52,6 +52,11 @@ struct QueuePairAnswer {
 };
 [[nodiscard]] QueuePairAnswer decode_queue_pair(std::span<const std::uint8_t> answer);
 
+// Sizes of a device that does not tell them: those of a ConnectX-6 Dx. What it has not, it refuses to make.
+constexpr std::uint32_t kDepthNotTold = 4;
+constexpr std::uint32_t kLeavesNotTold = 256;
+constexpr std::uint32_t kElementsNotTold = 8192;
+
 // What the two capability mailboxes say of scheduling and pacing. Pacing's types and rates are not in them.
 [[nodiscard]] Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::span<const std::uint8_t> qos);
 

@@ -38,8 +38,11 @@ public:
     virtual void not_placed(const std::shared_ptr<ClientFile>& file) = 0;
 };
 
+// Whether the device is asked for the state of an element, or what was written is believed (AttachReport::unreadable).
+enum class Reads : std::uint8_t { Device, Written };
+
 // `fd` is the daemon's own file and must outlive the tree. `advertised` only words an error.
-[[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, const Capabilities& advertised);
+[[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised);
 
 // How a cap of a class is kept when each process has a tree of its own.
 enum class Caps : std::uint8_t {
@@ -47,6 +50,6 @@ enum class Caps : std::uint8_t {
     Divide,    // every process gets an equal part, whether the others use theirs or not
 };
 // Its elements exist on the device only while a client has queue pairs in or below them.
-[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, const Capabilities& advertised);
+[[nodiscard]] std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, Reads reads, const Capabilities& advertised);
 
 }    // namespace rdmaqos::mlx5

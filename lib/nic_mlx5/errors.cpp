@@ -214,6 +214,11 @@ Meaning of_errno(Command command, int error)
         meaning.sys_errno = error;
         return meaning;
     }
+    case EOVERFLOW:
+        return {ErrorCode::DeviceFailed,
+                "the firmware gave a leaf an id above 65535, which send queues of raw packets cannot be told: report "
+                "this line with `rdma-qosctl hardware-report`",
+                error};
     case EINVAL:
         if (command == Command::QueryQueuePair) {
             return {ErrorCode::BadQueuePair,

@@ -49,7 +49,10 @@ struct Record {
 
 class MirroredTree final : public ElementTree {
 public:
-    MirroredTree(Caps caps, const Capabilities& advertised) : caps_(caps), advertised_(advertised) {}
+    MirroredTree(Caps caps, Reads reads, const Capabilities& advertised)
+        : caps_(caps), reads_(reads), advertised_(advertised)
+    {
+    }
 
     Result<ElementHandle> create(const ElementRequest& request) override;
     Result<void> modify(ElementHandle element, const ElementChange& change) override;
@@ -74,6 +77,7 @@ private:
     void forget_closed();
 
     const Caps caps_;
+    const Reads reads_;
     const Capabilities advertised_;
     std::uint64_t next_ = 1;
     std::map<ElementHandle, Record> records_;
@@ -158,6 +162,9 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
     }
     forget_closed();
     ElementState state{record->second.kind, record->second.parent, record->second.attributes};
+    if (reads_ == Reads::Written) {
+        return state;
+    }
     const ElementAttributes expected = attributes_of(element, mirror_count(element));
     for (auto& [key, tree] : files_) {
         const auto found = tree.mirrors.find(element);
@@ -213,7 +220,7 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
         parent = *made;
     }
     const auto attributes = attributes_of(element, mirror_count(element) + 1);
-    const auto created = devx_create(fd, create_element(record->second.kind, parent, attributes));
+    const auto created = make_element(fd, record->second.kind, parent, attributes);
     if (!created) {
         return fail(explain(Command::CreateElement, created.error())
                         .with_context(fmt::format("in the process's own tree (attach mode per-process; the device has "
@@ -351,9 +358,9 @@ void MirroredTree::forget_closed()
 
 }    // namespace
 
-std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, const Capabilities& advertised)
+std::unique_ptr<ElementTree> make_mirrored_tree(Caps caps, Reads reads, const Capabilities& advertised)
 {
-    return std::make_unique<MirroredTree>(caps, advertised);
+    return std::make_unique<MirroredTree>(caps, reads, advertised);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -173,11 +173,17 @@ private:
     EventThread events_;    // last: ends before what it uses
 };
 
+std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, Caps caps, const Capabilities& capabilities)
+{
+    const Reads reads = attach.unreadable.empty() ? Reads::Device : Reads::Written;
+    return attach.mode == AttachMode::PerProcess ? make_mirrored_tree(caps, reads, capabilities)
+                                                 : make_shared_tree(fd, reads, capabilities);
+}
+
 Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach,
                          Caps caps)
     : context_(std::move(context)), info_(std::move(info)), capabilities_(capabilities), attach_(std::move(attach)),
-      tree_(attach_.mode == AttachMode::PerProcess ? make_mirrored_tree(caps, capabilities_)
-                                                   : make_shared_tree(context_->cmd_fd, capabilities_)),
+      tree_(make_tree(attach_, context_->cmd_fd, caps, capabilities_)),
       owners_(info_.name), events_(*context_)
 {
     struct stat status {};
@@ -485,7 +491,7 @@ AttachReport attach_report_of(const DeviceInfo& port, const Capabilities& can, c
     if (!can.scheduling || can.attachable.empty()) {
         return {AttachMode::None, "the device has no scheduling elements for queue pairs", {}};
     }
-    return self_test(port, options.self_test);
+    return self_test(port, can, options.self_test);
 }
 
 }    // namespace

@@ -124,9 +124,19 @@ int Helper::to_rts()
     return length == sizeof(error) ? error : length < 0 ? errno : EPIPE;
 }
 
+std::string words(const ElementAnswer& element)
+{
+    const auto& [share, max_rate] = element.attributes;
+    return fmt::format("{} below {}, share {}, {}", to_string(element.kind), static_cast<std::uint32_t>(element.parent),
+                       share, max_rate ? to_string(*max_rate) : "no cap");
+}
+
 class SelfTest {
 public:
-    SelfTest(const DeviceInfo& port, const SelfTestOptions& options) : port_(port), options_(options) {}
+    SelfTest(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options)
+        : port_(port), can_(can), options_(options)
+    {
+    }
 
     std::vector<SelfTestStep> run();
 
@@ -134,6 +144,8 @@ private:
     bool note(const char* name, bool passed, const Failure& failure, std::string remark);
     bool note(const char* name, const Answer<void>& answer, std::string remark = {});
     bool make_elements(const char* name, int fd, Element& root, Element& leaf);
+    void test_read_back(const Element& root);
+    void read_back(const char* name, const Created& element, const ElementAnswer& written);
     void test_shared(const Element& leaf);
     void test_state(QueuePairState state, ObjectId leaf, const char* attach, const char* detach);
     void test_busy_leaf(const Element& leaf);
@@ -145,6 +157,7 @@ private:
     }
 
     const DeviceInfo& port_;
+    const Capabilities& can_;
     const SelfTestOptions& options_;
     Helper helper_;
     int fd_ = -1;                                    // of our own context
@@ -167,14 +180,67 @@ bool SelfTest::make_elements(const char* name, int fd, Element& root, Element& l
 {
     for (Element* element : {&root, &leaf}) {
         const bool is_leaf = element == &leaf;
-        const auto made = devx_create(
-            fd, create_element(is_leaf ? ElementKind::Leaf : ElementKind::Node, is_leaf ? root.id : kNoObject, {}));
+        const auto made = make_element(fd, is_leaf ? ElementKind::Leaf : ElementKind::Node,
+                                       is_leaf ? root.id : kNoObject, {});
         if (!made) {
             return note(name, false, made.error(), is_leaf ? "a leaf" : "the root");
         }
         *element = {made->handle, ObjectId{made->id}};
     }
     return note(name, true, {}, {});
+}
+
+void SelfTest::read_back(const char* name, const Created& element, const ElementAnswer& written)
+{
+    const auto answer = devx_query(fd_, element.handle, query_element(ObjectId{element.id}), kQueryElementBytes);
+    if (!answer) {
+        note(name, false, answer.error(), "");
+        return;
+    }
+    const ElementAnswer found = decode_element(*answer);
+    const bool same = found == written;
+    note(name, same, {}, same ? "" : fmt::format("{} instead of {}", words(found), words(written)));
+}
+
+// Each beside the leaf that is there, so that a device on which a node has one child only is noticed, too.
+void SelfTest::test_read_back(const Element& root)
+{
+    struct Case {
+        const char* name;
+        ElementKind kind;
+        ElementAttributes attributes;
+        bool is_offered;
+    };
+    constexpr std::uint32_t kShare = 7;
+    const Case cases[] = {
+        {step::kReadNode, ElementKind::Node, {}, true},
+        {step::kReadLeaf, ElementKind::Leaf, {}, true},
+        {step::kReadShare, ElementKind::Leaf, {kShare, {}}, can_.shares},
+        {step::kReadCap, ElementKind::Leaf, {0, Bandwidth::from_gbps(5)}, can_.rate_caps},
+        {step::kReadOddCap, ElementKind::Leaf, {0, Bandwidth::from_mbps(1237)}, can_.rate_caps},
+    };
+    for (const auto& [name, kind, attributes, is_offered] : cases) {
+        if (!is_offered) {
+            continue;
+        }
+        const auto made = make_element(fd_, kind, root.id, attributes);
+        if (!made) {
+            note(step::kMoreElements, false, made.error(), name);
+            continue;
+        }
+        read_back(name, *made, {kind, root.id, attributes});
+        if (attributes.share != 0) {
+            constexpr std::uint32_t kNewShare = 9;
+            const auto modified = devx_modify(
+                fd_, made->handle, modify_element(kind, ObjectId{made->id}, {kNewShare, std::nullopt}));
+            if (modified) {
+                read_back(step::kReadChange, *made, {kind, root.id, {kNewShare, {}}});
+            } else {
+                note(step::kReadChange, modified, "the change was refused");
+            }
+        }
+        static_cast<void>(devx_destroy(fd_, made->handle));
+    }
 }
 
 void SelfTest::test_state(QueuePairState state, ObjectId leaf, const char* attach, const char* detach)
@@ -235,6 +301,7 @@ std::vector<SelfTestStep> SelfTest::run()
     Element root;
     Element leaf;
     if (make_elements(step::kElements, fd_, root, leaf)) {
+        test_read_back(root);
         const int error = helper_.start(port_, options_.helper);
         if (note(step::kHelper, error == 0, Failure{error, 0, 0},
                  error == 0 ? "" : "no answer is possible without it")) {
@@ -254,6 +321,13 @@ const SelfTestStep* find(const std::vector<SelfTestStep>& steps, std::string_vie
 {
     const auto found = std::ranges::find(steps, name, &SelfTestStep::name);
     return found == steps.end() ? nullptr : &*found;
+}
+
+bool is_read_back(const SelfTestStep& each)
+{
+    constexpr std::string_view kNames[] = {step::kReadNode, step::kReadLeaf,   step::kReadShare,
+                                           step::kReadCap,  step::kReadOddCap, step::kReadChange};
+    return std::ranges::find(kNames, each.name) != std::end(kNames);
 }
 
 std::string words(const SelfTestStep& step)
@@ -284,12 +358,25 @@ AttachReport judge(std::vector<SelfTestStep> steps)
         report.reason = "the firmware lets a queue pair use leaves of its own process only (self-test)";
     } else {
         report.mode = AttachMode::None;
-        const auto failed = std::ranges::find(steps, false, &SelfTestStep::passed);
+        const auto failed = std::ranges::find_if(steps, [](const auto& each) {
+            return !each.passed && !is_read_back(each) && each.name != step::kMoreElements;
+        });
         report.reason = failed == steps.end() ? std::string("the self-test could not be run")
                                               : fmt::format("the self-test failed: {}", words(*failed));
     }
+    report.unreadable = why_unreadable(steps);
     report.steps = std::move(steps);
     return report;
+}
+
+std::string why_unreadable(const std::vector<SelfTestStep>& steps)
+{
+    const auto failed = std::ranges::find_if(steps,
+                                             [](const auto& each) { return !each.passed && is_read_back(each); });
+    if (failed == steps.end()) {
+        return {};
+    }
+    return failed->sys_errno == 0 ? fmt::format("{}: {}", failed->name, failed->remark) : words(*failed);
 }
 
 bool is_final(const AttachReport& report)
@@ -302,18 +389,18 @@ bool is_final(const AttachReport& report)
            });
 }
 
-AttachReport run_self_test(const DeviceInfo& port, const SelfTestOptions& options)
+AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options)
 {
-    return judge(SelfTest(port, options).run());
+    return judge(SelfTest(port, can, options).run());
 }
 
-AttachReport self_test(const DeviceInfo& port, const SelfTestOptions& options)
+AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options)
 {
     const std::string key = self_test_key(port);
     if (auto known = load_self_test(options.cache, key)) {
         return *known;
     }
-    AttachReport report = run_self_test(port, options);
+    AttachReport report = run_self_test(port, can, options);
     log(LogLevel::Notice, {{"DEVICE", port.name}}, "{}: attach mode {}: {}", port.name, to_string(report.mode),
         report.reason);
     if (is_final(report)) {

@@ -2,7 +2,8 @@
 // out on the device itself:
 //
 //     this process                                  helper process (no capabilities)
-//     root, leaf in a context of its own            queue pair in a context of its own, to INIT
+//     root, leaf in a context of its own
+//     more elements, read back                      queue pair in a context of its own, to INIT
 //     attach, detach by the helper's descriptor  <── descriptor, handle, number
 //                                               ──▶ to RTS (connected to itself)
 //     attach, detach again; destroy the leaf while the queue pair is in it
@@ -28,12 +29,16 @@ struct SelfTestOptions {
 };
 
 // Runs it now. Never fails: what could not be tested is a step that says so, and mode none if nothing worked.
-[[nodiscard]] AttachReport run_self_test(const DeviceInfo& port, const SelfTestOptions& options);
+// `can`: what the device advertises.
+[[nodiscard]] AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can,
+                                         const SelfTestOptions& options);
 // From the cache, else run_self_test() and keep the answer.
-[[nodiscard]] AttachReport self_test(const DeviceInfo& port, const SelfTestOptions& options);
+[[nodiscard]] AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options);
 
 // The mode that follows from the steps, with its reason. Pure.
 [[nodiscard]] AttachReport judge(std::vector<SelfTestStep> steps);
+// AttachReport::unreadable, from the steps. Pure.
+[[nodiscard]] std::string why_unreadable(const std::vector<SelfTestStep>& steps);
 
 // Whether the same steps would say the same tomorrow: RTS was reached, and nothing failed for a reason that passes (a
 // busy or dead device, no memory). Only then is it kept. Pure.
@@ -42,6 +47,13 @@ struct SelfTestOptions {
 // The names of the steps that judge() looks at.
 namespace step {
 constexpr const char* kElements = "create elements";
+constexpr const char* kMoreElements = "create more elements";
+constexpr const char* kReadNode = "read back a node without a share";
+constexpr const char* kReadLeaf = "read back a leaf without a share";
+constexpr const char* kReadShare = "read back a share";
+constexpr const char* kReadCap = "read back a cap";
+constexpr const char* kReadOddCap = "read back a cap that is no round number";
+constexpr const char* kReadChange = "read back a change";
 constexpr const char* kHelper = "queue pair of another process";
 constexpr const char* kAttachInit = "attach in INIT";
 constexpr const char* kDetachInit = "detach in INIT";

@@ -13,12 +13,12 @@ namespace {
 struct Object {
     std::uint32_t handle = 0;    // of our file
     ObjectId id = kNoObject;
-    ElementKind kind = ElementKind::Node;
+    ElementState written;
 };
 
 class SharedTree final : public ElementTree {
 public:
-    SharedTree(int fd, const Capabilities& advertised) : fd_(fd), advertised_(advertised) {}
+    SharedTree(int fd, Reads reads, const Capabilities& advertised) : fd_(fd), reads_(reads), advertised_(advertised) {}
 
     Result<ElementHandle> create(const ElementRequest& request) override;
     Result<void> modify(ElementHandle element, const ElementChange& change) override;
@@ -33,15 +33,16 @@ public:
     void not_placed(const std::shared_ptr<ClientFile>& /*file*/) override {}
 
 private:
-    [[nodiscard]] Result<const Object*> find(ElementHandle element) const;
+    [[nodiscard]] Result<Object*> find(ElementHandle element);
     [[nodiscard]] Error no_room(Error error, ElementKind kind) const;
 
     int fd_;
+    const Reads reads_;
     const Capabilities advertised_;
     std::unordered_map<ElementHandle, Object> objects_;    // the handle is the firmware's id
 };
 
-Result<const Object*> SharedTree::find(ElementHandle element) const
+Result<Object*> SharedTree::find(ElementHandle element)
 {
     const auto found = objects_.find(element);
     if (found == objects_.end()) {
@@ -58,7 +59,7 @@ Error SharedTree::no_room(Error error, ElementKind kind) const
     }
     std::size_t leaves = 0;
     for (const auto& [handle, object] : objects_) {
-        leaves += object.kind == ElementKind::Leaf ? 1 : 0;
+        leaves += object.written.kind == ElementKind::Leaf ? 1 : 0;
     }
     error.message += fmt::format("; rdma-qosd has {} of {} elements and {} of {} leaves", objects_.size(),
                                  advertised_.max_elements, leaves, advertised_.max_leaves);
@@ -75,12 +76,13 @@ Result<ElementHandle> SharedTree::create(const ElementRequest& request)
         }
         parent = (*found)->id;
     }
-    const auto created = devx_create(fd_, create_element(request.kind, parent, request.attributes));
+    const auto created = make_element(fd_, request.kind, parent, request.attributes);
     if (!created) {
         return fail(no_room(explain(Command::CreateElement, created.error()), request.kind));
     }
     const ElementHandle handle{created->id};
-    objects_.insert_or_assign(handle, Object{created->handle, ObjectId{created->id}, request.kind});
+    objects_.insert_or_assign(
+        handle, Object{created->handle, ObjectId{created->id}, {request.kind, request.parent, request.attributes}});
     return handle;
 }
 
@@ -90,9 +92,15 @@ Result<void> SharedTree::modify(ElementHandle element, const ElementChange& chan
     if (!found) {
         return fail(found.error());
     }
-    const Object& object = **found;
-    const auto answer = devx_modify(fd_, object.handle, modify_element(object.kind, object.id, change));
-    return answer ? Result<void>() : fail(explain(Command::ModifyElement, answer.error()));
+    Object& object = **found;
+    const auto answer = devx_modify(fd_, object.handle, modify_element(object.written.kind, object.id, change));
+    if (!answer) {
+        return fail(explain(Command::ModifyElement, answer.error()));
+    }
+    ElementAttributes& written = object.written.attributes;
+    written.share = change.share.value_or(written.share);
+    written.max_rate = change.max_rate.value_or(written.max_rate);
+    return {};
 }
 
 Result<ElementState> SharedTree::query(ElementHandle element)
@@ -100,6 +108,9 @@ Result<ElementState> SharedTree::query(ElementHandle element)
     const auto found = find(element);
     if (!found) {
         return fail(found.error());
+    }
+    if (reads_ == Reads::Written) {
+        return (*found)->written;
     }
     const auto answer = devx_query(fd_, (*found)->handle, query_element((*found)->id), kQueryElementBytes);
     if (!answer) {
@@ -155,9 +166,9 @@ Result<LeafIds> SharedTree::leaves_for(const std::shared_ptr<ClientFile>& /*file
 
 }    // namespace
 
-std::unique_ptr<ElementTree> make_shared_tree(int fd, const Capabilities& advertised)
+std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised)
 {
-    return std::make_unique<SharedTree>(fd, advertised);
+    return std::make_unique<SharedTree>(fd, reads, advertised);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -13,7 +13,6 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "lib/mlx5/ioctl.h"
-#include "lib/nic_mlx5/commands.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
@@ -100,6 +99,17 @@ Answer<Created> devx_create(int fd, const Mailbox& command)
     }
     return Created{static_cast<std::uint32_t>(call.value(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)),
                    static_cast<std::uint32_t>(get(answer, prm::kObjectId))};
+}
+
+Answer<Created> make_element(int fd, ElementKind kind, ObjectId parent, const ElementAttributes& attributes)
+{
+    constexpr std::uint32_t kHighestLeaf = 0xffff;
+    auto created = devx_create(fd, create_element(kind, parent, attributes));
+    if (created && kind == ElementKind::Leaf && created->id > kHighestLeaf) {
+        static_cast<void>(devx_destroy(fd, created->handle));
+        return tl::unexpected(Failure{EOVERFLOW, 0, 0});
+    }
+    return created;
 }
 
 Answer<void> devx_modify(int fd, std::uint32_t handle, const Mailbox& command)

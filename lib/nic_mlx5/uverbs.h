@@ -12,6 +12,7 @@
 
 #include "lib/mlx5/prm.h"
 #include "lib/nic/backend.h"
+#include "lib/nic_mlx5/commands.h"
 
 namespace rdmaqos::mlx5 {
 
@@ -44,6 +45,9 @@ struct Created {
 // Whether the device answers through this file.
 [[nodiscard]] bool answers(int fd);
 [[nodiscard]] Answer<Created> devx_create(int fd, const Mailbox& command);
+// A scheduling element. EOVERFLOW: a leaf whose id is above 16 bits, all that MODIFY_SQ has room for; it is destroyed.
+[[nodiscard]] Answer<Created> make_element(int fd, ElementKind kind, ObjectId parent,
+                                           const ElementAttributes& attributes);
 [[nodiscard]] Answer<void> devx_modify(int fd, std::uint32_t handle, const Mailbox& command);
 [[nodiscard]] Answer<Mailbox> devx_query(int fd, std::uint32_t handle, const Mailbox& command,
                                          std::size_t answer_bytes);

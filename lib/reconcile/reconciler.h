@@ -110,7 +110,14 @@ struct Report {
     std::shared_ptr<const Snapshot> snapshot;
 };
 
-enum class DriftKind : std::uint8_t { Missing, Share, MaxRate, Parent, Kind };
+enum class DriftKind : std::uint8_t {
+    Missing,
+    Share,
+    MaxRate,
+    Parent,
+    Kind,
+    Unreadable,    // of the root, for all: what the device answers to queries is not what was written
+};
 
 struct Drift {
     ElementPath path;

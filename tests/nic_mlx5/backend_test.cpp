@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/model/profile.h"
 #include "lib/nic_mlx5/sysfs.h"
 #include "tests/nic_mlx5/client.h"
 
@@ -40,7 +41,10 @@ class Mlx5 : public ::testing::Test {
 protected:
     ~Mlx5() override
     {
+        backend_.reset();
         emulator("clear");
+        emulator("set default-share 0");
+        emulator("set next-element 1");
         emulator("set queue-groups shared");
         emulator("set busy-leaf refused");
         emulator("set mailbox-on-error yes");
@@ -65,25 +69,65 @@ protected:
 
 // ---- the self-test ----
 
+AttachReport self_tested(const SelfTestOptions& options)
+{
+    return run_self_test(first_port(), default_capabilities(), options);
+}
+
 TEST_F(Mlx5, TheSelfTestFindsTheMode)
 {
-    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::Shared);
+    EXPECT_EQ(self_tested(options().self_test).mode, AttachMode::Shared);
     emulator("set queue-groups isolated");
-    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::PerProcess);
+    EXPECT_EQ(self_tested(options().self_test).mode, AttachMode::PerProcess);
     emulator("set mailbox-on-error no");
-    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::PerProcess);
+    EXPECT_EQ(self_tested(options().self_test).mode, AttachMode::PerProcess);
     emulator("set queue-groups shared");
     emulator("set busy-leaf released");
-    EXPECT_EQ(run_self_test(first_port(), options().self_test).mode, AttachMode::Shared);
+    EXPECT_EQ(self_tested(options().self_test).mode, AttachMode::Shared);
     EXPECT_EQ(emulated_device().at("leaked"), 0);
     EXPECT_EQ(emulated_device().at("files"), 0);
+}
+
+TEST_F(Mlx5, TheSelfTestReadsBackWhatItWrites)
+{
+    const auto believed = self_tested(options().self_test);
+    EXPECT_EQ(believed.unreadable, "");
+    for (const char* name : {step::kReadNode, step::kReadLeaf, step::kReadShare, step::kReadCap, step::kReadOddCap,
+                             step::kReadChange}) {
+        const auto found = std::ranges::find(believed.steps, name, &SelfTestStep::name);
+        EXPECT_TRUE(found != believed.steps.end() && found->passed) << name;
+    }
+    emulator("set default-share 1");
+    const auto report = self_tested(options().self_test);
+    EXPECT_EQ(report.mode, AttachMode::Shared);
+    EXPECT_THAT(report.unreadable, ::testing::MatchesRegex(
+                                       "read back a node without a share: node below [0-9]+, share 1, no cap instead "
+                                       "of node below [0-9]+, share 0, no cap"));
+    emulator("set default-share 0");
+    emulator("fail query 1 0x5 times 100");
+    EXPECT_THAT(self_tested(options().self_test).unreadable, HasSubstr("bad resource"));
+    EXPECT_EQ(emulated_device().at("leaked"), 0);
+    EXPECT_EQ(emulated_device().at("files"), 0);
+}
+
+TEST_F(Mlx5, ALeafThatASendQueueCannotNameIsNotKept)
+{
+    open();
+    const auto before = emulated_device().at("tree").size();
+    emulator("set next-element 65536");
+    const auto leaf = backend_->create_element({ElementKind::Leaf, *root_, {}});
+    ASSERT_FALSE(leaf);
+    EXPECT_EQ(leaf.error().code, ErrorCode::DeviceFailed);
+    EXPECT_THAT(leaf.error().message, HasSubstr("an id above 65535"));
+    EXPECT_EQ(emulated_device().at("tree").size(), before);
+    EXPECT_TRUE(backend_->create_element({ElementKind::Node, *root_, {}})) << "no queue pair names a node";
 }
 
 // The queue pair stays in our leaf then: it has to go before the leaf does.
 TEST_F(Mlx5, WhereDetachingIsRefusedNothingLeaks)
 {
     emulator("fail attach 2 0x1 times 100");
-    const auto report = run_self_test(first_port(), options().self_test);
+    const auto report = self_tested(options().self_test);
     EXPECT_EQ(report.mode, AttachMode::None);
     EXPECT_THAT(report.reason, HasSubstr("detach in INIT"));
     EXPECT_EQ(emulated_device().at("leaked"), 0);
@@ -95,12 +139,12 @@ TEST_F(Mlx5, AHelperThatDoesNotHelp)
     for (const auto& [command, error] : {std::pair<const char*, int>("/nonexistent", ENOENT), {"/bin/true", EPIPE}}) {
         SelfTestOptions broken;
         broken.helper = {command};
-        const auto report = run_self_test(first_port(), broken);
+        const auto report = self_tested(broken);
         EXPECT_EQ(report.mode, AttachMode::None) << command;
         EXPECT_THAT(report.steps.back().sys_errno, AnyOf(error, ECONNRESET)) << command;
         EXPECT_FALSE(is_final(report)) << command;
     }
-    EXPECT_EQ(run_self_test(first_port(), {}).mode, AttachMode::None);
+    EXPECT_EQ(self_tested({}).mode, AttachMode::None);
 }
 
 // ---- errors that are less than they seem ----

@@ -99,7 +99,7 @@ protected:
 
 class MirroredTrees : public Trees {
 protected:
-    explicit MirroredTrees(Caps caps = Caps::Whole) { make(make_mirrored_tree(caps, Capabilities{})); }
+    explicit MirroredTrees(Caps caps = Caps::Whole) { make(make_mirrored_tree(caps, Reads::Device, Capabilities{})); }
 };
 
 class DividedTrees : public MirroredTrees {
@@ -349,7 +349,7 @@ TEST_F(MirroredTrees, NoRoomNamesTheMode)
 
 class SharedTrees : public Trees {
 protected:
-    SharedTrees() { make(make_shared_tree(own_.context().cmd_fd, Capabilities{})); }
+    SharedTrees() { make(make_shared_tree(own_.context().cmd_fd, Reads::Device, Capabilities{})); }
     ~SharedTrees() override
     {
         emulator("clear");

@@ -19,6 +19,7 @@ protected:
     {
         emulator("set queue-groups shared");
         emulator("set busy-leaf refused");
+        emulator("set default-share 0");
         emulator("set mailbox-on-error yes");
         emulator("clear");
     }
@@ -166,6 +167,30 @@ TEST_F(Mlx5Modes, TheAnswerIsKeptForCardFirmwareAndKernel)
     const auto answer = nlohmann::json::parse(std::ifstream(folder / kept[0]));
     EXPECT_EQ(answer.at("steps").back().at("name"), "busy leaf refuses to be destroyed");
     EXPECT_EQ(answer.at("steps").back().at("passed"), false);
+}
+
+// A share of 0 that reads back as 1 would look like a change by somebody else, with every write.
+TEST_F(Mlx5Modes, WhatIsNotReadBackIsBelieved)
+{
+    emulator("set default-share 1");
+    Daemon daemon(on_emulator());
+    Program program(daemon, "rpc");
+    program.join(IBV_QPT_RC);
+    EXPECT_EQ(property(daemon, "State"), "ready");
+    auto client = daemon.direct();
+    const auto drifts = manage(client, "Verify", "mlx5_0");
+    ASSERT_TRUE(drifts.has_value()) << to_string(drifts.error());
+    ASSERT_EQ(drifts->size(), 1U);
+    EXPECT_EQ(text_of(drifts->front(), "kind"), "unreadable");
+    EXPECT_THAT(text_of(drifts->front(), "found"), HasSubstr("read back a node without a share"));
+
+    std::string policy = kThreeClasses;
+    policy.replace(policy.find("share: 20"), 9, "share: 30");
+    daemon.dir().write("etc/rdma-qos/policy.yaml", policy);
+    Trace trace;
+    ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}).has_value());
+    EXPECT_EQ(trace.writes(daemon.process().pid()).size(), 1U);
+    EXPECT_EQ(property(daemon, "State"), "ready");
 }
 
 }    // namespace

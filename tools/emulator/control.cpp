@@ -281,6 +281,20 @@ Result<std::string> set_behaviour(Server& server, const Words& words)
     if (name == "busy-leaf") {
         return choose_of_firmware(&Firmware::set_refuse_busy_leaf, "refused", "released");
     }
+    if (name == "default-share" || name == "next-element") {
+        const auto number = parse_count(value, name == "default-share" ? "share" : "id");
+        if (!number) {
+            return fail(number.error());
+        }
+        for (const auto& device : server.devices()) {
+            if (name == "default-share") {
+                device->firmware().set_default_share_reads_as(static_cast<std::uint32_t>(*number));
+            } else {
+                device->firmware().set_next_object(ObjectId{static_cast<std::uint32_t>(*number)});
+            }
+        }
+        return std::string();
+    }
     if (name == "close-ms" || name == "call-us") {
         const auto time = parse_count(value, name == "close-ms" ? "number of milliseconds" : "number of microseconds");
         if (!time) {
@@ -290,8 +304,8 @@ Result<std::string> set_behaviour(Server& server, const Words& words)
             static_cast<std::uint32_t>(*time);
         return std::string();
     }
-    return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, queue-groups, busy-leaf, close-ms, "
-                             "call-us",
+    return wrong(fmt::format("there is no setting `{}`: modify-lock, mailbox-on-error, queue-groups, busy-leaf, "
+                             "default-share, next-element, close-ms, call-us",
                              name));
 }
 
@@ -485,6 +499,10 @@ constexpr Request kRequests[] = {
     {"set", 2, "set queue-groups isolated|shared", "whether a queue pair may use leaves of its own context only",
      set_behaviour},
     {"set", 2, "set busy-leaf refused|released", "whether a leaf with queue pairs can be destroyed", set_behaviour},
+    {"set", 2, "set default-share SHARE", "what a query says of an element without a share; 0: no share",
+     set_behaviour},
+    {"set", 2, "set next-element ID", "the id of the next element, if none has it or a higher one",
+     set_behaviour},
     {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes and blocks", set_behaviour},
     {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},

@@ -225,6 +225,28 @@ TEST(CapabilityAnswers, OfAConnectX6Dx)
     EXPECT_FALSE(can.pacing.typical_packet);
 }
 
+// libmlx5 does not ask for the bit of the object either.
+TEST(CapabilityAnswers, TheKindOfObjectNeedNotBeAdvertised)
+{
+    Device device;
+    device.general.erase(16 + 131);
+    EXPECT_EQ(device.decode(), Device().decode());
+}
+
+// A logarithm of 0 does not say that there is one.
+TEST(CapabilityAnswers, SizesThatAreNotTold)
+{
+    Device device;
+    device.qos[16 + 4] = 0x40;
+    device.qos.erase(16 + 5);
+    device.qos.erase(16 + 40);
+    const Capabilities can = device.decode();
+    EXPECT_TRUE(can.scheduling);
+    EXPECT_EQ(can.max_depth, kDepthNotTold);
+    EXPECT_EQ(can.max_leaves, kLeavesNotTold);
+    EXPECT_EQ(can.max_elements, kElementsNotTold);
+}
+
 TEST(CapabilityAnswers, WithoutQos)
 {
     Device device;
@@ -240,9 +262,6 @@ TEST(CapabilityAnswers, WithoutScheduling)
         pacing_only.pacing.table_size = 127;
         EXPECT_EQ(device.decode(), pacing_only);
     };
-    Device no_objects;
-    no_objects.general.erase(16 + 131);
-    expect_pacing_only(no_objects);
     for (const unsigned types : {0x00U, 0x01U, 0x10U}) {    // neither, nodes only, leaves only
         Device device;
         device.qos[16 + 33] = types;
