@@ -128,7 +128,7 @@ constexpr Field kPd{40, 24};
 constexpr Field kRemoteQpn{168, 24};
 constexpr std::uint64_t kReliableConnection = 0;
 constexpr std::uint64_t kUnreliableConnection = 1;
-constexpr std::uint64_t kUnreliableDatagram = 3;
+constexpr std::uint64_t kUnreliableDatagram = 2;
 }    // namespace qpc
 
 // MODIFY_SQ.
