@@ -270,7 +270,9 @@ void FirmwareProcess::answer(const CommandHead& head, const Mailbox& command)
         record.ends(started);
         trace_.show(record);
     }
-    answer.mailbox.resize(std::min<std::size_t>(head.out_bytes, kMostAnswer));
+    if (!answer.mailbox.empty()) {
+        answer.mailbox.resize(std::min<std::size_t>(head.out_bytes, kMostAnswer));
+    }
     std::vector<std::uint8_t> bytes(sizeof(head) + answer.mailbox.size());
     std::memcpy(bytes.data(), &head, sizeof(head));
     std::copy(answer.mailbox.begin(), answer.mailbox.end(), bytes.begin() + sizeof(head));

@@ -4,7 +4,8 @@
 // The module's character device hands out commands and takes answers, one a call:
 //
 //     read()     CommandHead, then `in_bytes` of inbox
-//     write()    the same head, then at most `out_bytes` of outbox; what is missing is zero
+//     write()    the same head, then at most `out_bytes` of outbox; what is missing is zero. Without a byte of outbox: the
+//                module answers this command itself
 //
 // Words written to its control file, one line each:
 //

@@ -17,7 +17,8 @@ namespace {
 using namespace mlx5;
 using namespace mlx5::prm;
 
-constexpr std::uint32_t kFirstNumber = 0x100;
+// Those before are for queues that the device's other part numbers.
+constexpr std::uint32_t kFirstNumber = 0x10000;
 constexpr std::uint32_t kLastNumber = 0xffffff;
 
 constexpr std::uint16_t kOpcodes[] = {
@@ -110,6 +111,9 @@ FirmwareAnswer KernelFirmware::answer(const Mailbox& command)
     Request request{command, get(command, kOpcode), uid, static_cast<std::uint32_t>(get(command, kQpn)),
                     context_of(uid), {}};
     FirmwareAnswer answer;
+    if (is_of_others(request)) {
+        return answer;
+    }
     try {
         answer.mailbox = run(request);
         answer.mailbox.resize(std::max(answer.mailbox.size(), kHeaderBytes));
@@ -119,6 +123,20 @@ FirmwareAnswer KernelFirmware::answer(const Mailbox& command)
     }
     answer.notes = std::move(request.notes);
     return answer;
+}
+
+bool KernelFirmware::is_of_others(const Request& request) const
+{
+    switch (request.opcode) {
+    case CreateSq:
+        return request.uid == kKernelUid;
+    case ModifySq:
+    case QuerySq:
+    case DestroySq:
+        return request.uid == kKernelUid && !find(QueueKind::Send, request.number);
+    default:
+        return false;
+    }
 }
 
 Mailbox KernelFirmware::run(Request& request)
@@ -424,7 +442,9 @@ void KernelFirmware::modify_send_queue(Request& request)
         try {
             set_rate(request, request.number);
         } catch (const Refusal&) {
-            firmware_.set_queue_pair_state(request.number, model_state(now));
+            if (to != now) {
+                firmware_.set_queue_pair_state(request.number, model_state(now));
+            }
             throw;
         }
     }
