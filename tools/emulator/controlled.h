@@ -28,8 +28,8 @@ public:
     [[nodiscard]] virtual std::size_t files() const = 0;     // open ones
     [[nodiscard]] virtual std::size_t leaked() const = 0;    // elements
     // Empty: not known here.
-    [[nodiscard]] virtual std::optional<std::string> uverbs() const = 0;      // "uverbs0"
-    [[nodiscard]] virtual std::optional<std::size_t> objects() const = 0;     // of all open files
+    [[nodiscard]] virtual std::optional<std::string> uverbs() const = 0;     // "uverbs0"
+    [[nodiscard]] virtual std::optional<std::size_t> objects() const = 0;    // of all open files
     [[nodiscard]] virtual Result<std::vector<QueuePairOwner>> owners() const = 0;
     // False, and nothing is ordered: one of them is taken, ordered already, or no number of a queue pair.
     virtual bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) = 0;

@@ -215,8 +215,8 @@ std::uint64_t service_type_of(QueuePairType type)
 
 void Execution::create_queue_pair()
 {
-    expect(firmware_.create_queue_pair(command_.queue_pair, QueuePairType::Devx, QueuePairState::Reset,
-                                       command_.context));
+    expect(
+        firmware_.create_queue_pair(command_.queue_pair, QueuePairType::Devx, QueuePairState::Reset, command_.context));
     set(answer(), kQpn, command_.queue_pair);
 }
 
@@ -280,8 +280,7 @@ void Execution::modify_queue_pair()
     const auto opcode = get(in_, kOpcode);
     answer();
     if (opcode == Qp2Err || opcode == Qp2Rst) {
-        firmware_.set_queue_pair_state(record.number,
-                                       opcode == Qp2Err ? QueuePairState::Error : QueuePairState::Reset);
+        firmware_.set_queue_pair_state(record.number, opcode == Qp2Err ? QueuePairState::Error : QueuePairState::Reset);
         return;
     }
     const auto* transition = std::find_if(std::begin(kTransitions), std::end(kTransitions),

@@ -169,7 +169,8 @@ Result<void> tell_module(const std::filesystem::path& control, const std::string
 {
     const UniqueFd fd(open(control.c_str(), O_WRONLY | O_CLOEXEC));
     if (!fd) {
-        return fail(ErrorCode::Io, fmt::format("{}: {}; is the module loaded?", control.string(), std::strerror(errno)));
+        return fail(ErrorCode::Io,
+                    fmt::format("{}: {}; is the module loaded?", control.string(), std::strerror(errno)));
     }
     const std::string line = words + "\n";
     if (write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {

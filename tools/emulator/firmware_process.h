@@ -1,10 +1,11 @@
-// rdma-qos-emulator firmware: a process that answers commands which a kernel module's device gives to it. The module plays
-// the rest of the device; the driver above it is the kernel's own.
+// rdma-qos-emulator firmware: a process that answers commands which a kernel module's device gives to it. The module
+// plays the rest of the device; the driver above it is the kernel's own.
 //
 // The module's character device hands out commands and takes answers, one a call:
 //
 //     read()     CommandHead, then `in_bytes` of inbox
-//     write()    the same head, then at most `out_bytes` of outbox; what is missing is zero. Without a byte of outbox: the
+//     write()    the same head, then at most `out_bytes` of outbox; what is missing is zero. Without a byte of outbox:
+//     the
 //                module answers this command itself
 //
 // Words written to its control file, one line each:

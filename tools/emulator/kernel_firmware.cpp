@@ -22,11 +22,34 @@ constexpr std::uint32_t kFirstNumber = 0x10000;
 constexpr std::uint32_t kLastNumber = 0xffffff;
 
 constexpr std::uint16_t kOpcodes[] = {
-    EnableHca,           TeardownHca,         CreateUctx,         DestroyUctx,          CreateQp,  DestroyQp,
-    QueryQp,             Rst2Init,            Init2Rtr,           Rtr2Rts,              Rts2Rts,   Sqerr2Rts,
-    Qp2Err,              Qp2Rst,              Init2Init,          CreateSq,             ModifySq,  DestroySq,
-    QuerySq,             CreateRq,            ModifyRq,           DestroyRq,            QueryRq,   SetPpRateLimit,
-    CreateGeneralObject, ModifyGeneralObject, QueryGeneralObject, DestroyGeneralObject,
+    EnableHca,
+    TeardownHca,
+    CreateUctx,
+    DestroyUctx,
+    CreateQp,
+    DestroyQp,
+    QueryQp,
+    Rst2Init,
+    Init2Rtr,
+    Rtr2Rts,
+    Rts2Rts,
+    Sqerr2Rts,
+    Qp2Err,
+    Qp2Rst,
+    Init2Init,
+    CreateSq,
+    ModifySq,
+    DestroySq,
+    QuerySq,
+    CreateRq,
+    ModifyRq,
+    DestroyRq,
+    QueryRq,
+    SetPpRateLimit,
+    CreateGeneralObject,
+    ModifyGeneralObject,
+    QueryGeneralObject,
+    DestroyGeneralObject,
 };
 
 std::optional<QueuePairType> type_of(std::uint64_t service)
@@ -108,8 +131,8 @@ FirmwareAnswer KernelFirmware::answer(const Mailbox& command)
         std::this_thread::sleep_for(std::chrono::microseconds(longer));
     }
     const auto uid = get(command, kUid);
-    Request request{command, get(command, kOpcode), uid, static_cast<std::uint32_t>(get(command, kQpn)),
-                    context_of(uid), {}};
+    Request request{
+        command, get(command, kOpcode), uid, static_cast<std::uint32_t>(get(command, kQpn)), context_of(uid), {}};
     FirmwareAnswer answer;
     if (is_of_others(request)) {
         return answer;

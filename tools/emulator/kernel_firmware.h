@@ -1,10 +1,10 @@
 // The firmware of a device that a real kernel's driver drives: lib/model's, behind the commands of its command queue.
 //
-// The driver's commands name user contexts by uid, queue pairs and queues by numbers that this side hands out. What belongs
-// to a user context is in the model: queue pairs of type RC, UC and UD, and the send queues of raw packet queue pairs as
-// queue pairs with the send queue's number. What belongs to the kernel itself (uid 0) is kept beside it, so that it can be
-// queried, and is not shown; its send queues are left to the device's other part, which may have to work them off. A queue
-// pair's context is kept as commands set it.
+// The driver's commands name user contexts by uid, queue pairs and queues by numbers that this side hands out. What
+// belongs to a user context is in the model: queue pairs of type RC, UC and UD, and the send queues of raw packet queue
+// pairs as queue pairs with the send queue's number. What belongs to the kernel itself (uid 0) is kept beside it, so
+// that it can be queried, and is not shown; its send queues are left to the device's other part, which may have to work
+// them off. A queue pair's context is kept as commands set it.
 //
 // The model's device is there from the driver's ENABLE_HCA on, and away after TEARDOWN_HCA; before, every command but
 // ENABLE_HCA is for a device that is not there.
@@ -34,8 +34,8 @@ public:
 
     // What answer() plays; all others are somebody else's.
     [[nodiscard]] static std::span<const std::uint16_t> opcodes();
-    // The mailbox may have any bytes; what is too short reads as zeros. An answer without a byte: this command is of the
-    // device's other part, though its opcode is one of ours.
+    // The mailbox may have any bytes; what is too short reads as zeros. An answer without a byte: this command is of
+    // the device's other part, though its opcode is one of ours.
     [[nodiscard]] FirmwareAnswer answer(const mlx5::Mailbox& command);
 
     [[nodiscard]] Firmware& firmware() { return firmware_; }
@@ -90,10 +90,10 @@ private:
     std::map<std::uint16_t, ContextId> contexts_;    // by uid
     std::uint16_t driver_uid_ = 0;                   // the first one: it is made before programs can open the device
     std::uint16_t last_uid_ = 0;
-    std::map<std::uint32_t, Queue> queues_;          // by number: queue pairs and queues share them
-    std::uint32_t last_number_ = 0xffff;             // as the one after it is the first
-    std::deque<std::uint32_t> ordered_;              // numbers of the next queue pairs
-    std::map<std::uint64_t, RateLimit> rates_;       // by index
+    std::map<std::uint32_t, Queue> queues_;       // by number: queue pairs and queues share them
+    std::uint32_t last_number_ = 0xffff;          // as the one after it is the first
+    std::deque<std::uint32_t> ordered_;           // numbers of the next queue pairs
+    std::map<std::uint64_t, RateLimit> rates_;    // by index
 };
 
 }    // namespace rdmaqos::emulator

@@ -322,7 +322,8 @@ int main(int argc, char** argv)
     serve_command.add_option("--directory", options.directory, "Where the sockets and the sysfs tree go")->required();
 
     CLI::App& firmware_command = *app.add_subcommand(
-        "firmware", "Firmware of a device that a kernel module plays and the kernel's own driver drives, until SIGTERM");
+        "firmware",
+        "Firmware of a device that a kernel module plays and the kernel's own driver drives, until SIGTERM");
     add_server_options(firmware_command, options);
     firmware_command.add_option("--directory", options.directory, "Where the socket of ctl goes")->required();
     firmware_command.add_option("--device", options.device, "Where the module gives out commands")
@@ -363,8 +364,8 @@ int main(int argc, char** argv)
             with_rest(ctl_command);
             return ask(options, options.words);
         }
-        return ask(options, options.json ? std::vector<std::string>{"trace", "--json"}
-                                         : std::vector<std::string>{"trace"});
+        return ask(options,
+                   options.json ? std::vector<std::string>{"trace", "--json"} : std::vector<std::string>{"trace"});
     } catch (const std::exception& mistake) {
         return complain(mistake.what());
     }

@@ -18,15 +18,24 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {qpc::kPathMigration, Rst2Init, 1U << 10}, {qpc::kPkeyIndex, Rst2Init, 1U << 4},
-    {qpc::kPort, Rst2Init, 1U << 16},          {qpc::kQkey, Rst2Init, 1U << 5},
-    {qpc::kRemoteRead, Rst2Init, 1U << 1},     {qpc::kRemoteWrite, Rst2Init, 1U << 3},
-    {qpc::kRemoteAtomic, Rst2Init, 1U << 2},   {qpc::kAtomicMode, Rst2Init, 1U << 2},
-    {qpc::kMtu, Init2Rtr, kNever},            {qpc::kLogMessageMax, Init2Rtr, kNever},
-    {qpc::kRemoteQpn, Init2Rtr, kNever},      {qpc::kNextReceivePsn, Init2Rtr, kNever},
-    {qpc::kLogRraMax, Init2Rtr, 1U << 9},      {qpc::kMinRnrNak, Init2Rtr, 1U << 6},
-    {qpc::kNextSendPsn, Rtr2Rts, kNever},     {qpc::kLogSraMax, Rtr2Rts, 1U << 8},
-    {qpc::kRetryCount, Rtr2Rts, 1U << 12},     {qpc::kRnrRetry, Rtr2Rts, 1U << 13},
+    {qpc::kPathMigration, Rst2Init, 1U << 10},
+    {qpc::kPkeyIndex, Rst2Init, 1U << 4},
+    {qpc::kPort, Rst2Init, 1U << 16},
+    {qpc::kQkey, Rst2Init, 1U << 5},
+    {qpc::kRemoteRead, Rst2Init, 1U << 1},
+    {qpc::kRemoteWrite, Rst2Init, 1U << 3},
+    {qpc::kRemoteAtomic, Rst2Init, 1U << 2},
+    {qpc::kAtomicMode, Rst2Init, 1U << 2},
+    {qpc::kMtu, Init2Rtr, kNever},
+    {qpc::kLogMessageMax, Init2Rtr, kNever},
+    {qpc::kRemoteQpn, Init2Rtr, kNever},
+    {qpc::kNextReceivePsn, Init2Rtr, kNever},
+    {qpc::kLogRraMax, Init2Rtr, 1U << 9},
+    {qpc::kMinRnrNak, Init2Rtr, 1U << 6},
+    {qpc::kNextSendPsn, Rtr2Rts, kNever},
+    {qpc::kLogSraMax, Rtr2Rts, 1U << 8},
+    {qpc::kRetryCount, Rtr2Rts, 1U << 12},
+    {qpc::kRnrRetry, Rtr2Rts, 1U << 13},
     {qpc::kAckTimeout, Rtr2Rts, 1U << 14},
 };
 constexpr std::uint64_t kOptPath = 1U << 7;

@@ -1,5 +1,5 @@
-// A driver that has gone mad: any bytes as a command, in any order, to the firmware of a kernel's device. Each gets an answer
-// with a status, or none because it is the module's; and nothing is left when the driver is gone.
+// A driver that has gone mad: any bytes as a command, in any order, to the firmware of a kernel's device. Each gets an
+// answer with a status, or none because it is the module's; and nothing is left when the driver is gone.
 #include <algorithm>
 
 #include <gtest/gtest.h>

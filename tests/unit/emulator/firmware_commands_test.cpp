@@ -87,7 +87,9 @@ TEST_F(FirmwareCommandsTest, AnElementsLife)
 TEST_F(FirmwareCommandsTest, AQueuePairsStates)
 {
     EXPECT_FALSE(run(CommandSender::command(prm::CreateQp, 0, 272), 5).refusal);
-    const auto state = [&] { return get(run(CommandSender::command(prm::QueryQp), 5).mailbox, at(prm::kQpc, prm::qpc::kState)); };
+    const auto state = [&] {
+        return get(run(CommandSender::command(prm::QueryQp), 5).mailbox, at(prm::kQpc, prm::qpc::kState));
+    };
     EXPECT_EQ(state(), 0U);
     EXPECT_EQ(run(CommandSender::command(prm::Rtr2Rts), 5).refusal->status, FirmwareStatus::BadQueuePairState);
     for (const auto opcode : {prm::Rst2Init, prm::Init2Init, prm::Init2Rtr, prm::Rtr2Rts, prm::Rts2Rts}) {

@@ -63,7 +63,8 @@ struct FirmwareProcessTest : testing::Test {
         CommandHead head;
         EXPECT_GE(length, static_cast<ssize_t>(sizeof(head)));
         std::memcpy(&head, message.data(), sizeof(head));
-        return {head, Mailbox(message.begin() + sizeof(head), message.begin() + std::max<ssize_t>(length, sizeof(head)))};
+        return {head,
+                Mailbox(message.begin() + sizeof(head), message.begin() + std::max<ssize_t>(length, sizeof(head)))};
     }
     // What the module was told.
     std::string told()

@@ -1,5 +1,5 @@
-// The firmware of a kernel's device, command by command: the table of refusals, what a driver asks for while it comes, and
-// what belongs to whom.
+// The firmware of a kernel's device, command by command: the table of refusals, what a driver asks for while it comes,
+// and what belongs to whom.
 #include "tools/emulator/kernel_firmware.h"
 
 #include <chrono>
@@ -65,8 +65,7 @@ private:
     }
     Verdict take_one(const Expect& step)
     {
-        const auto answer =
-            sender_.send(CommandSender::element_command(prm::QueryGeneralObject, uid_, id(step.name)));
+        const auto answer = sender_.send(CommandSender::element_command(prm::QueryGeneralObject, uid_, id(step.name)));
         Verdict result = verdict(CommandSender::status(answer));
         result.refused = result.refused || get(answer, at(prm::kObject, prm::element::kBwShare)) != step.share ||
                          get(answer, at(prm::kObject, prm::element::kMaxAverageBw)) != step.max_rate_mbps;
@@ -82,8 +81,8 @@ private:
         if (step.type == QueuePairType::RawPacket) {
             numbers_[step.number] = sender_.make_send_queue(uid_);
             if (step.state == QueuePairState::Rts) {
-                EXPECT_EQ(CommandSender::status(sender_.send(sender_.modify_send_queue(
-                              uid_, numbers_[step.number], prm::kSqReset, prm::kSqReady))),
+                EXPECT_EQ(CommandSender::status(sender_.send(
+                              sender_.modify_send_queue(uid_, numbers_[step.number], prm::kSqReset, prm::kSqReady))),
                           0U);
             }
         } else {
@@ -120,20 +119,19 @@ private:
     std::map<std::uint32_t, std::uint32_t> numbers_;
 };
 
-// What cannot be asked for by commands: they do not name a type, so that one cannot be wrong; only send queues are paced; and
-// those of raw packets have one leaf, and neither INIT nor RTR.
+// What cannot be asked for by commands: they do not name a type, so that one cannot be wrong; only send queues are
+// paced; and those of raw packets have one leaf, and neither INIT nor RTR.
 std::vector<RefusalRow> rows()
 {
     auto all = refusal_table([](const Step& step) {
         const auto* pace = std::get_if<Pace>(&step);
         const auto* made = std::get_if<MakeQueuePair>(&step);
         const bool raw = made != nullptr && made->type == QueuePairType::RawPacket;
-        return (pace == nullptr || (pace->type == QueuePairType::RawPacket && (!pace->rate || pace->rate->rate.kbps() != 0))) &&
+        return (pace == nullptr ||
+                (pace->type == QueuePairType::RawPacket && (!pace->rate || pace->rate->rate.kbps() != 0))) &&
                (!raw || made->state == QueuePairState::Rts || made->state == QueuePairState::Reset);
     });
-    std::erase_if(all, [](const RefusalRow& row) {
-        return row.name == "WrongType" || row.name == "ResponderOfRaw";
-    });
+    std::erase_if(all, [](const RefusalRow& row) { return row.name == "WrongType" || row.name == "ResponderOfRaw"; });
     return all;
 }
 
@@ -238,7 +236,8 @@ TEST_F(KernelFirmwareTest, WhatVerbsSetCanBeQueried)
     step(prm::Rst2Init, {{prm::qpc::kPkeyIndex, 3}, {prm::qpc::kPort, 1}, {prm::qpc::kRemoteWrite, 1}}, 0);
     EXPECT_EQ(queried(prm::qpc::kState), 1U);
     // The P_Key is the path's, but this command does not set it.
-    step(prm::Init2Rtr, {{prm::qpc::kPkeyIndex, 9}, {prm::qpc::kPort, 1}, {prm::qpc::kRemoteQpn, 0x123}, {prm::qpc::kMtu, 5}}, 0);
+    step(prm::Init2Rtr,
+         {{prm::qpc::kPkeyIndex, 9}, {prm::qpc::kPort, 1}, {prm::qpc::kRemoteQpn, 0x123}, {prm::qpc::kMtu, 5}}, 0);
     EXPECT_EQ(queried(prm::qpc::kPkeyIndex), 3U);
     EXPECT_EQ(queried(prm::qpc::kRemoteQpn), 0x123U);
     step(prm::Rtr2Rts, {{prm::qpc::kAckTimeout, 14}, {prm::qpc::kNextSendPsn, 0x1234}, {prm::qpc::kRemoteQpn, 7}}, 0);
