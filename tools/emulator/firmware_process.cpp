@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "tools/emulator/control.h"
-#include "tools/emulator/link.h"
 
 namespace rdmaqos::emulator {
 namespace {
@@ -31,14 +30,6 @@ Result<void> not_here(const std::string& what)
 {
     return fail(ErrorCode::InvalidArgument,
                 what + ": the kernel and the module play this part of the device, and have no such word");
-}
-
-// Of PTYS: lanes are counted in bits there, 1X, 2X, 4X; the words of speed are those of the port's attributes.
-unsigned ptys_width(const LinkEncoding& link)
-{
-    constexpr std::uint8_t k1x = 1;
-    constexpr std::uint8_t k4x = 2;
-    return link.width == k1x ? 1 : link.width == k4x ? 4 : 2;
 }
 
 class KernelDevice final : public ControlledDevice {
@@ -84,21 +75,14 @@ public:
     }
     Result<void> unplug() override { return tell("unplug"); }
     Result<void> plug() override { return tell("plug"); }
-    Result<void> set_port(std::uint32_t port, bool up) override
+    Result<void> set_port(std::uint32_t /*port*/, bool up) override { return tell(up ? "link up" : "link down"); }
+    Result<void> set_link_speed(std::uint32_t /*port*/, Bandwidth speed) override
     {
-        return tell(fmt::format("link {} {}", port, up ? "up" : "down"));
-    }
-    Result<void> set_link_speed(std::uint32_t port, Bandwidth speed) override
-    {
-        const LinkEncoding link = encode_link(speed);
-        for (const auto& words :
-             {fmt::format("link {} down", port), fmt::format("speed {} {:x} {:x}", port, ptys_width(link), link.speed),
-              fmt::format("link {} up", port)}) {
-            if (auto told = tell(words); !told) {
-                return told;
-            }
+        constexpr std::uint64_t kGbit = 1'000'000;    // in kbit/s
+        if (speed.kbps() % kGbit != 0) {
+            return fail(ErrorCode::InvalidArgument, "the module's links have whole rates in Gbit/s");
         }
-        return {};
+        return tell(fmt::format("speed {}", speed.kbps() / kGbit));
     }
     Result<void> set_pkeys(std::uint32_t, std::vector<std::uint16_t>) override { return not_here("pkeys"); }
     Result<void> send_device_fatal() override { return not_here("event device-fatal"); }

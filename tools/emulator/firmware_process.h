@@ -11,10 +11,10 @@
 // Words written to its control file, one line each:
 //
 //     delegate OPCODE 1          (hexadecimal) such commands come here from now on
-//     plug, unplug               the PCI function appears, disappears
+//     plug, unplug               the PCI function appears, disappears; the word does not wait for it
 //     fatal                      the device fails: the driver resets it
-//     link PORT up|down          the port's state changes, with its event
-//     speed PORT WIDTH PROTOCOL  (hexadecimal) what it trained to, as register PTYS says it for InfiniBand
+//     link up|down               the port's state changes, with its event
+//     speed GBPS                 its link trains again, to this rate
 //
 // Commands are answered in threads of their own: one that waits holds up no other.
 #pragma once

@@ -234,7 +234,10 @@ int serve_firmware(const Options& options)
     }
     FirmwareProcess process({described.directory, described.ports.front(), options.control,
                              described.isolate_queue_groups, described.refuse_busy_leaf},
-                            std::move(commands), [] { kill(getpid(), SIGTERM); });
+                            std::move(commands), [] {
+                                complain("the module has gone");
+                                kill(getpid(), SIGTERM);
+                            });
     if (const auto taken = process.take_over(); !taken) {
         return complain(taken.error().message);
     }
