@@ -30,6 +30,7 @@ namespace prm {
 
 // Every command and answer.
 constexpr Field kOpcode{0, 16};
+constexpr Field kUid{16, 16};    // the context that a command belongs to
 constexpr Field kOpMod{48, 16};
 constexpr Field kStatus{0, 8};
 constexpr Field kSyndrome{32, 32};
@@ -37,6 +38,8 @@ constexpr std::size_t kHeaderBytes = 16;
 
 enum Opcode : std::uint16_t {
     QueryHcaCap = 0x100,
+    TeardownHca = 0x103,
+    EnableHca = 0x104,
     CreateQp = 0x500,
     DestroyQp = 0x501,
     Rst2Init = 0x502,
@@ -48,13 +51,24 @@ enum Opcode : std::uint16_t {
     Qp2Rst = 0x50a,
     QueryQp = 0x50b,
     Init2Init = 0x50e,
+    SetPpRateLimit = 0x780,
+    CreateSq = 0x904,
     ModifySq = 0x905,
+    DestroySq = 0x906,
+    QuerySq = 0x907,
+    CreateRq = 0x908,
+    ModifyRq = 0x909,
+    DestroyRq = 0x90a,
+    QueryRq = 0x90b,
     CreateGeneralObject = 0xa00,
     ModifyGeneralObject = 0xa01,
     QueryGeneralObject = 0xa02,
     DestroyGeneralObject = 0xa03,
+    CreateUctx = 0xa04,
+    DestroyUctx = 0xa06,
 };
-[[nodiscard]] std::string_view name_of(std::uint64_t opcode);    // "rts2rts-qp"; empty: not known here
+// "rts2rts-qp"; empty: no command that a program sends
+[[nodiscard]] std::string_view name_of(std::uint64_t opcode);
 
 // QUERY_HCA_CAP: the type is op_mod >> 1, capabilities follow the header.
 constexpr std::size_t kCapability = 128;
@@ -115,31 +129,71 @@ constexpr std::uint64_t kSelectMaxAverageBw = 1U << 1;
 // Commands on queue pairs.
 constexpr Field kQpn{72, 24};
 constexpr Field kQpcExt{64, 1};
+constexpr Field kOptParamMask{128, 32};
 constexpr Field kOptParamMaskHigh{2112, 64};
 constexpr std::uint64_t kOptQueueGroup = 1U << 1;
 constexpr Field kQueueGroupRequester{2208, 32};
 constexpr Field kQueueGroupResponder{2240, 32};
 constexpr std::size_t kQpc = 192;
+constexpr std::size_t kQpcBytes = 232;
 constexpr std::size_t kQueryQpBytes = 272;
 namespace qpc {
 constexpr Field kState{0, 4};
 constexpr Field kServiceType{8, 8};
+constexpr Field kPathMigration{19, 2};
 constexpr Field kPd{40, 24};
+constexpr Field kMtu{64, 3};
+constexpr Field kLogMessageMax{67, 5};
 constexpr Field kRemoteQpn{168, 24};
+// The primary address path, and what is in it.
+constexpr std::size_t kPath = 192;
+constexpr std::size_t kPathBytes = 44;
+constexpr Field kPkeyIndex{kPath + 16, 16};
+constexpr Field kAckTimeout{kPath + 64, 5};
+constexpr Field kPort{kPath + 296, 8};
+constexpr Field kLogSraMax{904, 3};
+constexpr Field kRetryCount{909, 3};
+constexpr Field kRnrRetry{912, 3};
+constexpr Field kNextSendPsn{968, 24};
+constexpr Field kLogRraMax{1160, 3};
+constexpr Field kAtomicMode{1164, 4};
+constexpr Field kRemoteRead{1168, 1};
+constexpr Field kRemoteWrite{1169, 1};
+constexpr Field kRemoteAtomic{1170, 1};
+constexpr Field kMinRnrNak{1187, 5};
+constexpr Field kNextReceivePsn{1192, 24};
+constexpr Field kQkey{1344, 32};
 constexpr std::uint64_t kReliableConnection = 0;
 constexpr std::uint64_t kUnreliableConnection = 1;
-constexpr std::uint64_t kUnreliableDatagram = 3;
+constexpr std::uint64_t kUnreliableDatagram = 2;
 }    // namespace qpc
 
-// MODIFY_SQ.
+// CREATE, MODIFY, QUERY, DESTROY_SQ; state and number of receive queues are at the same places.
 constexpr Field kSqState{64, 4};
 constexpr Field kSqn{72, 24};
 constexpr Field kSqModifyBitmask{128, 64};
+constexpr std::uint64_t kSqSelectRateLimit = 1U << 0;
 constexpr std::uint64_t kSqSelectQueueGroup = 1U << 2;
 constexpr std::size_t kSqc = 256;
+constexpr std::size_t kSqcBytes = 240;
 constexpr Field kSqcState{8, 4};
+constexpr Field kSqcRateLimitIndex{240, 16};
 constexpr Field kSqcQueueGroup{272, 16};
+constexpr std::uint64_t kSqReset = 0;
 constexpr std::uint64_t kSqReady = 1;
+constexpr std::uint64_t kSqError = 3;
+
+// SET_PP_RATE_LIMIT: a row of the table of rates; rate 0 empties it.
+constexpr Field kRateLimitIndex{80, 16};
+constexpr Field kRateLimit{128, 32};    // kbit/s
+constexpr Field kRateLimitBurst{160, 32};
+constexpr Field kRateLimitPacket{208, 16};
+
+// CREATE_UCTX answers it, DESTROY_UCTX names it. Commands of the kernel itself have uid 0; 0xffff marks what it shares
+// among contexts.
+constexpr Field kUctxUid{80, 16};
+constexpr std::uint64_t kKernelUid = 0;
+constexpr std::uint64_t kSharedUid = 0xffff;
 
 }    // namespace prm
 }    // namespace rdmaqos::mlx5

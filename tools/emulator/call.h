@@ -4,9 +4,11 @@
 // and handles and descriptors have length 0.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -113,6 +115,12 @@ public:
             notes_.push_back({std::string(name), static_cast<std::int64_t>(value)});
         } else {
             notes_.push_back({std::string(name), std::string(value)});
+        }
+    }
+    void note(Notes notes)
+    {
+        if (caller_.traced) {
+            std::move(notes.begin(), notes.end(), std::back_inserter(notes_));
         }
     }
     [[nodiscard]] Notes take_notes() { return std::move(notes_); }

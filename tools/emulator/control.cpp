@@ -7,14 +7,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
-#include "tools/emulator/netlink.h"
-#include "tools/emulator/server.h"
-#include "tools/emulator/uverbs_file.h"
+#include "tools/emulator/controlled.h"
+#include "tools/emulator/device.h"
+#include "tools/emulator/trace.h"
 
 namespace rdmaqos::emulator {
 namespace {
@@ -74,23 +75,23 @@ Json queue_pair_json(const QueuePairRecord& record)
     return json;
 }
 
-Json device_json(Device& device)
+Json device_json(ControlledDevice& device)
 {
     const FirmwareUsage usage = device.firmware().usage();
     const bool present = device.firmware().presence() == DevicePresence::Present;
     Json json{{"name", device.name()},
-              {"present", present},
-              {"uverbs", fmt::format("uverbs{}", device.index())},
-              {"files", device.files().size()},
-              {"elements", usage.elements},
-              {"leaves", usage.leaves},
-              {"pacing-entries", usage.pacing_entries},
-              {"leaked", device.leaked()}};
-    std::size_t objects = 0;
-    for (const auto& file : device.files()) {
-        objects += file->objects().size();
+              {"present", present}};
+    if (const auto uverbs = device.uverbs()) {
+        json["uverbs"] = *uverbs;
     }
-    json["objects"] = objects;
+    json["files"] = device.files();
+    json["elements"] = usage.elements;
+    json["leaves"] = usage.leaves;
+    json["pacing-entries"] = usage.pacing_entries;
+    json["leaked"] = device.leaked();
+    if (const auto objects = device.objects()) {
+        json["objects"] = *objects;
+    }
     json["tree"] = Json::array();
     for (const auto& element : device.firmware().elements()) {
         json["tree"].push_back(element_json(element));
@@ -102,11 +103,11 @@ Json device_json(Device& device)
     return json;
 }
 
-Result<std::string> state(Server& server, const Words& words)
+Result<std::string> state(Controlled& host, const Words& words)
 {
-    Json all{{"calls", server.calls()}, {"internal-errors", server.internal_errors()}};
+    Json all{{"calls", host.calls()}, {"internal-errors", host.internal_errors()}};
     all["devices"] = Json::array();
-    for (const auto& device : server.devices()) {
+    for (const auto& device : host.devices()) {
         all["devices"].push_back(device_json(*device));
     }
     if (!words.empty() && words.front() == "--json") {
@@ -116,7 +117,7 @@ Result<std::string> state(Server& server, const Words& words)
     for (const auto& device : all["devices"]) {
         text += fmt::format("{}  {}  {} open, {} elements ({} leaves), {} queue pairs, {} pacing entries, {} leaked\n",
                             device["name"].get<std::string>(),
-                            device["present"].get<bool>() ? device["uverbs"].get<std::string>() : "away",
+                            device["present"].get<bool>() ? device.value("uverbs", "present") : "away",
                             device["files"].dump(), device["elements"].dump(), device["leaves"].dump(),
                             device["queue-pairs"].size(), device["pacing-entries"].dump(), device["leaked"].dump());
         for (const char* list : {"tree", "queue-pairs"}) {
@@ -130,17 +131,21 @@ Result<std::string> state(Server& server, const Words& words)
             }
         }
     }
-    return text + fmt::format("{} calls\n", server.calls());
+    return text + fmt::format("{} calls\n", host.calls());
 }
 
-Result<std::string> resource(Server& server, const Words& words)
+Result<std::string> resource(Controlled& host, const Words& words)
 {
     if (words.empty() || words.front() != "qp") {
         return wrong("which resource? there is: resource qp");
     }
     std::string text;
-    for (const auto& device : server.devices()) {
-        for (const auto& owner : owners_of(*device)) {
+    for (const auto& device : host.devices()) {
+        const auto owners = device->owners();
+        if (!owners) {
+            return fail(owners.error());
+        }
+        for (const auto& owner : *owners) {
             text += Json{{"device", device->name()},
                          {"qpn", owner.number},
                          {"pid", owner.process},
@@ -179,7 +184,7 @@ Result<std::uint64_t> parse_count(const std::string& word, const char* what)
     return *number;
 }
 
-Result<std::string> fail_command(Server& server, const Words& words)
+Result<std::string> fail_command(Controlled& host, const Words& words)
 {
     const auto kind = parse_kind(words.at(0));
     const auto nth = parse_count(words.at(1), "number of a command, counted from the next (1)");
@@ -205,41 +210,41 @@ Result<std::string> fail_command(Server& server, const Words& words)
             failure.status = static_cast<FirmwareStatus>(*status);
         }
     }
-    for (const auto& device : server.devices()) {
+    for (const auto& device : host.devices()) {
         device->firmware().faults().fail(*kind, *nth, failure, times);
     }
     return std::string();
 }
 
-Result<std::string> busy(Server& server, const Words& words)
+Result<std::string> busy(Controlled& host, const Words& words)
 {
     const auto kind = parse_kind(words.at(0));
     const auto times = parse_count(words.at(1), "number of times");
     if (!kind || !times || !*kind) {
         return wrong("busy KIND TIMES");
     }
-    for (const auto& device : server.devices()) {
+    for (const auto& device : host.devices()) {
         device->firmware().faults().busy(**kind, *times);
     }
     return std::string();
 }
 
-Result<std::string> delay(Server& server, const Words& words)
+Result<std::string> delay(Controlled& host, const Words& words)
 {
     const auto kind = parse_kind(words.at(0));
     const auto time = parse_count(words.at(1), "number of milliseconds");
     if (!kind || !time) {
         return fail(kind ? time.error() : kind.error());
     }
-    for (const auto& device : server.devices()) {
+    for (const auto& device : host.devices()) {
         device->firmware().faults().delay(*kind, std::chrono::milliseconds(*time));
     }
     return std::string();
 }
 
-Result<std::string> clear(Server& server, const Words&)
+Result<std::string> clear(Controlled& host, const Words&)
 {
-    for (const auto& device : server.devices()) {
+    for (const auto& device : host.devices()) {
         device->firmware().faults().clear();
     }
     return std::string();
@@ -247,11 +252,14 @@ Result<std::string> clear(Server& server, const Words&)
 
 // ---- how the kernel behaves ----
 
-Result<std::string> set_behaviour(Server& server, const Words& words)
+Result<std::string> set_behaviour(Controlled& host, const Words& words)
 {
-    Behaviour& behaviour = server.behaviour();
+    Behaviour& behaviour = host.behaviour();
     const std::string& name = words.at(0);
     const std::string& value = words.at(1);
+    if (const auto possible = host.check_setting(name, value); !possible) {
+        return fail(possible.error());
+    }
     const auto choose = [&](const std::function<void(bool)>& set, const char* yes,
                             const char* no) -> Result<std::string> {
         if (value != yes && value != no) {
@@ -263,7 +271,7 @@ Result<std::string> set_behaviour(Server& server, const Words& words)
     const auto choose_of_firmware = [&](void (Firmware::*set)(bool), const char* yes, const char* no) {
         return choose(
             [&](bool on) {
-                for (const auto& device : server.devices()) {
+                for (const auto& device : host.devices()) {
                     (device->firmware().*set)(on);
                 }
             },
@@ -311,33 +319,36 @@ Result<std::string> set_behaviour(Server& server, const Words& words)
 
 // ---- what happens to devices ----
 
-Result<std::shared_ptr<Device>> device_named(Server& server, const std::string& name)
+Result<std::shared_ptr<ControlledDevice>> device_named(Controlled& host, const std::string& name)
 {
-    auto device = server.find(name);
-    if (!device) {
-        Words names;
-        for (const auto& each : server.devices()) {
-            names.push_back(each->name());
+    Words names;
+    for (auto& each : host.devices()) {
+        if (each->name() == name) {
+            return each;
         }
-        return wrong(fmt::format("there is no device {}; there are: {}", name, fmt::join(names, ", ")));
+        names.push_back(each->name());
     }
-    return device;
+    return wrong(fmt::format("there is no device {}; there are: {}", name, fmt::join(names, ", ")));
 }
 
-template <void (Server::*Action)(Device&)>
-Result<std::string> with_device(Server& server, const Words& words)
+Result<std::string> done(const Result<void>& result)
 {
-    const auto device = device_named(server, words.at(0));
+    return result ? Result<std::string>(std::string()) : fail(result.error());
+}
+
+template <Result<void> (ControlledDevice::*Action)()>
+Result<std::string> with_device(Controlled& host, const Words& words)
+{
+    const auto device = device_named(host, words.at(0));
     if (!device) {
         return fail(device.error());
     }
-    (server.*Action)(**device);
-    return std::string();
+    return done(((**device).*Action)());
 }
 
-Result<std::string> drift(Server& server, const Words& words)
+Result<std::string> drift(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     const auto element = parse_count(words.at(1), "id of an element");
     const auto share = parse_count(words.at(2), "share");
     const auto rate = parse_count(words.at(3), "rate in Mbit/s");
@@ -351,9 +362,9 @@ Result<std::string> drift(Server& server, const Words& words)
     return std::string();
 }
 
-Result<std::string> lose(Server& server, const Words& words)
+Result<std::string> lose(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     const auto element = parse_count(words.at(1), "id of an element");
     if (!device || !element) {
         return fail(!device ? device.error() : element.error());
@@ -365,18 +376,18 @@ Result<std::string> lose(Server& server, const Words& words)
 }
 
 // The third word, or the first port.
-Result<std::uint32_t> port_of(const Device& device, const Words& words)
+Result<std::uint32_t> port_of(const ControlledDevice& device, const Words& words)
 {
     const auto port = words.size() > 2 ? parse_count(words[2], "port") : Result<std::uint64_t>(1);
-    if (!port || *port == 0 || *port > device.ports().size()) {
-        return wrong(fmt::format("{} has ports 1 to {}", device.name(), device.ports().size()));
+    if (!port || *port == 0 || *port > device.ports()) {
+        return wrong(fmt::format("{} has ports 1 to {}", device.name(), device.ports()));
     }
     return static_cast<std::uint32_t>(*port);
 }
 
-Result<std::string> event(Server& server, const Words& words)
+Result<std::string> event(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     if (!device) {
         return fail(device.error());
     }
@@ -385,21 +396,17 @@ Result<std::string> event(Server& server, const Words& words)
         return fail(port.error());
     }
     if (words.at(1) == "port-active" || words.at(1) == "port-error") {
-        server.set_port(**device, *port, words.at(1) == "port-active");
-        return std::string();
+        return done((*device)->set_port(*port, words.at(1) == "port-active"));
     }
     if (words.at(1) == "device-fatal") {
-        for (const auto& file : (*device)->files()) {
-            file->send(AsyncEvent::DeviceFatal, 0);
-        }
-        return std::string();
+        return done((*device)->send_device_fatal());
     }
     return wrong(fmt::format("there is no event `{}`: port-active, port-error, device-fatal", words.at(1)));
 }
 
-Result<std::string> link_speed(Server& server, const Words& words)
+Result<std::string> link_speed(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     if (!device) {
         return fail(device.error());
     }
@@ -411,19 +418,18 @@ Result<std::string> link_speed(Server& server, const Words& words)
     if (!speed) {
         return wrong(fmt::format("`{}` is not a rate, as 25Gbps is", words.at(1)));
     }
-    server.set_link_speed(**device, *port, *speed);
-    return std::string();
+    return done((*device)->set_link_speed(*port, *speed));
 }
 
-Result<std::string> set_pkeys(Server& server, const Words& words)
+Result<std::string> set_pkeys(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     const auto port = parse_count(words.at(1), "port");
     if (!device || !port) {
         return fail(!device ? device.error() : port.error());
     }
-    if (*port == 0 || *port > (*device)->ports().size()) {
-        return wrong(fmt::format("{} has ports 1 to {}", (*device)->name(), (*device)->ports().size()));
+    if (*port == 0 || *port > (*device)->ports()) {
+        return wrong(fmt::format("{} has ports 1 to {}", (*device)->name(), (*device)->ports()));
     }
     std::vector<std::uint16_t> pkeys;
     for (std::size_t at = 2; at < words.size(); ++at) {
@@ -433,32 +439,22 @@ Result<std::string> set_pkeys(Server& server, const Words& words)
         }
         pkeys.push_back(static_cast<std::uint16_t>(*pkey));
     }
-    server.set_pkeys(**device, static_cast<std::uint32_t>(*port), std::move(pkeys));
-    return std::string();
+    return done((*device)->set_pkeys(static_cast<std::uint32_t>(*port), std::move(pkeys)));
 }
 
-Result<std::string> queue_pair_fatal(Server& server, const Words& words)
+Result<std::string> queue_pair_fatal(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     const auto number = parse_count(words.at(1), "queue pair number");
     if (!device || !number) {
         return fail(!device ? device.error() : number.error());
     }
-    for (const auto& file : (*device)->files()) {
-        for (const auto& object : file->objects()) {
-            if (object->type == ObjectType::QueuePair && object->number == *number) {
-                (*device)->firmware().set_queue_pair_state(object->number, QueuePairState::Error);
-                file->send(AsyncEvent::QueuePairFatal, *object);
-                return std::string();
-            }
-        }
-    }
-    return wrong(fmt::format("{} has no queue pair {}", (*device)->name(), *number));
+    return done((*device)->fail_queue_pair(static_cast<std::uint32_t>(*number)));
 }
 
-Result<std::string> next_queue_pairs(Server& server, const Words& words)
+Result<std::string> next_queue_pairs(Controlled& host, const Words& words)
 {
-    const auto device = device_named(server, words.at(0));
+    const auto device = device_named(host, words.at(0));
     if (!device) {
         return fail(device.error());
     }
@@ -482,7 +478,7 @@ struct Request {
     std::size_t words;    // at least, behind the name
     const char* usage;
     const char* help;
-    Result<std::string> (*run)(Server&, const Words&);
+    Result<std::string> (*run)(Controlled&, const Words&);
 };
 
 constexpr Request kRequests[] = {
@@ -508,9 +504,9 @@ constexpr Request kRequests[] = {
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},
     {"lose", 2, "lose DEVICE ELEMENT", "loses an element, and all below it, the same way", lose},
     {"reset", 1, "reset DEVICE", "device fatal: open files are dead, a new device appears",
-     with_device<&Server::reset>},
-    {"unplug", 1, "unplug DEVICE", "takes the device away", with_device<&Server::unplug>},
-    {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&Server::plug>},
+     with_device<&ControlledDevice::reset>},
+    {"unplug", 1, "unplug DEVICE", "takes the device away", with_device<&ControlledDevice::unplug>},
+    {"plug", 1, "plug DEVICE", "brings it back, as a new one", with_device<&ControlledDevice::plug>},
     {"event", 2, "event DEVICE port-active|port-error|device-fatal [PORT]", "sends an asynchronous event", event},
     {"link-speed", 2, "link-speed DEVICE RATE [PORT]", "the link trains again, with this rate (25Gbps)", link_speed},
     {"pkeys", 3, "pkeys DEVICE PORT PKEY...", "the port gets this P_Key table, as by a subnet manager", set_pkeys},
@@ -545,7 +541,7 @@ std::string receive_line(int socket)
 
 }    // namespace
 
-Result<std::string> control(Server& server, const std::vector<std::string>& words)
+Result<std::string> control(Controlled& host, const std::vector<std::string>& words)
 {
     if (words.empty()) {
         return wrong("what is to be done?\n" + control_help());
@@ -556,7 +552,7 @@ Result<std::string> control(Server& server, const std::vector<std::string>& word
             if (rest.size() < request.words) {
                 return wrong(fmt::format("usage: {}", request.usage));
             }
-            return request.run(server, rest);
+            return request.run(host, rest);
         }
     }
     return wrong(fmt::format("`{}` is not known\n{}", words.front(), control_help()));
@@ -571,7 +567,7 @@ std::string control_help()
     return text;
 }
 
-void serve_control(Server& server, UniqueFd client)
+void serve_control(Controlled& host, UniqueFd client)
 {
     // Who connects and says nothing, or does not listen, must not keep a thread.
     const timeval patience{2, 0};
@@ -586,10 +582,10 @@ void serve_control(Server& server, UniqueFd client)
     }
     if (!words.empty() && words.front() == "trace") {
         send_all(client.get(), "0\n");
-        server.trace().watch(std::move(client), std::find(words.begin(), words.end(), "--json") != words.end());
+        host.trace().watch(std::move(client), std::find(words.begin(), words.end(), "--json") != words.end());
         return;
     }
-    const auto answer = control(server, words);
+    const auto answer = control(host, words);
     send_all(client.get(), answer ? "0\n" + *answer : "1\n" + answer.error().message + "\n");
 }
 

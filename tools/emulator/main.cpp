@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include "lib/model/profile.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tools/emulator/control.h"
+#include "tools/emulator/firmware_process.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/server.h"
 
@@ -49,6 +51,9 @@ struct Options {
     bool isolate_queue_groups = false;
     bool release_busy_leaf = false;
     bool json = false;
+    std::string device = "/dev/fake_mlx5";
+    std::string control = "/proc/fake_mlx5";
+    bool plug = false;
     std::vector<std::string> words;
 };
 
@@ -210,6 +215,46 @@ int serve(const Options& options)
     return judge(server, 0);
 }
 
+// ---- firmware ----
+
+int serve_firmware(const Options& options)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (const int signal : {SIGINT, SIGTERM}) {
+        sigaddset(&ends, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+    fs::create_directories(options.directory);
+    const ServerOptions described = server_options(options);
+    UniqueFd commands(open(options.device.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    if (!commands) {
+        return complain(fmt::format("{}: {}; is the module loaded, and nobody else its firmware?", options.device,
+                                    std::strerror(errno)));
+    }
+    FirmwareProcess process({described.directory, described.ports.front(), options.control,
+                             described.isolate_queue_groups, described.refuse_busy_leaf},
+                            std::move(commands), [] {
+                                complain("the module has gone");
+                                kill(getpid(), SIGTERM);
+                            });
+    if (const auto taken = process.take_over(); !taken) {
+        return complain(taken.error().message);
+    }
+    if (const auto plugged = options.plug ? tell_module(options.control, "plug") : Result<void>(); !plugged) {
+        return complain(plugged.error().message);
+    }
+    fmt::print("export {}={}\n", kDirectoryVariable, described.directory.string());
+    std::fflush(stdout);
+    int signal = 0;
+    sigwait(&ends, &signal);
+    const std::size_t leaked = process.firmware().leaked();
+    if (leaked > 0) {
+        complain(fmt::format("{} element(s) were left in the device when their file closed", leaked));
+    }
+    return leaked > 0 || process.internal_errors() > 0 ? kLeaked : 0;
+}
+
 // ---- ctl and trace ----
 
 int ask(const Options& options, const std::vector<std::string>& words)
@@ -279,6 +324,17 @@ int main(int argc, char** argv)
     add_server_options(serve_command, options);
     serve_command.add_option("--directory", options.directory, "Where the sockets and the sysfs tree go")->required();
 
+    CLI::App& firmware_command = *app.add_subcommand(
+        "firmware",
+        "Firmware of a device that a kernel module plays and the kernel's own driver drives, until SIGTERM");
+    add_server_options(firmware_command, options);
+    firmware_command.add_option("--directory", options.directory, "Where the socket of ctl goes")->required();
+    firmware_command.add_option("--device", options.device, "Where the module gives out commands")
+        ->capture_default_str();
+    firmware_command.add_option("--control", options.control, "Where the module takes its words")
+        ->capture_default_str();
+    firmware_command.add_flag("--plug", options.plug, "Has the device appear once its commands are answered here");
+
     CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help());
     ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
     ctl_command.add_option("words", options.words, "What to do")->required();
@@ -304,12 +360,15 @@ int main(int argc, char** argv)
         if (serve_command) {
             return serve(options);
         }
+        if (firmware_command) {
+            return serve_firmware(options);
+        }
         if (ctl_command) {
             with_rest(ctl_command);
             return ask(options, options.words);
         }
-        return ask(options, options.json ? std::vector<std::string>{"trace", "--json"}
-                                         : std::vector<std::string>{"trace"});
+        return ask(options,
+                   options.json ? std::vector<std::string>{"trace", "--json"} : std::vector<std::string>{"trace"});
     } catch (const std::exception& mistake) {
         return complain(mistake.what());
     }

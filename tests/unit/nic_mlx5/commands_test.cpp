@@ -182,7 +182,7 @@ TEST(Answers, QueuePairTypes)
 {
     using Type = QueuePairType;
     const std::pair<unsigned, std::optional<Type>> kTypes[] = {
-        {0x00, Type::Rc},     {0x01, Type::Uc},     {0x03, Type::Ud},    {0x02, std::nullopt},
+        {0x00, Type::Rc},     {0x01, Type::Uc},     {0x02, Type::Ud},    {0x03, std::nullopt},
         {0x05, std::nullopt}, {0x09, std::nullopt}, {0xff, std::nullopt}};
     for (const auto& [byte, type] : kTypes) {
         EXPECT_EQ(decode_queue_pair(mailbox_of(272, {{25, byte}})).type, type) << byte;
