@@ -268,14 +268,13 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         set(value == yes);
         return std::string();
     };
+    const auto set_in_all = [&](auto set, auto to) {
+        for (const auto& device : host.devices()) {
+            (device->firmware().*set)(to);
+        }
+    };
     const auto choose_of_firmware = [&](void (Firmware::*set)(bool), const char* yes, const char* no) {
-        return choose(
-            [&](bool on) {
-                for (const auto& device : host.devices()) {
-                    (device->firmware().*set)(on);
-                }
-            },
-            yes, no);
+        return choose([&](bool on) { set_in_all(set, on); }, yes, no);
     };
     if (name == "modify-lock") {
         return choose([&](bool on) { behaviour.exclusive_modify = on; }, "exclusive", "shared");
@@ -294,12 +293,10 @@ Result<std::string> set_behaviour(Controlled& host, const Words& words)
         if (!number) {
             return fail(number.error());
         }
-        for (const auto& device : server.devices()) {
-            if (name == "default-share") {
-                device->firmware().set_default_share_reads_as(static_cast<std::uint32_t>(*number));
-            } else {
-                device->firmware().set_next_object(ObjectId{static_cast<std::uint32_t>(*number)});
-            }
+        if (name == "default-share") {
+            set_in_all(&Firmware::set_default_share_reads_as, static_cast<std::uint32_t>(*number));
+        } else {
+            set_in_all(&Firmware::set_next_object, ObjectId{static_cast<std::uint32_t>(*number)});
         }
         return std::string();
     }
