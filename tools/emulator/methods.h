@@ -75,6 +75,9 @@ struct Method {
     bool needs_context = true;
 };
 
+// Of a method that needs no more than its objects taken.
+inline void nothing(Context&) {}
+
 // Each part of the kernel brings its own.
 [[nodiscard]] std::vector<Method> device_methods();
 [[nodiscard]] std::vector<Method> resource_methods();

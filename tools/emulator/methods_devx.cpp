@@ -252,8 +252,6 @@ void reg_umem(Context& context)
     call.out_as(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, memory->number);
 }
 
-void nothing(Context&) {}
-
 }    // namespace
 
 std::vector<Method> devx_methods()

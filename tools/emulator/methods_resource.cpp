@@ -247,8 +247,6 @@ void destroy_ah(Context& context)
     (void)context.take(request.ah_handle, ObjectType::AddressHandle, Access::Destroy);
 }
 
-void nothing(Context&) {}
-
 // ---- doorbell pages ----
 
 void alloc_uar(Context& context)

@@ -11,13 +11,13 @@ using namespace mlx5::prm;
 constexpr std::uint64_t kNever = 0;
 
 // Counts in command `required`, and in every other that has one of the bits `optional` in its mask.
-struct Rule {
+struct FieldRule {
     Field field;
     std::uint64_t required;
     std::uint64_t optional;
 };
 
-constexpr Rule kRules[] = {
+constexpr FieldRule kFieldRules[] = {
     {qpc::kPathMigration, Rst2Init, 1U << 10},
     {qpc::kPkeyIndex, Rst2Init, 1U << 4},
     {qpc::kPort, Rst2Init, 1U << 16},
@@ -78,7 +78,7 @@ void apply_transition(Mailbox& context, const Mailbox& command)
     if (opcode == Init2Rtr || (optional & kOptPath) != 0) {
         take_path(context, command);
     }
-    for (const auto& rule : kRules) {
+    for (const auto& rule : kFieldRules) {
         if (opcode == rule.required || (optional & rule.optional) != 0) {
             set(context, rule.field, get(command, at(kQpc, rule.field)));
         }
