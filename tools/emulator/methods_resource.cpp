@@ -187,13 +187,13 @@ void modify_srq(Context& context)
     const auto request = context.call.in_as<ib_uverbs_modify_srq>(kCoreIn);
     const auto queue = context.take(request.srq_handle, ObjectType::SharedReceiveQueue, Access::Read);
     auto& data = std::get<SharedReceiveQueueData>(queue->data);
-    constexpr std::uint32_t kMaxWr = 1U << 0;
-    constexpr std::uint32_t kLimit = 1U << 1;
-    if ((request.attr_mask & kMaxWr) != 0 ||
-        ((request.attr_mask & kLimit) != 0 && request.srq_limit >= data.max_wr)) {
+    constexpr std::uint32_t kMaxWrBit = 1U << 0;
+    constexpr std::uint32_t kLimitBit = 1U << 1;
+    if ((request.attr_mask & kMaxWrBit) != 0 ||
+        ((request.attr_mask & kLimitBit) != 0 && request.srq_limit >= data.max_wr)) {
         throw Failure(EINVAL);    // mlx5 does not resize them
     }
-    if ((request.attr_mask & kLimit) != 0) {
+    if ((request.attr_mask & kLimitBit) != 0) {
         data.limit = request.srq_limit;
     }
 }
