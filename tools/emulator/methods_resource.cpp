@@ -187,9 +187,9 @@ void modify_srq(Context& context)
     const auto request = context.call.in_as<ib_uverbs_modify_srq>(kCoreIn);
     const auto queue = context.take(request.srq_handle, ObjectType::SharedReceiveQueue, Access::Read);
     auto& data = std::get<SharedReceiveQueueData>(queue->data);
-    constexpr std::uint32_t kMaxWr = 1U << 0;
+    constexpr std::uint32_t kResize = 1U << 0;
     constexpr std::uint32_t kLimit = 1U << 1;
-    if ((request.attr_mask & kMaxWr) != 0 ||
+    if ((request.attr_mask & kResize) != 0 ||
         ((request.attr_mask & kLimit) != 0 && request.srq_limit >= data.max_wr)) {
         throw Failure(EINVAL);    // mlx5 does not resize them
     }
@@ -247,7 +247,7 @@ void destroy_ah(Context& context)
     (void)context.take(request.ah_handle, ObjectType::AddressHandle, Access::Destroy);
 }
 
-void nothing(Context&) {}
+void destroy_only(Context&) {}
 
 // ---- doorbell pages ----
 
@@ -293,13 +293,13 @@ std::vector<Method> resource_methods()
         {UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, "shared-receive-queue.destroy", {UVERBS_ATTR_DESTROY_SRQ_RESP},
          {{UVERBS_ATTR_DESTROY_SRQ_HANDLE, SharedReceiveQueue, Access::Destroy}}, destroy_srq},
         {UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, "address-handle.destroy", {},
-         {{UVERBS_ATTR_DESTROY_AH_HANDLE, AddressHandle, Access::Destroy}}, nothing},
+         {{UVERBS_ATTR_DESTROY_AH_HANDLE, AddressHandle, Access::Destroy}}, destroy_only},
         {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, "uar.alloc",
          {MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
           MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID},
          {}, alloc_uar},
         {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, "uar.destroy", {},
-         {{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, Uar, Access::Destroy}}, nothing},
+         {{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, Uar, Access::Destroy}}, destroy_only},
     };
 }
 

@@ -11,13 +11,13 @@ using namespace mlx5::prm;
 constexpr std::uint64_t kNever = 0;
 
 // Counts in command `required`, and in every other that has one of the bits `optional` in its mask.
-struct Rule {
+struct FieldRule {
     Field field;
     std::uint64_t required;
     std::uint64_t optional;
 };
 
-constexpr Rule kRules[] = {
+constexpr FieldRule kFieldRules[] = {
     {qpc::kPathMigration, Rst2Init, 1U << 10},
     {qpc::kPkeyIndex, Rst2Init, 1U << 4},
     {qpc::kPort, Rst2Init, 1U << 16},
@@ -40,13 +40,13 @@ constexpr Rule kRules[] = {
 };
 constexpr std::uint64_t kOptPath = 1U << 7;
 
-struct Target {
+struct TargetState {
     std::uint64_t opcode;
     std::uint64_t state;    // of the hardware
 };
 
-constexpr Target kTargets[] = {{Rst2Init, 1}, {Init2Init, 1}, {Init2Rtr, 2}, {Rtr2Rts, 3},
-                               {Rts2Rts, 3},  {Sqerr2Rts, 3}, {Qp2Err, 6},   {Qp2Rst, 0}};
+constexpr TargetState kTargetStates[] = {{Rst2Init, 1}, {Init2Init, 1}, {Init2Rtr, 2}, {Rtr2Rts, 3},
+                                         {Rts2Rts, 3},  {Sqerr2Rts, 3}, {Qp2Err, 6},   {Qp2Rst, 0}};
 
 // The path but for what has rules of its own.
 void take_path(Mailbox& context, const Mailbox& command)
@@ -66,9 +66,9 @@ void apply_transition(Mailbox& context, const Mailbox& command)
 {
     const auto opcode = get(command, kOpcode);
     const auto optional = get(command, kOptParamMask);
-    const auto* target = std::find_if(std::begin(kTargets), std::end(kTargets),
-                                      [opcode](const Target& each) { return each.opcode == opcode; });
-    if (target == std::end(kTargets)) {
+    const auto* target = std::find_if(std::begin(kTargetStates), std::end(kTargetStates),
+                                      [opcode](const TargetState& each) { return each.opcode == opcode; });
+    if (target == std::end(kTargetStates)) {
         return;
     }
     set(context, qpc::kState, target->state);
@@ -78,7 +78,7 @@ void apply_transition(Mailbox& context, const Mailbox& command)
     if (opcode == Init2Rtr || (optional & kOptPath) != 0) {
         take_path(context, command);
     }
-    for (const auto& rule : kRules) {
+    for (const auto& rule : kFieldRules) {
         if (opcode == rule.required || (optional & rule.optional) != 0) {
             set(context, rule.field, get(command, at(kQpc, rule.field)));
         }
