@@ -40,13 +40,13 @@ constexpr FieldRule kFieldRules[] = {
 };
 constexpr std::uint64_t kOptPath = 1U << 7;
 
-struct Target {
+struct TargetState {
     std::uint64_t opcode;
     std::uint64_t state;    // of the hardware
 };
 
-constexpr Target kTargets[] = {{Rst2Init, 1}, {Init2Init, 1}, {Init2Rtr, 2}, {Rtr2Rts, 3},
-                               {Rts2Rts, 3},  {Sqerr2Rts, 3}, {Qp2Err, 6},   {Qp2Rst, 0}};
+constexpr TargetState kTargetStates[] = {{Rst2Init, 1}, {Init2Init, 1}, {Init2Rtr, 2}, {Rtr2Rts, 3},
+                                         {Rts2Rts, 3},  {Sqerr2Rts, 3}, {Qp2Err, 6},   {Qp2Rst, 0}};
 
 // The path but for what has rules of its own.
 void take_path(Mailbox& context, const Mailbox& command)
@@ -66,9 +66,9 @@ void apply_transition(Mailbox& context, const Mailbox& command)
 {
     const auto opcode = get(command, kOpcode);
     const auto optional = get(command, kOptParamMask);
-    const auto* target = std::find_if(std::begin(kTargets), std::end(kTargets),
-                                      [opcode](const Target& each) { return each.opcode == opcode; });
-    if (target == std::end(kTargets)) {
+    const auto* target = std::find_if(std::begin(kTargetStates), std::end(kTargetStates),
+                                      [opcode](const TargetState& each) { return each.opcode == opcode; });
+    if (target == std::end(kTargetStates)) {
         return;
     }
     set(context, qpc::kState, target->state);
