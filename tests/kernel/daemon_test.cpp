@@ -95,9 +95,8 @@ TEST(KernelModes, FirmwareThatIsolatesUserContextsGetsATreePerProcess)
     EXPECT_THAT(firmware_state().elements, IsEmpty()) << "nothing is made before somebody needs it";
     Processes processes;
     for (int process = 0; process < 2; ++process) {
-        processes.start([&](const Processes::Say& say) {
-            say((new Program(daemon, "rpc"))->join(IBV_QPT_RC, IBV_QPS_INIT));
-        });
+        processes.start(
+            [&](const Processes::Say& say) { say((new Program(daemon, "rpc"))->join(IBV_QPT_RC, IBV_QPS_INIT)); });
     }
     const auto numbers = processes.hear(2);
     ASSERT_EQ(numbers.size(), 2U);
@@ -189,9 +188,8 @@ TEST(KernelLifetime, AKilledClientIsOutOfItsLeafAtOnce)
         const LoadedNic nic(kind);
         const Daemon daemon(on_emulator());
         Processes processes;
-        const Child& victim = processes.start([&](const Processes::Say& say) {
-            say((new Program(daemon, "rpc"))->join(IBV_QPT_RC));
-        });
+        const Child& victim = processes.start(
+            [&](const Processes::Say& say) { say((new Program(daemon, "rpc"))->join(IBV_QPT_RC)); });
         const auto number = processes.hear(1).at(0);
         ASSERT_EQ(firmware_state().place_of(number), kPlaceOf[0]);
         const FirmwareLog log;
@@ -286,8 +284,9 @@ void expect_loss_and_return(const char* kind, const std::function<void()>& lose,
     expect_to_attach_again(daemon);
 }
 
-// When the driver goes, the kernel destroys what is in each file, one file after the other. A leaf of the daemon's file
-// is then still in use by the queue pairs of the others: the kernel warns and leaves it and its ancestors to the firmware.
+// When the driver goes, the kernel destroys what is in each file, one file after the other. A leaf of the daemon's
+// file is then still in use by the queue pairs of the others: the kernel warns and leaves it and its ancestors to the
+// firmware.
 constexpr const char* kLeafInUse = "the driver goes while queue pairs are in leaves of another file";
 
 void write_driver(const char* file)

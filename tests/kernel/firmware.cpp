@@ -134,9 +134,8 @@ LoadedNic::LoadedNic(const std::string& parameters)
 LoadedNic::~LoadedNic()
 {
     // Somebody may still have the log open.
-    static_cast<void>(eventually([] {
-        return syscall(SYS_delete_module, "fake_mlx5", O_NONBLOCK) == 0 || errno == ENOENT;
-    }));
+    static_cast<void>(
+        eventually([] { return syscall(SYS_delete_module, "fake_mlx5", O_NONBLOCK) == 0 || errno == ENOENT; }));
 }
 
 bool nic_is_present()

@@ -9,8 +9,8 @@
 
 namespace rdmaqos::test {
 
-// The module with these parameters ("isolate=0 eth=1"), until the end of the object. Throws if the driver does not make a
-// uverbs device of it.
+// The module with these parameters ("isolate=0 eth=1"), until the end of the object. Throws if the driver does not
+// make a uverbs device of it.
 class LoadedNic {
 public:
     explicit LoadedNic(const std::string& parameters = "");
@@ -30,8 +30,8 @@ void tell_firmware(std::string_view line);
 struct FirmwareElement {
     std::uint32_t parent = 0;
     std::uint64_t share = 0;
-    std::uint64_t cap = 0;    // Mbit/s
-    std::uint32_t owner = 0;  // a user context
+    std::uint64_t cap = 0;      // Mbit/s
+    std::uint32_t owner = 0;    // a user context
 };
 struct FirmwareState {
     std::map<std::uint32_t, FirmwareElement> elements;

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # shellcheck shell=dash disable=SC3040
+
 # The first process of the machine that run.sh boots: runs the programs named in /programs, and sends the folder /results
 # through the second serial port. The first one has the kernel's messages and the programs' output.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/tmp LANG=C.UTF-8

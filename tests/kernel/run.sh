@@ -1,16 +1,16 @@
 #!/bin/bash
-# Boots a virtual machine with the kernel's own mlx5 driver on a device made of memory (module/), runs test programs in it,
-# and brings back their results. Needs neither root, nor KVM, nor a network once the kernel has been downloaded.
+# Boots a virtual machine with the kernel's own mlx5 driver on a device made of memory (module/), runs test programs in
+# it, and brings back their results. Needs neither root, nor KVM, nor a network once the kernel has been downloaded.
 #
 #   tests/kernel/run.sh DIRECTORY PROGRAM... [-- FILE...]
 #
-# DIRECTORY gets what is built and, in DIRECTORY/results, the GoogleTest XML, the output and the exit status of each program
-# (NAME.xml, NAME.log, NAME.status), the kernel's messages (console.log, dmesg.log) and the firmware's log. Programs and
-# files are in the machine at the paths they have here, with the libraries they need.
+# DIRECTORY gets what is built and, in DIRECTORY/results, the GoogleTest XML, the output and the exit status of each
+# program (NAME.xml, NAME.log, NAME.status), the kernel's messages (console.log, dmesg.log) and the firmware's log.
+# Programs and files are in the machine at the paths they have here, with the libraries they need.
 #
-# Exit status: 0: the machine ran and its kernel complained about nothing (the programs may have failed); 77: something is
-# not installed. Environment: RDMAQOS_KERNEL_SECONDS (420), the time limit; RDMAQOS_KERNEL_FILTER, a filter of GoogleTest;
-# RDMAQOS_KERNEL_CPUS (1), processors of the machine.
+# Exit status: 0: the machine ran and its kernel complained about nothing (the programs may have failed); 77: something
+# is not installed. Environment: RDMAQOS_KERNEL_SECONDS (420), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
+# GoogleTest; RDMAQOS_KERNEL_CPUS (1), processors of the machine.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -68,7 +68,7 @@ find_kernel()
     rm -rf "$modules"
     mkdir -p "$modules/package"
     (cd "$modules/package" && apt-get -q download "linux-image-$kernel") >"$work/download.log" 2>&1 ||
-        skip "linux-image-$kernel cannot be downloaded: $(tail -n 1 "$work/download.log"); try apt-get update, or install it"
+        skip "linux-image-$kernel cannot be downloaded; try apt-get update: $(tail -n 1 "$work/download.log")"
     dpkg -x "$modules"/package/*.deb "$modules"
     rm -rf "${modules:?}/package" "${modules:?}/usr"
     PATH=$PATH:/sbin:/usr/sbin depmod -b "$modules" "$kernel"
@@ -128,8 +128,8 @@ make_root()
     (cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) >"$work/initrd.img"
 }
 
-# With one processor, whose clock counts instructions: what a test measures does not depend on what else the host does, and
-# waiting takes no time. That cannot be had with more.
+# With one processor, whose clock counts instructions: what a test measures does not depend on what else the host does,
+# and waiting takes no time. That cannot be had with more.
 processor()
 {
     local count=${RDMAQOS_KERNEL_CPUS:-1}
@@ -149,7 +149,7 @@ boot()
     # 64 MiB from 256 MiB on are the device's.
     timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
         -nodefaults -no-user-config -no-reboot -display none -kernel "$image" -initrd "$work/initrd.img" \
-        -append "console=ttyS0 memmap=64M\$0x10000000 panic=-1 mitigations=off nowatchdog tsc=reliable loglevel=7 nokaslr" \
+        -append "console=ttyS0 loglevel=7 panic=-1 memmap=64M\$0x10000000 tsc=reliable nowatchdog mitigations=off" \
         -serial "file:$work/results/console.log" -serial "file:$work/results.tar.gz" || status=$?
     if ((status == 124)); then
         tail -n 30 "$work/results/console.log" >&2
@@ -162,8 +162,8 @@ boot()
     }
 }
 
-# A kernel that warns has found a mistake, ours or its own. KnownComplaints of firmware.h says which are neither news nor
-# ours.
+# A kernel that warns has found a mistake, ours or its own. KnownComplaints of firmware.h says which are neither news
+# nor ours.
 check_kernel_log()
 {
     local complaints
@@ -171,8 +171,8 @@ check_kernel_log()
         /kernel suite: complaints are known from here on/ { known = 1 }
         /kernel suite: no complaint is known from here on/ { known = 0 }
         known { next }
-        /^\[ *[0-9.]+\] .*(WARNING:|BUG:|Oops|general protection|refcount_t:|soft lockup|blocked for more than|after timeout)/' \
-        "$work/results/console.log")
+        /^\[ *[0-9.]+\] .*(WARNING:|BUG:|Oops|general protection|refcount_t:|soft lockup|blocked for more|after timeout)/
+    ' "$work/results/console.log")
     if [[ -n $complaints ]]; then
         printf '%s\n' "$complaints" >&2
         die "the kernel complained; its messages are in $work/results/console.log"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The thread that plays the firmware. It takes commands from the queue in the driver's memory, has them executed, and puts
- * the answers back.
+ * The thread that plays the firmware. It takes commands from the queue in the driver's memory, has them executed, and
+ * puts the answers back.
  *
- * BAR0 is memory, so the device does not see writes as they happen: a doorbell can overwrite another one before the thread
- * looks. An entry that is the device's while another one's doorbell is seen may have lost its own, and is taken when it
- * stays so for long. Not at once, and no other entry: the driver rings some time after it has handed over the entry, and a
- * command that is answered before that has freed what the driver is still using.
+ * BAR0 is memory, so the device does not see writes as they happen: a doorbell can overwrite another one before the
+ * thread looks. An entry that is the device's while another one's doorbell is seen may have lost its own, and is taken
+ * when it stays so for long. Not at once, and no other entry: the driver rings some time after it has handed over the
+ * entry, and a command that is answered before that has freed what the driver is still using.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -163,7 +163,8 @@ static enum delivery take(const struct entry *entry, struct fm5_command *c)
 	if (!c->in || !c->out)
 		return INTERNAL;
 	memcpy(c->in, entry->in, min_t(u32, c->inlen, sizeof(entry->in)));
-	if (c->inlen > 16 && !copy_blocks(be64_to_cpu(entry->in_blocks), c->in + 16, c->inlen - 16, false, entry->token))
+	if (c->inlen > 16 &&
+	    !copy_blocks(be64_to_cpu(entry->in_blocks), c->in + 16, c->inlen - 16, false, entry->token))
 		return BAD_TOKEN;
 	c->op = fm5_bits_get(c->in, 0, 16);
 	c->uid = fm5_bits_get(c->in, 16, 16);

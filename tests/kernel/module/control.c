@@ -5,7 +5,7 @@
  *	fail OPCODE STATUS SYNDROME [COUNT]	the next COUNT (1) commands end so, without effect
  *	delay OPCODE MILLISECONDS		each takes at least so long; 0: no longer
  *	delegate OPCODE 1|0			to the process at /dev/fake_mlx5, or not
- *	plug | unplug				the function appears, or goes as hot-unplug takes it; the log says when it has
+ *	plug | unplug				the function appears, or goes in good order; the log says when it has
  *	fatal					the interface fails, and the driver resets the device
  *	link up|down				with the port's event
  *	speed GBPS				100, 40 or 10

@@ -94,7 +94,8 @@ static void speed_register(struct fm5_command *c, void *data)
 		return;
 	if (fm5_eth) {
 		MLX5_SET(ptys_reg, data, proto_mask, MLX5_PTYS_EN);
-		MLX5_SET(ptys_reg, data, eth_proto_capability, speeds[0].ethernet | speeds[1].ethernet | speeds[2].ethernet);
+		MLX5_SET(ptys_reg, data, eth_proto_capability,
+			 speeds[0].ethernet | speeds[1].ethernet | speeds[2].ethernet);
 		MLX5_SET(ptys_reg, data, eth_proto_admin, speed->ethernet);
 		MLX5_SET(ptys_reg, data, eth_proto_oper, speed->ethernet);
 		return;
@@ -129,8 +130,8 @@ void fm5_access_register(struct fm5_command *c)
 }
 
 /*
- * INITIALIZED when it comes up: after ACTIVE the kernel asks the subnet manager something, and without a data path it waits
- * for the answer until the end of time, also when the device is removed.
+ * INITIALIZED when it comes up: after ACTIVE the kernel asks the subnet manager something, and without a data path it
+ * waits for the answer until the end of time, also when the device is removed.
  */
 void fm5_set_link(bool up)
 {

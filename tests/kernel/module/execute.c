@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Which part answers a command. What no part knows is answered with zeros, or with a new number if it creates something. */
+/* Which part answers a command. What no part knows is answered with zeros, or a new number if it creates something. */
 #include <linux/bitmap.h>
 #include <linux/string.h>
 
@@ -41,8 +41,8 @@ const char *fm5_op_name(u16 op)
 {
 #define NAME(x) case MLX5_CMD_OP_##x: return #x
 	switch (op) {
-	NAME(QUERY_HCA_CAP); NAME(QUERY_ADAPTER); NAME(INIT_HCA); NAME(TEARDOWN_HCA); NAME(ENABLE_HCA); NAME(DISABLE_HCA);
-	NAME(QUERY_PAGES); NAME(MANAGE_PAGES); NAME(SET_HCA_CAP); NAME(QUERY_ISSI); NAME(SET_ISSI);
+	NAME(QUERY_HCA_CAP); NAME(QUERY_ADAPTER); NAME(INIT_HCA); NAME(TEARDOWN_HCA); NAME(ENABLE_HCA);
+	NAME(DISABLE_HCA); NAME(QUERY_PAGES); NAME(MANAGE_PAGES); NAME(SET_HCA_CAP); NAME(QUERY_ISSI); NAME(SET_ISSI);
 	NAME(SET_DRIVER_VERSION); NAME(CREATE_MKEY); NAME(QUERY_MKEY); NAME(DESTROY_MKEY); NAME(QUERY_SPECIAL_CONTEXTS);
 	NAME(CREATE_EQ); NAME(DESTROY_EQ); NAME(QUERY_EQ); NAME(CREATE_CQ); NAME(DESTROY_CQ); NAME(QUERY_CQ);
 	NAME(MODIFY_CQ); NAME(CREATE_QP); NAME(DESTROY_QP); NAME(RST2INIT_QP); NAME(INIT2RTR_QP); NAME(RTR2RTS_QP);

@@ -12,8 +12,8 @@
  *	control.c	writing to /proc/fake_mlx5: faults and events on request
  *	log.c		reading it: every command
  *
- * The firmware's state (queue pairs, elements, event queues, capabilities) belongs to its thread; nothing else touches it
- * while the thread runs.
+ * The firmware's state (queue pairs, elements, event queues, capabilities) belongs to its thread; nothing else touches
+ * it while the thread runs.
  */
 #ifndef FAKE_MLX5_H
 #define FAKE_MLX5_H
@@ -83,7 +83,7 @@ static inline void fm5_refuse(struct fm5_command *c, u8 status, enum fm5_syndrom
 #define fm5_note(c, ...) snprintf((c)->note, sizeof((c)->note), __VA_ARGS__)
 #define fm5_in(c, type, field) MLX5_GET(type, (c)->in, field)
 
-/* Bits `at` .. `at + width` of a mailbox, as the programmer's reference counts them: for fields newer than the headers. */
+/* Bits from `at` on, as the programmer's reference counts them: for fields newer than the headers. */
 void fm5_bits_set(void *mailbox, unsigned int at, unsigned int width, u64 value);
 u64 fm5_bits_get(const void *mailbox, unsigned int at, unsigned int width);
 

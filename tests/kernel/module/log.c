@@ -2,10 +2,10 @@
 /*
  * The log: the last lines, each with the time by CLOCK_MONOTONIC, in seconds. Every command is one when it has ended:
  *
- *	12.345678 [ 3] INIT2INIT_QP 50e.0 uid=7 in=464 out=16 -> 00/000000 qpn=0x41 owner=7 state=1 requester=2 responder=2
+ *	12.345678 [ 3] RTS2RTS_QP 505.0 uid=7 in=464 out=16 -> 00/000000 qpn=0x41 owner=7 state=3 requester=2 responder=2
  *
- * the entry of the queue, the opcode and its modifier, the user context, bytes of the mailboxes, status and syndrome, and
- * what the command was about.
+ * the entry of the queue, the opcode and its modifier, the user context, bytes of the mailboxes, status and syndrome,
+ * and what the command was about.
  */
 #include <linux/ktime.h>
 #include <linux/seq_file.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * fake_mlx5: an mlx5 device made of memory, for the kernel's own mlx5_core and mlx5_ib. See fake_mlx5.h for the parts and
- * control.c for what can be asked of it.
+ * fake_mlx5: an mlx5 device made of memory, for the kernel's own mlx5_core and mlx5_ib. See fake_mlx5.h for the parts
+ * and control.c for what can be asked of it.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
