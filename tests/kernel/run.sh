@@ -24,6 +24,8 @@ here=$project_dir/tests/kernel
 (($# >= 2)) || { help_of "$0"; exit 2; }
 mkdir -p "$1"
 work=$(cd "$1" && pwd)
+rm -rf "$work/results"    # those of an earlier run are not this one's
+mkdir "$work/results"
 shift
 programs=()
 files=()
@@ -144,8 +146,6 @@ boot()
 {
     local seconds=${RDMAQOS_KERNEL_SECONDS:-420} status=0 processor
     read -r -a processor < <(processor)
-    rm -rf "$work/results"
-    mkdir -p "$work/results"
     # 64 MiB from 256 MiB on are the device's.
     timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
         -nodefaults -no-user-config -no-reboot -display none -kernel "$image" -initrd "$work/initrd.img" \
