@@ -4,7 +4,8 @@
 #   tools/install-deps.sh            what building and testing needs
 #   tools/install-deps.sh --demo     what building and the demo need
 #   tools/install-deps.sh --test     the default
-#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: clang with its libFuzzer, clang-tidy, mmdebstrap,
+#   tools/install-deps.sh --kernel   also what `tools/test.sh kernel` needs: QEMU, busybox, the kernel's headers
+#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: that, clang with its libFuzzer, clang-tidy, mmdebstrap,
 #                                    Chromium, promtool, shellcheck
 #   tools/install-deps.sh --list     prints the packages of the set (give the set first) and ends
 set -euo pipefail
@@ -23,6 +24,7 @@ test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
     ibverbs-utils perftest python3-jeepney python3-pyverbs systemd valgrind xz-utils
 )
+kernel_packages=(qemu-system-x86 busybox-static cpio kmod iproute2 make linux-headers-amd64)
 full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck mmdebstrap git chromium libxml2-utils prometheus)
 
 option=--test
@@ -34,14 +36,15 @@ select_set()
     case $1 in
         --demo) ;;
         --test) packages+=("${test_packages[@]}") ;;
-        --full) packages+=("${test_packages[@]}" "${full_packages[@]}") ;;
+        --kernel) packages+=("${test_packages[@]}" "${kernel_packages[@]}") ;;
+        --full) packages+=("${test_packages[@]}" "${kernel_packages[@]}" "${full_packages[@]}") ;;
     esac
 }
 
 select_set --test
 for argument in "$@"; do
     case $argument in
-        --demo | --test | --full) select_set "$argument" ;;
+        --demo | --test | --kernel | --full) select_set "$argument" ;;
         --list)
             printf '%s\n' "${packages[@]}"
             exit 0

@@ -4,12 +4,13 @@
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
 #   tools/test.sh --full        these and every group below
 #   tools/test.sh GROUP...      only these groups
-#   tools/test.sh --ci          the default groups, then attack
+#   tools/test.sh --ci          the default groups, then attack and kernel
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
+#   kernel        on the kernel's own mlx5 driver, in a virtual machine; optimised      5 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
@@ -23,7 +24,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack tsan fuzz-long soak bench html lint clean-root)
+extra_groups=(attack kernel tsan fuzz-long soak bench html lint clean-root)
 
 passed=0
 failed=0
@@ -200,6 +201,10 @@ run_group()
             build_once release attacks
             run_attacks
             ;;
+        kernel)
+            build_once release kernel_programs
+            run_label release kernel
+            ;;
         tsan)
             build_once tsan
             local label
@@ -232,13 +237,21 @@ run_group()
 
 wanted=()
 set_of_packages=--test
+# at_least SET: of packages; each includes the ones before it.
+at_least()
+{
+    [[ $set_of_packages == --full ]] || set_of_packages=$1
+}
 while (($# > 0)); do
     case $1 in
         --full)
             wanted=("${default_groups[@]}" "${extra_groups[@]}")
-            set_of_packages=--full
+            at_least --full
             ;;
-        --ci) wanted+=("${default_groups[@]}" attack) ;;
+        --ci)
+            wanted+=("${default_groups[@]}" attack kernel)
+            at_least --kernel
+            ;;
         --list)
             printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
             exit 0
@@ -249,7 +262,11 @@ while (($# > 0)); do
             ;;
         fuzz-long | html | lint | clean-root)
             wanted+=("$1")
-            set_of_packages=--full
+            at_least --full
+            ;;
+        kernel)
+            wanted+=("$1")
+            at_least --kernel
             ;;
         *)
             [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"

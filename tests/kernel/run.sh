@@ -1,0 +1,190 @@
+#!/bin/bash
+# Boots a virtual machine with the kernel's own mlx5 driver on a device made of memory (module/), runs test programs in
+# it, and brings back their results. Needs neither root, nor KVM, nor a network once the kernel has been downloaded.
+#
+#   tests/kernel/run.sh DIRECTORY PROGRAM... [-- FILE...]
+#
+# DIRECTORY gets what is built and, in DIRECTORY/results, the GoogleTest XML, the output and the exit status of each
+# program (NAME.xml, NAME.log, NAME.status), the kernel's messages (console.log, dmesg.log) and the firmware's log.
+# Programs and files are in the machine at the paths they have here, with the libraries they need.
+#
+# Exit status: 0: the machine ran and its kernel complained about nothing (the programs may have failed); 77: something
+# is not installed. Environment: RDMAQOS_KERNEL_SECONDS (420), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
+# GoogleTest; RDMAQOS_KERNEL_CPUS (1), processors of the machine.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
+
+skip()
+{
+    note "skipped: $*"
+    exit 77
+}
+
+here=$project_dir/tests/kernel
+(($# >= 2)) || { help_of "$0"; exit 2; }
+mkdir -p "$1"
+work=$(cd "$1" && pwd)
+rm -rf "$work/results"    # those of an earlier run are not this one's
+mkdir "$work/results"
+shift
+programs=()
+files=()
+while (($# > 0)) && [[ $1 != -- ]]; do
+    programs+=("$(readlink -f "$1")")
+    shift
+done
+(($# == 0)) || shift
+files=("$@")
+
+# The newest kernel that modules can be built for.
+kernel_version()
+{
+    find /usr/src -maxdepth 1 -name 'linux-headers-*-amd64' -printf '%f\n' 2>/dev/null |
+        sed 's/^linux-headers-//' | sort -V | tail -n 1
+}
+
+check_tools()
+{
+    local tool
+    for tool in qemu-system-x86_64 busybox cpio modprobe make gcc; do
+        PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
+            skip "$tool is not installed; run: sudo ./tools/install-deps.sh --kernel"
+    done
+    [[ -n $kernel ]] || skip "no linux-headers are installed; run: sudo ./tools/install-deps.sh --kernel"
+}
+
+# Sets `image` and `modules`: the running system's, or its package unpacked, which is kept.
+find_kernel()
+{
+    image=/boot/vmlinuz-$kernel
+    modules=/
+    if [[ -r $image && -d /lib/modules/$kernel/kernel ]]; then
+        return
+    fi
+    modules=$work/linux-$kernel
+    image=$modules/boot/vmlinuz-$kernel
+    if [[ -e $modules/complete ]]; then
+        return
+    fi
+    note "downloading and unpacking linux-image-$kernel (not installing it)"
+    rm -rf "$modules"
+    mkdir -p "$modules/package"
+    (cd "$modules/package" && apt-get -q download "linux-image-$kernel") >"$work/download.log" 2>&1 ||
+        skip "linux-image-$kernel cannot be downloaded; try apt-get update: $(tail -n 1 "$work/download.log")"
+    dpkg -x "$modules"/package/*.deb "$modules"
+    rm -rf "${modules:?}/package" "${modules:?}/usr"
+    PATH=$PATH:/sbin:/usr/sbin depmod -b "$modules" "$kernel"
+    touch "$modules/complete"
+}
+
+build_module()
+{
+    local from=$here/module to=$work/module
+    mkdir -p "$to"
+    cp -u "$from"/* "$to"
+    make -s -C "/usr/src/linux-headers-$kernel" M="$to" modules >"$work/module.log" 2>&1 || {
+        cat "$work/module.log" >&2
+        die "the module does not build for $kernel"
+    }
+}
+
+# put FILE...: into the machine, at the same path, with its libraries.
+put()
+{
+    local file library
+    for file in "$@"; do
+        [[ ! -e $root$file ]] || continue
+        install -D "$(readlink -f "$file")" "$root$file"
+        strip --strip-debug "$root$file" 2>/dev/null || true
+        while read -r library; do
+            [[ -e $root$library ]] || install -D "$(readlink -f "$library")" "$root$library"
+        done < <(ldd "$file" 2>/dev/null | grep -o '/[^ )]*' || true)
+    done
+}
+
+make_root()
+{
+    local module file
+    root=$work/root
+    rm -rf "$root"
+    mkdir -p "$root"/{bin,dev,etc,modules,proc,run,sys,tmp}
+    cp "$(command -v busybox)" "$root/bin/busybox"
+    install -m 755 "$here/init.sh" "$root/init"
+    printf 'root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$root/etc/passwd"
+    printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+
+    # mlx5_core without a cache of memory keys: it takes seconds to fill.
+    while read -r file; do
+        module=${file##*/}
+        cp "$file" "$root/modules/$module"
+        echo "$module$([[ $module != mlx5_core.ko ]] || echo ' prof_sel=0')"
+    done < <(PATH=$PATH:/sbin:/usr/sbin modprobe -d "$modules" -S "$kernel" -D mlx5_ib | awk '/^insmod/ { print $2 }') \
+        >"$root/modules/list"
+    cp "$work/module/fake_mlx5.ko" "$root/modules/"
+
+    put "${programs[@]}" "${files[@]}" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma
+    mkdir -p "$root/etc/libibverbs.d"
+    cp /etc/libibverbs.d/mlx5.driver "$root/etc/libibverbs.d/"
+    printf '%s\n' "${programs[@]}" >"$root/programs"
+    echo "${RDMAQOS_KERNEL_FILTER:-*}" >"$root/filter"
+    (cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) >"$work/initrd.img"
+}
+
+# With one processor, whose clock counts instructions: what a test measures does not depend on what else the host does,
+# and waiting takes no time. That cannot be had with more.
+processor()
+{
+    local count=${RDMAQOS_KERNEL_CPUS:-1}
+    if ((count == 1)); then
+        echo -accel tcg,thread=single,tb-size=512 -icount shift=1,sleep=off -smp 1
+    else
+        echo -accel tcg,thread=multi,tb-size=512 -smp "$count"
+    fi
+}
+
+boot()
+{
+    local seconds=${RDMAQOS_KERNEL_SECONDS:-420} status=0 processor
+    read -r -a processor < <(processor)
+    # 64 MiB from 256 MiB on are the device's.
+    timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
+        -nodefaults -no-user-config -no-reboot -display none -kernel "$image" -initrd "$work/initrd.img" \
+        -append "console=ttyS0 loglevel=7 panic=-1 memmap=64M\$0x10000000 tsc=reliable nowatchdog mitigations=off" \
+        -serial "file:$work/results/console.log" -serial "file:$work/results.tar.gz" || status=$?
+    if ((status == 124)); then
+        tail -n 30 "$work/results/console.log" >&2
+        die "the machine did not end within $seconds s; its messages are in $work/results/console.log"
+    fi
+    ((status == 0)) || die "qemu ends with status $status"
+    tar -xzf "$work/results.tar.gz" -C "$work/results" || {
+        tail -n 30 "$work/results/console.log" >&2
+        die "the machine sent no results; its messages are in $work/results/console.log"
+    }
+}
+
+# A kernel that warns has found a mistake, ours or its own. KnownComplaints of firmware.h says which are neither news
+# nor ours.
+check_kernel_log()
+{
+    local complaints
+    complaints=$(awk '
+        /kernel suite: complaints are known from here on/ { known = 1 }
+        /kernel suite: no complaint is known from here on/ { known = 0 }
+        known { next }
+        /^\[ *[0-9.]+\] .*(WARNING:|BUG:|Oops|general protection|refcount_t:|soft lockup|blocked for more|after timeout)/
+    ' "$work/results/console.log")
+    if [[ -n $complaints ]]; then
+        printf '%s\n' "$complaints" >&2
+        die "the kernel complained; its messages are in $work/results/console.log"
+    fi
+}
+
+kernel=$(kernel_version)
+check_tools
+find_kernel
+build_module
+make_root
+started=$SECONDS
+boot
+note "Linux $kernel ran ${#programs[@]} program(s) in $(duration $((SECONDS - started)))"
+check_kernel_log
