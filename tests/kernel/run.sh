@@ -9,7 +9,7 @@
 # Programs and files are in the machine at the paths they have here, with the libraries they need.
 #
 # Exit status: 0: the machine ran and its kernel complained about nothing (the programs may have failed); 77: something
-# is not installed. Environment: RDMAQOS_KERNEL_SECONDS (420), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
+# is not installed. Environment: RDMAQOS_KERNEL_SECONDS (900), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
 # GoogleTest; RDMAQOS_KERNEL_CPUS (1), processors of the machine.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
@@ -144,7 +144,7 @@ processor()
 
 boot()
 {
-    local seconds=${RDMAQOS_KERNEL_SECONDS:-420} status=0 processor
+    local seconds=${RDMAQOS_KERNEL_SECONDS:-900} status=0 processor
     read -r -a processor < <(processor)
     # 64 MiB from 256 MiB on are the device's.
     timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
