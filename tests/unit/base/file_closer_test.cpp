@@ -4,11 +4,11 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "tests/support/lingering.h"
 
 namespace rdmaqos {
 namespace {
@@ -42,36 +42,6 @@ struct Watched {
     }
 };
 
-// A TCP socket whose last close waits for `seconds`: it has sent more than its peer takes.
-struct Lingering {
-    UniqueFd listener;
-    UniqueFd peer;
-    UniqueFd socket;
-
-    explicit Lingering(int seconds)
-    {
-        listener = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof(address);
-        auto* raw = reinterpret_cast<sockaddr*>(&address);
-        bind(listener.get(), raw, size);
-        listen(listener.get(), 1);
-        getsockname(listener.get(), raw, &size);
-        connect(socket.get(), raw, size);
-        peer = UniqueFd(accept(listener.get(), nullptr, nullptr));
-        const linger wait{1, seconds};
-        setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof(wait));
-        fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-        const std::vector<char> much(1U << 20U);
-        while (send(socket.get(), much.data(), much.size(), MSG_NOSIGNAL) > 0) {
-        }
-        fcntl(socket.get(), F_SETFL, 0);
-    }
-};
-
 TEST(FileCloser, ClosesWhatItIsGiven)
 {
     FileCloser closer;
@@ -87,9 +57,9 @@ TEST(FileCloser, ClosesWhatItIsGiven)
 TEST(FileCloser, AHangingCloseOfOneUserKeepsNobodyElseWaiting)
 {
     FileCloser closer;
-    std::vector<std::unique_ptr<Lingering>> hanging;
+    std::vector<std::unique_ptr<test::Lingering>> hanging;
     for (int count = 0; count < 8; ++count) {
-        hanging.push_back(std::make_unique<Lingering>(3));
+        hanging.push_back(std::make_unique<test::Lingering>(3));
         closer.close(1000, std::move(hanging.back()->socket));
     }
     Watched watched;
@@ -103,9 +73,9 @@ TEST(FileCloser, AHangingCloseOfOneUserKeepsNobodyElseWaiting)
 TEST(FileCloser, ManyUsersWhoseClosesHangLeaveRootAThread)
 {
     FileCloser closer;
-    std::vector<std::unique_ptr<Lingering>> hanging;
+    std::vector<std::unique_ptr<test::Lingering>> hanging;
     for (std::uint32_t user = 1; user <= 70; ++user) {
-        hanging.push_back(std::make_unique<Lingering>(3));
+        hanging.push_back(std::make_unique<test::Lingering>(3));
         closer.close(user, std::move(hanging.back()->socket));
     }
     Watched watched;

@@ -1,21 +1,21 @@
 #include "lib/base/helper_process.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "lib/base/descriptor_message.h"
+#include "tests/support/lingering.h"
 
 namespace rdmaqos {
 namespace {
@@ -49,54 +49,28 @@ TEST(HelperProcess, HasNoOtherDescriptorOfOurs)
         "closed\n");
 }
 
-// A TCP connection whose last close waits for a second, because its peer does not read.
-class Lingering {
-public:
-    Lingering()
-    {
-        const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof(address);
-        bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size);
-        listen(listener.get(), 1);
-        getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
-        own_ = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        connect(own_.get(), reinterpret_cast<sockaddr*>(&address), size);
-        peer_ = UniqueFd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        const linger wait{1, 1};
-        setsockopt(own_.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof(wait));
-        const std::vector<char> bytes(65536);
-        while (send(own_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
-        }
+// In the queue of a socket that nobody reads, and nowhere else: closing that closes it.
+UniqueFd sent(UniqueFd descriptor)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return {};
     }
-    // In the queue of a socket that nobody reads, and nowhere else: closing that closes it.
-    UniqueFd sent()
-    {
-        int ends[2];
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
-        const UniqueFd sender(ends[0]);
-        char byte = 0;
-        iovec part{&byte, 1};
-        DescriptorRoom room;
-        msghdr message{};
-        message.msg_iov = &part;
-        message.msg_iovlen = 1;
-        const int fd = own_.get();
-        room.put(message, std::span(&fd, 1));
-        sendmsg(sender.get(), &message, MSG_NOSIGNAL);
-        own_.reset();
-        return UniqueFd(ends[1]);
-    }
+    const UniqueFd sender(ends[0]);
+    char byte = 0;
+    iovec part{&byte, 1};
+    DescriptorRoom room;
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    const int fd = descriptor.get();
+    room.put(message, std::span(&fd, 1));
+    sendmsg(sender.get(), &message, MSG_NOSIGNAL);
+    return UniqueFd(ends[1]);
+}
 
-private:
-    UniqueFd own_;
-    UniqueFd peer_;
-};
-
-// Between fork and exec the helper has copies of all our descriptors. If we close one meanwhile, the copy's close is the
-// last one, and whoever starts the helper must not wait for that.
+// Between fork and exec the helper has copies of all our descriptors. If we close one meanwhile, the copy's close is
+// the last one, and whoever starts the helper must not wait for that.
 TEST(HelperProcess, ADescriptorThatHangsWhenClosedHoldsNobodyUp)
 {
     using namespace std::chrono_literals;
@@ -104,11 +78,11 @@ TEST(HelperProcess, ADescriptorThatHangsWhenClosedHoldsNobodyUp)
     for (int count = 0; count < 500; ++count) {
         many.emplace_back(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
     }
-    std::array<Lingering, 40> lingering;
+    std::deque<test::Lingering> lingering;
     std::vector<std::jthread> closers;    // one for each: closing may hang here
     std::atomic<bool> begins{false};
-    for (std::size_t each = 0; each < lingering.size(); ++each) {
-        closers.emplace_back([&begins, each, carrier = lingering[each].sent()]() mutable {
+    for (std::size_t each = 0; each < 40; ++each) {
+        closers.emplace_back([&begins, each, carrier = sent(std::move(lingering.emplace_back(1).socket))]() mutable {
             while (!begins) {
                 std::this_thread::yield();
             }
