@@ -13,14 +13,17 @@
 namespace rdmaqos {
 namespace {
 
+std::string what_was_read(const AttachReport& attach)
+{
+    return fmt::format("in the self-test the device did not say what was written ({})", attach.unreadable);
+}
+
 // What the self-test says of the device's promises; in mode shared, nothing of its classes.
 std::vector<std::string> attach_notes(const DeviceFacts& facts)
 {
     std::vector<std::string> notes;
     if (!facts.attach.unreadable.empty()) {
-        notes.push_back(fmt::format("drift is neither found nor repaired: in the self-test the device did not say what "
-                                    "was written ({})",
-                                    facts.attach.unreadable));
+        notes.push_back("drift is neither found nor repaired: " + what_was_read(facts.attach));
     }
     if (facts.attach.mode == AttachMode::PerProcess) {
         for (const auto& element : facts.book.spec().tree.elements) {
@@ -208,7 +211,7 @@ Drift unreadable(const AttachReport& attach)
     return {ElementPath::root(),
             DriftKind::Unreadable,
             "what was written",
-            fmt::format("not known: in the self-test the device did not say what was written ({})", attach.unreadable),
+            "not known: " + what_was_read(attach),
             false,
             {}};
 }

@@ -101,6 +101,12 @@ struct ElementRequest {
 struct ElementChange {
     std::optional<std::uint32_t> share;
     std::optional<std::optional<Bandwidth>> max_rate;    // the inner empty lifts the cap
+
+    void apply_to(ElementAttributes& attributes) const
+    {
+        attributes.share = share.value_or(attributes.share);
+        attributes.max_rate = max_rate.value_or(attributes.max_rate);
+    }
 };
 
 // What a read-back says.

@@ -126,8 +126,7 @@ Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& ch
     if (record == records_.end()) {
         return no_such_element();
     }
-    record->second.attributes.share = change.share.value_or(record->second.attributes.share);
-    record->second.attributes.max_rate = change.max_rate.value_or(record->second.attributes.max_rate);
+    change.apply_to(record->second.attributes);
     ElementChange mirrored = change;
     if (change.max_rate) {
         mirrored.max_rate = attributes_of(element, mirror_count(element)).max_rate;

@@ -12,6 +12,7 @@
 // The answer depends on card, firmware and kernel, and is kept for them.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ constexpr const char* kReadShare = "read back a share";
 constexpr const char* kReadCap = "read back a cap";
 constexpr const char* kReadOddCap = "read back a cap that is no round number";
 constexpr const char* kReadChange = "read back a change";
+inline constexpr std::array kReadBack{kReadNode, kReadLeaf, kReadShare, kReadCap, kReadOddCap, kReadChange};
 constexpr const char* kHelper = "queue pair of another process";
 constexpr const char* kAttachInit = "attach in INIT";
 constexpr const char* kDetachInit = "detach in INIT";

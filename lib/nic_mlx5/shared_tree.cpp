@@ -97,9 +97,7 @@ Result<void> SharedTree::modify(ElementHandle element, const ElementChange& chan
     if (!answer) {
         return fail(explain(Command::ModifyElement, answer.error()));
     }
-    ElementAttributes& written = object.written.attributes;
-    written.share = change.share.value_or(written.share);
-    written.max_rate = change.max_rate.value_or(written.max_rate);
+    change.apply_to(object.written.attributes);
     return {};
 }
 

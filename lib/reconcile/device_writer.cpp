@@ -144,8 +144,7 @@ Result<void> DeviceWriter::modify(const ModifyElement& operation)
         return fail(explain(modified.error(), {operation.id}));
     }
     ElementAttributes attributes = device_.actual().elements.at(operation.id).attributes;
-    attributes.share = operation.share.value_or(attributes.share);
-    attributes.max_rate = operation.max_rate.value_or(attributes.max_rate);
+    change.apply_to(attributes);
     device_.set_attributes(operation.id, attributes);
     return read_back(operation.id);
 }

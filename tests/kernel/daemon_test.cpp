@@ -21,19 +21,6 @@ constexpr const char* kIsolated = "isolate=1";
 constexpr const char* kPciAddress = "1f00:00:00.0";
 constexpr auto kPatience = 60s;    // until a driver has recovered
 
-std::string device_property(const Daemon& daemon, const char* name)
-{
-    auto client = daemon.direct();
-    const auto objects = client.managed_objects();
-    for (const auto& [path, interfaces] : *objects) {
-        const auto device = interfaces.find(bus::names::kDevice);
-        if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
-            return text_of(device->second, name);
-        }
-    }
-    return "no device";
-}
-
 // Devices are tested one after the other, in threads of their own.
 bool has_mode(const Daemon& daemon, const std::string& mode)
 {

@@ -25,25 +25,6 @@ protected:
     }
 };
 
-std::string property(const Daemon& daemon, const char* name)
-{
-    auto client = daemon.direct();
-    const auto properties =
-        client.properties(std::string(bus::names::kRoot) + "/device/mlx5_5f0_2f1", bus::names::kDevice);
-    if (properties) {
-        return text_of(*properties, name);
-    }
-    // The path's spelling is the bus's business: find it.
-    const auto objects = client.managed_objects();
-    for (const auto& [path, interfaces] : *objects) {
-        const auto device = interfaces.find(bus::names::kDevice);
-        if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
-            return text_of(device->second, name);
-        }
-    }
-    return "no device";
-}
-
 // Four processes with two queue pairs each in class rpc (40 Gbit/s, fair by process).
 std::vector<std::uint32_t> four_processes(const Daemon& daemon, Processes& processes)
 {
@@ -73,7 +54,7 @@ std::set<std::uint32_t> contexts_of_elements(const nlohmann::json& device)
 TEST_F(Mlx5Modes, SharedIsOneTree)
 {
     const Daemon daemon(on_emulator());
-    EXPECT_EQ(property(daemon, "AttachMode"), "shared");
+    EXPECT_EQ(device_property(daemon, "AttachMode"), "shared");
     Processes processes;
     const auto numbers = four_processes(daemon, processes);
     ASSERT_EQ(numbers.size(), 8U);
@@ -86,8 +67,8 @@ TEST_F(Mlx5Modes, IsolatedFirmwareGetsATreePerProcess)
 {
     emulator("set queue-groups isolated");
     const Daemon daemon(on_emulator());
-    EXPECT_EQ(property(daemon, "AttachMode"), "per-process");
-    EXPECT_THAT(property(daemon, "AttachReason"), HasSubstr("its own process only"));
+    EXPECT_EQ(device_property(daemon, "AttachMode"), "per-process");
+    EXPECT_THAT(device_property(daemon, "AttachReason"), HasSubstr("its own process only"));
     EXPECT_TRUE(emulated_device().at("tree").empty()) << "nothing is made before somebody needs it";
     Processes processes;
     ASSERT_EQ(four_processes(daemon, processes).size(), 8U);
@@ -125,8 +106,8 @@ TEST_F(Mlx5Modes, FirmwareThatRefusesAllLeavesQueuePairsAlone)
 {
     emulator("fail attach 1 0x2 times 1000000");
     const Daemon daemon(on_emulator());
-    EXPECT_EQ(property(daemon, "AttachMode"), "none");
-    EXPECT_THAT(property(daemon, "AttachReason"), AllOf(HasSubstr("attach in INIT"), HasSubstr("status 0x2")));
+    EXPECT_EQ(device_property(daemon, "AttachMode"), "none");
+    EXPECT_THAT(device_property(daemon, "AttachReason"), AllOf(HasSubstr("attach in INIT"), HasSubstr("status 0x2")));
     emulator("clear");
     Processes processes;
     ASSERT_EQ(four_processes(daemon, processes).size(), 8U);
@@ -138,15 +119,15 @@ TEST_F(Mlx5Modes, SettingsForceAMode)
 {
     {
         const Daemon daemon(on_emulator(kThreeClasses, "version: 1\nattach-mode: per-process\n"));
-        EXPECT_EQ(property(daemon, "AttachMode"), "per-process");
-        EXPECT_THAT(property(daemon, "AttachReason"), HasSubstr("forced"));
+        EXPECT_EQ(device_property(daemon, "AttachMode"), "per-process");
+        EXPECT_THAT(device_property(daemon, "AttachReason"), HasSubstr("forced"));
         Program program(daemon, "rpc");
         const std::uint32_t number = program.join(IBV_QPT_RC);
         EXPECT_EQ(places(emulated_device()).at(number), kPlaceOf[0]);
         EXPECT_EQ(emulated_device().at("elements"), 3);
     }
     const Daemon daemon(on_emulator(kThreeClasses, "version: 1\nattach-mode: none\n"));
-    EXPECT_EQ(property(daemon, "AttachMode"), "none");
+    EXPECT_EQ(device_property(daemon, "AttachMode"), "none");
     EXPECT_EQ(emulated_device().at("elements"), 0);
 }
 
@@ -155,7 +136,7 @@ TEST_F(Mlx5Modes, TheAnswerIsKeptForCardFirmwareAndKernel)
     emulator("set busy-leaf released");
     emulator("set mailbox-on-error no");
     Daemon daemon(on_emulator());
-    EXPECT_EQ(property(daemon, "AttachMode"), "shared");
+    EXPECT_EQ(device_property(daemon, "AttachMode"), "shared");
     const auto folder = daemon.root() / "var/lib/rdma-qos/self-test";
     ASSERT_TRUE(std::filesystem::is_directory(folder));
     std::vector<std::filesystem::path> kept;
@@ -176,7 +157,7 @@ TEST_F(Mlx5Modes, WhatIsNotReadBackIsBelieved)
     Daemon daemon(on_emulator());
     Program program(daemon, "rpc");
     program.join(IBV_QPT_RC);
-    EXPECT_EQ(property(daemon, "State"), "ready");
+    EXPECT_EQ(device_property(daemon, "State"), "ready");
     auto client = daemon.direct();
     const auto drifts = manage(client, "Verify", "mlx5_0");
     ASSERT_TRUE(drifts.has_value()) << to_string(drifts.error());
@@ -190,7 +171,7 @@ TEST_F(Mlx5Modes, WhatIsNotReadBackIsBelieved)
     Trace trace;
     ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}).has_value());
     EXPECT_EQ(trace.writes(daemon.process().pid()).size(), 1U);
-    EXPECT_EQ(property(daemon, "State"), "ready");
+    EXPECT_EQ(device_property(daemon, "State"), "ready");
 }
 
 }    // namespace

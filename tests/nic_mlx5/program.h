@@ -38,6 +38,20 @@ inline DaemonOptions on_emulator(const std::string& policy = kThreeClasses, cons
     return options;
 }
 
+// A property of mlx5_0 on D-Bus, as text.
+inline std::string device_property(const Daemon& daemon, const char* name)
+{
+    auto client = daemon.direct();
+    const auto objects = client.managed_objects();
+    for (const auto& [path, interfaces] : *objects) {
+        const auto device = interfaces.find(bus::names::kDevice);
+        if (device != interfaces.end() && text_of(device->second, "Name") == "mlx5_0") {
+            return text_of(device->second, name);
+        }
+    }
+    return "no device";
+}
+
 class Program {
 public:
     explicit Program(const Daemon& daemon, const char* level = "bulk") : client_(daemon.direct())

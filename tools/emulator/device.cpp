@@ -8,7 +8,6 @@
 namespace rdmaqos::emulator {
 namespace {
 
-constexpr std::uint32_t kLastQueuePair = 0xffffff;
 // The ones before are the device's own.
 constexpr std::uint32_t kFirstQueuePair = 0x100;
 
@@ -65,10 +64,8 @@ std::uint32_t Device::next_queue_pair()
 {
     {
         const std::lock_guard lock(mutex_);
-        if (!ordered_.empty()) {
-            const std::uint32_t number = ordered_.front();
-            ordered_.pop_front();
-            return number;
+        if (const auto ordered = ordered_.take()) {
+            return *ordered;
         }
     }
     return next_send_queue();
@@ -78,7 +75,7 @@ std::uint32_t Device::next_send_queue()
 {
     std::uint32_t number = 0;
     do {
-        number = next_queue_pair_++ & kLastQueuePair;
+        number = next_queue_pair_++ & OrderedNumbers::kLast;
     } while (number < kFirstQueuePair || firmware_.queue_pair(number));
     return number;
 }
@@ -86,15 +83,7 @@ std::uint32_t Device::next_send_queue()
 bool Device::order_queue_pairs(const std::vector<std::uint32_t>& numbers)
 {
     const std::lock_guard lock(mutex_);
-    std::set<std::uint32_t> all(ordered_.begin(), ordered_.end());
-    for (const std::uint32_t number : numbers) {
-        // 0 and 1 are those of the subnet manager and of connection management.
-        if (number < 2 || number > kLastQueuePair || firmware_.queue_pair(number) || !all.insert(number).second) {
-            return false;
-        }
-    }
-    ordered_.insert(ordered_.end(), numbers.begin(), numbers.end());
-    return true;
+    return ordered_.order(numbers, [&](std::uint32_t number) { return firmware_.queue_pair(number).has_value(); });
 }
 
 void Device::add(const std::shared_ptr<UverbsFile>& file)

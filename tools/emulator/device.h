@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "lib/model/firmware.h"
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
+#include "tools/emulator/ordered_numbers.h"
 
 namespace rdmaqos::emulator {
 
@@ -87,7 +87,7 @@ private:
     std::set<std::uint32_t> ports_down_;
     std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
     std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set
-    std::deque<std::uint32_t> ordered_;    // numbers of the next queue pairs
+    OrderedNumbers ordered_;
     std::vector<std::shared_ptr<UverbsFile>> files_;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -19,7 +18,6 @@ using namespace mlx5::prm;
 
 // Those before are for queues that the device's other part numbers.
 constexpr std::uint32_t kFirstNumber = 0x10000;
-constexpr std::uint32_t kLastNumber = 0xffffff;
 
 constexpr std::uint16_t kOpcodes[] = {
     EnableHca,
@@ -318,13 +316,11 @@ void KernelFirmware::destroy_context(Request& request)
 
 std::uint32_t KernelFirmware::next_number(bool of_user)
 {
-    if (of_user && !ordered_.empty()) {
-        const std::uint32_t number = ordered_.front();
-        ordered_.pop_front();
-        return number;
+    if (const auto ordered = of_user ? ordered_.take() : std::nullopt) {
+        return *ordered;
     }
     do {
-        last_number_ = last_number_ == kLastNumber ? kFirstNumber : last_number_ + 1;
+        last_number_ = last_number_ == OrderedNumbers::kLast ? kFirstNumber : last_number_ + 1;
     } while (queues_.contains(last_number_));
     return last_number_;
 }
@@ -332,14 +328,7 @@ std::uint32_t KernelFirmware::next_number(bool of_user)
 bool KernelFirmware::order_queue_pairs(const std::vector<std::uint32_t>& numbers)
 {
     const std::lock_guard lock(mutex_);
-    std::set<std::uint32_t> all(ordered_.begin(), ordered_.end());
-    for (const std::uint32_t number : numbers) {
-        if (number < 2 || number > kLastNumber || queues_.contains(number) || !all.insert(number).second) {
-            return false;
-        }
-    }
-    ordered_.insert(ordered_.end(), numbers.begin(), numbers.end());
-    return true;
+    return ordered_.order(numbers, [&](std::uint32_t number) { return queues_.contains(number); });
 }
 
 std::optional<KernelFirmware::Queue> KernelFirmware::find(QueueKind kind, std::uint32_t number) const

@@ -2,9 +2,9 @@
 //
 // The driver's commands name user contexts by uid, queue pairs and queues by numbers that this side hands out. What
 // belongs to a user context is in the model: queue pairs of type RC, UC and UD, and the send queues of raw packet queue
-// pairs as queue pairs with the send queue's number. What belongs to the kernel itself (uid 0) is kept beside it, so
-// that it can be queried, and is not shown; its send queues are left to the device's other part, which may have to work
-// them off. A queue pair's context is kept as commands set it.
+// pairs as queue pairs with the send queue's number. What belongs to the kernel itself (uid 0) is stored outside the
+// model: it can be queried, but is not shown. The kernel's send queues are left to the module, which processes their
+// work requests. A queue pair's context is kept as commands set it.
 //
 // The model's device is there from the driver's ENABLE_HCA on, and away after TEARDOWN_HCA; before, every command but
 // ENABLE_HCA is for a device that is not there.
@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "lib/model/firmware.h"
 #include "tools/emulator/device.h"
 #include "tools/emulator/firmware_commands.h"
+#include "tools/emulator/ordered_numbers.h"
 
 namespace rdmaqos::emulator {
 
@@ -92,7 +92,7 @@ private:
     std::uint16_t last_uid_ = 0;
     std::map<std::uint32_t, Queue> queues_;       // by number: queue pairs and queues share them
     std::uint32_t last_number_ = 0xffff;          // as the one after it is the first
-    std::deque<std::uint32_t> ordered_;           // numbers of the next queue pairs
+    OrderedNumbers ordered_;
     std::map<std::uint64_t, RateLimit> rates_;    // by index
 };
 

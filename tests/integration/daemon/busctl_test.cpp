@@ -126,7 +126,7 @@ TEST(Busctl, SessionsInTheManualShowWhatItShows)
         const auto now = lines_of(played);
         const auto then = lines_of(text);
         const auto differs = std::ranges::mismatch(then, now);
-        EXPECT_TRUE(text == played) << "play them anew with RDMAQOS_UPDATE_GOLDEN=1; the first line that differs:\n"
+        EXPECT_TRUE(text == played) << "rewrite them with RDMAQOS_UPDATE_GOLDEN=1; the first line that differs:\n"
                                     << (differs.in1 == then.end() ? "none" : *differs.in1) << "\n"
                                     << (differs.in2 == now.end() ? "none" : *differs.in2);
     }

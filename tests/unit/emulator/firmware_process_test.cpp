@@ -1,5 +1,4 @@
-// The firmware's process, with a socket in the place of the module's character device and a FIFO in that of its control
-// file.
+// The firmware process, with a socket instead of the module's character device and a FIFO instead of its control file.
 #include "tools/emulator/firmware_process.h"
 
 #include <future>
