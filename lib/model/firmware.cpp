@@ -25,6 +25,12 @@ void Firmware::set_isolate_queue_groups(bool isolate)
     options_.isolate_queue_groups = isolate;
 }
 
+bool Firmware::isolates_queue_groups() const
+{
+    const std::lock_guard lock(mutex_);
+    return options_.isolate_queue_groups;
+}
+
 void Firmware::set_refuse_busy_leaf(bool refuse)
 {
     const std::lock_guard lock(mutex_);

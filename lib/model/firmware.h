@@ -134,6 +134,7 @@ public:
     [[nodiscard]] Faults& faults() { return faults_; }
     // What no source says of a firmware may change while it runs; see FirmwareOptions.
     void set_isolate_queue_groups(bool isolate);
+    [[nodiscard]] bool isolates_queue_groups() const;
     void set_refuse_busy_leaf(bool refuse);
     void set_default_share_reads_as(std::uint32_t share);
     // The id of the next element, if none has it or a higher one.

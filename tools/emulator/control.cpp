@@ -89,6 +89,7 @@ Json device_json(ControlledDevice& device)
     json["leaves"] = usage.leaves;
     json["pacing-entries"] = usage.pacing_entries;
     json["leaked"] = device.leaked();
+    json["queue-groups"] = device.firmware().isolates_queue_groups() ? "isolated" : "shared";
     if (const auto objects = device.objects()) {
         json["objects"] = *objects;
     }
@@ -470,6 +471,16 @@ Result<std::string> next_queue_pairs(Controlled& host, const Words& words)
     return std::string();
 }
 
+Result<std::string> mark(Controlled& host, const Words& words)
+{
+    CallRecord record;
+    record.method = "mark";
+    record.notes.push_back({"text", words.at(0)});
+    record.ends(std::chrono::steady_clock::now());
+    host.trace().show(record);
+    return std::string();
+}
+
 struct Request {
     const char* name;
     std::size_t words;    // at least, behind the name
@@ -481,6 +492,7 @@ struct Request {
 constexpr Request kRequests[] = {
     {"state", 0, "state [--json]", "devices, elements, queue pairs", state},
     {"resource", 1, "resource qp", "who owns which queue pair, a JSON line each", resource},
+    {"mark", 1, "mark TEXT", "a line in every trace, behind the calls that have ended", mark},
     {"fail", 2, "fail KIND NTH [STATUS] [errno-only] [times N]",
      "the NTH command of KIND from now fails with this status byte (0x1)", fail_command},
     {"busy", 2, "busy KIND TIMES", "the next commands of KIND find their object in use: EBUSY", busy},

@@ -111,9 +111,11 @@ struct KernelFirmware::Request {
     Notes notes;
 
     [[nodiscard]] bool of_user() const { return uid != kKernelUid && uid != kSharedUid; }
+    void note(const char* name, std::int64_t value) { notes.push_back({name, value}); }
 };
 
-KernelFirmware::KernelFirmware(const FirmwareOptions& options) : firmware_(options)
+KernelFirmware::KernelFirmware(const FirmwareOptions& options, std::shared_ptr<Behaviour> behaviour)
+    : firmware_(options), behaviour_(std::move(behaviour))
 {
     firmware_.remove();
 }
@@ -125,7 +127,7 @@ std::span<const std::uint16_t> KernelFirmware::opcodes()
 
 FirmwareAnswer KernelFirmware::answer(const Mailbox& command)
 {
-    if (const auto longer = behaviour_.call_microseconds.load(); longer > 0) {
+    if (const auto longer = behaviour_->call_microseconds.load(); longer > 0) {
         std::this_thread::sleep_for(std::chrono::microseconds(longer));
     }
     const auto uid = get(command, kUid);
@@ -301,7 +303,7 @@ void KernelFirmware::destroy_context(Request& request)
     if (context == kNoContext || context == kHostContext) {
         throw make_refusal(RefusalReason::NoSuchContext, fmt::format("there is no user context {}", uid));
     }
-    if (const auto longer = behaviour_.close_milliseconds.load(); longer > 0) {
+    if (const auto longer = behaviour_->close_milliseconds.load(); longer > 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(longer));
     }
     const auto elements = firmware_.elements();
@@ -381,13 +383,14 @@ Mailbox KernelFirmware::create(Request& request, QueueKind kind)
     }
     Mailbox answer(kHeaderBytes);
     set(answer, kQpn, number);
-    request.notes.push_back({"number", static_cast<std::int64_t>(number)});
+    request.note("qpn", number);
     return answer;
 }
 
 void KernelFirmware::destroy(Request& request, QueueKind kind)
 {
     const Queue queue = need(kind, request.number);
+    request.note("qpn", request.number);
     if (queue.modelled) {
         firmware_.destroy_queue_pair(request.number);
     }
@@ -413,6 +416,7 @@ Mailbox KernelFirmware::query_queue_pair(Request& request)
 void KernelFirmware::modify_queue_pair(Request& request)
 {
     const Queue queue = need(QueueKind::QueuePair, request.number);
+    request.note("qpn", request.number);
     if (queue.modelled) {
         (void)shared(request, request.number);
     }
@@ -438,6 +442,7 @@ void KernelFirmware::modify_receive_queue(Request& request)
 void KernelFirmware::modify_send_queue(Request& request)
 {
     const Queue queue = need(QueueKind::Send, request.number);
+    request.note("qpn", request.number);
     const auto now = get(queue.context, kSqcState);
     const auto to = get(request.in, at(kSqc, kSqcState));
     if (get(request.in, kSqState) != now) {
@@ -485,7 +490,7 @@ void KernelFirmware::set_rate(Request& request, std::uint32_t number)
         }
         rate = found->second;
     }
-    request.notes.push_back({"rate-kbps", rate ? static_cast<std::int64_t>(rate->rate.kbps()) : 0});
+    request.note("rate-kbps", rate ? static_cast<std::int64_t>(rate->rate.kbps()) : 0);
     if (auto set = firmware_.set_rate({request.context, number, QueuePairType::RawPacket, rate}); !set) {
         throw std::move(set.error());
     }

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -30,7 +31,9 @@ namespace rdmaqos::emulator {
 
 class KernelFirmware {
 public:
-    explicit KernelFirmware(const FirmwareOptions& options);
+    // Devices of one process share their behaviour.
+    explicit KernelFirmware(const FirmwareOptions& options,
+                            std::shared_ptr<Behaviour> behaviour = std::make_shared<Behaviour>());
 
     // What answer() plays; all others are somebody else's.
     [[nodiscard]] static std::span<const std::uint16_t> opcodes();
@@ -39,7 +42,7 @@ public:
     [[nodiscard]] FirmwareAnswer answer(const mlx5::Mailbox& command);
 
     [[nodiscard]] Firmware& firmware() { return firmware_; }
-    [[nodiscard]] Behaviour& behaviour() { return behaviour_; }
+    [[nodiscard]] Behaviour& behaviour() { return *behaviour_; }
     // User contexts; the driver's own one is not counted.
     [[nodiscard]] std::size_t files() const;
     // Elements that were left when their context was destroyed.
@@ -84,7 +87,7 @@ private:
     mlx5::Mailbox shared(Request& request, std::uint32_t queue_pair = 0);
 
     Firmware firmware_;
-    Behaviour behaviour_;
+    const std::shared_ptr<Behaviour> behaviour_;
     std::atomic<std::size_t> leaked_{0};
     mutable std::mutex mutex_;
     std::map<std::uint16_t, ContextId> contexts_;    // by uid

@@ -51,8 +51,7 @@ struct Options {
     bool isolate_queue_groups = false;
     bool release_busy_leaf = false;
     bool json = false;
-    std::string device = "/dev/fake_mlx5";
-    std::string control = "/proc/fake_mlx5";
+    std::vector<std::string> modules = {"fake_mlx5"};
     bool plug = false;
     std::vector<std::string> words;
 };
@@ -217,6 +216,41 @@ int serve(const Options& options)
 
 // ---- firmware ----
 
+// One that the kernel has found is in its list of devices. The next one gets the next name.
+bool is_found(const std::string& name)
+{
+    constexpr auto kPatience = std::chrono::seconds(60);
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!fs::exists("/sys/class/infiniband/" + name)) {
+        if (std::chrono::steady_clock::now() > until) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
+}
+
+std::vector<ModuleEnd> open_modules(const Options& options, const ServerOptions& described)
+{
+    std::vector<ModuleEnd> modules;
+    for (const auto& name : options.modules) {
+        if (modules.size() == described.ports.size()) {
+            throw std::runtime_error(fmt::format("{} modules, but {} devices are described", options.modules.size(),
+                                                 described.ports.size()));
+        }
+        const std::string device = "/dev/" + name;
+        UniqueFd commands(open(device.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+        if (!commands) {
+            throw std::runtime_error(fmt::format("{}: {}; is the module loaded, and nobody else its firmware?", device,
+                                                 std::strerror(errno)));
+        }
+        modules.push_back({{described.ports[modules.size()], "/proc/" + name, described.isolate_queue_groups,
+                            described.refuse_busy_leaf},
+                           std::move(commands)});
+    }
+    return modules;
+}
+
 int serve_firmware(const Options& options)
 {
     sigset_t ends;
@@ -227,28 +261,30 @@ int serve_firmware(const Options& options)
     pthread_sigmask(SIG_BLOCK, &ends, nullptr);
     fs::create_directories(options.directory);
     const ServerOptions described = server_options(options);
-    UniqueFd commands(open(options.device.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
-    if (!commands) {
-        return complain(fmt::format("{}: {}; is the module loaded, and nobody else its firmware?", options.device,
-                                    std::strerror(errno)));
-    }
-    FirmwareProcess process({described.directory, described.ports.front(), options.control,
-                             described.isolate_queue_groups, described.refuse_busy_leaf},
-                            std::move(commands), [] {
-                                complain("the module has gone");
-                                kill(getpid(), SIGTERM);
-                            });
-    if (const auto taken = process.take_over(); !taken) {
-        return complain(taken.error().message);
-    }
-    if (const auto plugged = options.plug ? tell_module(options.control, "plug") : Result<void>(); !plugged) {
-        return complain(plugged.error().message);
+    const FirmwareProcess process(described.directory, open_modules(options, described), [] {
+        complain("the module has gone");
+        kill(getpid(), SIGTERM);
+    });
+    for (const auto& device : process.kernel_devices()) {
+        if (const auto taken = device->take_over(); !taken) {
+            return complain(taken.error().message);
+        }
+        if (const auto plugged = options.plug ? device->plug() : Result<void>(); !plugged) {
+            return complain(plugged.error().message);
+        }
+        if (options.plug && !is_found(device->name())) {
+            return complain(fmt::format("the driver makes no {} of what was plugged; see the kernel's messages",
+                                        device->name()));
+        }
     }
     fmt::print("export {}={}\n", kDirectoryVariable, described.directory.string());
     std::fflush(stdout);
     int signal = 0;
     sigwait(&ends, &signal);
-    const std::size_t leaked = process.firmware().leaked();
+    std::size_t leaked = 0;
+    for (const auto& device : process.kernel_devices()) {
+        leaked += device->leaked();
+    }
     if (leaked > 0) {
         complain(fmt::format("{} element(s) were left in the device when their file closed", leaked));
     }
@@ -326,14 +362,15 @@ int main(int argc, char** argv)
 
     CLI::App& firmware_command = *app.add_subcommand(
         "firmware",
-        "Firmware of a device that a kernel module plays and the kernel's own driver drives, until SIGTERM");
+        "Firmware of devices that kernel modules play and the kernel's own driver drives, until SIGTERM");
     add_server_options(firmware_command, options);
     firmware_command.add_option("--directory", options.directory, "Where the socket of ctl goes")->required();
-    firmware_command.add_option("--device", options.device, "Where the module gives out commands")
+    firmware_command
+        .add_option("--module", options.modules,
+                    "The module, which gives out commands at /dev/MODULE and takes words at /proc/MODULE; several for "
+                    "several devices, in the order of their description")
         ->capture_default_str();
-    firmware_command.add_option("--control", options.control, "Where the module takes its words")
-        ->capture_default_str();
-    firmware_command.add_flag("--plug", options.plug, "Has the device appear once its commands are answered here");
+    firmware_command.add_flag("--plug", options.plug, "Has the devices appear, once their commands are answered here, and waits for the driver");
 
     CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help());
     ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");

@@ -50,8 +50,10 @@ void CallRecord::ends(std::chrono::steady_clock::time_point started)
 
 std::string to_text(const CallRecord& record)
 {
-    std::string line = fmt::format("{} {} file {} pid {}", in_text(record.time), record.device, record.file,
-                                   record.caller.pid);
+    std::string line = in_text(record.time);
+    if (!record.device.empty()) {
+        line += fmt::format(" {} file {} pid {}", record.device, record.file, record.caller.pid);
+    }
     if (record.caller.thread != 0) {
         line += fmt::format("/{}", record.caller.thread);
     }

@@ -15,7 +15,7 @@ namespace rdmaqos::emulator {
 
 // A call; or, as method "last-close", the end of a file, whose caller is its opener.
 struct CallRecord {
-    std::string device;
+    std::string device;    // "": of none, a mark
     std::uint64_t file = 0;
     Caller caller;         // thread 0: not known
     std::string method;

@@ -170,12 +170,14 @@ TEST_F(EmulatorControl, TheTraceSaysWhatWasAsked)
     const auto root = client.make_element(false, 0);
     const auto leaf = client.make_element(true, root.id(), {kSchedulingShare, 7, 0});
     EXPECT_EQ(client.make_element(true, leaf.id()).error, EREMOTEIO);
+    EXPECT_EQ(ask({"mark", "here"}), "");
     char buffer[4096];
     const auto length = read(text_end.get(), buffer, sizeof(buffer));
     const std::string lines(buffer, static_cast<std::size_t>(std::max<ssize_t>(0, length)));
     EXPECT_THAT(lines, HasSubstr("devx-object.create command=create-general-object element=tsar new-handle=0 id=1 -> ok"));
     EXPECT_THAT(lines, HasSubstr("parent=1 element=queue-group bw-share=7"));
     EXPECT_THAT(lines, HasSubstr("-> EREMOTEIO: element 2 is a leaf and cannot be a parent"));
+    EXPECT_THAT(lines, HasSubstr("Z mark text=here -> ok"));
     const auto json_length = read(json_end.get(), buffer, sizeof(buffer));
     std::istringstream all(std::string(buffer, static_cast<std::size_t>(std::max<ssize_t>(0, json_length))));
     std::string line;

@@ -35,12 +35,12 @@ struct FirmwareProcessTest : testing::Test {
         fcntl(ends[1], F_SETFL, O_NONBLOCK);
         EXPECT_EQ(mkfifo((dir.path() / "control").c_str(), 0600), 0);
         words = UniqueFd(open((dir.path() / "control").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
-        FirmwareProcessOptions options;
-        options.directory = dir.path();
-        options.control = dir.path() / "control";
-        options.device.name = "mlx5_7";
-        options.device.capabilities = default_capabilities();
-        process = std::make_unique<FirmwareProcess>(options, UniqueFd(ends[1]), [this] { gone.set_value(); });
+        std::vector<ModuleEnd> modules(1);
+        modules[0].commands = UniqueFd(ends[1]);
+        modules[0].options.control = dir.path() / "control";
+        modules[0].options.description.name = "mlx5_7";
+        modules[0].options.description.capabilities = default_capabilities();
+        process = std::make_unique<FirmwareProcess>(dir.path(), std::move(modules), [this] { gone.set_value(); });
     }
 
     // As the module: gives a command.
@@ -149,7 +149,7 @@ TEST_F(FirmwareProcessTest, ASlowCommandHoldsUpNoOther)
 
 TEST_F(FirmwareProcessTest, TheModuleIsTold)
 {
-    ASSERT_TRUE(process->take_over());
+    ASSERT_TRUE(process->kernel_devices().at(0)->take_over());
     const std::string delegated = told();
     EXPECT_THAT(delegated, HasSubstr("delegate 500 1\n"));
     EXPECT_THAT(delegated, HasSubstr("delegate a00 1\n"));
@@ -182,7 +182,7 @@ TEST_F(FirmwareProcessTest, WhatOnlyTheKernelCanDoIsRefused)
     EXPECT_EQ(ask({"set", "mailbox-on-error", "yes"}), "");
     EXPECT_THAT(ask({"set", "mailbox-on-error", "no"}), HasSubstr("as the kernel has it"));
     EXPECT_EQ(ask({"set", "queue-groups", "isolated"}), "");
-    EXPECT_TRUE(process->firmware().firmware().options().isolate_queue_groups);
+    EXPECT_TRUE(process->kernel_devices().at(0)->firmware().options().isolate_queue_groups);
     std::filesystem::remove(dir.path() / "control");
     EXPECT_THAT(ask({"plug", "mlx5_7"}), HasSubstr("is the module loaded?"));
 }
@@ -201,6 +201,43 @@ TEST_F(FirmwareProcessTest, CtlReachesItByItsSocket)
     EXPECT_STREQ(answer, "0\n");
     sender.probe();
     EXPECT_EQ(CommandSender::status(sender.create_element(sender.open_context(), false, 0)), 1U);
+}
+
+TEST(FirmwareProcess, SeveralModulesAreSeveralDevices)
+{
+    TempDir dir;
+    std::vector<ModuleEnd> modules;
+    std::vector<UniqueFd> ends;
+    for (const char* name : {"mlx5_0", "mlx5_1"}) {
+        int both[2];
+        ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, both), 0);
+        ends.emplace_back(both[0]);
+        ModuleEnd& module = modules.emplace_back();
+        module.commands = UniqueFd(both[1]);
+        module.options.description.name = name;
+        module.options.description.capabilities = default_capabilities();
+    }
+    FirmwareProcess process(dir.path(), std::move(modules), [] {});
+    const Mailbox enable = CommandSender::command(prm::EnableHca);
+    const CommandHead head{0, 1, static_cast<std::uint32_t>(enable.size()), 16};
+    Mailbox message(sizeof(head));
+    std::memcpy(message.data(), &head, sizeof(head));
+    message.insert(message.end(), enable.begin(), enable.end());
+    ASSERT_EQ(send(ends[1].get(), message.data(), message.size(), 0), static_cast<ssize_t>(message.size()));
+    pollfd ready{ends[1].get(), POLLIN, 0};
+    ASSERT_EQ(poll(&ready, 1, 20'000), 1);
+    const auto state = Json::parse(*control(process, {"state", "--json"})).at("devices");
+    ASSERT_EQ(state.size(), 2U);
+    EXPECT_EQ(state[0].at("name"), "mlx5_0");
+    EXPECT_EQ(state[0].at("present"), false);
+    EXPECT_EQ(state[1].at("name"), "mlx5_1");
+    EXPECT_EQ(state[1].at("present"), true);
+    EXPECT_EQ(process.calls(), 1U);
+    // What is set holds for both.
+    ASSERT_TRUE(control(process, {"set", "call-us", "7"}));
+    for (const auto& device : process.kernel_devices()) {
+        EXPECT_EQ(device->kernel_firmware().behaviour().call_microseconds, 7U);
+    }
 }
 
 TEST_F(FirmwareProcessTest, ItSaysWhenTheModuleIsGone)
