@@ -1,34 +1,85 @@
 #!/bin/busybox sh
 # shellcheck shell=dash disable=SC3040
 
-# The first process of the machine that run.sh boots: runs the programs named in /programs, and sends the folder /results
-# through the second serial port. The first one has the kernel's messages and the programs' output.
+# The first process of the machine that run.sh boots: runs what /list names (run.sh says how), and sends the folder
+# /results through the second serial port. The first one has the kernel's messages and the programs' output.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/tmp LANG=C.UTF-8
 /bin/busybox --install -s /bin
 mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
-mkdir -p /dev/shm /results
+mkdir -p /dev/shm /dev/pts /results /run
 mount -t tmpfs none /dev/shm
 chmod 1777 /tmp /dev/shm
 ip link set lo up
 exec >/dev/console 2>&1
+
+# plug KIND PARAMETER...: two devices. Sets `firmware`, the process that plays their firmware.
+plug()
+{
+    kind=$1
+    shift
+    options=
+    [ "$kind" = shared ] || options=--isolate-queue-groups
+    insmod /modules/fake_mlx5.ko plugged=0 "$@" && insmod /modules/fake_mlx5_1.ko plugged=0 "$@" || return 1
+    rm -f /run/environment
+    rdma-qos-emulator firmware --directory /run/firmware --module fake_mlx5 --module fake_mlx5_1 --plug $options \
+        >/run/environment &
+    firmware=$!
+    until [ -s /run/environment ]; do
+        kill -0 $firmware || return 1
+        sleep 0.1
+    done
+    . /run/environment
+    # However often a device fails, the driver recovers it; by itself it does so once a minute.
+    devlink health set pci/1f00:00:00.0 reporter fw_fatal grace_period 0
+}
+
+unplug()
+{
+    echo unplug >/proc/fake_mlx5
+    echo unplug >/proc/fake_mlx5_1
+    while [ -e /sys/bus/pci/devices/1f00:00:00.0 ] || [ -e /sys/bus/pci/devices/1f01:00:00.0 ]; do
+        sleep 0.1
+    done
+    kill $firmware
+    wait $firmware
+    for module in fake_mlx5 fake_mlx5_1; do
+        cat /proc/$module >>/results/firmware.log
+        rmmod $module
+    done
+}
+
+run()
+{
+    GTEST_OUTPUT="xml:/results/$name.xml" GTEST_FILTER=$filter "$program" 2>&1 | tee "/results/$name.log"
+}
 
 while read -r module parameters; do
     # shellcheck disable=SC2086
     insmod "/modules/$module" $parameters || echo "insmod $module fails"
 done </modules/list
 
-while read -r program; do
-    name=${program##*/}
+set -o pipefail
+while read -r name kind filter program parameters; do
     echo "== $name"
-    set -o pipefail
-    GTEST_OUTPUT="xml:/results/$name.xml" GTEST_FILTER="$(cat /filter)" "$program" 2>&1 | tee "/results/$name.log"
-    echo $? >"/results/$name.status"
-done </programs
+    if [ "$kind" = module ]; then
+        run
+        status=$?
+    # shellcheck disable=SC2086
+    elif plug "$kind" $parameters; then
+        RDMAQOS_TEST_KERNEL=1 run
+        status=$?
+        unplug
+    else
+        echo "no device" | tee "/results/$name.log"
+        status=1
+    fi </dev/null
+    echo $status >"/results/$name.status"
+done </list
 
 if [ -e /proc/fake_mlx5 ]; then
-    cat /proc/fake_mlx5 >/results/firmware.log
+    cat /proc/fake_mlx5 >>/results/firmware.log
     rmmod fake_mlx5
 fi
 dmesg >/results/dmesg.log

@@ -1,10 +1,10 @@
 #!/bin/bash
 # One program's part of what run.sh brought back: its output and exit status, and its XML to where GTEST_OUTPUT says.
 #
-#   tests/kernel/result.sh DIRECTORY NAME
+#   tests/kernel/result.sh RESULTS NAME
 set -euo pipefail
 
-results=$1/results
+results=$1
 name=$2
 if [[ ! -e $results/$name.status ]]; then
     echo "skipped: the machine did not run $name"

@@ -1,16 +1,25 @@
 #!/bin/bash
-# Boots a virtual machine with the kernel's own mlx5 driver on a device made of memory (module/), runs test programs in
+# Boots a virtual machine with the kernel's own mlx5 driver on devices made of memory (module/), runs test programs in
 # it, and brings back their results. Needs neither root, nor KVM, nor a network once the kernel has been downloaded.
 #
-#   tests/kernel/run.sh DIRECTORY PROGRAM... [-- FILE...]
+#   tests/kernel/run.sh build DIRECTORY FILE...
+#   tests/kernel/run.sh boot DIRECTORY RESULTS LIST
 #
-# DIRECTORY gets what is built and, in DIRECTORY/results, the GoogleTest XML, the output and the exit status of each
-# program (NAME.xml, NAME.log, NAME.status), the kernel's messages (console.log, dmesg.log) and the firmware's log.
-# Programs and files are in the machine at the paths they have here, with the libraries they need.
+# `build` makes the modules and a root file system, in DIRECTORY; the FILEs are in the machine at the paths they have
+# here, with the libraries they need, and programs in its PATH. `boot` runs what LIST names, a line for each:
+#
+#   NAME FIRMWARE FILTER PROGRAM [PARAMETER...]
+#
+# FIRMWARE: `module`: the program loads the module itself. `shared`, `isolated`: it finds two devices, mlx5_0 and mlx5_1,
+# of modules with these PARAMETERs, whose firmware `rdma-qos-emulator firmware` plays, of this kind. FILTER: of
+# GoogleTest.
+#
+# RESULTS, a folder, gets NAME.xml of GoogleTest, NAME.log and NAME.status of each, the kernel's messages (console.log,
+# dmesg.log) and the firmware's log (firmware.log).
 #
 # Exit status: 0: the machine ran and its kernel complained about nothing (the programs may have failed); 77: something
 # is not installed. Environment: RDMAQOS_KERNEL_SECONDS (900), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
-# GoogleTest; RDMAQOS_KERNEL_CPUS (1), processors of the machine.
+# GoogleTest for all; RDMAQOS_KERNEL_CPUS (1), processors of the machine.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -21,20 +30,6 @@ skip()
 }
 
 here=$project_dir/tests/kernel
-(($# >= 2)) || { help_of "$0"; exit 2; }
-mkdir -p "$1"
-work=$(cd "$1" && pwd)
-rm -rf "$work/results"    # those of an earlier run are not this one's
-mkdir "$work/results"
-shift
-programs=()
-files=()
-while (($# > 0)) && [[ $1 != -- ]]; do
-    programs+=("$(readlink -f "$1")")
-    shift
-done
-(($# == 0)) || shift
-files=("$@")
 
 # The newest kernel that modules can be built for.
 kernel_version()
@@ -77,13 +72,15 @@ find_kernel()
     touch "$modules/complete"
 }
 
+# build_module NAME NUMBER: one device each.
 build_module()
 {
-    local from=$here/module to=$work/module
+    local name=$1 to=$work/$1
     mkdir -p "$to"
-    cp -u "$from"/* "$to"
-    make -s -C "/usr/src/linux-headers-$kernel" M="$to" modules >"$work/module.log" 2>&1 || {
-        cat "$work/module.log" >&2
+    cp -u "$here/module"/* "$to"
+    make -s -C "/usr/src/linux-headers-$kernel" M="$to" FM5_NAME="$name" FM5_NUMBER="$2" modules \
+        >"$work/$name.log" 2>&1 || {
+        cat "$work/$name.log" >&2
         die "the module does not build for $kernel"
     }
 }
@@ -95,6 +92,7 @@ put()
     for file in "$@"; do
         [[ ! -e $root$file ]] || continue
         install -D "$(readlink -f "$file")" "$root$file"
+        [[ ! -x $file ]] || ln -sf "$file" "$root/bin/"
         strip --strip-debug "$root$file" 2>/dev/null || true
         while read -r library; do
             [[ -e $root$library ]] || install -D "$(readlink -f "$library")" "$root$library"
@@ -120,14 +118,18 @@ make_root()
         echo "$module$([[ $module != mlx5_core.ko ]] || echo ' prof_sel=0')"
     done < <(PATH=$PATH:/sbin:/usr/sbin modprobe -d "$modules" -S "$kernel" -D mlx5_ib | awk '/^insmod/ { print $2 }') \
         >"$root/modules/list"
-    cp "$work/module/fake_mlx5.ko" "$root/modules/"
+    cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
-    put "${programs[@]}" "${files[@]}" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma
+    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/sbin/devlink
     mkdir -p "$root/etc/libibverbs.d"
     cp /etc/libibverbs.d/mlx5.driver "$root/etc/libibverbs.d/"
-    printf '%s\n' "${programs[@]}" >"$root/programs"
-    echo "${RDMAQOS_KERNEL_FILTER:-*}" >"$root/filter"
-    (cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) >"$work/initrd.img"
+    pack "$root" >"$work/root.img"
+}
+
+# pack DIRECTORY: as an initial RAM disk. Several, one behind the other, are one.
+pack()
+{
+    (cd "$1" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1)
 }
 
 # With one processor, whose clock counts instructions: what a test measures does not depend on what else the host does,
@@ -144,25 +146,29 @@ processor()
 
 boot()
 {
-    local seconds=${RDMAQOS_KERNEL_SECONDS:-900} status=0 processor
+    local list=$1 seconds=${RDMAQOS_KERNEL_SECONDS:-900} status=0 processor
+    rm -rf "$results"    # those of an earlier run are not this one's
+    mkdir -p "$results/run"
+    awk -v filter="${RDMAQOS_KERNEL_FILTER:-}" 'NF { if (filter != "") $3 = filter; print }' "$list" >"$results/run/list"
+    { cat "$work/root.img" && pack "$results/run"; } >"$results/initrd.img"
     read -r -a processor < <(processor)
-    # 64 MiB from 256 MiB on are the device's.
+    # Twice 64 MiB from 256 MiB on are the devices'.
     timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
-        -nodefaults -no-user-config -no-reboot -display none -kernel "$image" -initrd "$work/initrd.img" \
-        -append "console=ttyS0 loglevel=7 panic=-1 memmap=64M\$0x10000000 tsc=reliable nowatchdog mitigations=off" \
-        -serial "file:$work/results/console.log" -serial "file:$work/results.tar.gz" || status=$?
+        -nodefaults -no-user-config -no-reboot -display none -kernel "$image" -initrd "$results/initrd.img" \
+        -append "console=ttyS0 loglevel=7 panic=-1 memmap=128M\$0x10000000 tsc=reliable nowatchdog mitigations=off" \
+        -serial "file:$results/console.log" -serial "file:$results.tar.gz" || status=$?
     if ((status == 124)); then
-        tail -n 30 "$work/results/console.log" >&2
-        die "the machine did not end within $seconds s; its messages are in $work/results/console.log"
+        tail -n 30 "$results/console.log" >&2
+        die "the machine did not end within $seconds s; its messages are in $results/console.log"
     fi
     ((status == 0)) || die "qemu ends with status $status"
-    tar -xzf "$work/results.tar.gz" -C "$work/results" || {
-        tail -n 30 "$work/results/console.log" >&2
-        die "the machine sent no results; its messages are in $work/results/console.log"
+    tar -xzf "$results.tar.gz" -C "$results" || {
+        tail -n 30 "$results/console.log" >&2
+        die "the machine sent no results; its messages are in $results/console.log"
     }
 }
 
-# A kernel that warns has found a mistake, ours or its own. KnownComplaints of firmware.h says which are neither news
+# A kernel that warns has found a mistake, ours or its own. KnownComplaints of tests/support/emulated.h says which are neither news
 # nor ours.
 check_kernel_log()
 {
@@ -172,19 +178,35 @@ check_kernel_log()
         /kernel suite: no complaint is known from here on/ { known = 0 }
         known { next }
         /^\[ *[0-9.]+\] .*(WARNING:|BUG:|Oops|general protection|refcount_t:|soft lockup|blocked for more|after timeout)/
-    ' "$work/results/console.log")
+    ' "$results/console.log")
     if [[ -n $complaints ]]; then
         printf '%s\n' "$complaints" >&2
-        die "the kernel complained; its messages are in $work/results/console.log"
+        die "the kernel complained; its messages are in $results/console.log"
     fi
 }
 
+(($# >= 3)) || { help_of "$0"; exit 2; }
+verb=$1
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
 kernel=$(kernel_version)
 check_tools
 find_kernel
-build_module
-make_root
-started=$SECONDS
-boot
-note "Linux $kernel ran ${#programs[@]} program(s) in $(duration $((SECONDS - started)))"
-check_kernel_log
+case $verb in
+    build)
+        build_module fake_mlx5 0
+        build_module fake_mlx5_1 1
+        make_root "${@:3}"
+        ;;
+    boot)
+        results=$(realpath -m "$3")
+        started=$SECONDS
+        boot "$4"
+        note "Linux $kernel ran $(wc -l <"$results/run/list") program(s) in $(duration $((SECONDS - started)))"
+        check_kernel_log
+        ;;
+    *)
+        help_of "$0"
+        exit 2
+        ;;
+esac

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "tests/support/daemon_fixture.h"
@@ -54,31 +55,23 @@ inline std::string device_property(const Daemon& daemon, const char* name)
 
 class Program {
 public:
-    explicit Program(const Daemon& daemon, const char* level = "bulk") : client_(daemon.direct())
+    explicit Program(const Daemon& daemon, const char* level = "bulk", const char* device = "mlx5_0")
+        : client_(daemon.direct()), device_(device)
     {
-        if (!open_world(&world_)) {
-            throw std::runtime_error("no world");
-        }
         bus::Dict request;
         request.set("level", level);
-        request.set("device", "mlx5_0");
+        request.set("device", device_);
         auto registered = register_session(client_, request);
         if (!registered) {
             throw std::runtime_error(to_string(registered.error()));
         }
         session_ = registered->path;
-    }
-    ~Program()
-    {
-        for (auto* queue_pair : queue_pairs_) {
-            ibv_destroy_qp(queue_pair);
-        }
-        if (world_.context != nullptr) {
-            ibv_destroy_cq(world_.cq);
-            ibv_dealloc_pd(world_.pd);
-            ibv_close_device(world_.context);
+        if (!open_world_of(&world_, device)) {
+            close();
+            throw std::runtime_error("no world");
         }
     }
+    ~Program() { close(); }
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
 
@@ -106,7 +99,7 @@ public:
         }
         return results->at(0);
     }
-    bus::Dict attach(ibv_qp* queue_pair) { return attach(request_for(world_, queue_pair)); }
+    bus::Dict attach(ibv_qp* queue_pair) { return attach(request_for(world_, queue_pair, device_)); }
     // Makes and attaches, again if the device has too much to do just now; throws if that is refused.
     std::uint32_t join(ibv_qp_type type, ibv_qp_state state = IBV_QPS_RTS)
     {
@@ -124,13 +117,13 @@ public:
     Result<void> detach(std::uint32_t number)
     {
         auto reply = client_.call(session_, bus::names::kSession, "Detach",
-                                  {bus::Value("mlx5_0"), bus::Value(number)});
+                                  {bus::Value(device_), bus::Value(number)});
         return reply ? Result<void>() : fail(reply.error());
     }
     Result<void> set_rate(std::uint32_t number, const bus::Dict& rate)
     {
         auto reply = client_.call(session_, bus::names::kSession, "SetRate",
-                                  {bus::Value("mlx5_0"), bus::Value(number), bus::Value(rate)});
+                                  {bus::Value(device_), bus::Value(number), bus::Value(rate)});
         return reply ? Result<void>() : fail(reply.error());
     }
 
@@ -139,7 +132,25 @@ public:
     [[nodiscard]] const std::string& session() const { return session_; }
 
 private:
+    // As far as it is there; of a device that is gone some of it fails.
+    void close()
+    {
+        for (auto* queue_pair : queue_pairs_) {
+            ibv_destroy_qp(queue_pair);
+        }
+        if (world_.cq != nullptr) {
+            ibv_destroy_cq(world_.cq);
+        }
+        if (world_.pd != nullptr) {
+            ibv_dealloc_pd(world_.pd);
+        }
+        if (world_.context != nullptr) {
+            ibv_close_device(world_.context);
+        }
+    }
+
     bus::Client client_;
+    const std::string device_;
     world world_{};
     std::string session_;
     std::vector<ibv_qp*> queue_pairs_;
@@ -179,7 +190,7 @@ public:
         }));
         return *children_.back();
     }
-    // What was said, this many numbers; fewer if all have ended.
+    // What was said, this many numbers; fewer if all have ended, or nobody says anything for long.
     std::vector<std::uint32_t> hear(std::size_t count)
     {
         if (ends_[1] >= 0) {
@@ -188,7 +199,10 @@ public:
         }
         std::vector<std::uint32_t> numbers(count);
         std::size_t got = 0;
-        while (got < count && read(ends_[0], &numbers[got], sizeof(numbers[got])) == sizeof(numbers[got])) {
+        pollfd ready{ends_[0], POLLIN, 0};
+        constexpr int kPatience = 120'000;    // ms
+        while (got < count && poll(&ready, 1, kPatience) == 1 &&
+               read(ends_[0], &numbers[got], sizeof(numbers[got])) == sizeof(numbers[got])) {
             ++got;
         }
         numbers.resize(got);
@@ -201,67 +215,75 @@ private:
     std::vector<std::unique_ptr<Child>> children_;
 };
 
-// The calls the emulator sees from now on, in the order they end.
+// The calls that the emulator sees from now on, in the order they end; on a kernel that is not played, the firmware's
+// commands.
 class Trace {
 public:
     Trace() : child_({RDMAQOS_EMULATOR, "trace", "--json"}, {}, dir_.path() / "trace")
     {
-        // It is listening once it shows a call of ours.
-        if (!open_world(&marker_) || !eventually([this] { mark(); return !lines().empty(); })) {
+        if (!eventually([this] { mark(); return !lines().empty(); })) {
             throw std::runtime_error("no trace");
         }
         start_ = settled();
     }
-    ~Trace() { close_world(&marker_); }
 
-    // All calls since the construction or the last clear(), without this object's own.
+    // All since the construction or the last clear().
     std::vector<nlohmann::json> calls()
     {
         const std::size_t end = settled();
-        std::vector<nlohmann::json> result;
-        const auto all = lines();
-        for (std::size_t i = start_; i < end; ++i) {
-            if (!is_marker(all[i])) {
-                result.push_back(all[i]);
-            }
-        }
-        return result;
+        auto all = lines();
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(end), all.end());
+        all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(start_));
+        std::erase_if(all, [](const nlohmann::json& call) { return call.at("method") == "mark"; });
+        return all;
     }
-    // Those of the daemon that write to mlx5_0: commands on objects.
-    std::vector<nlohmann::json> writes(pid_t daemon)
+    // Those that change elements of mlx5_0, or the place or rate of its queue pairs.
+    std::vector<nlohmann::json> writes()
     {
         auto all = calls();
-        std::erase_if(all, [daemon](const nlohmann::json& call) {
-            const std::string method = call.at("method");
-            return call.at("pid") != daemon || call.at("device") != "mlx5_0" || !method.starts_with("devx-object.") || method == "devx-object.query";
+        std::erase_if(all, [](const nlohmann::json& call) {
+            const std::string command = command_of(call);
+            const auto& fields = call.at("fields");
+            return call.at("device") != "mlx5_0" || command.starts_with("query-") ||
+                   !(command.ends_with("-general-object") || fields.contains("requester") ||
+                     fields.contains("rate-kbps"));
         });
         return all;
     }
     void clear() { start_ = settled(); }
 
+    // "modify-general-object": the command of a DEVX call; else the name of the call.
+    [[nodiscard]] static std::string command_of(const nlohmann::json& call)
+    {
+        const auto command = call.at("fields").find("command");
+        return command != call.at("fields").end() && command->is_string() ? command->get<std::string>()
+                                                                          : call.at("method").get<std::string>();
+    }
+
 private:
-    void mark()
+    // Its text.
+    std::string mark()
     {
-        ibv_port_attr attributes{};
-        static_cast<void>(ibv_query_port(marker_.context, 1, &attributes));
+        std::string text = std::to_string(++marks_);
+        emulator("mark " + text);
+        return text;
     }
-    [[nodiscard]] static bool is_marker(const nlohmann::json& call)
-    {
-        return call.at("pid") == getpid() && call.at("method") == "device.query-port";
-    }
-    // A call of ours that is seen has all earlier ones before it.
+    // How many lines there are up to now.
     std::size_t settled()
     {
-        const auto markers = [this] {
+        const std::string text = mark();
+        std::size_t count = 0;
+        const auto is_here = [&] {
             const auto all = lines();
-            return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_marker));
+            count = all.size();
+            return std::ranges::any_of(all, [&](const nlohmann::json& call) {
+                return call.at("method") == "mark" && call.at("fields").at("text") == text;
+            });
         };
-        const std::size_t before = markers();
-        mark();
-        if (!eventually([&] { return markers() > before; })) {
+        if (!eventually(is_here)) {
             throw std::runtime_error("the trace has stopped");
         }
-        return lines().size();
+        return count;
     }
     [[nodiscard]] std::vector<nlohmann::json> lines() const
     {
@@ -278,7 +300,7 @@ private:
 
     TempDir dir_;
     Child child_;
-    world marker_{};
+    int marks_ = 0;
     std::size_t start_ = 0;
 };
 

@@ -66,14 +66,10 @@ TEST(Mlx5Rates, AChangeTouchesOnlyWhomItConcerns)
     ASSERT_TRUE(program.set_rate(first, rate(1'000'000)).has_value());
     EXPECT_EQ(rate_of(first), 1'000'000U);
     EXPECT_EQ(rate_of(second), 5'000'000U);
-    std::size_t writes = 0;
-    for (const auto& call : trace.calls()) {
-        if (call.at("pid") == daemon.process().pid() && call.at("method") != "devx-object.query") {
-            ++writes;
-            EXPECT_EQ(call.at("fields").value("qpn", 0U), first) << call;
-        }
-    }
-    EXPECT_EQ(writes, 1U);
+    const auto writes = trace.writes();
+    ASSERT_EQ(writes.size(), 1U) << nlohmann::json(writes).dump(2);
+    EXPECT_EQ(writes[0].at("fields").at("qpn"), first);
+    EXPECT_EQ(writes[0].at("fields").at("rate-kbps"), 1'000'000);
     ASSERT_TRUE(program.set_rate(first, rate(0)).has_value());
     EXPECT_EQ(rate_of(first), 5'000'000U) << "0 restores the class's value";
 }
@@ -145,7 +141,8 @@ TEST(Mlx5Rates, ReleaseLetsGoOfTheDeviceUntilItIsWantedAgain)
     call("Disable");
     EXPECT_EQ(emulated_device().at("elements"), 0);
     call("Enable");
-    EXPECT_TRUE(eventually([] { return emulated_device().at("elements") > 0; }));
+    // Where contexts are isolated, nothing is made before somebody needs it.
+    EXPECT_TRUE(eventually([] { return firmware_isolates() || emulated_device().at("elements") > 0; }));
     // A driver that is loaded again brings a device that nobody released.
     call("Release");
     emulator("unplug mlx5_0");

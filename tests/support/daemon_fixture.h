@@ -55,12 +55,15 @@ public:
     [[nodiscard]] std::size_t sessions() const;
     // Ends it with SIGTERM; the wait status.
     [[nodiscard]] std::optional<int> stop();
+    // Ends it with SIGKILL, and waits.
+    void kill();
 
 private:
     TempDir dir_;
     std::unique_ptr<PrivateBus> bus_;
     std::unique_ptr<EmulatedNics> nics_;
     std::unique_ptr<Child> process_;
+    bool killed_ = false;
 };
 
 // What a test does with a client, in one line each.

@@ -7,23 +7,29 @@
 
 #include "tests/emulator/clients/check.h"
 
-// The list comes in the order of a folder, which is any.
-static struct ibv_device* first_by_name(struct ibv_device** devices)
+// The first by name; the list comes in the order of a folder, which is any.
+static struct ibv_device* find_device(struct ibv_device** devices, const char* name)
 {
-    struct ibv_device* first = NULL;
+    struct ibv_device* found = NULL;
     for (; devices != NULL && *devices != NULL; ++devices) {
-        if (first == NULL || strcmp(ibv_get_device_name(*devices), ibv_get_device_name(first)) < 0) {
-            first = *devices;
+        const char* each = ibv_get_device_name(*devices);
+        if (name != NULL ? strcmp(each, name) == 0 : found == NULL || strcmp(each, ibv_get_device_name(found)) < 0) {
+            found = *devices;
         }
     }
-    return first;
+    return found;
 }
 
 bool open_world(struct world* world)
 {
+    return open_world_of(world, NULL);
+}
+
+bool open_world_of(struct world* world, const char* name)
+{
     memset(world, 0, sizeof(*world));
     struct ibv_device** devices = ibv_get_device_list(NULL);
-    struct ibv_device* device = first_by_name(devices);
+    struct ibv_device* device = find_device(devices, name);
     if (device != NULL) {
         world->context = ibv_open_device(device);
     }

@@ -19,6 +19,8 @@ struct world {
 
 // The first device by name, a context of its own each time. False, after a failed check: it cannot be used.
 bool open_world(struct world* world);
+// The device of this name; NULL: the first one.
+bool open_world_of(struct world* world, const char* name);
 // Checks that all of it goes: nothing else is left in it.
 void close_world(struct world* world);
 

@@ -92,7 +92,7 @@ static void general(void *g)
 	MLX5_SET(cmd_hca_cap, g, num_of_uars_per_page, 1);
 	MLX5_SET(cmd_hca_cap, g, log_pg_sz, 12);
 
-	MLX5_SET(cmd_hca_cap, g, vhca_id, 1);
+	MLX5_SET(cmd_hca_cap, g, vhca_id, 1 + FM5_NUMBER);
 	MLX5_SET(cmd_hca_cap, g, port_type, MLX5_CAP_PORT_TYPE_IB);
 	MLX5_SET(cmd_hca_cap, g, num_ports, 1);
 	MLX5_SET(cmd_hca_cap, g, ib_virt, 1);	/* the port's facts by commands, not by MADs */

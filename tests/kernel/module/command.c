@@ -3,23 +3,25 @@
  * The thread that plays the firmware. It takes commands from the queue in the driver's memory, has them executed, and
  * puts the answers back.
  *
- * BAR0 is memory, so the device does not see writes as they happen: a doorbell can overwrite another one before the
- * thread looks. An entry that is the device's while another one's doorbell is seen may have lost its own, and is taken
- * when it stays so for long. Not at once, and no other entry: the driver rings some time after it has handed over the
- * entry, and a command that is answered before that has freed what the driver is still using.
+ * BAR0 is memory, so the device does not see writes as they happen, and a doorbell would overwrite another one before
+ * the thread looks. So the doorbells are heard where the driver rings them, in iowrite32be(). The state of an entry is no
+ * substitute: the driver hands it over some time before it rings, and a command that is answered before that has freed
+ * what the driver is still using.
  */
+#include <linux/atomic.h>
 #include <linux/delay.h>
+#include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/set_memory.h>
 #include <linux/string.h>
 
 #include "fake_mlx5.h"
 #include "fake_mlx5_abi.h"
 
-#define LOST_NS		(50 * NSEC_PER_MSEC)	/* until an entry is taken without a doorbell */
 #define HEALTH_NS	(100 * NSEC_PER_MSEC)
 #define EAGER_NS	(20 * NSEC_PER_MSEC)	/* after a command: another one may follow */
 
@@ -51,7 +53,7 @@ struct block {
 static struct task_struct *thread;
 static void *queue;	/* of commands, in the driver's memory; NULL: it has not said where */
 static u64 queue_dma;
-static u64 lost_since[FM5_COMMANDS];	/* its doorbell, perhaps; 0: not */
+static atomic_t rung;			/* doorbells that the thread has not looked at */
 static u64 due[FM5_COMMANDS];		/* when a delayed command is executed; 0: none waits */
 
 #define segment(field) (fm5_bar + offsetof(struct mlx5_init_seg, field))
@@ -74,13 +76,12 @@ static struct entry *entry_of(unsigned int slot)
 /* Everything is forgotten: after DISABLE_HCA, a failure, or while nothing is plugged. */
 static void reset(void)
 {
-	fm5_forget_queue_pairs();
-	fm5_forget_elements();
+	fm5_forget_queues();
 	fm5_forget_eqs();
 	fm5_forget_ids();
 	fm5_forget_asked();
 	fm5_capabilities_reset();
-	memset(lost_since, 0, sizeof(lost_since));
+	atomic_set(&rung, 0);
 	memset(due, 0, sizeof(due));
 	queue = NULL;
 }
@@ -144,7 +145,6 @@ static void finish(unsigned int slot, struct fm5_command *c, enum delivery deliv
 	if (notify)
 		fm5_event(MLX5_EVENT_TYPE_CMD, 0, 1u << slot);
 	if (op == MLX5_CMD_OP_DISABLE_HCA) {
-		fm5_log_elements();	/* the driver destroys them; what is left has leaked */
 		fm5_log("disabled");
 		reset();
 	}
@@ -212,24 +212,10 @@ static void serve(unsigned int slot)
 	finish(slot, c, DELIVERED, notify);
 }
 
-/* The driver signs an entry last. */
-static bool is_signed(const struct entry *entry)
-{
-	const u8 *bytes = (const u8 *)entry;
-	u8 sum = 0;
-	int i;
-
-	for (i = 0; i < sizeof(*entry); i++)
-		sum ^= bytes[i];
-	return sum == 0xff;
-}
-
 /* Whether there was something to do. */
 static bool look_at(unsigned int slot, u32 bells, u64 now)
 {
-	struct entry *entry = entry_of(slot);
 	struct fm5_command answered;
-	bool take = bells >> slot & 1;
 
 	if (fm5_is_asked(slot)) {
 		if (!fm5_answered(slot, &answered))
@@ -240,27 +226,12 @@ static bool look_at(unsigned int slot, u32 bells, u64 now)
 	} else if (due[slot]) {
 		if (now >= due[slot])
 			serve(slot);
-	} else if (!(READ_ONCE(entry->status_own) & OWNED_BY_DEVICE)) {
-		lost_since[slot] = 0;
-		return false;
-	} else {
-		take |= lost_since[slot] && now - lost_since[slot] > LOST_NS && is_signed(entry);
-		if (!take && bells && !lost_since[slot])
-			lost_since[slot] = now;
-		if (!take)
-			return lost_since[slot];
-		lost_since[slot] = 0;
+	} else if ((bells >> slot & 1) && (READ_ONCE(entry_of(slot)->status_own) & OWNED_BY_DEVICE)) {
 		serve(slot);
+	} else {
+		return false;
 	}
 	return true;
-}
-
-static void log_state(u32 number)
-{
-	fm5_log("state %u", number);
-	fm5_log_elements();
-	fm5_log_queue_pairs();
-	fm5_log("end of state %u", number);
 }
 
 static void do_request(const struct fm5_request *request)
@@ -271,9 +242,6 @@ static void do_request(const struct fm5_request *request)
 			fm5_port_event(request->b, request->c);
 		else
 			fm5_event(request->a, request->b, request->c);
-		break;
-	case FM5_STATE:
-		log_state(request->a);
 		break;
 	case FM5_LINK:
 		fm5_set_link(request->a);
@@ -328,7 +296,7 @@ static int firmware(void *unused)
 
 		look_for_queue();
 		beat(now);
-		bells = be32_to_cpu((__force __be32)xchg((__force u32 *)segment(cmd_dbell), 0));
+		bells = queue ? atomic_xchg(&rung, 0) : 0;
 		for (slot = 0; slot < FM5_COMMANDS && queue; slot++)
 			if (look_at(slot, bells, now))
 				last_work = now;
@@ -354,18 +322,39 @@ void fm5_firmware_power_on(void)
 	write_segment(0, segment(initializing));
 }
 
+/* iowrite32be(value, address) */
+static int hear(struct kprobe *probe, struct pt_regs *registers)
+{
+	void *address = (void *)registers->si;
+
+	if (is_vmalloc_addr(address) &&
+	    slow_virt_to_phys(address) == fm5_base + offsetof(struct mlx5_init_seg, cmd_dbell))
+		atomic_or(registers->di, &rung);
+	return 0;
+}
+
+static struct kprobe doorbell = { .symbol_name = "iowrite32be", .pre_handler = hear };
+
 int fm5_firmware_start(void)
 {
+	int err;
+
 	reset();
-	thread = kthread_run(firmware, NULL, "fake_mlx5");
-	if (IS_ERR(thread))
+	err = register_kprobe(&doorbell);
+	if (err)
+		return err;
+	thread = kthread_run(firmware, NULL, KBUILD_MODNAME);
+	if (IS_ERR(thread)) {
+		unregister_kprobe(&doorbell);
 		return PTR_ERR(thread);
+	}
 	sched_set_fifo_low(thread);	/* before a driver that polls for its answer */
 	return 0;
 }
 
 void fm5_firmware_stop(void)
 {
+	unregister_kprobe(&doorbell);
 	kthread_stop(thread);
 	reset();
 }

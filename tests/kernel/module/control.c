@@ -10,8 +10,6 @@
  *	link up|down				with the port's event
  *	speed GBPS				100, 40 or 10
  *	event TYPE SUBTYPE PORT			any event
- *	state NUMBER				elements and queue pairs into the log, between "state NUMBER" and
- *						"end of state NUMBER"
  *	mark TEXT				a line of the log
  *	clear					an empty log
  */
@@ -122,8 +120,6 @@ static int obey(const char *line)
 	}
 	if (sscanf(line, "event %x %x %x", &a, &b, &c) == 3)
 		return ask((struct fm5_request){ FM5_EVENT, a, b, c });
-	if (sscanf(line, "state %u", &a) == 1)
-		return ask((struct fm5_request){ FM5_STATE, a });
 	if (sscanf(line, "speed %u", &a) == 1)
 		return fm5_has_speed(a) ? ask((struct fm5_request){ FM5_SPEED, a }) : -EINVAL;
 	if (!strcmp(line, "link up") || !strcmp(line, "link down"))
@@ -173,10 +169,10 @@ static const struct proc_ops operations = {
 
 int fm5_control_start(void)
 {
-	return proc_create("fake_mlx5", 0644, NULL, &operations) ? 0 : -ENOMEM;
+	return proc_create(KBUILD_MODNAME, 0644, NULL, &operations) ? 0 : -ENOMEM;
 }
 
 void fm5_control_stop(void)
 {
-	remove_proc_entry("fake_mlx5", NULL);
+	remove_proc_entry(KBUILD_MODNAME, NULL);
 }

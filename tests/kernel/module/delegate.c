@@ -196,7 +196,7 @@ static const struct file_operations operations = {
 
 static struct miscdevice device = {
 	.minor = MISC_DYNAMIC_MINOR,
-	.name = "fake_mlx5",
+	.name = KBUILD_MODNAME,
 	.fops = &operations,
 	.mode = 0600,
 };

@@ -22,7 +22,7 @@ static const struct speed {
 };
 static const struct speed *speed = &speeds[0];
 
-/* Without nic_flow_table there is no mlx5e network device and no steering. */
+/* Without nic_flow_table there is no mlx5e and no steering; netdev.c has the network device. */
 void fm5_roce_capabilities(void)
 {
 	void *general = fm5_capability(MLX5_CAP_GENERAL);
@@ -129,6 +129,11 @@ void fm5_access_register(struct fm5_command *c)
 	}
 }
 
+bool fm5_link_is_up(void)
+{
+	return link_up;
+}
+
 /*
  * INITIALIZED when it comes up: after ACTIVE the kernel asks the subnet manager something, and without a data path it
  * waits for the answer until the end of time, also when the device is removed.
@@ -136,6 +141,7 @@ void fm5_access_register(struct fm5_command *c)
 void fm5_set_link(bool up)
 {
 	link_up = up;
+	fm5_netdev_link(up);
 	fm5_port_event(up ? MLX5_PORT_CHANGE_SUBTYPE_INITIALIZED : MLX5_PORT_CHANGE_SUBTYPE_DOWN, 1);
 }
 

@@ -100,9 +100,11 @@ static u32 new_id(struct fm5_command *c)
 
 	if (!creates(c->op))
 		return 0;
-	/* The driver keeps shared receive queues of all kinds in one table. */
+	/* The driver keeps shared receive queues of all kinds in one table, and so do we with queues. */
 	if (space == MLX5_CMD_OP_CREATE_XRC_SRQ || space == MLX5_CMD_OP_CREATE_RMP || space == MLX5_CMD_OP_CREATE_XRQ)
 		space = MLX5_CMD_OP_CREATE_SRQ;
+	if (space == MLX5_CMD_OP_CREATE_SQ || space == MLX5_CMD_OP_CREATE_RQ)
+		space = MLX5_CMD_OP_CREATE_QP;
 	id = ++last_ids[space & 0xfff];
 	fm5_bits_set(c->out, 64, 32, id);
 	fm5_note(c, "id=%#x", id);
@@ -185,7 +187,9 @@ void fm5_execute(struct fm5_command *c)
 	case MLX5_CMD_OP_QUERY_HCA_VPORT_PKEY:
 		return query_pkey(c);
 	case MLX5_CMD_OP_CREATE_QP:
-		return fm5_create_qp(c, id);
+	case MLX5_CMD_OP_CREATE_SQ:
+	case MLX5_CMD_OP_CREATE_RQ:
+		return fm5_create_queue(c, id);
 	case MLX5_CMD_OP_RST2INIT_QP:
 	case MLX5_CMD_OP_INIT2INIT_QP:
 	case MLX5_CMD_OP_INIT2RTR_QP:
@@ -194,36 +198,24 @@ void fm5_execute(struct fm5_command *c)
 	case MLX5_CMD_OP_SQERR2RTS_QP:
 	case MLX5_CMD_OP_2ERR_QP:
 	case MLX5_CMD_OP_2RST_QP:
-		return fm5_modify_qp(c);
+		return fm5_modify_queue_pair(c);
 	case MLX5_CMD_OP_QUERY_QP:
-		return fm5_query_qp(c);
-	case MLX5_CMD_OP_DESTROY_QP:
-		return fm5_destroy_qp(c);
-	case MLX5_CMD_OP_CREATE_SQ:
-		return fm5_create_sq(c, id);
+		return fm5_query_queue_pair(c);
 	case MLX5_CMD_OP_MODIFY_SQ:
-		return fm5_modify_sq(c);
-	case MLX5_CMD_OP_QUERY_SQ:
-		return fm5_query_sq(c);
-	case MLX5_CMD_OP_DESTROY_SQ:
-		return fm5_destroy_sq(c);
-	case MLX5_CMD_OP_CREATE_RQ:
-		return fm5_create_rq(c, id);
 	case MLX5_CMD_OP_MODIFY_RQ:
-		return fm5_modify_rq(c);
+		return fm5_modify_queue(c);
+	case MLX5_CMD_OP_QUERY_SQ:
 	case MLX5_CMD_OP_QUERY_RQ:
-		return fm5_query_rq(c);
+		return fm5_query_queue(c);
+	case MLX5_CMD_OP_DESTROY_QP:
+	case MLX5_CMD_OP_DESTROY_SQ:
 	case MLX5_CMD_OP_DESTROY_RQ:
-		return fm5_destroy_rq(c);
-	case MLX5_CMD_OP_SET_PP_RATE_LIMIT:
-		fm5_note(c, "index=%llu rate=%llu burst=%llu packet=%llu", fm5_bits_get(c->in, 80, 16),
-			 fm5_bits_get(c->in, 128, 32), fm5_bits_get(c->in, 160, 32), fm5_bits_get(c->in, 208, 16));
-		return;
+		return fm5_destroy_queue(c);
 	case MLX5_CMD_OP_CREATE_GENERAL_OBJECT:
 	case MLX5_CMD_OP_MODIFY_GENERAL_OBJECT:
 	case MLX5_CMD_OP_QUERY_GENERAL_OBJECT:
 	case MLX5_CMD_OP_DESTROY_GENERAL_OBJECT:
-		return fm5_general_object(c);
+		return fm5_refuse(c, MLX5_CMD_STAT_BAD_OP_ERR, FM5_NO_PROCESS);
 	case MLX5_CMD_OP_DESTROY_UCTX:
 		fm5_note(c, "id=%#x", fm5_in(c, destroy_uctx_in, uid));
 		return;

@@ -7,13 +7,17 @@
  *	interrupts.c	an interrupt domain: the messages of the function's MSI-X table
  *	command.c	the thread that plays the firmware: initialisation segment, command queue, mailboxes
  *	execute.c	one command: which part answers it
- *	capabilities.c, ethernet.c, events.c, queue_pairs.c, elements.c		those parts
+ *	capabilities.c, ethernet.c, events.c, queues.c		those parts
+ *	netdev.c	the network device of an Ethernet port
  *	delegate.c	/dev/fake_mlx5: a process that answers instead (fake_mlx5_abi.h)
  *	control.c	writing to /proc/fake_mlx5: faults and events on request
  *	log.c		reading it: every command
  *
- * The firmware's state (queue pairs, elements, event queues, capabilities) belongs to its thread; nothing else touches
- * it while the thread runs.
+ * Programs' queues, user contexts and scheduling elements are left to such a process: the module refuses elements, and
+ * takes care of the driver's own queues alone.
+ *
+ * The firmware's state (queues, event queues, capabilities) belongs to its thread; nothing else touches it while the
+ * thread runs.
  */
 #ifndef FAKE_MLX5_H
 #define FAKE_MLX5_H
@@ -25,7 +29,7 @@
 #include <linux/types.h>
 
 #undef pr_fmt
-#define pr_fmt(fmt) "fake_mlx5: " fmt
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 /* Where things are in BAR0. */
 #define FM5_BAR_SIZE		(64ul << 20)
@@ -52,25 +56,11 @@ struct fm5_command {
 
 /* Why the firmware refused; what the driver logs and a client reads in its output mailbox. */
 enum fm5_syndrome {
-	FM5_NO_QUEUE_PAIR	= 0xbad001,
-	FM5_QUEUE_PAIR_STATE	= 0xbad002,
-	FM5_FOREIGN_QUEUE_PAIR	= 0xbad003,
-	FM5_NO_LEAF		= 0xbad004,
-	FM5_FOREIGN_LEAF	= 0xbad005,
-	FM5_OBJECT_TYPE		= 0xbad010,
-	FM5_HIERARCHY		= 0xbad011,
-	FM5_PARENT		= 0xbad012,
-	FM5_ELEMENT_TYPE	= 0xbad013,
-	FM5_NO_ELEMENT		= 0xbad014,
-	FM5_ELEMENT_IN_USE	= 0xbad015,
+	FM5_NO_QUEUE		= 0xbad001,
+	FM5_NO_PROCESS		= 0xbad010,
 	FM5_EVENT_QUEUE		= 0xbad020,
 	FM5_CAPABILITY_TYPE	= 0xbad030,
 	FM5_NO_UAR		= 0xbad031,
-	FM5_NO_SEND_QUEUE	= 0xbad040,
-	FM5_SEND_QUEUE_STATE	= 0xbad041,
-	FM5_FOREIGN_SEND_QUEUE	= 0xbad042,
-	FM5_NO_RECEIVE_QUEUE	= 0xbad050,
-	FM5_RECEIVE_QUEUE_STATE	= 0xbad051,
 	FM5_NO_MEMORY		= 0xbad0ff,
 };
 
@@ -88,14 +78,13 @@ void fm5_bits_set(void *mailbox, unsigned int at, unsigned int width, u64 value)
 u64 fm5_bits_get(const void *mailbox, unsigned int at, unsigned int width);
 
 #define FM5_OBJECT_SCHEDULING_ELEMENT	0x26
-#define FM5_GUID	0x0c42a10300fa0001ull
-#define FM5_MAC		0x0c42a1fa0001ull
+#define FM5_GUID	(0x0c42a10300fa0001ull + FM5_NUMBER)
+#define FM5_MAC		(0x0c42a1fa0001ull + FM5_NUMBER)
 
 /* Parameters. */
 extern ulong fm5_base;		/* physical address of BAR0 */
 extern bool fm5_vf;		/* a virtual function */
-extern uint fm5_eth;		/* 1: Ethernet with RoCE, without a network device */
-extern bool fm5_isolate;	/* elements and queue pairs of another user context are refused */
+extern uint fm5_eth;		/* 1: Ethernet with RoCE */
 
 extern void __iomem *fm5_bar;	/* BAR0 as the device itself sees it */
 
@@ -138,10 +127,18 @@ void fm5_query_nic_vport(struct fm5_command *c);
 void fm5_query_hca_vport(struct fm5_command *c);
 void fm5_query_gid(struct fm5_command *c);
 void fm5_access_register(struct fm5_command *c);
+bool fm5_link_is_up(void);
 void fm5_set_link(bool up);
 bool fm5_has_speed(unsigned int gbps);
 /* One that it has. */
 void fm5_set_speed(unsigned int gbps);
+
+/* netdev.c */
+struct device;
+int fm5_netdev_add(struct device *parent, bool link_up);
+void fm5_netdev_remove(void);
+/* Without effect where there is none. */
+void fm5_netdev_link(bool up);
 
 /* events.c */
 void fm5_create_eq(struct fm5_command *c);
@@ -151,29 +148,16 @@ void fm5_event(u8 type, u8 subtype, u32 data);
 void fm5_port_event(u8 subtype, u8 port);
 void fm5_forget_eqs(void);
 
-/* queue_pairs.c */
-void fm5_create_qp(struct fm5_command *c, u32 id);
-void fm5_modify_qp(struct fm5_command *c);
-void fm5_query_qp(struct fm5_command *c);
-void fm5_destroy_qp(struct fm5_command *c);
-void fm5_create_sq(struct fm5_command *c, u32 id);
-void fm5_modify_sq(struct fm5_command *c);
-void fm5_query_sq(struct fm5_command *c);
-void fm5_destroy_sq(struct fm5_command *c);
-void fm5_create_rq(struct fm5_command *c, u32 id);
-void fm5_modify_rq(struct fm5_command *c);
-void fm5_query_rq(struct fm5_command *c);
-void fm5_destroy_rq(struct fm5_command *c);
-void fm5_forget_queue_pairs(void);
-void fm5_log_queue_pairs(void);
-
-/* elements.c */
-void fm5_general_object(struct fm5_command *c);
-/* Whether a queue of this user context may go to the leaf; 0 is no leaf. Refuses the command if not. */
-bool fm5_leaf_allowed(struct fm5_command *c, u32 leaf);
-void fm5_move(u32 *leaf, u32 to);
-void fm5_forget_elements(void);
-void fm5_log_elements(void);
+/* queues.c */
+void fm5_create_queue(struct fm5_command *c, u32 id);
+void fm5_modify_queue_pair(struct fm5_command *c);
+void fm5_query_queue_pair(struct fm5_command *c);
+/* A send or a receive queue. */
+void fm5_modify_queue(struct fm5_command *c);
+void fm5_query_queue(struct fm5_command *c);
+/* Of any kind. */
+void fm5_destroy_queue(struct fm5_command *c);
+void fm5_forget_queues(void);
 
 /* delegate.c */
 int fm5_delegate_start(void);
@@ -195,7 +179,7 @@ struct fm5_fault {
 	unsigned int delay_ms;
 };
 struct fm5_request {
-	enum { FM5_EVENT, FM5_FATAL, FM5_STATE, FM5_LINK, FM5_SPEED } what;
+	enum { FM5_EVENT, FM5_FATAL, FM5_LINK, FM5_SPEED } what;
 	u32 a, b, c;
 };
 int fm5_control_start(void);

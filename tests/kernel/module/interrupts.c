@@ -34,7 +34,7 @@ static int set_affinity(struct irq_data *data, const struct cpumask *mask, bool 
 }
 
 static struct irq_chip base_chip = {
-	.name = "fake_mlx5",
+	.name = KBUILD_MODNAME,
 	.irq_compose_msi_msg = compose,
 	.irq_ack = nothing,
 	.irq_mask = nothing,
@@ -79,7 +79,7 @@ static int allocate(struct irq_domain *domain, unsigned int first, unsigned int 
 static const struct irq_domain_ops base_operations = { .alloc = allocate, .free = release };
 
 static struct irq_chip msi_chip = {
-	.name = "fake_mlx5-msix",
+	.name = KBUILD_MODNAME "-msix",
 	.irq_mask = pci_msi_mask_irq,
 	.irq_unmask = pci_msi_unmask_irq,
 	.irq_ack = irq_chip_ack_parent,
@@ -93,8 +93,8 @@ static struct msi_domain_info msi_info = {
 /* The domain for the function's bus; NULL: there is no memory. */
 struct irq_domain *fm5_interrupts_start(void)
 {
-	base_node = irq_domain_alloc_named_fwnode("fake_mlx5");
-	msi_node = irq_domain_alloc_named_fwnode("fake_mlx5-msix");
+	base_node = irq_domain_alloc_named_fwnode(KBUILD_MODNAME);
+	msi_node = irq_domain_alloc_named_fwnode(KBUILD_MODNAME "-msix");
 	if (!base_node || !msi_node)
 		goto no_domain;
 	base_domain = irq_domain_create_hierarchy(NULL, 0, NUMBERS, base_node, &base_operations, NULL);

@@ -9,7 +9,7 @@
 
 #include "fake_mlx5.h"
 
-ulong fm5_base = 0x10000000;
+ulong fm5_base = 0x10000000 + FM5_NUMBER * FM5_BAR_SIZE;
 module_param_named(base, fm5_base, ulong, 0444);
 MODULE_PARM_DESC(base, "physical address of 64 MiB that memmap= keeps from the kernel");
 
@@ -19,11 +19,7 @@ MODULE_PARM_DESC(vf, "a virtual function (15b3:101e) instead of a physical one (
 
 uint fm5_eth;
 module_param_named(eth, fm5_eth, uint, 0444);
-MODULE_PARM_DESC(eth, "1: Ethernet with RoCE, without a network device; 0: InfiniBand");
-
-bool fm5_isolate = true;
-module_param_named(isolate, fm5_isolate, bool, 0644);
-MODULE_PARM_DESC(isolate, "refuse elements and queue pairs of another user context");
+MODULE_PARM_DESC(eth, "1: Ethernet with RoCE; 0: InfiniBand");
 
 static bool plugged = true;
 module_param(plugged, bool, 0444);
@@ -90,7 +86,7 @@ static int __init fm5_init(void)
 	fm5_bar = ioremap(fm5_base, FM5_BAR_SIZE);
 	if (!fm5_bar)
 		return -ENOMEM;
-	plugs = alloc_ordered_workqueue("fake_mlx5", 0);
+	plugs = alloc_ordered_workqueue(KBUILD_MODNAME, 0);
 	if (!plugs)
 		goto unmap;
 	err = fm5_log_start();

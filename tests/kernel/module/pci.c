@@ -5,7 +5,7 @@
 
 #include "fake_mlx5.h"
 
-#define DOMAIN		0x1f00
+#define DOMAIN		(0x1f00 + FM5_NUMBER)
 #define SPACE_SIZE	4096
 
 /* Where the capabilities are. */
@@ -119,11 +119,20 @@ static int write_space(struct pci_bus *bus, unsigned int function, int at, int s
 static struct pci_ops operations = { .read = read_space, .write = write_space };
 static struct pci_sysdata sysdata = { .domain = DOMAIN, .node = NUMA_NO_NODE };
 static struct resource window = {
-	.name = "fake_mlx5",
+	.name = KBUILD_MODNAME,
 	.flags = IORESOURCE_MEM | IORESOURCE_MEM_64 | IORESOURCE_PREFETCH,
 };
-static struct resource bus_numbers = { .name = "fake_mlx5 bus", .flags = IORESOURCE_BUS };
+static struct resource bus_numbers = { .name = KBUILD_MODNAME " bus", .flags = IORESOURCE_BUS };
 static struct pci_bus *bus;
+
+static void add_netdev(void)
+{
+	struct pci_dev *function = pci_get_slot(bus, 0);
+
+	if (!function || fm5_netdev_add(&function->dev, fm5_link_is_up()))
+		fm5_log("there is no network device");
+	pci_dev_put(function);
+}
 
 int fm5_pci_add(void)
 {
@@ -150,11 +159,14 @@ int fm5_pci_add(void)
 	pci_bus_claim_resources(bus);
 	pci_bus_add_devices(bus);
 	pci_unlock_rescan_remove();
+	if (fm5_eth)
+		add_netdev();
 	return 0;
 }
 
 void fm5_pci_remove(void)
 {
+	fm5_netdev_remove();
 	pci_lock_rescan_remove();
 	pci_stop_root_bus(bus);
 	pci_remove_root_bus(bus);
