@@ -314,10 +314,13 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     if (const auto is_there = check_own_file(); !is_there) {
         return fail(is_there.error());
     }
-    const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}}
+    const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}, {}}
                                                                        : owners_.find(info_.port, queue_pair.number);
     Admission admission;
-    admission.owner_verified = tracked.owner.has_value();
+    // The kernel forgets a thread when it ends, as one that only sets up queue pairs soon does.
+    admission.owner_verified =
+        tracked.owner || (tracked.protection_domain &&
+                          owners_.is_in_reach_of(queue_pair.owner_pid, *tracked.protection_domain));
     if (tracked.owner && queue_pair.owner_pid != 0 && !is_thread_of(*tracked.owner, queue_pair.owner_pid)) {
         return fail(ErrorCode::NotOwner,
                     fmt::format("queue pair {} of {} was created by thread {}, which does not belong to process {}",

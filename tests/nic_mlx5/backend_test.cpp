@@ -244,6 +244,53 @@ TEST_F(Mlx5, ARefusedAttachLeavesNoMirror)
     EXPECT_TRUE(backend_->destroy_element(*leaf_).has_value());
 }
 
+// ---- whose a queue pair is ----
+
+QueuePairRef as_mine(QueuePairRef queue_pair)
+{
+    queue_pair.owner_pid = getpid();
+    return queue_pair;
+}
+
+// Of a thread that sets up connections and ends. The protection domain is another thread's.
+TEST_F(Mlx5, AnOwnerWhoseThreadEndedIsVerifiedByItsDomain)
+{
+    open();
+    Client client;
+    QueuePairRef queue_pair;
+    std::thread([&] { queue_pair = as_mine(client.make()); }).join();
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_TRUE(admitted.has_value()) << to_string(admitted.error());
+    EXPECT_TRUE(admitted->owner_verified);
+}
+
+TEST_F(Mlx5, AnOwnerWhoseThreadsEndedIsVerifiedByItsFile)
+{
+    open();
+    std::unique_ptr<Client> client;
+    QueuePairRef queue_pair;
+    std::thread([&] {
+        client = std::make_unique<Client>();
+        queue_pair = as_mine(client->make());
+    }).join();
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_TRUE(admitted.has_value()) << to_string(admitted.error());
+    EXPECT_TRUE(admitted->owner_verified);
+}
+
+// A file that was inherited: the kernel names its opener, which says nothing about who made the queue pair.
+TEST_F(Mlx5, WhoDidNotOpenTheFileStaysUnverified)
+{
+    open();
+    Client client;
+    QueuePairRef queue_pair;
+    std::thread([&] { queue_pair = client.make(); }).join();
+    queue_pair.owner_pid = getppid();
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_TRUE(admitted.has_value()) << to_string(admitted.error());
+    EXPECT_FALSE(admitted->owner_verified);
+}
+
 // ---- a reset ----
 
 TEST_F(Mlx5, AfterAResetEverythingIsGone)
