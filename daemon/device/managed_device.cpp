@@ -1,6 +1,5 @@
 #include "daemon/device/managed_device.h"
 
-#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -19,7 +18,7 @@ ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& s
              .attributes = std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes()),
              .settings = settings,
              .book = PlacementBook(backend->capabilities(), backend->info().link_speed)},
-      executor_(executor), listener_(listener),
+      executor_(executor), clock_(clock), listener_(listener),
       worker_(std::move(backend), {.write = settings.mode == Mode::Enforce}, settings.limits.device_queue, executor,
               clock, ending, [this](DeviceEvent event) { handle_event(event); })
 {
@@ -291,6 +290,9 @@ void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& 
             facts_.queue_pairs.erase(number);
         }
     }
+    if (!updates.empty()) {
+        affected_.left(session, clock_.now());
+    }
     send_update(std::move(updates), [done = std::move(done)](const Result<void>&) { done(); });
 }
 
@@ -359,6 +361,7 @@ void ManagedDevice::forget_vanished(const Report& report)
         }
     }
     for (const auto& [session, numbers] : of_session) {
+        affected_.bereft(session, clock_.now());
         remove(session, numbers, [] {});
     }
     if (!gone.empty()) {
@@ -403,14 +406,9 @@ void ManagedDevice::handle_event(DeviceEvent event)
         listener_.device_removed_itself(facts_.key);
         return;
     case DeviceEventKind::Reset: {
-        std::vector<SessionId> sessions;
-        for (const std::uint32_t number : facts_.book.members_in_order()) {
-            sessions.push_back(facts_.book.find(number)->session);
-        }
-        std::sort(sessions.begin(), sessions.end());
-        sessions.erase(std::unique(sessions.begin(), sessions.end()), sessions.end());
+        const auto hit = sessions_hit();
         log(LogLevel::Warning, {{"DEVICE", facts_.key}},
-            "{} was reset: its tree is being rebuilt; {} sessions must register again", facts_.key, sessions.size());
+            "{} was reset: its tree is being rebuilt; {} sessions must register again", facts_.key, hit.size());
         facts_.book.clear();
         ++changes_;
         facts_.queue_pairs.clear();
@@ -418,7 +416,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
         static_cast<void>(facts_.book.update());
         facts_.lost = true;
         start_again(true);
-        listener_.device_was_reset(facts_.key, sessions);
+        listener_.device_was_reset(facts_.key, {hit.begin(), hit.end()});
         return;
     }
     }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/device/affected_sessions.h"
 #include "daemon/device/device_facts.h"
 #include "daemon/device/device_report.h"
 #include "daemon/device/device_worker.h"
@@ -44,7 +45,8 @@ public:
     // Their owners destroyed them; they are already forgotten.
     virtual void queue_pairs_vanished(const std::string& device,
                                       const std::vector<std::pair<SessionId, std::uint32_t>>& gone) = 0;
-    // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it.
+    // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it; some
+    // may have ended since.
     virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) = 0;
     virtual void device_removed_itself(const std::string& device) = 0;
     // Perhaps: it has answered, or says that something is not as it was.
@@ -79,6 +81,9 @@ public:
     {
         return device_metrics(facts_, worker_.answers(), policy);
     }
+    // If it is gone: who must register again, and how many sessions had queue pairs on it (some have ended with it).
+    [[nodiscard]] std::set<SessionId> sessions_hit() const { return affected_.hit(facts_.book, clock_.now()); }
+    [[nodiscard]] std::size_t sessions_until_now() const { return affected_.until_now(facts_.book, clock_.now()); }
     // It said that it went away.
     [[nodiscard]] bool gone() const { return facts_.gone; }
     [[nodiscard]] bool is_silent() const { return worker_.answers().is_silent(); }
@@ -155,9 +160,11 @@ private:
 
     DeviceFacts facts_;
     Executor& executor_;
+    const Clock& clock_;
     DeviceListener& listener_;
     std::uint64_t changes_ = 0;                                     // of the book
     std::multiset<std::pair<SessionId, std::uint32_t>> waiting_;    // for admission
+    AffectedSessions affected_;
     std::unique_ptr<Timer> retry_timer_;
     std::unique_ptr<Timer> drift_timer_;
     bool checking_ = false;    // for drift

@@ -88,13 +88,11 @@ void DeviceControl::remove(const std::string& key, LoopCallback<void()> closed)
         closed();
         return;
     }
-    std::set<SessionId> affected;
-    for (const std::uint32_t number : gone->book().members_in_order()) {
-        affected.insert(gone->book().find(number)->session);
-    }
-    log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key, affected.size());
+    log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key,
+        gone->sessions_until_now());
     // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
-    listener_.device_was_reset(key, {affected.begin(), affected.end()});
+    const auto hit = gone->sessions_hit();
+    listener_.device_was_reset(key, {hit.begin(), hit.end()});
     changes_.resolve_again(policy_.rules().fabric, fmt::format("{} went away", key), [] {});
     context_.notify([&](ServiceObserver& observer) { observer.device_removed(key); });
     gone->leave(std::move(closed));

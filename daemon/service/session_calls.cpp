@@ -494,7 +494,11 @@ void SessionCalls::queue_pairs_vanished(const std::string& device,
 void SessionCalls::device_was_reset(const std::string& device, const std::vector<SessionId>& affected)
 {
     for (const SessionId id : affected) {
-        Session& session = sessions_.at(id);
+        Session* const found = sessions_.find(id);
+        if (found == nullptr) {
+            continue;
+        }
+        Session& session = *found;
         const auto lost = session.queue_pairs.find(device);
         if (lost != session.queue_pairs.end()) {
             sessions_.limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(lost->second.size()));

@@ -44,15 +44,44 @@ std::vector<UniqueFd> take_descriptors(msghdr& message)
     return result;
 }
 
-Peeked peek(int socket, std::span<char> buffer)
+namespace {
+
+Peeked peek(int socket, std::span<char> buffer, std::span<char> control)
 {
     iovec part{buffer.data(), buffer.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
     // Without room for descriptors: the kernel says that there are some, and leaves them where they are.
-    const ssize_t length = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
-    return {length, length > 0 && (message.msg_flags & MSG_CTRUNC) != 0};
+    Peeked seen;
+    seen.length = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+    if (seen.length <= 0) {
+        return seen;
+    }
+    seen.descriptors = (message.msg_flags & MSG_CTRUNC) != 0;
+    const auto* header = control.empty() ? nullptr : CMSG_FIRSTHDR(&message);
+    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
+        ucred credentials{};
+        std::memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
+        seen.sender = credentials.pid;
+    }
+    return seen;
+}
+
+}    // namespace
+
+Peeked peek(int socket, std::span<char> buffer)
+{
+    return peek(socket, buffer, {});
+}
+
+Peeked peek_with_sender(int socket, std::span<char> buffer)
+{
+    // Credentials come first and leave no room.
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+    return peek(socket, buffer, control);
 }
 
 bool may_hold_descriptors(int socket)

@@ -29,8 +29,11 @@ struct DescriptorRoom {
 struct Peeked {
     ssize_t length = 0;          // as recvmsg() returns it, errno included
     bool descriptors = false;    // came with these bytes; they end where descriptors come
+    pid_t sender = 0;            // that sent all of them; 0: not told, or in a PID namespace that cannot be seen
 };
 [[nodiscard]] Peeked peek(int socket, std::span<char> buffer);
+// Of a socket with SO_PASSCRED, and of no other: there it would take descriptors. Bytes end where another process's begin.
+[[nodiscard]] Peeked peek_with_sender(int socket, std::span<char> buffer);
 // Whether descriptors may be among what a unix socket has received and nobody has read. False is certain, for what had
 // arrived when it was asked.
 [[nodiscard]] bool may_hold_descriptors(int socket);

@@ -145,11 +145,14 @@ void ClientConnection::update_events()
 ClientConnection::Look ClientConnection::look(std::size_t most) const
 {
     auto& buffer = scratch();
-    const auto [length, descriptors] = peek(socket_->get(), std::span(buffer).first(std::min(most, buffer.size())));
+    const auto room = std::span(buffer).first(std::min(most, buffer.size()));
+    const auto [length, descriptors, sender] = expected_ ? peek_with_sender(socket_->get(), room)
+                                                         : peek(socket_->get(), room);
     Look seen;
     seen.ended = length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
     seen.bytes = std::string_view(buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
     seen.descriptors = descriptors;
+    seen.sender = sender;
     return seen;
 }
 
@@ -173,7 +176,33 @@ ClientConnection::Read ClientConnection::read_some(TimePoint until)
     if (seen.bytes.empty()) {
         return Read::Nothing;
     }
+    if (is_unproven()) {
+        check_sender(seen.sender);
+    }
     return seen.descriptors ? read_with_descriptors(seen, until) : read_plain(seen.bytes, until);
+}
+
+// The number of the process that connected, on bytes that were sent when its pidfd was open already, by a process that is
+// still there: no other can have had the number meanwhile.
+void ClientConnection::check_sender(pid_t sender)
+{
+    const ExpectedSender expected = *std::exchange(expected_, std::nullopt);
+    const int off = 0;
+    setsockopt(socket_->get(), SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
+    constexpr const char* kWhatToDo = "this kernel, older than Linux 6.5, does not tell more about it: connect again, and";
+    if (taken_ < expected.unproven_bytes) {
+        refusal_ = fmt::format("it cannot be told whether process {}, which connected, sent this: {} wait for the answer to "
+                               "the authentication before the first call",
+                               expected.pid, kWhatToDo);
+    } else if (sender != expected.pid) {
+        refusal_ = fmt::format("process {} connected, but {} sent the first call: {} let the process that connects make it",
+                               expected.pid, sender == 0 ? "another" : fmt::format("process {}", sender), kWhatToDo);
+    } else if (!expected.is_running()) {
+        refusal_ = fmt::format("process {}, which connected, has ended", expected.pid);
+    }
+    if (!refusal_.empty()) {
+        log(LogLevel::Info, "a connection of user {} is not served: {}", user_.uid, refusal_);
+    }
 }
 
 // Descriptors belong to the message whose bytes they came with: nothing beyond its end may be read with them.
@@ -209,9 +238,10 @@ ClientConnection::Read ClientConnection::read_plain(std::string_view seen, TimeP
     std::string_view rest = copy;
     do {
         take(rest);
-    } while (open_ && !rest.empty() && out_.empty() && now() < until);
+    } while (open_ && !rest.empty() && out_.empty() && !is_unproven() && now() < until);
     if (open_) {
         const std::size_t taken = copy.size() - rest.size();
+        taken_ += expected_ ? taken : 0;
         if (recv(socket_->get(), scratch().data(), taken, MSG_DONTWAIT) != static_cast<ssize_t>(taken)) {
             return Read::Ended;
         }
@@ -330,6 +360,10 @@ bool ClientConnection::accept_head()
     const ClientLimits& limits = around_.limits;
     const MessageHead head = *head_;
     std::string why;
+    if (!refusal_.empty()) {
+        answer_instead(ErrorCode::Io, refusal_);
+        return false;
+    }
     if (head.fields > limits.header) {
         why = fmt::format("the header of a message to rdma-qosd has at most {} bytes, this one {}", limits.header,
                           head.fields);
@@ -339,19 +373,25 @@ bool ClientConnection::accept_head()
     } else {
         return true;
     }
-    if (head.size() > limits.skipped) {
+    answer_instead(ErrorCode::LimitReached, why);
+    return false;
+}
+
+void ClientConnection::answer_instead(ErrorCode code, std::string_view why)
+{
+    const MessageHead head = *head_;
+    if (head.size() > around_.limits.skipped) {
         drop("a message is far too large");
-        return false;
+        return;
     }
     skip_ = head.size() - partial_.size();
     forget_partial();
     arrived_.clear();
     unfinished_since_ = now();
     if (head.expects_reply) {
-        queue(error_reply(head.serial, dbus_name(ErrorCode::LimitReached), why));
+        queue(error_reply(head.serial, dbus_name(code), why));
         write_out();
     }
-    return false;
 }
 
 void ClientConnection::add_partial(std::string_view& bytes, std::size_t size)

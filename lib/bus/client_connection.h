@@ -9,6 +9,8 @@
 //   stand-in for each, and handlers find what it stands for in descriptors().
 // * While a client does not read, nothing more is read from it; what waits for it is counted in bytes.
 // * It is served when it is its user's turn (turns.h).
+// * Where only the number of the process that connected is known (PeerProcess::unproven_bytes), nothing is passed on before
+//   that process itself has sent something that proves it.
 #pragma once
 
 #include <cstddef>
@@ -52,6 +54,13 @@ struct ClientSurroundings {
     std::function<void(std::uint32_t uid, UniqueFd fd)> close;
 };
 
+// Who must send the first message.
+struct ExpectedSender {
+    pid_t pid = 0;
+    std::size_t unproven_bytes = 0;        // at the beginning, which may have been sent by an earlier owner of the number
+    std::function<bool()> is_running;      // the process that is taken for the sender
+};
+
 class ClientConnection final : public Connection {
 public:
     // `on_closed` is called once, from the loop (never from within another call), when the connection has ended by
@@ -62,6 +71,9 @@ public:
     ~ClientConnection() override;
     // Closes a client's socket. What has arrived and was not read may hold descriptors, whose last close may wait.
     static void end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket);
+
+    // Before anything is read, of a socket with SO_PASSCRED.
+    void expect(ExpectedSender sender) { expected_ = std::move(sender); }
 
     [[nodiscard]] bool is_ready() const override { return open_ && auth_.done(); }
     void flush() override;
@@ -83,6 +95,7 @@ private:
         std::string_view bytes;
         bool descriptors = false;    // come with them
         bool ended = false;
+        pid_t sender = 0;    // while one is expected
     };
 
     void ready(std::uint32_t events);
@@ -98,12 +111,17 @@ private:
     // How much may be read before it is known what follows.
     [[nodiscard]] std::size_t wanted() const;
 
+    // What comes next begins the first message, and has to prove who sends it.
+    [[nodiscard]] bool is_unproven() const { return expected_ && auth_.done(); }
+    void check_sender(pid_t sender);
     // Takes one thing from the front: authentication, a message, or a part of one.
     void take(std::string_view& bytes);
     void take_auth(std::string_view& bytes);
     // False: more bytes are needed, or the message was refused.
     [[nodiscard]] bool know_head(std::string_view& bytes);
     [[nodiscard]] bool accept_head();
+    // Answers the message whose head has come, and passes over the rest of it.
+    void answer_instead(ErrorCode code, std::string_view why);
     void add_partial(std::string_view& bytes, std::size_t size);
     void forget_partial();
     void deliver(std::string_view message);
@@ -123,6 +141,9 @@ private:
     DescriptorHelpers::User user_;
     std::function<void()> on_closed_;
     AuthDialogue auth_;
+    std::optional<ExpectedSender> expected_;
+    std::size_t taken_ = 0;     // bytes, while one is expected
+    std::string refusal_;       // why no message is served; empty: all are
     std::unique_ptr<IoSource> io_;
     std::weak_ptr<ClientConnection> self_;
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,9 +35,9 @@ Result<std::vector<std::uint32_t>> groups_of_socket(int socket, gid_t primary)
     return result;
 }
 
-// Before Linux 6.5 a socket gives the number alone. It can be another's only if the connection waited so long to be
-// accepted that all numbers were used in between.
-Result<void> take_pidfd(int socket, std::uint64_t waiting_since, PeerProcess& peer)
+// Before Linux 6.5 a socket gives the number alone. How long the connection waited says nothing: the next process may get
+// a number that its owner had kept since the last round.
+Result<void> take_pidfd(int socket, PeerProcess& peer)
 {
     int fd = -1;
     socklen_t size = sizeof(fd);
@@ -52,7 +53,12 @@ Result<void> take_pidfd(int socket, std::uint64_t waiting_since, PeerProcess& pe
         return fail(std::move(pidfd).error());
     }
     peer.pidfd = std::move(*pidfd);
-    peer.started_by = latest_start(waiting_since, ticks_since_boot());
+    const int on = 1;
+    int unread = 0;
+    if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || ioctl(socket, FIONREAD, &unread) < 0) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "who sends on a connection cannot be found out"));
+    }
+    peer.unproven_bytes = static_cast<std::size_t>(unread);
     return {};
 }
 
@@ -81,13 +87,7 @@ std::uint64_t ticks_since_boot()
     return static_cast<std::uint64_t>(now.tv_sec) * ticks + static_cast<std::uint64_t>(now.tv_nsec) * ticks / 1'000'000'000U;
 }
 
-std::uint64_t latest_start(std::uint64_t waiting_since, std::uint64_t now)
-{
-    const auto second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-    return now - waiting_since > second ? waiting_since : now;
-}
-
-Result<PeerProcess> peer_of_socket(int socket, std::uint64_t waiting_since)
+Result<PeerProcess> peer_of_socket(int socket)
 {
     ucred credentials{};
     socklen_t size = sizeof(credentials);
@@ -101,8 +101,8 @@ Result<PeerProcess> peer_of_socket(int socket, std::uint64_t waiting_since)
     if (!groups) {
         return fail(std::move(groups).error());
     }
-    PeerProcess peer{credentials.pid, credentials.uid, std::move(*groups), {}, {}};
-    if (auto taken = take_pidfd(socket, waiting_since, peer); !taken) {
+    PeerProcess peer{credentials.pid, credentials.uid, std::move(*groups), {}, {}, {}};
+    if (auto taken = take_pidfd(socket, peer); !taken) {
         return fail(std::move(taken).error());
     }
     return peer;

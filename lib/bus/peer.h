@@ -18,18 +18,17 @@ struct PeerProcess {
     std::vector<std::uint32_t> gids;    // primary and supplementary
     // Pins the process: as long as is_running(pidfd), the pid is not somebody else's.
     UniqueFd pidfd;
-    // Where the kernel or the bus gives no pidfd of the very process that connected, only its number: a process that
-    // started later than this (clock ticks since boot) has been given the number of one that ended.
+    // Where the bus gives no pidfd of the very process that connected, only its number: a process that started later
+    // than this (clock ticks since boot) has been given the number of one that ended.
     std::optional<std::uint64_t> started_by;
+    // Where the kernel gives only the number: the process that connected may have ended before the pidfd was opened, and
+    // another have its number. But whoever sends something by that number behind these bytes, and still runs, is it.
+    std::optional<std::size_t> unproven_bytes;
 };
 
-// Of a connected unix socket, which may have waited to be accepted since `waiting_since` (ticks since boot). Errors: Io; also
-// when the process is already gone.
-[[nodiscard]] Result<PeerProcess> peer_of_socket(int socket, std::uint64_t waiting_since);
-
-// The latest start of a process whose connection may have waited since `waiting_since` and is accepted now. All process
-// numbers are not used up within a second, so a wait that short proves nothing against it.
-[[nodiscard]] std::uint64_t latest_start(std::uint64_t waiting_since, std::uint64_t now);
+// Of a connected unix socket. Errors: Io; also when the process is already gone. Where the result is unproven, the socket
+// has SO_PASSCRED.
+[[nodiscard]] Result<PeerProcess> peer_of_socket(int socket);
 
 // The clock of start times in /proc: ticks (sysconf(_SC_CLK_TCK) a second) since boot.
 [[nodiscard]] std::uint64_t ticks_since_boot();

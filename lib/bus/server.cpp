@@ -200,11 +200,6 @@ void Server::accept_all()
     for (int count = 0; count < kAcceptedAtOnce && SteadyClock().now() < end; ++count) {
         UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
-            if (errno == EAGAIN) {
-                waiting_since_ = 0;
-            } else if (waiting_since_ == 0) {
-                waiting_since_ = ticks_since_boot();
-            }
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
                 // Whoever waits stays in the backlog; without a pause the loop would spin.
                 log(LogLevel::Warning, "{}: no client can be accepted: {}", path_.string(), std::strerror(errno));
@@ -215,7 +210,6 @@ void Server::accept_all()
         }
         take(std::move(socket));
     }
-    waiting_since_ = waiting_since_ == 0 ? ticks_since_boot() : waiting_since_;    // perhaps more wait
     around_.turns.give_way();
 }
 
@@ -259,8 +253,7 @@ void Server::take(UniqueFd socket)
     } else {
         ++around_.shares.of(peer.uid).connections;
         const std::uint64_t id = next_id_++;
-        const std::uint64_t since = waiting_since_ == 0 ? ticks_since_boot() : waiting_since_;
-        coming_.emplace(id, Coming{std::move(socket), peer.uid, since});
+        coming_.emplace(id, Coming{std::move(socket), peer.uid});
         around_.turns.queue(peer.uid, [this, id, alive = std::weak_ptr<int>(alive_)] {
             if (alive.expired()) {
                 return;
@@ -286,7 +279,7 @@ void Server::refuse(std::uint32_t uid, const Error& why)
 
 Result<void> Server::set_up(std::uint64_t id, Coming coming)
 {
-    auto process = peer_of_socket(coming.socket.get(), coming.waiting_since);
+    auto process = peer_of_socket(coming.socket.get());
     if (!process) {
         ClientConnection::end(around_, coming.uid, std::move(coming.socket));
         return fail(std::move(process).error());
@@ -303,6 +296,12 @@ Result<void> Server::set_up(std::uint64_t id, Coming coming)
                                     [this, id](std::uint32_t) { close(id); });
     if (!exit) {
         return fail(std::move(exit).error());
+    }
+    if (process->unproven_bytes) {
+        (*connection)->expect({process->pid, *process->unproven_bytes, [this, id] {
+                                   const auto found = connections_.find(id);
+                                   return found != connections_.end() && is_running(found->second.process);
+                               }});
     }
     if (auto welcome = handler_.connected(id, *process, *connection); !welcome) {
         (*connection)->close();

@@ -65,7 +65,6 @@ private:
     struct Coming {
         UniqueFd socket;
         std::uint32_t uid;
-        std::uint64_t waiting_since;
     };
     struct Waiting {
         TimePoint until;
@@ -99,7 +98,6 @@ private:
     std::size_t most_connections_ = 0;
     std::uint64_t inode_ = 0;    // of our socket file: another daemon's is not removed
     std::uint64_t next_id_ = 1;
-    std::uint64_t waiting_since_ = 0;    // ticks since boot: since when somebody may wait to be accepted; 0: nobody does
     DescriptorHelpers helpers_;
     ClientSurroundings around_;
     std::unordered_map<std::uint64_t, Client> connections_;

@@ -8,6 +8,9 @@
 //
 // An element of the plan is a record here. Its mirror in a file is made with the first queue pair of that file in or
 // below it, and destroyed with the last; the kernel destroys what is left when the file closes.
+//
+// A mirror that the firmware has lost makes its element one that is not there (any more): whoever asks for it makes
+// another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are gone.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -45,6 +48,7 @@ struct Record {
     std::optional<ElementHandle> parent;
     ElementAttributes attributes;
     std::uint32_t children = 0;
+    bool lost = false;    // in some file
 };
 
 class MirroredTree final : public ElementTree {
@@ -65,6 +69,8 @@ public:
     void not_placed(const std::shared_ptr<ClientFile>& file) override;
 
 private:
+    // Not of what is lost, nor of what is below it.
+    [[nodiscard]] Record* find(ElementHandle element);
     [[nodiscard]] FileTree* tree_of(const std::shared_ptr<ClientFile>& file);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
@@ -74,6 +80,10 @@ private:
     // Gives every mirror of the element the part of its cap that it should have.
     void share_cap(ElementHandle element);
     void remove_unused(FileTree& tree, int fd);
+    // The firmware does not have it: a copy of the element in one file.
+    void lose(FileTree& tree, ElementHandle element);
+    // To be called when the element has one mirror or child less.
+    void forget_if_lost(ElementHandle element);
     void forget_closed();
 
     const Caps caps_;
@@ -87,6 +97,33 @@ private:
 tl::unexpected<Error> no_such_element()
 {
     return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
+}
+
+bool is_missing(int fd, const Mirror& mirror)
+{
+    const auto answer = devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes);
+    return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
+}
+
+// By the firmware's own word: a handle that is not there was destroyed by its owner, who may do so, and whose doing must
+// not move the queue pairs of others.
+bool says_lost(const Failure& failure)
+{
+    return failure.status != 0 && explain(Command::QueryElement, failure).sys_errno == ENOENT;
+}
+
+Record* MirroredTree::find(ElementHandle element)
+{
+    const auto found = records_.find(element);
+    if (found == records_.end()) {
+        return nullptr;
+    }
+    for (std::optional<ElementHandle> above = element; above; above = records_.at(*above).parent) {
+        if (records_.at(*above).lost) {
+            return nullptr;
+        }
+    }
+    return &found->second;
 }
 
 std::size_t MirroredTree::mirror_count(ElementHandle element) const
@@ -109,29 +146,29 @@ ElementAttributes MirroredTree::attributes_of(ElementHandle element, std::size_t
 Result<ElementHandle> MirroredTree::create(const ElementRequest& request)
 {
     if (request.parent) {
-        const auto parent = records_.find(*request.parent);
-        if (parent == records_.end() || parent->second.kind == ElementKind::Leaf) {
+        Record* const parent = find(*request.parent);
+        if (parent == nullptr || parent->kind == ElementKind::Leaf) {
             return no_such_element();
         }
-        ++parent->second.children;
+        ++parent->children;
     }
     const ElementHandle handle{next_++};
-    records_.emplace(handle, Record{request.kind, request.parent, request.attributes, 0});
+    records_.emplace(handle, Record{request.kind, request.parent, request.attributes});
     return handle;
 }
 
 Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& change)
 {
-    const auto record = records_.find(element);
-    if (record == records_.end()) {
+    Record* const record = find(element);
+    if (record == nullptr) {
         return no_such_element();
     }
-    change.apply_to(record->second.attributes);
+    change.apply_to(record->attributes);
     ElementChange mirrored = change;
     if (change.max_rate) {
         mirrored.max_rate = attributes_of(element, mirror_count(element)).max_rate;
     }
-    return modify_mirrors(element, record->second.kind, mirrored);
+    return modify_mirrors(element, record->kind, mirrored);
 }
 
 Result<void> MirroredTree::modify_mirrors(ElementHandle element, ElementKind kind, const ElementChange& change)
@@ -155,12 +192,12 @@ Result<void> MirroredTree::modify_mirrors(ElementHandle element, ElementKind kin
 // What is planned, unless a mirror says otherwise.
 Result<ElementState> MirroredTree::query(ElementHandle element)
 {
-    const auto record = records_.find(element);
-    if (record == records_.end()) {
+    forget_closed();
+    const Record* const record = find(element);
+    if (record == nullptr) {
         return no_such_element();
     }
-    forget_closed();
-    ElementState state{record->second.kind, record->second.parent, record->second.attributes};
+    ElementState state{record->kind, record->parent, record->attributes};
     if (reads_ == Reads::Written) {
         return state;
     }
@@ -173,8 +210,12 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
         }
         const auto answer =
             devx_query(file->fd(), found->second.handle, query_element(found->second.id), kQueryElementBytes);
+        if (!answer && says_lost(answer.error())) {
+            lose(tree, element);
+            return no_such_element();
+        }
         if (!answer) {
-            continue;    // its owner is going, or reset it; nothing to repair in anybody else's
+            continue;    // its owner is going, or destroyed it; nothing to repair in anybody else's
         }
         if (const auto real = decode_element(*answer).attributes; real != expected) {
             state.attributes = real;
@@ -186,41 +227,47 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
 
 Result<void> MirroredTree::destroy(ElementHandle element)
 {
+    forget_closed();
     const auto record = records_.find(element);
-    if (record == records_.end()) {
+    if (record == records_.end() || record->second.lost) {
         return no_such_element();
     }
-    forget_closed();
     if (record->second.children > 0 || mirror_count(element) > 0) {
         return fail(Error{ErrorCode::Busy, EBUSY, "the element still has children or queue pairs"});
     }
-    if (record->second.parent) {
-        --records_.at(*record->second.parent).children;
-    }
+    const auto parent = record->second.parent;
     records_.erase(record);
+    if (parent) {
+        --records_.at(*parent).children;
+        forget_if_lost(*parent);
+    }
     return {};
 }
 
 Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle element)
 {
+    const Record* const record = find(element);
+    if (record == nullptr) {
+        return no_such_element();
+    }
     if (const auto known = tree.mirrors.find(element); known != tree.mirrors.end()) {
         return known->second.id;
     }
-    const auto record = records_.find(element);
-    if (record == records_.end()) {
-        return no_such_element();
-    }
     ObjectId parent = kNoObject;
-    if (record->second.parent) {
-        auto made = mirror(tree, fd, *record->second.parent);
+    if (record->parent) {
+        auto made = mirror(tree, fd, *record->parent);
         if (!made) {
             return made;
         }
         parent = *made;
     }
     const auto attributes = attributes_of(element, mirror_count(element) + 1);
-    const auto created = make_element(fd, record->second.kind, parent, attributes);
+    const auto created = make_element(fd, record->kind, parent, attributes);
     if (!created) {
+        if (record->parent) {
+            // Perhaps there is nothing left to be below.
+            static_cast<void>(query(*record->parent));
+        }
         return fail(explain(Command::CreateElement, created.error())
                         .with_context(fmt::format("in the process's own tree (attach mode per-process; the device has "
                                                   "{} leaves for all processes together)",
@@ -233,14 +280,14 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
 
 void MirroredTree::share_cap(ElementHandle element)
 {
-    const Record& record = records_.at(element);
-    if (caps_ != Caps::Divide || !record.attributes.max_rate) {
+    const auto found = records_.find(element);
+    if (caps_ != Caps::Divide || found == records_.end() || !found->second.attributes.max_rate) {
         return;
     }
     ElementChange change;
     change.max_rate = attributes_of(element, mirror_count(element)).max_rate;
     // A mirror that refuses is found by the next drift check.
-    static_cast<void>(modify_mirrors(element, record.kind, change));
+    static_cast<void>(modify_mirrors(element, found->second.kind, change));
 }
 
 Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file,
@@ -327,12 +374,36 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
         }
     }
     for (const auto element : std::vector<ElementHandle>(unused.rbegin(), unused.rend())) {
-        const auto destroyed = devx_destroy(fd, tree.mirrors.at(element).handle);
+        const Mirror mirror = tree.mirrors.at(element);
+        const auto destroyed = devx_destroy(fd, mirror.handle);
         // Its owner may have destroyed it, and with a dead file everything is gone.
-        if (destroyed || destroyed.error().sys_errno == ENOENT || (is_gone(destroyed.error()) && !answers(fd))) {
+        if (destroyed || destroyed.error().sys_errno == ENOENT ||
+            (is_gone(destroyed.error()) ? !answers(fd) : is_missing(fd, mirror))) {
             tree.mirrors.erase(element);
             share_cap(element);
+            forget_if_lost(element);
         }
+    }
+}
+
+void MirroredTree::lose(FileTree& tree, ElementHandle element)
+{
+    tree.mirrors.erase(element);
+    records_.at(element).lost = true;
+    forget_if_lost(element);
+}
+
+void MirroredTree::forget_if_lost(ElementHandle element)
+{
+    const auto found = records_.find(element);
+    if (found == records_.end() || !found->second.lost || found->second.children > 0 || mirror_count(element) > 0) {
+        return;
+    }
+    const auto parent = found->second.parent;
+    records_.erase(found);
+    if (parent) {
+        --records_.at(*parent).children;
+        forget_if_lost(*parent);
     }
 }
 
@@ -349,9 +420,8 @@ void MirroredTree::forget_closed()
         return true;
     });
     for (const auto element : fewer) {
-        if (records_.contains(element)) {
-            share_cap(element);
-        }
+        share_cap(element);
+        forget_if_lost(element);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "lib/base/log.h"
 #include "lib/nic/pacing.h"
@@ -142,7 +143,16 @@ private:
         std::unordered_map<std::uint32_t, QueuePairState> states;    // by handle; may be out of date
     };
 
+    // By its number; a file of this device as it was before a reset may have the same one.
     [[nodiscard]] Result<void> check_file(const ClientFile& file) const;
+    // A device that comes back mostly has its old number, and its elements have ids that mean others than ours did. A
+    // client may have opened it before this backend's end is known.
+    [[nodiscard]] Result<void> check_own_file() const;
+    // Of a failed command by this file: it is dead, and the device is not.
+    [[nodiscard]] bool is_of_an_earlier_one(const ClientFile& file, const Failure& failure) const
+    {
+        return is_gone(failure) && answers(context_->cmd_fd) && !answers(file.fd());
+    }
     FileFacts& facts_of(const std::shared_ptr<ClientFile>& file);
     [[nodiscard]] Answer<QueuePairAnswer> query(const QueuePairRef& queue_pair) const;
     [[nodiscard]] Answer<void> send_place(const QueuePairRef& queue_pair, QueuePairState state,
@@ -232,13 +242,27 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
         return {};
     }
     const std::string device = device_of_number(sys_, status.st_rdev);
-    if (device.empty()) {
-        return fail(ErrorCode::NotUverbs, "`uverbs` is not the file of an RDMA device: pass the descriptor of the open "
-                                          "verbs context (ibv_context.cmd_fd)");
+    if (!device.empty() && device == info_.name) {
+        return fail(ErrorCode::Busy, fmt::format("{} was reset, and rdma-qosd has not opened it again yet: try again",
+                                                 device));
     }
-    return fail(ErrorCode::WrongDevice, device == info_.name
-                                            ? fmt::format("`uverbs` is a file of {} as it was before a reset", device)
-                                            : fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
+    if (!device.empty()) {
+        return fail(ErrorCode::WrongDevice, fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
+    }
+    if (major(status.st_rdev) == major(number_)) {
+        return fail(ErrorCode::WrongDevice,
+                    "`uverbs` is a file of a device that has gone since: open the device again and register again");
+    }
+    return fail(ErrorCode::NotUverbs, "`uverbs` is not the file of an RDMA device: pass the descriptor of the open "
+                                      "verbs context (ibv_context.cmd_fd)");
+}
+
+Result<void> Mlx5Backend::check_own_file() const
+{
+    if (!is_attached(context_->cmd_fd)) {
+        return fail(ErrorCode::DeviceGone, fmt::format("{} was reset or removed: try again when it is back", info_.name));
+    }
+    return {};
 }
 
 Mlx5Backend::FileFacts& Mlx5Backend::facts_of(const std::shared_ptr<ClientFile>& file)
@@ -287,10 +311,16 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
         return fail(is_ours.error());
     }
-    const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}}
+    if (const auto is_there = check_own_file(); !is_there) {
+        return fail(is_there.error());
+    }
+    const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}, {}}
                                                                        : owners_.find(info_.port, queue_pair.number);
     Admission admission;
-    admission.owner_verified = tracked.owner.has_value();
+    // The kernel forgets a thread when it ends, as one that only sets up queue pairs soon does.
+    admission.owner_verified =
+        tracked.owner || (tracked.protection_domain &&
+                          owners_.is_in_reach_of(queue_pair.owner_pid, *tracked.protection_domain));
     if (tracked.owner && queue_pair.owner_pid != 0 && !is_thread_of(*tracked.owner, queue_pair.owner_pid)) {
         return fail(ErrorCode::NotOwner,
                     fmt::format("queue pair {} of {} was created by thread {}, which does not belong to process {}",
@@ -301,6 +331,12 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
         // Nobody vouches for the number: the kernel holds it against the handle. Of an owner's own, it does so when the
         // handle is used.
         const auto answer = query(queue_pair);
+        if (!answer && is_of_an_earlier_one(*queue_pair.file, answer.error())) {
+            return fail(ErrorCode::WrongDevice,
+                        fmt::format("`uverbs` is a file of {} as it was before it was reset or removed: open the device "
+                                    "again and register again",
+                                    info_.name));
+        }
         if (!answer) {
             return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
         }
@@ -377,6 +413,9 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
     if (!queue_pair.file) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
+    }
+    if (const auto is_there = check_own_file(); !is_there) {
+        return is_there;
     }
     const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);
     if (!leaves) {

@@ -189,8 +189,26 @@ OwnerAnswer find_owner(Bytes datagram, std::uint32_t sequence, std::uint32_t que
         if (const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID); pid && *pid != 0) {
             answer.owner = static_cast<pid_t>(*pid);
         }
+        answer.protection_domain = number_in(entry, RDMA_NLDEV_ATTR_RES_PDN);
         answer.type = type_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE));
         answer.state = state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE));
+        return AnswerEnd::Found;
+    });
+    return answer;
+}
+
+SurroundingAnswer find_surrounding(Bytes datagram, std::uint32_t sequence, Surrounding which, std::uint32_t number)
+{
+    SurroundingAnswer answer;
+    answer.end = read_datagram(datagram, sequence, [&](Bytes attributes) {
+        const bool is_domain = which == Surrounding::ProtectionDomain;
+        if (number_in(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN) != number) {
+            return AnswerEnd::Nothing;
+        }
+        if (const auto pid = number_in(attributes, RDMA_NLDEV_ATTR_RES_PID); pid && *pid != 0) {
+            answer.maker = static_cast<pid_t>(*pid);
+        }
+        answer.context = is_domain ? number_in(attributes, RDMA_NLDEV_ATTR_RES_CTXN) : std::nullopt;
         return AnswerEnd::Found;
     });
     return answer;
@@ -222,7 +240,7 @@ bool QueuePairOwners::connect()
 
 OwnerAnswer QueuePairOwners::find(std::uint32_t port, std::uint32_t queue_pair)
 {
-    constexpr OwnerAnswer kNothing{AnswerEnd::Nothing, {}, {}, {}};
+    constexpr OwnerAnswer kNothing{AnswerEnd::Nothing, {}, {}, {}, {}};
     if (!connect()) {
         return kNothing;
     }
@@ -235,6 +253,35 @@ OwnerAnswer QueuePairOwners::find(std::uint32_t port, std::uint32_t queue_pair)
         return kNothing;
     }
     return read_answers(socket_.get(), [&](Bytes datagram) { return find_owner(datagram, sequence_, queue_pair); });
+}
+
+SurroundingAnswer QueuePairOwners::find(Surrounding which, std::uint32_t number)
+{
+    constexpr SurroundingAnswer kNothing{AnswerEnd::Nothing, {}, {}};
+    if (!connect()) {
+        return kNothing;
+    }
+    const bool is_domain = which == Surrounding::ProtectionDomain;
+    std::vector<std::uint8_t> attributes;
+    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, index_);
+    append(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN, number);
+    if (!ask(socket_.get(), is_domain ? RDMA_NLDEV_CMD_RES_PD_GET : RDMA_NLDEV_CMD_RES_CTX_GET, 0, ++sequence_,
+             attributes)) {
+        socket_.reset();
+        return kNothing;
+    }
+    return read_answers(socket_.get(),
+                        [&](Bytes datagram) { return find_surrounding(datagram, sequence_, which, number); });
+}
+
+bool QueuePairOwners::is_in_reach_of(pid_t process, std::uint32_t protection_domain)
+{
+    const auto domain = find(Surrounding::ProtectionDomain, protection_domain);
+    if (domain.maker || !domain.context) {
+        return domain.maker && is_thread_of(*domain.maker, process);
+    }
+    const auto context = find(Surrounding::OpenFile, *domain.context);
+    return context.maker && is_thread_of(*context.maker, process);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -33,12 +33,25 @@ struct DeviceAnswer {
 struct OwnerAnswer {
     AnswerEnd end = AnswerEnd::More;
     // If found; each may be empty.
-    std::optional<pid_t> owner;    // the thread that made it
+    std::optional<pid_t> owner;    // the thread that made it; empty once that has ended
+    std::optional<std::uint32_t> protection_domain;
     std::optional<QueuePairType> type;
     std::optional<QueuePairState> state;
 };
 [[nodiscard]] OwnerAnswer find_owner(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
                                      std::uint32_t queue_pair);
+
+// What a queue pair is in: a protection domain, and the open device file (a "context" to the kernel). Both often outlive
+// the thread that made it.
+enum class Surrounding : std::uint8_t { ProtectionDomain, OpenFile };
+struct SurroundingAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    // If found; each may be empty.
+    std::optional<pid_t> maker;             // the thread that made or opened it
+    std::optional<std::uint32_t> context;   // of a protection domain
+};
+[[nodiscard]] SurroundingAnswer find_surrounding(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
+                                                 Surrounding which, std::uint32_t number);
 
 class QueuePairOwners {
 public:
@@ -48,9 +61,14 @@ public:
     // Found, or Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, one that never left RESET
     // has no port yet, older kernels do not answer for one. The owner is empty too when the thread has ended.
     [[nodiscard]] OwnerAnswer find(std::uint32_t port, std::uint32_t queue_pair);
+    // Whether the protection domain of a queue pair was made, or the device file that it is in was opened, by a thread
+    // of this process that still runs. That speaks for the process; if it is not so, nothing speaks against it: a file
+    // can be inherited.
+    [[nodiscard]] bool is_in_reach_of(pid_t process, std::uint32_t protection_domain);
 
 private:
     bool connect();
+    [[nodiscard]] SurroundingAnswer find(Surrounding which, std::uint32_t number);
 
     std::string device_;
     UniqueFd socket_;

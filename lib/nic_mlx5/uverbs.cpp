@@ -87,6 +87,16 @@ bool answers(int fd)
     return answer || !is_gone(answer.error());
 }
 
+bool is_attached(int fd)
+{
+    std::uint32_t number = 0;
+    Ioctl call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN);
+    call.in_value(MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC, std::uint32_t{0})
+        .out_value(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, number);
+    const int error = call.run(fd);
+    return error == 0 || !is_gone({error, 0, 0});
+}
+
 Answer<Created> devx_create(int fd, const Mailbox& command)
 {
     Mailbox answer(prm::kHeaderBytes);

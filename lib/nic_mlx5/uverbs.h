@@ -44,6 +44,8 @@ struct Created {
 [[nodiscard]] Answer<Mailbox> devx_command(int fd, const Mailbox& command, std::size_t answer_bytes);
 // Whether the device answers through this file.
 [[nodiscard]] bool answers(int fd);
+// Whether the device that the file was opened of is still there, by the kernel's word alone: its firmware is not asked.
+[[nodiscard]] bool is_attached(int fd);
 [[nodiscard]] Answer<Created> devx_create(int fd, const Mailbox& command);
 // A scheduling element. EOVERFLOW: a leaf whose id is above 16 bits, all that MODIFY_SQ has room for; it is destroyed.
 [[nodiscard]] Answer<Created> make_element(int fd, ElementKind kind, ObjectId parent,

@@ -12,6 +12,7 @@
 
 #include "lib/model/profile.h"
 #include "lib/nic_mlx5/sysfs.h"
+#include "lib/nic_mlx5/uverbs.h"
 #include "tests/nic_mlx5/client.h"
 
 namespace rdmaqos::mlx5 {
@@ -243,6 +244,53 @@ TEST_F(Mlx5, ARefusedAttachLeavesNoMirror)
     EXPECT_TRUE(backend_->destroy_element(*leaf_).has_value());
 }
 
+// ---- whose a queue pair is ----
+
+QueuePairRef as_mine(QueuePairRef queue_pair)
+{
+    queue_pair.owner_pid = getpid();
+    return queue_pair;
+}
+
+// Of a thread that sets up connections and ends. The protection domain is another thread's.
+TEST_F(Mlx5, AnOwnerWhoseThreadEndedIsVerifiedByItsDomain)
+{
+    open();
+    Client client;
+    QueuePairRef queue_pair;
+    std::thread([&] { queue_pair = as_mine(client.make()); }).join();
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_TRUE(admitted.has_value()) << to_string(admitted.error());
+    EXPECT_TRUE(admitted->owner_verified);
+}
+
+TEST_F(Mlx5, AnOwnerWhoseThreadsEndedIsVerifiedByItsFile)
+{
+    open();
+    std::unique_ptr<Client> client;
+    QueuePairRef queue_pair;
+    std::thread([&] {
+        client = std::make_unique<Client>();
+        queue_pair = as_mine(client->make());
+    }).join();
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_TRUE(admitted.has_value()) << to_string(admitted.error());
+    EXPECT_TRUE(admitted->owner_verified);
+}
+
+// A file that was inherited: the kernel names its opener, which says nothing about who made the queue pair.
+TEST_F(Mlx5, WhoDidNotOpenTheFileStaysUnverified)
+{
+    open();
+    Client client;
+    QueuePairRef queue_pair;
+    std::thread([&] { queue_pair = client.make(); }).join();
+    queue_pair.owner_pid = getppid();
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_TRUE(admitted.has_value()) << to_string(admitted.error());
+    EXPECT_FALSE(admitted->owner_verified);
+}
+
 // ---- a reset ----
 
 TEST_F(Mlx5, AfterAResetEverythingIsGone)
@@ -274,6 +322,32 @@ TEST_F(Mlx5, AFileFromBeforeAResetDoesNotLoseTheNewDevice)
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::BadQueuePair) << refused.error().message;
     EXPECT_TRUE(backend_->query_element(*leaf_).has_value());
+    // The number of the new device may be the old one's or another: on a real kernel it is mostly the old one's.
+    const auto admitted = backend_->admit(queue_pair);
+    ASSERT_FALSE(admitted.has_value());
+    EXPECT_EQ(admitted.error().code, ErrorCode::WrongDevice) << admitted.error().message;
+    EXPECT_THAT(admitted.error().message, HasSubstr("open the device again and register again"));
+}
+
+// The other way round: the program is faster than the daemon.
+TEST_F(Mlx5, AFileOfTheNewDeviceMeetsTheOldBackend)
+{
+    open();
+    emulator("reset mlx5_0");
+    Client client;
+    const auto queue_pair = client.make();
+    const auto refused = backend_->admit(queue_pair);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().code, AnyOf(ErrorCode::Busy, ErrorCode::DeviceGone)) << refused.error().message;
+    // The leaf's id may be that of somebody else's on the new device.
+    const auto context = devx_create(client.context().cmd_fd, create_element(ElementKind::Node, kNoObject, {}));
+    ASSERT_TRUE(context.has_value());
+    for (int count = 0; count < 4; ++count) {
+        static_cast<void>(devx_create(client.context().cmd_fd,
+                                      create_element(ElementKind::Leaf, ObjectId{context->id}, {})));
+    }
+    EXPECT_EQ(backend_->place(queue_pair, *leaf_, std::nullopt).error().code, ErrorCode::DeviceGone);
+    EXPECT_EQ(test::places(emulated_device()).at(queue_pair.number), "");
 }
 
 }    // namespace

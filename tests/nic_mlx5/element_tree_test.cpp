@@ -49,6 +49,26 @@ void drift(ObjectId element, unsigned share, unsigned mbps)
     emulator(fmt::format("drift mlx5_0 {} {} {}", static_cast<std::uint32_t>(element), share, mbps));
 }
 
+void lose(ObjectId element)
+{
+    emulator(fmt::format("lose mlx5_0 {}", static_cast<std::uint32_t>(element)));
+}
+
+// The parent of a queue pair's leaf.
+ObjectId element_above(const QueuePairRef& queue_pair)
+{
+    const auto device = emulated_device();
+    const auto field = [&](const char* list, const char* key, std::uint32_t value, const char* wanted) {
+        for (const auto& each : device.at(list)) {
+            if (each.at(key) == value) {
+                return each.at(wanted).get<std::uint32_t>();
+            }
+        }
+        return 0U;
+    };
+    return ObjectId{field("tree", "id", field("queue-pairs", "qpn", queue_pair.number, "requester"), "parent")};
+}
+
 class Trees : public ::testing::Test {
 protected:
     void make(std::unique_ptr<ElementTree> tree)
@@ -300,6 +320,89 @@ TEST_F(MirroredTrees, AMirrorThatItsOwnerDestroyed)
     EXPECT_TRUE(destroy_all().has_value());
 }
 
+// Lost by the firmware in one of two files: the element is another one from then on, in both.
+TEST_F(MirroredTrees, AMirrorThatTheFirmwareLost)
+{
+    Client one;
+    Client two;
+    const auto first = one.make();
+    const auto second = two.make();
+    lose(place(first, leaf_));
+    place(second, leaf_);
+    EXPECT_EQ(tree_->query(*rpc_)->attributes, (ElementAttributes{60, Bandwidth::from_mbps(40000)}));
+    EXPECT_EQ(tree_->query(*leaf_).error().sys_errno, ENOENT);
+    EXPECT_EQ(tree_->query(*leaf_).error().sys_errno, ENOENT) << "also when it is asked again";
+    EXPECT_EQ(tree_->modify(*leaf_, {1, std::nullopt}).error().sys_errno, ENOENT);
+    EXPECT_EQ(tree_->destroy(*leaf_).error().sys_errno, ENOENT);
+    EXPECT_EQ(tree_->leaves_for(second.file, leaf_, std::nullopt).error().sys_errno, ENOENT);
+    tree_->not_placed(second.file);
+    EXPECT_EQ(place_of(second), "rate 0 share 7 < rate 40000 share 60 < root") << "it has lost nothing";
+
+    leaf_ = add(ElementKind::Leaf, rpc_, {7, std::nullopt});
+    place(first, leaf_);
+    place(second, leaf_);
+    EXPECT_EQ(place_of(first), "rate 0 share 7 < rate 40000 share 60 < root");
+    EXPECT_EQ(place_of(second), "rate 0 share 7 < rate 40000 share 60 < root");
+    EXPECT_EQ(elements().size(), 6U) << "nothing is left of the first";
+    place(first, std::nullopt);
+    place(second, std::nullopt);
+    EXPECT_TRUE(destroy_all().has_value());
+}
+
+// With everything below it. A leaf that is asked for then is found to have nothing to be below.
+TEST_F(MirroredTrees, ANodeThatTheFirmwareLost)
+{
+    Client one;
+    Client two;
+    const auto first = one.make();
+    const auto second = two.make();
+    place(first, leaf_);
+    place(second, leaf_);
+    lose(element_above(first));
+    const Handle sibling = add(ElementKind::Leaf, rpc_, {3, std::nullopt});
+    const auto third = one.make();
+    ASSERT_FALSE(tree_->leaves_for(third.file, sibling, std::nullopt).has_value());
+    tree_->not_placed(third.file);
+    for (const Handle each : {rpc_, leaf_, sibling}) {
+        EXPECT_EQ(tree_->query(*each).error().sys_errno, ENOENT);
+    }
+    EXPECT_FALSE(tree_->create({ElementKind::Leaf, rpc_, {}}).has_value());
+    // As the reconciler does it: what was below is given up when its queue pairs have left.
+    EXPECT_EQ(tree_->destroy(*leaf_).error().code, ErrorCode::Busy);
+    const Handle before = leaf_;
+    rpc_ = add(ElementKind::Node, root_, {60, Bandwidth::from_mbps(40000)});
+    leaf_ = add(ElementKind::Leaf, rpc_, {7, std::nullopt});
+    place(first, leaf_);
+    place(second, leaf_);
+    EXPECT_EQ(place_of(first), "rate 0 share 7 < rate 40000 share 60 < root");
+    EXPECT_EQ(elements().size(), 6U);
+    EXPECT_TRUE(tree_->destroy(*before).has_value());
+    EXPECT_TRUE(tree_->destroy(*sibling).has_value());
+    place(first, std::nullopt);
+    place(second, std::nullopt);
+    EXPECT_TRUE(destroy_all().has_value());
+    EXPECT_THAT(elements(), IsEmpty());
+}
+
+TEST_F(DividedTrees, AClientThatGoesWithWhatWasLost)
+{
+    Client one;
+    Client two;
+    {
+        const auto first = one.make();
+        place(first, leaf_);
+        place(two.make(), leaf_);
+        lose(element_above(first));
+    }
+    EXPECT_EQ(tree_->query(*rpc_).error().sys_errno, ENOENT);
+    EXPECT_EQ(tree_->destroy(*rpc_).error().sys_errno, ENOENT);
+    one.close();
+    two.close();
+    EXPECT_TRUE(tree_->destroy(*leaf_).has_value());
+    EXPECT_TRUE(tree_->destroy(*other_).has_value());
+    EXPECT_TRUE(tree_->destroy(*root_).has_value()) << "the lost one does not hold it";
+}
+
 // Two files in turn at one address: what was known of the first must not be done to the second.
 TEST_F(MirroredTrees, AFileAtTheAddressOfAnother)
 {
@@ -357,9 +460,6 @@ protected:
         tree_.reset();
     }
 
-    // An element's id is its handle here.
-    static void lose(Handle element) { emulator(fmt::format("lose mlx5_0 {}", static_cast<std::uint64_t>(*element))); }
-
     Client own_;
 };
 
@@ -396,7 +496,7 @@ TEST_F(SharedTrees, WhatIsLostIsNotBusy)
     for (const char* told : {"yes", "no"}) {
         emulator(std::string("set mailbox-on-error ") + told);
         const Handle lost = add(ElementKind::Leaf, root_, {3, std::nullopt});
-        lose(lost);
+        lose(ObjectId{static_cast<std::uint32_t>(*lost)});    // an element's id is its handle here
         EXPECT_EQ(tree_->query(*lost).error().sys_errno, ENOENT) << told;
         EXPECT_EQ(tree_->destroy(*lost).error().sys_errno, ENOENT) << told;
         EXPECT_EQ(tree_->destroy(*lost).error().sys_errno, ENOENT) << told;

@@ -75,6 +75,46 @@ TEST_F(Mlx5Modes, IsolatedFirmwareGetsATreePerProcess)
     EXPECT_EQ(emulated_device().at("leaked"), 0);
 }
 
+// What a device of isolated firmware lost in one process's tree.
+TEST_F(Mlx5Modes, WhatIsLostInAProcessIsMadeAgain)
+{
+    emulator("set queue-groups isolated");
+    const Daemon daemon(on_emulator(kThreeClasses, "version: 1\ndrift-interval: 1s\n"));
+    Program one(daemon, "rpc");
+    Program two(daemon, "rpc");
+    Program three(daemon, "storage");
+    const auto number = one.join(IBV_QPT_RC);
+    two.join(IBV_QPT_UD);
+    const auto stored = three.join(IBV_QPT_UC);
+    const auto leaf_of = [](std::uint32_t queue_pair) {
+        const auto device = emulated_device();
+        for (const auto& each : device.at("queue-pairs")) {
+            if (each.at("qpn") == queue_pair) {
+                return each.at("requester").get<std::uint32_t>();
+            }
+        }
+        return 0U;
+    };
+    const auto before = places(emulated_device());
+    const auto elements = emulated_device().at("elements");
+    const auto is_as_before = [&] {
+        const auto now = emulated_device();
+        return places(now) == before && now.at("elements") == elements;
+    };
+    for (const std::uint32_t each : {number, stored}) {
+        emulator(fmt::format("lose mlx5_0 {}", leaf_of(each)));
+        EXPECT_NE(places(emulated_device()), before);
+        EXPECT_TRUE(eventually(is_as_before)) << emulated_device().dump(2);
+    }
+    // At once, when it is asked for.
+    auto client = daemon.direct();
+    emulator(fmt::format("lose mlx5_0 {}", leaf_of(number)));
+    const auto drifts = manage(client, "Reconcile", "mlx5_0");
+    ASSERT_TRUE(drifts.has_value()) << to_string(drifts.error());
+    EXPECT_TRUE(eventually(is_as_before)) << emulated_device().dump(2);
+    EXPECT_EQ(device_property(daemon, "State"), "ready");
+}
+
 TEST_F(Mlx5Modes, CapsCanBeDividedAmongProcesses)
 {
     emulator("set queue-groups isolated");

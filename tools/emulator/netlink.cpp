@@ -150,6 +150,9 @@ void put_queue_pair(Writer& writer, const QueuePairOwner& owner)
         writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, owner.port);
     }
     writer.put(RDMA_NLDEV_ATTR_RES_LQPN, owner.number);
+    if (owner.protection_domain != 0) {
+        writer.put(RDMA_NLDEV_ATTR_RES_PDN, owner.protection_domain);
+    }
     writer.put_byte(RDMA_NLDEV_ATTR_RES_TYPE, owner.verbs_type);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(owner.state));
     if (owner.thread != 0) {
@@ -194,6 +197,44 @@ Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint
     return error_answer(request, ENOENT);
 }
 
+// Only of one, and by the number that its queue pairs or domains give.
+Datagram answer_surrounding(const nlmsghdr& request, std::uint16_t command, std::span<const std::uint8_t> attributes,
+                            const std::vector<std::shared_ptr<Device>>& devices)
+{
+    const bool is_domain = command == RDMA_NLDEV_CMD_RES_PD_GET;
+    const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
+    const auto number = find_u32(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN);
+    const auto found = std::ranges::find_if(devices, [&](const auto& device) {
+        return index == device->index() && device->firmware().presence() == DevicePresence::Present;
+    });
+    if (found == devices.end() || !number || find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX)) {
+        return error_answer(request, EINVAL);
+    }
+    const auto answer = [&](const UverbsFile& file, const Creator& creator) {
+        Writer writer(answer_type(command), 0, request);
+        put_device(writer, **found);
+        if (is_domain) {
+            writer.put(RDMA_NLDEV_ATTR_RES_PDN, *number);
+        }
+        writer.put(RDMA_NLDEV_ATTR_RES_CTXN, static_cast<std::uint32_t>(file.number()));
+        if (is_alive(creator)) {
+            writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(creator.thread));
+        }
+        return writer.finish();
+    };
+    for (const auto& file : (*found)->files()) {
+        if (!is_domain && file->number() == *number) {
+            return answer(*file, {file->opener(), file->opener()});
+        }
+        for (const auto& object : file->objects()) {
+            if (is_domain && object->type == ObjectType::ProtectionDomain && object->number == *number) {
+                return answer(*file, object->creator);
+            }
+        }
+    }
+    return error_answer(request, ENOENT);
+}
+
 std::vector<Datagram> answer_queue_pairs(const nlmsghdr& request, std::span<const std::uint8_t> attributes,
                                          const std::vector<std::shared_ptr<Device>>& devices)
 {
@@ -229,8 +270,10 @@ std::vector<QueuePairOwner> owners_of(const Device& device)
             const auto record = file->device().firmware().queue_pair(object->number);
             auto& data = *std::get<std::unique_ptr<QueuePairData>>(object->data);
             const std::lock_guard lock(data.mutex);
+            const auto domain = std::ranges::find(object->uses, ObjectType::ProtectionDomain, &Object::type);
             owners.push_back({object->number, data.port, object->creator.process,
-                              is_alive(object->creator) ? object->creator.thread : 0, data.verbs_type,
+                              is_alive(object->creator) ? object->creator.thread : 0,
+                              domain == object->uses.end() ? 0 : (*domain)->number, data.verbs_type,
                               record ? record->state : QueuePairState::Error});
         }
     }
@@ -254,6 +297,12 @@ std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
     }
     if (header.nlmsg_type == answer_type(RDMA_NLDEV_CMD_RES_QP_GET)) {
         return answer_queue_pairs(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices);
+    }
+    for (const std::uint16_t command : {RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_CMD_RES_CTX_GET}) {
+        if (header.nlmsg_type == answer_type(command) && !dump) {
+            return {answer_surrounding(header, command, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN),
+                                       devices)};
+        }
     }
     return {error_answer(header, EOPNOTSUPP)};
 }

@@ -1,5 +1,6 @@
 // RDMA netlink, as far as finding out who owns a queue pair needs it: `rdma resource show qp` in the kernel's words, of
-// all queue pairs of a device (NLM_F_DUMP) or of the one that RDMA_NLDEV_ATTR_RES_LQPN names.
+// all queue pairs of a device (NLM_F_DUMP) or of the one that RDMA_NLDEV_ATTR_RES_LQPN names; and one protection domain
+// or context.
 // Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs.
 #pragma once
 
@@ -18,6 +19,7 @@ struct QueuePairOwner {
     std::uint32_t port = 0;    // 0: not in INIT or beyond yet
     pid_t process = 0;
     pid_t thread = 0;          // that made it; 0: it has ended
+    std::uint32_t protection_domain = 0;    // 0: none
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type; DEVX-created ones are not tracked, as in the kernel
     QueuePairState state = QueuePairState::Reset;
 };

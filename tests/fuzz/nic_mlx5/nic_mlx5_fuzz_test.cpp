@@ -65,13 +65,16 @@ TEST(NicMlx5Fuzz, Netlink)
     const std::string entry = number(RDMA_NLDEV_ATTR_RES_LQPN, 17) + number(RDMA_NLDEV_ATTR_RES_PID, 4711);
     const std::string table = attribute(RDMA_NLDEV_ATTR_RES_QP, attribute(RDMA_NLDEV_ATTR_RES_QP_ENTRY, entry));
     const std::vector<std::string> seeds{message(device), message(device) + message(device) + message({}, NLMSG_DONE),
-                                         message(entry), message(table), message({}, NLMSG_ERROR)};
+                                         message(entry), message(table), message({}, NLMSG_ERROR),
+                                         message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
     test::fuzz("netlink", seeds, [](const std::string& text) {
         const auto found = find_device(bytes_of(text), kSequence, "mlx5_0");
         ASSERT_TRUE(found.end == AnswerEnd::Found || found.index == 0);
         const auto owner = find_owner(bytes_of(text), kSequence, 17);
         ASSERT_TRUE(owner.end == AnswerEnd::Found || !owner.owner);
         ASSERT_NE(owner.owner, 0);
+        const auto domain = find_surrounding(bytes_of(text), kSequence, Surrounding::ProtectionDomain, 5);
+        ASSERT_TRUE(domain.end == AnswerEnd::Found || (!domain.maker && !domain.context));
     });
 }
 

@@ -1,6 +1,9 @@
 // The number of a process that ended is given to another: who has the connection of the first is not taken for the second.
 #include <csignal>
 #include <cstring>
+#include <future>
+#include <optional>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>
@@ -13,6 +16,7 @@
 #include "lib/base/descriptor_message.h"
 #include "lib/bus/framing.h"
 #include "tests/support/daemon_fixture.h"
+#include "tests/support/old_kernel.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -33,7 +37,7 @@ void field(std::string& fields, char code, char type, const std::string& value)
     fields += value + '\0';
 }
 
-// A call with an empty a{sv}, or without arguments.
+// A call with an empty a{sv}, or without arguments; without a destination where there is no bus.
 std::string call(std::uint32_t serial, const std::string& destination, const std::string& path, const std::string& interface,
                  const std::string& member, bool with_dict)
 {
@@ -41,7 +45,9 @@ std::string call(std::uint32_t serial, const std::string& destination, const std
     field(fields, 1, 'o', path);
     field(fields, 2, 's', interface);
     field(fields, 3, 's', member);
-    field(fields, 6, 's', destination);
+    if (!destination.empty()) {
+        field(fields, 6, 's', destination);
+    }
     if (with_dict) {
         fields.resize((fields.size() + 7) / 8 * 8);
         fields += "\10\1g\0\5a{sv}\0"s;
@@ -84,8 +90,8 @@ struct OneByte {
     msghdr message{};
 };
 
-// A socket to the bus on which a process has said Hello that is dead now; its number in `pid`.
-UniqueFd connection_of_a_dead_process(const std::string& address, pid_t& pid)
+// A socket to `path` on which a process that is dead now has said `text`; its number in `pid`. It waited for `answer`.
+UniqueFd connection_of_a_dead_process(const std::string& path, const std::string& text, const std::string& answer, pid_t& pid)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -97,17 +103,15 @@ UniqueFd connection_of_a_dead_process(const std::string& address, pid_t& pid)
     if (pid == 0) {
         sockaddr_un bus{};
         bus.sun_family = AF_UNIX;
-        const std::string path = address.substr(address.find("path=") + 5);
-        std::strncpy(bus.sun_path, path.substr(0, path.find(',')).c_str(), sizeof(bus.sun_path) - 1);
+        std::strncpy(bus.sun_path, path.c_str(), sizeof(bus.sun_path) - 1);
         const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
         const timeval patience{20, 0};
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         if (connect(socket, reinterpret_cast<const sockaddr*>(&bus), sizeof(bus)) != 0) {
             _exit(1);
         }
-        const std::string auth = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s +
-                                 call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello", false);
-        if (send(socket, auth.data(), auth.size(), MSG_NOSIGNAL) < 0 || receive_until(socket, "NameAcquired").empty()) {
+        if (send(socket, text.data(), text.size(), MSG_NOSIGNAL) < 0 ||
+            (!answer.empty() && receive_until(socket, answer).empty())) {
             _exit(1);
         }
         OneByte passed;
@@ -121,7 +125,7 @@ UniqueFd connection_of_a_dead_process(const std::string& address, pid_t& pid)
     auto descriptors = take_descriptors(passed.message);
     waitpid(pid, nullptr, 0);
     if (!received || descriptors.size() != 1) {
-        throw std::runtime_error("no connection to the bus");
+        throw std::runtime_error("no connection");
     }
     return std::move(descriptors.front());
 }
@@ -142,11 +146,129 @@ pid_t process_with_number(pid_t wanted)
     return pid < 0 ? 0 : pid;
 }
 
+const std::string kAuthentication = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s;
+
+// A daemon whose kernel is older than Linux 6.5.
+class OldKernelDaemon {
+public:
+    OldKernelDaemon()
+    {
+        std::promise<void> ready;
+        // The daemon ends with the thread that started it.
+        thread_ = std::thread([&] {
+            try {
+                play_old_kernel();
+                DaemonOptions options{kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON};
+                daemon_.emplace(std::move(options));
+                ready.set_value();
+            } catch (...) {
+                ready.set_exception(std::current_exception());
+            }
+            ended_.get_future().wait();
+        });
+        try {
+            ready.get_future().get();
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+    ~OldKernelDaemon() { end(); }
+    OldKernelDaemon(const OldKernelDaemon&) = delete;
+    OldKernelDaemon& operator=(const OldKernelDaemon&) = delete;
+
+    Daemon* operator->() { return &*daemon_; }
+
+private:
+    void end()
+    {
+        daemon_.reset();
+        ended_.set_value();
+        thread_.join();
+    }
+
+    std::promise<void> ended_;
+    std::optional<Daemon> daemon_;
+    std::thread thread_;
+};
+
+// It has sent its call already when it ends, and all of that waits for the daemon.
+TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheDirectSocketOfAnOldKernel)
+{
+    OldKernelDaemon daemon;
+    pid_t dead = 0;
+    daemon->process().signal(SIGSTOP);
+    const UniqueFd socket = connection_of_a_dead_process(
+        daemon->socket(), kAuthentication + call(2, "", bus::names::kRoot, bus::names::kManager, "Register", true), "", dead);
+    const pid_t other = process_with_number(dead);
+    const int error = errno;
+    daemon->process().signal(SIGCONT);
+    if (other == 0) {
+        GTEST_SKIP() << "the number of a new process cannot be chosen here: " << std::strerror(error);
+    }
+    ASSERT_EQ(other, dead);
+    const std::string answer = receive_until(socket.get(), "first call");
+    EXPECT_NE(answer.find("org.freedesktop.DBus.Error.IOError"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("it cannot be told whether process " + std::to_string(dead)), std::string::npos) << answer;
+    EXPECT_EQ(daemon->sessions(), 0U);
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+}
+
+// Connections wait to be accepted all the time, and every program is younger than the first of them.
+TEST(ReusedPid, AProgramThatStartsDuringAFloodIsServed)
+{
+    using namespace std::chrono_literals;
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "needs a second user, whose connections are not those of the programs";
+    }
+    OldKernelDaemon daemon;
+    std::vector<std::unique_ptr<Child>> flood;
+    for (int count = 0; count < 4; ++count) {
+        flood.push_back(std::make_unique<Child>([path = daemon->socket().string()] {
+            sockaddr_un address{};
+            address.sun_family = AF_UNIX;
+            std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+            if (setuid(65534) != 0) {
+                _exit(1);
+            }
+            while (true) {
+                const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+                static_cast<void>(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)));
+            }
+        }));
+    }
+    std::this_thread::sleep_for(1500ms);
+    for (int count = 0; count < 10; ++count) {
+        Child program([&] {
+            try {
+                auto client = daemon->direct();
+                const auto registered = register_session(client, {});
+                if (!registered) {
+                    throw std::runtime_error(to_string(registered.error()));
+                }
+            } catch (const std::exception& error) {
+                fprintf(stderr, "refused: %s\n", error.what());
+                _exit(1);
+            }
+        });
+        const auto status = program.wait(20s);
+        ASSERT_TRUE(status.has_value());
+        EXPECT_EQ(*status, 0);
+    }
+}
+
 TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBus)
 {
     Daemon daemon;
     pid_t dead = 0;
-    const UniqueFd socket = connection_of_a_dead_process(daemon.bus_address(), dead);
+    std::string path = daemon.bus_address().substr(daemon.bus_address().find("path=") + 5);
+    path.resize(std::min(path.find(','), path.size()));
+    const UniqueFd socket = connection_of_a_dead_process(
+        path,
+        kAuthentication +
+            call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello", false),
+        "NameAcquired", dead);
     // Start times are told in hundredths of a second.
     usleep(50'000);
     const pid_t other = process_with_number(dead);

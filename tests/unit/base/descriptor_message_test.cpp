@@ -2,8 +2,10 @@
 
 #include <array>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace rdmaqos {
@@ -70,6 +72,29 @@ TEST_F(Pair, WhatIsTooMuchToLookAtMayHoldThem)
     EXPECT_FALSE(may_hold_descriptors(near_.get()));
     send("x");
     EXPECT_TRUE(may_hold_descriptors(near_.get()));
+}
+
+TEST_F(Pair, SaysWhoSent)
+{
+    const int on = 1;
+    ASSERT_EQ(setsockopt(near_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+    send("mine");
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(::send(far_.get(), "a child's", 9, 0) == 9 ? 0 : 1);
+    }
+    waitpid(child, nullptr, 0);
+    send("with one", 1);
+    std::array<char, 64> buffer{};
+    for (const auto& [sender, length, descriptors] :
+         {std::tuple(getpid(), 4, false), {child, 9, false}, {getpid(), 8, true}}) {
+        const auto seen = peek_with_sender(near_.get(), buffer);
+        EXPECT_EQ(seen.sender, sender);
+        EXPECT_EQ(seen.length, length);
+        EXPECT_EQ(seen.descriptors, descriptors);
+        ASSERT_EQ(recv(near_.get(), buffer.data(), static_cast<std::size_t>(length), 0), length);
+    }
+    EXPECT_EQ(peek_with_sender(near_.get(), buffer).sender, 0);
 }
 
 TEST_F(Pair, WhatIsNoSocketMayHoldThem)

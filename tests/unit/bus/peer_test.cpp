@@ -1,11 +1,16 @@
 #include "lib/bus/peer.h"
 
+#include <array>
 #include <csignal>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lib/base/descriptor_message.h"
+#include "tests/support/old_kernel.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -16,13 +21,39 @@ TEST(Peer, IsWhoTheKernelSays)
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const UniqueFd a(ends[0]);
     const UniqueFd b(ends[1]);
-    const auto peer = peer_of_socket(a.get(), ticks_since_boot());
+    const auto peer = peer_of_socket(a.get());
     ASSERT_TRUE(peer) << to_string(peer.error());
     EXPECT_EQ(peer->pid, getpid());
     EXPECT_EQ(peer->uid, getuid());
     ASSERT_FALSE(peer->gids.empty());
     EXPECT_EQ(peer->gids.front(), getgid());
     EXPECT_TRUE(is_running(peer->pidfd));
+}
+
+// What was sent before the pidfd was there proves nothing.
+TEST(Peer, IsUnprovenWhereTheKernelTellsTheNumberAlone)
+{
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const UniqueFd a(ends[0]);
+    const UniqueFd b(ends[1]);
+    ASSERT_EQ(send(b.get(), "five!", 5, 0), 5);
+    std::thread([&] {
+        test::play_old_kernel();
+        const auto peer = peer_of_socket(a.get());
+        ASSERT_TRUE(peer) << to_string(peer.error());
+        EXPECT_EQ(peer->pid, getpid());
+        EXPECT_TRUE(is_running(peer->pidfd));
+        EXPECT_EQ(peer->unproven_bytes, 5U);
+    }).join();
+    std::array<char, 16> bytes{};
+    EXPECT_EQ(peek_with_sender(a.get(), bytes).length, 5) << "those without a sender end here";
+    ASSERT_EQ(recv(a.get(), bytes.data(), 5, 0), 5);
+    ASSERT_EQ(send(b.get(), "more", 4, 0), 4);
+    const auto seen = peek_with_sender(a.get(), bytes);
+    EXPECT_EQ(seen.length, 4);
+    EXPECT_EQ(seen.sender, getpid());
+    EXPECT_FALSE(seen.descriptors);
 }
 
 TEST(Peer, NoticesThatAProcessEnded)
@@ -48,7 +79,7 @@ TEST(Peer, FailsOnWhatIsNoSocket)
     ASSERT_EQ(pipe(ends), 0);
     const UniqueFd a(ends[0]);
     const UniqueFd b(ends[1]);
-    const auto peer = peer_of_socket(a.get(), ticks_since_boot());
+    const auto peer = peer_of_socket(a.get());
     ASSERT_FALSE(peer);
     EXPECT_EQ(peer.error().code, ErrorCode::Io);
 }

@@ -187,5 +187,39 @@ TEST(EmulatorNetlink, RefusesWhatItDoesNotPlayAndWhatIsBroken)
     EXPECT_EQ(error_of(netlink_answer(too_long, devices).at(0)), EINVAL);
 }
 
+// What a queue pair is in outlives the thread that made it, and has makers of its own.
+TEST(EmulatorNetlink, SaysWhoMadeWhatAQueuePairIsIn)
+{
+    EmulatorInProcess emulator;
+    UverbsClient client(emulator.path());
+    const auto& devices = emulator.server().devices();
+    const auto pair = client.make_qp();
+    const auto asked = [&](std::uint16_t command, std::uint16_t key, std::uint32_t number) {
+        Mailbox bytes = request(command, 0, 0);
+        const Mailbox more = attribute(key, number);
+        bytes.insert(bytes.end(), more.begin(), more.end());
+        const auto length = static_cast<std::uint32_t>(bytes.size());
+        std::memcpy(bytes.data(), &length, sizeof(length));
+        return netlink_answer(bytes, devices).at(0);
+    };
+    const auto number_in = [](const Mailbox& answer, std::uint16_t type) {
+        std::uint32_t value = 0;
+        std::memcpy(&value, attributes_of(answer).at(type).data(), sizeof(value));
+        return value;
+    };
+    const auto owners = owners_of(*devices.front());
+    ASSERT_EQ(owners.size(), 1U);
+    EXPECT_EQ(owners[0].number, pair.number);
+    ASSERT_NE(owners[0].protection_domain, 0U);
+    const auto domain = asked(RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PDN, owners[0].protection_domain);
+    EXPECT_EQ(number_in(domain, RDMA_NLDEV_ATTR_RES_PDN), owners[0].protection_domain);
+    EXPECT_EQ(number_in(domain, RDMA_NLDEV_ATTR_RES_PID), static_cast<std::uint32_t>(getpid()));
+    const auto context = asked(RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTXN,
+                               number_in(domain, RDMA_NLDEV_ATTR_RES_CTXN));
+    EXPECT_EQ(number_in(context, RDMA_NLDEV_ATTR_RES_PID), static_cast<std::uint32_t>(getpid()));
+    EXPECT_EQ(error_of(asked(RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PDN, 0xabcdef)), ENOENT);
+    EXPECT_EQ(error_of(asked(RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_PDN, 1)), EINVAL);
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

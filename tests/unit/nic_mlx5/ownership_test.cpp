@@ -113,6 +113,32 @@ TEST(Ownership, CutShortAnywhere)
     }
 }
 
+TEST(Ownership, WhatAQueuePairIsIn)
+{
+    const Bytes domain = number(RDMA_NLDEV_ATTR_RES_PDN, 5);
+    const Bytes context = number(RDMA_NLDEV_ATTR_RES_CTXN, 9);
+    const Bytes pid = number(RDMA_NLDEV_ATTR_RES_PID, 4711);
+    EXPECT_EQ(find_owner(message(queue_pair(17, 4711) + domain), kSequence, 17).protection_domain, 5U);
+    EXPECT_EQ(find_owner(message(queue_pair(17, 4711)), kSequence, 17).protection_domain, std::nullopt);
+
+    const auto found = find_surrounding(message(domain + context + pid), kSequence, Surrounding::ProtectionDomain, 5);
+    EXPECT_EQ(found.end, AnswerEnd::Found);
+    EXPECT_EQ(found.maker, 4711);
+    EXPECT_EQ(found.context, 9U);
+    const auto orphaned = find_surrounding(message(domain + context), kSequence, Surrounding::ProtectionDomain, 5);
+    EXPECT_EQ(orphaned.end, AnswerEnd::Found);
+    EXPECT_EQ(orphaned.maker, std::nullopt);
+    EXPECT_EQ(orphaned.context, 9U);
+    EXPECT_EQ(find_surrounding(message(context + pid), kSequence, Surrounding::OpenFile, 9).maker, 4711);
+
+    for (const Bytes& answer : {message(context + pid), message(number(RDMA_NLDEV_ATTR_RES_PDN, 6) + pid), message({}),
+                                message({}, kSequence, NLMSG_ERROR), Bytes(64, 0xff)}) {
+        EXPECT_EQ(find_surrounding(answer, kSequence, Surrounding::ProtectionDomain, 5).maker, std::nullopt);
+    }
+    EXPECT_EQ(find_surrounding(message(domain + pid, kSequence - 1), kSequence, Surrounding::ProtectionDomain, 5).end,
+              AnswerEnd::More);
+}
+
 // The kernel remembers which task made a queue pair. In a program with threads that is seldom the first one.
 TEST(Ownership, ThreadsOfAProcess)
 {
