@@ -21,6 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// What the firmware does with queue pairs and leaves of different user contexts: "shared" or "isolated".
 constexpr const char* kVariable = "RDMAQOS_TEST_EMULATED";
 
 std::filesystem::path directory()
@@ -111,15 +112,22 @@ bool EmulatedNics::wanted()
     return std::getenv(kVariable) != nullptr;    // NOLINT(concurrency-mt-unsafe)
 }
 
+bool EmulatedNics::isolated()
+{
+    return wanted() && std::getenv(kVariable) == std::string_view("isolated");    // NOLINT(concurrency-mt-unsafe)
+}
+
 EmulatedNics::EmulatedNics(const std::filesystem::path& devices, const std::filesystem::path& log) : log_(log)
 {
     std::filesystem::remove_all(directory());
     // The emulator is not below an emulator.
-    process_ = std::make_unique<Child>(
-        std::vector<std::string>{"/usr/bin/env", "-u", "LD_PRELOAD", "-u", "RDMA_QOS_EMULATOR",
-                                 RDMAQOS_EMULATOR, "serve", "--directory", directory().string(), "--devices",
-                                 devices.string()},
-        std::vector<std::string>{}, log_);
+    std::vector<std::string> command{"/usr/bin/env", "-u",          "LD_PRELOAD",         "-u",        "RDMA_QOS_EMULATOR",
+                                     RDMAQOS_EMULATOR, "serve", "--directory", directory().string(), "--devices",
+                                     devices.string()};
+    if (isolated()) {
+        command.emplace_back("--isolate-queue-groups");
+    }
+    process_ = std::make_unique<Child>(command, std::vector<std::string>{}, log_);
     if (!eventually([&] { return read_text(log_).find("LD_PRELOAD") != std::string::npos; })) {
         throw std::runtime_error("the emulator does not start: " + read_text(log_));
     }

@@ -19,6 +19,8 @@ class EmulatedNics {
 public:
     // Whether tests run so.
     [[nodiscard]] static bool wanted();
+    // And their firmware keeps user contexts apart.
+    [[nodiscard]] static bool isolated();
 
     // Serves the devices of the file; throws if the emulator does not start.
     EmulatedNics(const std::filesystem::path& devices, const std::filesystem::path& log);

@@ -276,11 +276,13 @@ TEST_F(Manager, ShowsItsDevices)
     EXPECT_EQ(text_of(device, "Name"), "mlx5_0");
     EXPECT_EQ(text_of(device, "State"), "ready");
     EXPECT_EQ(text_of(device, "LinkSpeed"), "100000000");
-    EXPECT_EQ(text_of(device, "AttachMode"), "shared");
     const bool emulated = EmulatedNics::wanted();
+    const bool isolated = EmulatedNics::isolated();
+    EXPECT_EQ(text_of(device, "AttachMode"), isolated ? "per-process" : "shared");
     EXPECT_EQ(text_of(device, "AttachReason"),
-              emulated ? "the self-test attached another process's queue pair to a leaf of ours"
-                       : "a simulated device");
+              isolated   ? "the firmware lets a queue pair use leaves of its own process only (self-test)"
+              : emulated ? "the self-test attached another process's queue pair to a leaf of ours"
+                         : "a simulated device");
     EXPECT_EQ(device.find("SelfTest")->as<std::vector<Dict>>()->empty(), !emulated);
     EXPECT_EQ(device.find("Attributes")->as<bus::Triples>()->empty(), !emulated);
     EXPECT_EQ(text_of(device, "BoardId"), emulated ? "MT_0000000359" : "");
