@@ -18,8 +18,8 @@ class AffectedSessions {
 public:
     // Its queue pairs, or some of them, are no longer in the book.
     void left(SessionId session, TimePoint now) { left_.add(session, now); }
-    // The device did not know its queue pairs any longer. As a rule their owner destroyed them; but firmware that has lost
-    // all it held answers the same until its driver notices.
+    // The device did not know its queue pairs any longer. As a rule their owner destroyed them; but firmware that has
+    // lost all it held answers the same until its driver notices.
     void bereft(SessionId session, TimePoint now) { bereft_.add(session, now); }
 
     // When the device is gone now: who must register again.
@@ -40,8 +40,8 @@ private:
     };
 
     Recent left_{std::chrono::seconds(2)};
-    // A driver asks every two seconds whether its firmware is well, and believes the third time at the latest that it is
-    // not.
+    // A driver asks every two seconds whether its firmware is well, and believes the third time at the latest that it
+    // is not.
     Recent bereft_{std::chrono::seconds(10)};
 };
 

@@ -25,6 +25,12 @@ std::vector<std::string> attach_notes(const DeviceFacts& facts)
     if (!facts.attach.unreadable.empty()) {
         notes.push_back("drift is neither found nor repaired: " + what_was_read(facts.attach));
     }
+    if (!facts.attach.devx_refused.empty()) {
+        notes.push_back(
+            fmt::format("queue pairs made through DEVX, as UCX makes them, can probably not be attached: in the "
+                        "self-test the device refused one ({})",
+                        facts.attach.devx_refused));
+    }
     if (facts.attach.mode == AttachMode::PerProcess) {
         for (const auto& element : facts.book.spec().tree.elements) {
             if (element.is_class && facts.book.processes(element.path) > 0) {

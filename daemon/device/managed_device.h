@@ -45,8 +45,8 @@ public:
     // Their owners destroyed them; they are already forgotten.
     virtual void queue_pairs_vanished(const std::string& device,
                                       const std::vector<std::pair<SessionId, std::uint32_t>>& gone) = 0;
-    // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it; some
-    // may have ended since.
+    // The device lost everything; its members are already forgotten. The sessions `affected` had queue pairs on it;
+    // some may have ended since.
     virtual void device_was_reset(const std::string& device, const std::vector<SessionId>& affected) = 0;
     virtual void device_removed_itself(const std::string& device) = 0;
     // Perhaps: it has answered, or says that something is not as it was.

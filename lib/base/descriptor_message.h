@@ -32,7 +32,8 @@ struct Peeked {
     pid_t sender = 0;            // that sent all of them; 0: not told, or in a PID namespace that cannot be seen
 };
 [[nodiscard]] Peeked peek(int socket, std::span<char> buffer);
-// Of a socket with SO_PASSCRED, and of no other: there it would take descriptors. Bytes end where another process's begin.
+// Of a socket with SO_PASSCRED, and of no other: there it would take descriptors. Bytes end where another process's
+// begin.
 [[nodiscard]] Peeked peek_with_sender(int socket, std::span<char> buffer);
 // Whether descriptors may be among what a unix socket has received and nobody has read. False is certain, for what had
 // arrived when it was asked.

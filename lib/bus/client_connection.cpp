@@ -182,24 +182,11 @@ ClientConnection::Read ClientConnection::read_some(TimePoint until)
     return seen.descriptors ? read_with_descriptors(seen, until) : read_plain(seen.bytes, until);
 }
 
-// The number of the process that connected, on bytes that were sent when its pidfd was open already, by a process that is
-// still there: no other can have had the number meanwhile.
 void ClientConnection::check_sender(pid_t sender)
 {
-    const ExpectedSender expected = *std::exchange(expected_, std::nullopt);
     const int off = 0;
     setsockopt(socket_->get(), SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
-    constexpr const char* kWhatToDo = "this kernel, older than Linux 6.5, does not tell more about it: connect again, and";
-    if (taken_ < expected.unproven_bytes) {
-        refusal_ = fmt::format("it cannot be told whether process {}, which connected, sent this: {} wait for the answer to "
-                               "the authentication before the first call",
-                               expected.pid, kWhatToDo);
-    } else if (sender != expected.pid) {
-        refusal_ = fmt::format("process {} connected, but {} sent the first call: {} let the process that connects make it",
-                               expected.pid, sender == 0 ? "another" : fmt::format("process {}", sender), kWhatToDo);
-    } else if (!expected.is_running()) {
-        refusal_ = fmt::format("process {}, which connected, has ended", expected.pid);
-    }
+    refusal_ = std::exchange(expected_, std::nullopt)->why_not(taken_, sender);
     if (!refusal_.empty()) {
         log(LogLevel::Info, "a connection of user {} is not served: {}", user_.uid, refusal_);
     }

@@ -9,8 +9,8 @@
 //   stand-in for each, and handlers find what it stands for in descriptors().
 // * While a client does not read, nothing more is read from it; what waits for it is counted in bytes.
 // * It is served when it is its user's turn (turns.h).
-// * Where only the number of the process that connected is known (PeerProcess::unproven_bytes), nothing is passed on before
-//   that process itself has sent something that proves it.
+// * Where only the number of the process that connected is known (PeerProcess::unproven_bytes), nothing is passed on
+//   before that process itself has sent something that proves it.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,7 @@
 #include "lib/base/clock.h"
 #include "lib/bus/connection.h"
 #include "lib/bus/framing.h"
+#include "lib/bus/peer.h"
 #include "lib/bus/shares.h"
 #include "lib/bus/turns.h"
 
@@ -52,13 +53,6 @@ struct ClientSurroundings {
     const ClientLimits& limits;
     // For what may wait; takes over the descriptor.
     std::function<void(std::uint32_t uid, UniqueFd fd)> close;
-};
-
-// Who must send the first message.
-struct ExpectedSender {
-    pid_t pid = 0;
-    std::size_t unproven_bytes = 0;        // at the beginning, which may have been sent by an earlier owner of the number
-    std::function<bool()> is_running;      // the process that is taken for the sender
 };
 
 class ClientConnection final : public Connection {
@@ -142,8 +136,8 @@ private:
     std::function<void()> on_closed_;
     AuthDialogue auth_;
     std::optional<ExpectedSender> expected_;
-    std::size_t taken_ = 0;     // bytes, while one is expected
-    std::string refusal_;       // why no message is served; empty: all are
+    std::size_t taken_ = 0;    // bytes, while one is expected
+    std::string refusal_;      // why no message is served; empty: all are
     std::unique_ptr<IoSource> io_;
     std::weak_ptr<ClientConnection> self_;
 

@@ -35,8 +35,8 @@ Result<std::vector<std::uint32_t>> groups_of_socket(int socket, gid_t primary)
     return result;
 }
 
-// Before Linux 6.5 a socket gives the number alone. How long the connection waited says nothing: the next process may get
-// a number that its owner had kept since the last round.
+// Before Linux 6.5 a socket gives the number alone. How long the connection waited says nothing: the next process may
+// get a number that its owner had kept since the last round.
 Result<void> take_pidfd(int socket, PeerProcess& peer)
 {
     int fd = -1;
@@ -63,6 +63,23 @@ Result<void> take_pidfd(int socket, PeerProcess& peer)
 }
 
 }    // namespace
+
+std::string ExpectedSender::why_not(std::size_t position, pid_t sender) const
+{
+    constexpr const char* kWhatToDo =
+        "this kernel, older than Linux 6.5, does not tell more about it: connect again, and";
+    if (position < unproven_bytes) {
+        return fmt::format(
+            "it cannot be told whether process {}, which connected, sent this: {} wait for the answer to "
+            "the authentication before the first call",
+            pid, kWhatToDo);
+    }
+    if (sender != pid) {
+        return fmt::format("process {} connected, but {} sent the first call: {} let the process that connects make it",
+                           pid, sender == 0 ? "another" : fmt::format("process {}", sender), kWhatToDo);
+    }
+    return is_running() ? std::string() : fmt::format("process {}, which connected, has ended", pid);
+}
 
 Result<UniqueFd> open_pidfd(pid_t pid)
 {

@@ -1,8 +1,11 @@
 // Who is at the other end of a connection, by the kernel's word.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -21,17 +24,29 @@ struct PeerProcess {
     // Where the bus gives no pidfd of the very process that connected, only its number: a process that started later
     // than this (clock ticks since boot) has been given the number of one that ended.
     std::optional<std::uint64_t> started_by;
-    // Where the kernel gives only the number: the process that connected may have ended before the pidfd was opened, and
-    // another have its number. But whoever sends something by that number behind these bytes, and still runs, is it.
+    // Where the kernel gives only the number: the process that connected may have ended before the pidfd was opened,
+    // and another have its number. But whoever sends something by that number behind these bytes, and still runs, is
+    // it.
     std::optional<std::size_t> unproven_bytes;
 };
 
-// Of a connected unix socket. Errors: Io; also when the process is already gone. Where the result is unproven, the socket
-// has SO_PASSCRED.
+// Of a connected unix socket. Errors: Io; also when the process is already gone. Where the result is unproven, the
+// socket has SO_PASSCRED.
 [[nodiscard]] Result<PeerProcess> peer_of_socket(int socket);
 
 // The clock of start times in /proc: ticks (sysconf(_SC_CLK_TCK) a second) since boot.
 [[nodiscard]] std::uint64_t ticks_since_boot();
+
+// Who must send the first message of a connection whose peer is unproven.
+struct ExpectedSender {
+    pid_t pid = 0;
+    std::size_t unproven_bytes = 0;
+    std::function<bool()> is_running;    // the process of the pidfd
+
+    // Why a message that follows so many bytes, and was sent by this number, is not its; empty: it is. No other process
+    // can have had the number since the pidfd was opened, if it still runs.
+    [[nodiscard]] std::string why_not(std::size_t position, pid_t sender) const;
+};
 
 [[nodiscard]] Result<UniqueFd> open_pidfd(pid_t pid);
 [[nodiscard]] bool is_running(const UniqueFd& pidfd);

@@ -137,6 +137,10 @@ constexpr Field kQueueGroupResponder{2240, 32};
 constexpr std::size_t kQpc = 192;
 constexpr std::size_t kQpcBytes = 232;
 constexpr std::size_t kQueryQpBytes = 272;
+// CREATE_QP: where its queue is, behind the context.
+constexpr Field kQueueMemory{2112, 32};
+constexpr Field kQueueMemoryValid{2144, 1};
+constexpr std::size_t kCreateQpBytes = 272;
 namespace qpc {
 constexpr Field kState{0, 4};
 constexpr Field kServiceType{8, 8};
@@ -144,6 +148,10 @@ constexpr Field kPathMigration{19, 2};
 constexpr Field kPd{40, 24};
 constexpr Field kMtu{64, 3};
 constexpr Field kLogMessageMax{67, 5};
+constexpr Field kLogReceives{73, 4};
+constexpr Field kLogReceiveStride{77, 3};    // of 16 bytes
+constexpr Field kLogSendBlocks{81, 4};
+constexpr Field kUarPage{104, 24};
 constexpr Field kRemoteQpn{168, 24};
 // The primary address path, and what is in it.
 constexpr std::size_t kPath = 192;
@@ -155,6 +163,7 @@ constexpr Field kLogSraMax{904, 3};
 constexpr Field kRetryCount{909, 3};
 constexpr Field kRnrRetry{912, 3};
 constexpr Field kNextSendPsn{968, 24};
+constexpr Field kSendCq{1000, 24};
 constexpr Field kLogRraMax{1160, 3};
 constexpr Field kAtomicMode{1164, 4};
 constexpr Field kRemoteRead{1168, 1};
@@ -162,7 +171,10 @@ constexpr Field kRemoteWrite{1169, 1};
 constexpr Field kRemoteAtomic{1170, 1};
 constexpr Field kMinRnrNak{1187, 5};
 constexpr Field kNextReceivePsn{1192, 24};
+constexpr Field kReceiveCq{1256, 24};
 constexpr Field kQkey{1344, 32};
+constexpr Field kDoorbellMemoryValid{1667, 1};
+constexpr Field kDoorbellMemory{1824, 32};
 constexpr std::uint64_t kReliableConnection = 0;
 constexpr std::uint64_t kUnreliableConnection = 1;
 constexpr std::uint64_t kUnreliableDatagram = 2;

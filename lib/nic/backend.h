@@ -84,6 +84,9 @@ struct AttachReport {
     // Set: a query of an element does not say what was written, with what it said. query_element() then answers with
     // what was written last, and drift cannot be seen.
     std::string unreadable{};
+    // Set: the device did not attach a queue pair that was made through DEVX, with what it said. Attaching them is
+    // tried all the same.
+    std::string devx_refused{};
 
     friend bool operator==(const AttachReport&, const AttachReport&) = default;
 };

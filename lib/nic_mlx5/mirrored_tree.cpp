@@ -105,8 +105,8 @@ bool is_missing(int fd, const Mirror& mirror)
     return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
 }
 
-// By the firmware's own word: a handle that is not there was destroyed by its owner, who may do so, and whose doing must
-// not move the queue pairs of others.
+// By the firmware's own word: a handle that is not there was destroyed by its owner, who may do so, and whose doing
+// must not move the queue pairs of others.
 bool says_lost(const Failure& failure)
 {
     return failure.status != 0 && explain(Command::QueryElement, failure).sys_errno == ENOENT;

@@ -243,8 +243,8 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
     }
     const std::string device = device_of_number(sys_, status.st_rdev);
     if (!device.empty() && device == info_.name) {
-        return fail(ErrorCode::Busy, fmt::format("{} was reset, and rdma-qosd has not opened it again yet: try again",
-                                                 device));
+        return fail(ErrorCode::Busy,
+                    fmt::format("{} was reset, and rdma-qosd has not opened it again yet: try again", device));
     }
     if (!device.empty()) {
         return fail(ErrorCode::WrongDevice, fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
@@ -260,7 +260,8 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
 Result<void> Mlx5Backend::check_own_file() const
 {
     if (!is_attached(context_->cmd_fd)) {
-        return fail(ErrorCode::DeviceGone, fmt::format("{} was reset or removed: try again when it is back", info_.name));
+        return fail(ErrorCode::DeviceGone,
+                    fmt::format("{} was reset or removed: try again when it is back", info_.name));
     }
     return {};
 }
@@ -318,9 +319,9 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
                                                                        : owners_.find(info_.port, queue_pair.number);
     Admission admission;
     // The kernel forgets a thread when it ends, as one that only sets up queue pairs soon does.
-    admission.owner_verified =
-        tracked.owner || (tracked.protection_domain &&
-                          owners_.is_in_reach_of(queue_pair.owner_pid, *tracked.protection_domain));
+    admission.owner_verified = tracked.owner ||
+                               (tracked.protection_domain &&
+                                owners_.is_in_reach_of(queue_pair.owner_pid, *tracked.protection_domain));
     if (tracked.owner && queue_pair.owner_pid != 0 && !is_thread_of(*tracked.owner, queue_pair.owner_pid)) {
         return fail(ErrorCode::NotOwner,
                     fmt::format("queue pair {} of {} was created by thread {}, which does not belong to process {}",
@@ -332,10 +333,11 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
         // handle is used.
         const auto answer = query(queue_pair);
         if (!answer && is_of_an_earlier_one(*queue_pair.file, answer.error())) {
-            return fail(ErrorCode::WrongDevice,
-                        fmt::format("`uverbs` is a file of {} as it was before it was reset or removed: open the device "
-                                    "again and register again",
-                                    info_.name));
+            return fail(
+                ErrorCode::WrongDevice,
+                fmt::format("`uverbs` is a file of {} as it was before it was reset or removed: open the device "
+                            "again and register again",
+                            info_.name));
         }
         if (!answer) {
             return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));
@@ -525,7 +527,13 @@ Result<Capabilities> query_all_capabilities(ibv_context& context)
 AttachReport attach_report_of(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
 {
     if (options.forced_mode) {
-        return {*options.forced_mode, fmt::format("forced by `attach-mode: {}`", to_string(*options.forced_mode)), {}};
+        AttachReport forced{
+            *options.forced_mode, fmt::format("forced by `attach-mode: {}`", to_string(*options.forced_mode)), {}};
+        if (forced.mode != AttachMode::None && can.scheduling) {
+            forced.steps = run_read_back(port, can);
+            forced.unreadable = why_unreadable(forced.steps);
+        }
+        return forced;
     }
     if (!can.scheduling || can.attachable.empty()) {
         return {AttachMode::None, "the device has no scheduling elements for queue pairs", {}};

@@ -16,7 +16,7 @@
 namespace rdmaqos::mlx5 {
 
 struct BackendOptions {
-    std::optional<AttachMode> forced_mode;    // empty: as the self-test says
+    std::optional<AttachMode> forced_mode;    // empty: as the self-test says; else only its reading back is done
     Caps caps = Caps::Whole;
     SelfTestOptions self_test;
 };

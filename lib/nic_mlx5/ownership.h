@@ -41,14 +41,14 @@ struct OwnerAnswer {
 [[nodiscard]] OwnerAnswer find_owner(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
                                      std::uint32_t queue_pair);
 
-// What a queue pair is in: a protection domain, and the open device file (a "context" to the kernel). Both often outlive
-// the thread that made it.
+// What a queue pair is in: a protection domain, and the open device file (a "context" to the kernel). Both often
+// outlive the thread that made it.
 enum class Surrounding : std::uint8_t { ProtectionDomain, OpenFile };
 struct SurroundingAnswer {
     AnswerEnd end = AnswerEnd::More;
     // If found; each may be empty.
-    std::optional<pid_t> maker;             // the thread that made or opened it
-    std::optional<std::uint32_t> context;   // of a protection domain
+    std::optional<pid_t> maker;              // the thread that made or opened it
+    std::optional<std::uint32_t> context;    // of a protection domain
 };
 [[nodiscard]] SurroundingAnswer find_surrounding(std::span<const std::uint8_t> datagram, std::uint32_t sequence,
                                                  Surrounding which, std::uint32_t number);

@@ -44,12 +44,17 @@ public:
     // The errno of what failed.
     int start(const DeviceInfo& port, std::vector<std::string> command);
     int to_rts();
+    // A second queue pair, in INIT; the number is the `id`.
+    Answer<Created> make_devx();
 
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] const HelperHello& hello() const { return hello_; }
 
 private:
     int receive_hello();
+    // The errno of what failed.
+    template <typename T>
+    int ask(HelperRequest request, T& answer);
 
     pid_t pid_ = 0;
     UniqueFd socket_;
@@ -113,15 +118,33 @@ int Helper::receive_hello()
     return hello_.error != 0 ? hello_.error : fd_ ? 0 : EPROTO;
 }
 
-int Helper::to_rts()
+template <typename T>
+int Helper::ask(HelperRequest request, T& answer)
 {
-    const auto request = HelperRequest::ReadyToSend;
-    std::int32_t error = 0;
     if (send(socket_.get(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) {
         return errno;
     }
-    const ssize_t length = recv(socket_.get(), &error, sizeof(error), 0);
-    return length == sizeof(error) ? error : length < 0 ? errno : EPIPE;
+    const ssize_t length = recv(socket_.get(), &answer, sizeof(answer), 0);
+    return length == sizeof(answer) ? 0 : length < 0 ? errno : EPIPE;
+}
+
+int Helper::to_rts()
+{
+    std::int32_t answer = 0;
+    const int error = ask(HelperRequest::ReadyToSend, answer);
+    return error != 0 ? error : answer;
+}
+
+Answer<Created> Helper::make_devx()
+{
+    HelperDevx made;
+    if (const int error = ask(HelperRequest::MakeDevx, made); error != 0) {
+        return tl::unexpected(Failure{error, 0, 0});
+    }
+    if (made.error != 0) {
+        return tl::unexpected(Failure{made.error, static_cast<std::uint8_t>(made.status), made.syndrome});
+    }
+    return Created{made.handle, made.number};
 }
 
 std::string words(const ElementAnswer& element)
@@ -139,6 +162,7 @@ public:
     }
 
     std::vector<SelfTestStep> run();
+    std::vector<SelfTestStep> run_read_back();
 
 private:
     bool note(const char* name, bool passed, const Failure& failure, std::string remark);
@@ -148,8 +172,11 @@ private:
     void read_back(const char* name, const Created& element, const ElementAnswer& written);
     void test_shared(const Element& leaf);
     void test_state(QueuePairState state, ObjectId leaf, const char* attach, const char* detach);
+    void test_devx(const Element& leaf);
     void test_busy_leaf(const Element& leaf);
     void test_foreign();
+    // Our own context, with elements in it.
+    bool begin(Context& context, Element& root, Element& leaf);
     Answer<void> place(QueuePairState state, ObjectId leaf)
     {
         const auto& hello = helper_.hello();
@@ -264,6 +291,26 @@ void SelfTest::test_shared(const Element& leaf)
     test_state(QueuePairState::Rts, leaf.id, step::kAttachRts, step::kDetachRts);
 }
 
+// Programs that use UCX make theirs so. A failure says nothing about other queue pairs.
+void SelfTest::test_devx(const Element& leaf)
+{
+    if (!can_.attachable.contains(QueuePairType::Devx)) {
+        return;
+    }
+    const auto made = helper_.make_devx();
+    if (!made) {
+        note(step::kDevxQueuePair, false, made.error(), "whether one can be attached is not known");
+        return;
+    }
+    note(step::kDevxQueuePair, true, {}, {});
+    const auto place_it = [&](ObjectId id) {
+        return devx_modify(helper_.fd(), made->handle, place_queue_pair(QueuePairState::Init, made->id, id, kNoObject));
+    };
+    if (note(step::kAttachDevx, place_it(leaf.id))) {
+        note(step::kDetachDevx, place_it(kNoObject));
+    }
+}
+
 void SelfTest::test_busy_leaf(const Element& leaf)
 {
     if (!place(state_, leaf.id)) {
@@ -282,6 +329,7 @@ void SelfTest::test_foreign()
     if (make_elements(step::kForeignElements, helper_.fd(), root, leaf) &&
         note(step::kAttachForeign, place(state_, leaf.id))) {
         static_cast<void>(place(state_, kNoObject));
+        test_devx(leaf);
     }
     for (const Element& element : {leaf, root}) {
         if (element.id != kNoObject) {
@@ -290,24 +338,45 @@ void SelfTest::test_foreign()
     }
 }
 
-std::vector<SelfTestStep> SelfTest::run()
+bool SelfTest::begin(Context& context, Element& root, Element& leaf)
 {
-    auto context = open_context(port_.name);
-    if (!context) {
-        note(step::kElements, false, Failure{context.error().sys_errno, 0, 0}, context.error().message);
-        return std::move(steps_);
+    auto opened = open_context(port_.name);
+    if (!opened) {
+        return note(step::kElements, false, Failure{opened.error().sys_errno, 0, 0}, opened.error().message);
     }
-    fd_ = (*context)->cmd_fd;
+    context = std::move(*opened);
+    fd_ = context->cmd_fd;
+    return make_elements(step::kElements, fd_, root, leaf);
+}
+
+std::vector<SelfTestStep> SelfTest::run_read_back()
+{
+    Context context;
     Element root;
     Element leaf;
-    if (make_elements(step::kElements, fd_, root, leaf)) {
+    if (begin(context, root, leaf)) {
+        test_read_back(root);
+    }
+    return std::move(steps_);
+}
+
+std::vector<SelfTestStep> SelfTest::run()
+{
+    Context context;
+    Element root;
+    Element leaf;
+    if (begin(context, root, leaf)) {
         test_read_back(root);
         const int error = helper_.start(port_, options_.helper);
         if (note(step::kHelper, error == 0, Failure{error, 0, 0},
                  error == 0 ? "" : "no answer is possible without it")) {
             test_shared(leaf);
+            const bool is_shared = judge(steps_).mode == AttachMode::Shared;
+            if (is_shared) {
+                test_devx(leaf);
+            }
             test_busy_leaf(leaf);
-            if (judge(steps_).mode != AttachMode::Shared) {
+            if (!is_shared) {
                 test_foreign();
             }
         }
@@ -363,6 +432,7 @@ AttachReport judge(std::vector<SelfTestStep> steps)
                                               : fmt::format("the self-test failed: {}", words(*failed));
     }
     report.unreadable = why_unreadable(steps);
+    report.devx_refused = why_devx_refused(steps);
     report.steps = std::move(steps);
     return report;
 }
@@ -377,14 +447,26 @@ std::string why_unreadable(const std::vector<SelfTestStep>& steps)
     return failed->sys_errno == 0 ? fmt::format("{}: {}", failed->name, failed->remark) : words(*failed);
 }
 
+std::string why_devx_refused(const std::vector<SelfTestStep>& steps)
+{
+    const SelfTestStep* found = find(steps, step::kAttachDevx);
+    return found == nullptr || found->passed ? std::string() : words(*found);
+}
+
 bool is_final(const AttachReport& report)
 {
     constexpr int kPassing[] = {EBUSY, EAGAIN, ENOMEM, EIO, ENODEV, ENXIO, ETIMEDOUT};
     return find(report.steps, step::kAttachRts) != nullptr &&
            std::ranges::none_of(report.steps, [&](const SelfTestStep& each) {
-               return !each.passed && each.name != step::kBusyLeaf && each.status == 0 &&
-                      std::ranges::find(kPassing, each.sys_errno) != std::end(kPassing);
+               return !each.passed && each.name != step::kBusyLeaf && each.name != step::kDevxQueuePair &&
+                      each.status == 0 && std::ranges::find(kPassing, each.sys_errno) != std::end(kPassing);
            });
+}
+
+std::vector<SelfTestStep> run_read_back(const DeviceInfo& port, const Capabilities& can)
+{
+    const SelfTestOptions none;
+    return SelfTest(port, can, none).run_read_back();
 }
 
 AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options)

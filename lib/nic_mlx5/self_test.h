@@ -6,7 +6,9 @@
 //     more elements, read back                      queue pair in a context of its own, to INIT
 //     attach, detach by the helper's descriptor  <── descriptor, handle, number
 //                                               ──▶ to RTS (connected to itself)
-//     attach, detach again; destroy the leaf while the queue pair is in it
+//     attach, detach again
+//                                               ──▶ another queue pair, by DEVX
+//     attach, detach that; destroy the leaf while the first is in it
 //     if that was refused: root, leaf in the helper's context, attach there
 //
 // The answer depends on card, firmware and kernel, and is kept for them.
@@ -36,13 +38,19 @@ struct SelfTestOptions {
 // From the cache, else run_self_test() and keep the answer.
 [[nodiscard]] AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options);
 
+// Only the steps that read elements back; quick, and without a helper.
+[[nodiscard]] std::vector<SelfTestStep> run_read_back(const DeviceInfo& port, const Capabilities& can);
+
 // The mode that follows from the steps, with its reason. Pure.
 [[nodiscard]] AttachReport judge(std::vector<SelfTestStep> steps);
 // AttachReport::unreadable, from the steps. Pure.
 [[nodiscard]] std::string why_unreadable(const std::vector<SelfTestStep>& steps);
 
+// AttachReport::devx_refused, from the steps. Pure.
+[[nodiscard]] std::string why_devx_refused(const std::vector<SelfTestStep>& steps);
+
 // Whether the same steps would say the same tomorrow: RTS was reached, and nothing failed for a reason that passes (a
-// busy or dead device, no memory). Only then is it kept. Pure.
+// busy or dead device, no memory) other than a queue pair that could not be made by DEVX. Only then is it kept. Pure.
 [[nodiscard]] bool is_final(const AttachReport& report);
 
 // The names of the steps that judge() looks at.
@@ -62,6 +70,9 @@ constexpr const char* kDetachInit = "detach in INIT";
 constexpr const char* kReadyToSend = "queue pair to RTS";
 constexpr const char* kAttachRts = "attach in RTS";
 constexpr const char* kDetachRts = "detach in RTS";
+constexpr const char* kDevxQueuePair = "queue pair made by DEVX";
+constexpr const char* kAttachDevx = "attach the one made by DEVX";
+constexpr const char* kDetachDevx = "detach the one made by DEVX";
 constexpr const char* kBusyLeaf = "busy leaf refuses to be destroyed";
 constexpr const char* kForeignElements = "create elements in its context";
 constexpr const char* kAttachForeign = "attach to a leaf of its context";

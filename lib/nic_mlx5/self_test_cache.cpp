@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostBytes = 65536;
-constexpr int kVersion = 2;    // of the file; a step that means something else now wants another number
+constexpr int kVersion = 3;    // of the file; a step that means something else now wants another number
 
 std::filesystem::path path_of(const std::filesystem::path& folder, std::string key)
 {
@@ -71,6 +71,7 @@ std::optional<AttachReport> parse(const std::string& text, const std::string& ke
                                     each.at("remark").get<std::string>()});
         }
         report.unreadable = why_unreadable(report.steps);
+        report.devx_refused = why_devx_refused(report.steps);
         return report;
     } catch (const Json::exception&) {
         return std::nullopt;    // the test runs again

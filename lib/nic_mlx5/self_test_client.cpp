@@ -10,6 +10,7 @@
 #include "lib/base/descriptor_message.h"
 #include "lib/nic_mlx5/context.h"
 #include "lib/nic_mlx5/self_test.h"
+#include "lib/nic_mlx5/self_test_devx.h"
 #include "lib/nic_mlx5/self_test_protocol.h"
 
 namespace rdmaqos::mlx5 {
@@ -30,9 +31,11 @@ struct Objects {
     ibv_pd* pd = nullptr;
     ibv_cq* cq = nullptr;
     ibv_qp* qp = nullptr;
+    DevxQueuePair devx;
 
     ~Objects()
     {
+        devx.reset();
         if (qp != nullptr) {
             ibv_destroy_qp(qp);
         }
@@ -120,6 +123,21 @@ bool send_hello(int socket, const HelperHello& hello, int fd)
     return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof(hello);
 }
 
+HelperDevx make_devx(Objects& objects, std::uint8_t port)
+{
+    const auto made = objects.devx.make(*objects.pd, *objects.cq, port);
+    if (!made) {
+        return {made.error().sys_errno, made.error().status, made.error().syndrome, 0, 0};
+    }
+    return {0, 0, 0, made->handle, made->id};
+}
+
+template <typename T>
+bool answer(int socket, const T& value)
+{
+    return send(socket, &value, sizeof(value), MSG_NOSIGNAL) == sizeof(value);
+}
+
 }    // namespace
 
 int self_test_client(const std::string& device, std::uint32_t port, int socket)
@@ -140,13 +158,14 @@ int self_test_client(const std::string& device, std::uint32_t port, int socket)
         return 1;
     }
     HelperRequest request{};
-    while (recv(socket, &request, sizeof(request), 0) == sizeof(request) && request == HelperRequest::ReadyToSend) {
-        const std::int32_t error = to_rts(objects, static_cast<std::uint8_t>(port));
-        if (send(socket, &error, sizeof(error), MSG_NOSIGNAL) != sizeof(error)) {
-            return 1;
-        }
+    const auto number = static_cast<std::uint8_t>(port);
+    bool answered = true;
+    while (answered && recv(socket, &request, sizeof(request), 0) == sizeof(request)) {
+        answered = request == HelperRequest::ReadyToSend ? answer(socket, std::int32_t{to_rts(objects, number)})
+                   : request == HelperRequest::MakeDevx  ? answer(socket, make_devx(objects, number))
+                                                         : false;
     }
-    return 0;
+    return answered ? 0 : 1;
 }
 
 }    // namespace rdmaqos::mlx5

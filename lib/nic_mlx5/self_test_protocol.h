@@ -12,7 +12,16 @@ struct HelperHello {
     std::uint32_t number = 0;
 };
 
-// Answered by an errno (std::int32_t). The helper ends when the socket closes.
-enum class HelperRequest : std::uint32_t { ReadyToSend = 1 };
+// The first is answered by an errno (std::int32_t), the second by a HelperDevx. The helper ends when the socket closes.
+enum class HelperRequest : std::uint32_t { ReadyToSend = 1, MakeDevx = 2 };
+
+// A queue pair in INIT that the helper has made by DEVX, or how that failed.
+struct HelperDevx {
+    std::int32_t error = 0;    // errno
+    std::uint32_t status = 0;
+    std::uint32_t syndrome = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t number = 0;
+};
 
 }    // namespace rdmaqos::mlx5

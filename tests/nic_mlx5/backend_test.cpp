@@ -110,6 +110,56 @@ TEST_F(Mlx5, TheSelfTestReadsBackWhatItWrites)
     EXPECT_EQ(emulated_device().at("files"), 0);
 }
 
+bool has_passed(const AttachReport& report, const char* name)
+{
+    const auto found = std::ranges::find(report.steps, name, &SelfTestStep::name);
+    return found != report.steps.end() && found->passed;
+}
+
+TEST_F(Mlx5, TheSelfTestAttachesAQueuePairMadeByDevx)
+{
+    for (const char* groups : {"shared", "isolated"}) {
+        SCOPED_TRACE(groups);
+        emulator(std::string("set queue-groups ") + groups);
+        const auto report = self_tested(options().self_test);
+        EXPECT_TRUE(has_passed(report, step::kDevxQueuePair));
+        EXPECT_TRUE(has_passed(report, step::kAttachDevx));
+        EXPECT_TRUE(has_passed(report, step::kDetachDevx));
+        EXPECT_EQ(report.devx_refused, "");
+        EXPECT_EQ(emulated_device().at("leaked"), 0);
+        EXPECT_EQ(emulated_device().at("files"), 0);
+    }
+}
+
+TEST_F(Mlx5, WhereOneMadeByDevxIsRefusedOthersAreAttached)
+{
+    emulator("fail attach 5 0x9");    // in and out in INIT, in RTS, and then this
+    const auto report = self_tested(options().self_test);
+    EXPECT_EQ(report.mode, AttachMode::Shared);
+    EXPECT_THAT(report.devx_refused, HasSubstr("bad resource state"));
+    EXPECT_TRUE(is_final(report));
+}
+
+// A mode that is forced says nothing about what queries are worth.
+TEST_F(Mlx5, AForcedModeReadsBackToo)
+{
+    for (const auto mode : {AttachMode::Shared, AttachMode::PerProcess}) {
+        SCOPED_TRACE(to_string(mode));
+        emulator("set default-share 0");
+        open(mode);
+        EXPECT_EQ(backend_->attach_report().unreadable, "");
+        EXPECT_TRUE(has_passed(backend_->attach_report(), step::kReadOddCap));
+        EXPECT_EQ(backend_->attach_report().mode, mode);
+        emulator("set default-share 1");
+        open(mode);
+        EXPECT_THAT(backend_->attach_report().unreadable, StartsWith("read back a node without a share"));
+        EXPECT_EQ(backend_->query_element(*root_)->attributes.share, 0U) << "what was written is believed";
+    }
+    open(AttachMode::Shared);
+    const auto elements = emulated_device().at("elements");
+    EXPECT_EQ(elements, 2) << "nothing is left of what was tried";
+}
+
 TEST_F(Mlx5, ALeafThatASendQueueCannotNameIsNotKept)
 {
     open();
@@ -343,8 +393,8 @@ TEST_F(Mlx5, AFileOfTheNewDeviceMeetsTheOldBackend)
     const auto context = devx_create(client.context().cmd_fd, create_element(ElementKind::Node, kNoObject, {}));
     ASSERT_TRUE(context.has_value());
     for (int count = 0; count < 4; ++count) {
-        static_cast<void>(devx_create(client.context().cmd_fd,
-                                      create_element(ElementKind::Leaf, ObjectId{context->id}, {})));
+        static_cast<void>(
+            devx_create(client.context().cmd_fd, create_element(ElementKind::Leaf, ObjectId{context->id}, {})));
     }
     EXPECT_EQ(backend_->place(queue_pair, *leaf_, std::nullopt).error().code, ErrorCode::DeviceGone);
     EXPECT_EQ(test::places(emulated_device()).at(queue_pair.number), "");

@@ -64,9 +64,10 @@ TEST(NicMlx5Fuzz, Netlink)
                                attribute(RDMA_NLDEV_ATTR_DEV_NAME, std::string("mlx5_0\0", 7));
     const std::string entry = number(RDMA_NLDEV_ATTR_RES_LQPN, 17) + number(RDMA_NLDEV_ATTR_RES_PID, 4711);
     const std::string table = attribute(RDMA_NLDEV_ATTR_RES_QP, attribute(RDMA_NLDEV_ATTR_RES_QP_ENTRY, entry));
-    const std::vector<std::string> seeds{message(device), message(device) + message(device) + message({}, NLMSG_DONE),
-                                         message(entry), message(table), message({}, NLMSG_ERROR),
-                                         message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
+    const std::vector<std::string> seeds{
+        message(device),          message(device) + message(device) + message({}, NLMSG_DONE),
+        message(entry),           message(table),
+        message({}, NLMSG_ERROR), message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
     test::fuzz("netlink", seeds, [](const std::string& text) {
         const auto found = find_device(bytes_of(text), kSequence, "mlx5_0");
         ASSERT_TRUE(found.end == AnswerEnd::Found || found.index == 0);

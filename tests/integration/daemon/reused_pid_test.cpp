@@ -91,7 +91,8 @@ struct OneByte {
 };
 
 // A socket to `path` on which a process that is dead now has said `text`; its number in `pid`. It waited for `answer`.
-UniqueFd connection_of_a_dead_process(const std::string& path, const std::string& text, const std::string& answer, pid_t& pid)
+UniqueFd connection_of_a_dead_process(const std::string& path, const std::string& text, const std::string& answer,
+                                      pid_t& pid)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -199,7 +200,8 @@ TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheDirectSocketOfAnOldKern
     pid_t dead = 0;
     daemon->process().signal(SIGSTOP);
     const UniqueFd socket = connection_of_a_dead_process(
-        daemon->socket(), kAuthentication + call(2, "", bus::names::kRoot, bus::names::kManager, "Register", true), "", dead);
+        daemon->socket(), kAuthentication + call(2, "", bus::names::kRoot, bus::names::kManager, "Register", true), "",
+        dead);
     const pid_t other = process_with_number(dead);
     const int error = errno;
     daemon->process().signal(SIGCONT);
@@ -264,11 +266,11 @@ TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBus)
     pid_t dead = 0;
     std::string path = daemon.bus_address().substr(daemon.bus_address().find("path=") + 5);
     path.resize(std::min(path.find(','), path.size()));
-    const UniqueFd socket = connection_of_a_dead_process(
-        path,
-        kAuthentication +
-            call(1, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello", false),
-        "NameAcquired", dead);
+    const UniqueFd socket = connection_of_a_dead_process(path,
+                                                         kAuthentication + call(1, "org.freedesktop.DBus",
+                                                                                "/org/freedesktop/DBus",
+                                                                                "org.freedesktop.DBus", "Hello", false),
+                                                         "NameAcquired", dead);
     // Start times are told in hundredths of a second.
     usleep(50'000);
     const pid_t other = process_with_number(dead);

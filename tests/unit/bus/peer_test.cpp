@@ -56,6 +56,18 @@ TEST(Peer, IsUnprovenWhereTheKernelTellsTheNumberAlone)
     EXPECT_FALSE(seen.descriptors);
 }
 
+TEST(Peer, WhoSentTheFirstMessage)
+{
+    bool runs = true;
+    const ExpectedSender expected{17, 5, [&runs] { return runs; }};
+    EXPECT_EQ(expected.why_not(5, 17), "");
+    EXPECT_NE(expected.why_not(4, 17).find("cannot be told whether process 17"), std::string::npos);
+    EXPECT_NE(expected.why_not(5, 18).find("process 17 connected, but process 18 sent"), std::string::npos);
+    EXPECT_NE(expected.why_not(5, 0).find("but another sent"), std::string::npos);
+    runs = false;
+    EXPECT_EQ(expected.why_not(5, 17), "process 17, which connected, has ended");
+}
+
 TEST(Peer, NoticesThatAProcessEnded)
 {
     const pid_t child = fork();

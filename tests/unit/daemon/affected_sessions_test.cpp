@@ -43,7 +43,8 @@ TEST(AffectedSessions, ThoseThatLeftAreCountedForAMoment)
     affected.left(kOther, TimePoint{} + 1s);
     affected.left(kPresent, TimePoint{} + 1s);
     EXPECT_EQ(affected.until_now(book_of(kPresent), TimePoint{} + 2s), 2U);
-    EXPECT_THAT(affected.hit(book_of(kPresent), TimePoint{} + 2s), ElementsAre(kPresent)) << "but need not register again";
+    EXPECT_THAT(affected.hit(book_of(kPresent), TimePoint{} + 2s), ElementsAre(kPresent))
+        << "but need not register again";
     EXPECT_EQ(affected.until_now(nobody(), TimePoint{} + 4s), 0U);
 }
 

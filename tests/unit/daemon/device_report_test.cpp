@@ -29,6 +29,15 @@ std::shared_ptr<const Snapshot> snapshot_with_failure()
     return std::make_shared<const Snapshot>(std::move(snapshot));
 }
 
+TEST(DeviceReport, WhatTheSelfTestSaysOfDevxIsTold)
+{
+    DeviceFacts facts = facts_of_a_device();
+    EXPECT_THAT(device_status(facts, {}).attach_notes, IsEmpty());
+    facts.attach.devx_refused = "attach the one made by DEVX: EREMOTEIO, status 0x9";
+    EXPECT_THAT(device_status(facts, {}).attach_notes,
+                testing::ElementsAre(testing::AllOf(HasSubstr("as UCX makes them"), HasSubstr("status 0x9"))));
+}
+
 // What makes the rest unknown or meaningless is said first.
 TEST(DeviceReport, TheStateIsThatOfTheGravestFact)
 {

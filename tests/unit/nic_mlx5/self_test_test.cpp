@@ -104,6 +104,31 @@ TEST(SelfTestJudge, EveryCombination)
     }
 }
 
+// What it says of queue pairs made by DEVX is told, and decides nothing.
+TEST(SelfTestJudge, OneMadeByDevx)
+{
+    using namespace step;
+    const std::vector<SelfTestStep> shared{good(kElements),    good(kHelper),    good(kAttachInit), good(kDetachInit),
+                                           good(kReadyToSend), good(kAttachRts), good(kDetachRts)};
+    struct Case {
+        std::vector<SelfTestStep> more;
+        const char* refused;
+    };
+    for (const auto& [more, refused] :
+         {Case{{good(kDevxQueuePair), good(kAttachDevx), good(kDetachDevx), good(kBusyLeaf)}, ""},
+          Case{{good(kDevxQueuePair), bad(kAttachDevx), good(kBusyLeaf)},
+               "attach the one made by DEVX: EREMOTEIO, status 0x5 (bad resource), syndrome 0x51c00a"},
+          Case{{bad(kDevxQueuePair), good(kBusyLeaf)}, ""}, Case{{bad(kDevxQueuePair, ENOMEM, 0)}, ""},
+          Case{{good(kBusyLeaf)}, ""}}) {
+        auto steps = shared;
+        steps.insert(steps.end(), more.begin(), more.end());
+        const auto report = judge(steps);
+        EXPECT_EQ(report.mode, AttachMode::Shared);
+        EXPECT_EQ(report.devx_refused, refused);
+        EXPECT_TRUE(is_final(report));
+    }
+}
+
 TEST(SelfTestJudge, TheReasonHasTheRemark)
 {
     SelfTestStep failed = bad(step::kHelper, ETIMEDOUT, 0);
@@ -207,7 +232,7 @@ TEST(SelfTestCache, GarbageIsNoAnswer)
     for (const std::string& each :
          {std::string(), std::string("{"), std::string("[]"), std::string("null"), std::string("{}"),
           std::string(70000, ' '), std::string(60000, '['), text.substr(0, text.size() / 2),
-          replaced("\"version\": 2", "\"version\": 1"), replaced("\"none\"", "\"some\""), replaced("\"none\"", "7"),
+          replaced("\"version\": 3", "\"version\": 2"), replaced("\"none\"", "\"some\""), replaced("\"none\"", "7"),
           replaced("\"passed\": true", "\"passed\": 1"), replaced("\"steps\"", "\"stops\""),
           replaced("\"key\"", "\"kay\""), replaced("\"remark\"", "\"mark\"")}) {
         std::ofstream(file) << each;
