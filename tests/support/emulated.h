@@ -125,17 +125,37 @@ private:
     std::size_t before_ = 0;
 };
 
-// A program whose tests leave elements in the firmware fails. (Below the emulator, `rdma-qos-emulator run` sees to it.)
-class NothingLeaks : public ::testing::Environment {
+// On a real kernel, each test begins with both devices there, whatever the one before has done to them, and a program
+// whose tests leave elements in the firmware fails. (Below the emulator, `rdma-qos-emulator run` sees to that.)
+class KernelGuard : public ::testing::Environment {
 public:
+    void SetUp() override
+    {
+        if (on_kernel()) {
+            ::testing::UnitTest::GetInstance()->listeners().Append(new DevicesAreThere);
+        }
+    }
     void TearDown() override
     {
         if (on_kernel()) {
             EXPECT_EQ(leaked_elements(), KnownComplaints::known_leaks());
         }
     }
+
+private:
+    class DevicesAreThere : public ::testing::EmptyTestEventListener {
+        void OnTestStart(const ::testing::TestInfo& /*test*/) override
+        {
+            const auto is_there = [](const char* device) {
+                return access(fmt::format("/sys/class/infiniband/{}/ports/1/state", device).c_str(), F_OK) == 0;
+            };
+            for (int tries = 0; tries < 6000 && !(is_there("mlx5_0") && is_there("mlx5_1")); ++tries) {
+                usleep(10'000);
+            }
+        }
+    };
 };
-inline const ::testing::Environment* const nothing_leaks = ::testing::AddGlobalTestEnvironment(new NothingLeaks);
+inline const ::testing::Environment* const kernel_guard = ::testing::AddGlobalTestEnvironment(new KernelGuard);
 
 // "rate 40000 share 0 < rate 0 share 7 < root": the way from an element up, told apart by what the policy gives it.
 inline std::string way_up(const nlohmann::json& device, std::uint32_t element)

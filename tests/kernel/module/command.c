@@ -327,8 +327,11 @@ static int hear(struct kprobe *probe, struct pt_regs *registers)
 {
 	void *address = (void *)registers->si;
 
-	if (is_vmalloc_addr(address) &&
-	    slow_virt_to_phys(address) == fm5_base + offsetof(struct mlx5_init_seg, cmd_dbell))
+	if (!is_vmalloc_addr(address) ||
+	    slow_virt_to_phys(address) != fm5_base + offsetof(struct mlx5_init_seg, cmd_dbell))
+		return 0;
+	/* Not for a queue that a failure has ended. A new one has an address without the sizes, until the thread looks. */
+	if (READ_ONCE(queue) || !(read_segment(segment(cmdq_addr_l_sz)) & 0xff))
 		atomic_or(registers->di, &rung);
 	return 0;
 }
