@@ -131,9 +131,11 @@ void create_cq(Context& context)
     }
     const auto queue = make(context, ObjectType::CompletionQueue);
     queue->user_handle = call.value(UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
-    call.out_handle(UVERBS_ATTR_CREATE_CQ_HANDLE, context.publish(queue));
     // The queue has a power of two entries, one of them in reserve.
-    call.out_as(UVERBS_ATTR_CREATE_CQ_RESP_CQE, std::bit_ceil(cqe + 1) - 1);
+    const std::uint32_t entries = std::bit_ceil(cqe + 1) - 1;
+    queue->data.emplace<CompletionQueueData>(entries);
+    call.out_handle(UVERBS_ATTR_CREATE_CQ_HANDLE, context.publish(queue));
+    call.out_as(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries);
     call.out_as(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{queue->number, 0});
     call.note("cqn", queue->number);
 }
@@ -153,8 +155,10 @@ void resize_cq(Context& context)
     if (request.cqe == 0 || request.cqe > kMaxCqe) {
         throw Failure(EINVAL);
     }
-    (void)context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
-    context.call.out_as(kCoreOut, std::bit_ceil(request.cqe + 1) - 1);
+    const auto queue = context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
+    const std::uint32_t entries = std::bit_ceil(request.cqe + 1) - 1;
+    std::get<CompletionQueueData>(queue->data).entries = entries;
+    context.call.out_as(kCoreOut, entries);
 }
 
 // ---- shared receive queues ----

@@ -1,5 +1,5 @@
-// RDMA netlink, as far as finding out who owns a queue pair needs it: `rdma resource show qp` in the kernel's words, of
-// all queue pairs of a device (NLM_F_DUMP) or of the one that RDMA_NLDEV_ATTR_RES_LQPN names.
+// RDMA netlink, as far as finding out who owns what needs it: devices and ports, all queue pairs, protection domains,
+// completion queues and contexts of a device (NLM_F_DUMP), and the queue pair that RDMA_NLDEV_ATTR_RES_LQPN names.
 // Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs.
 #pragma once
 
@@ -20,6 +20,11 @@ struct QueuePairOwner {
     pid_t thread = 0;          // that made it; 0: it has ended
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type; DEVX-created ones are not tracked, as in the kernel
     QueuePairState state = QueuePairState::Reset;
+    std::uint32_t domain = 0;    // the number of its protection domain
+    std::uint32_t remote = 0;
+    std::uint32_t receive_psn = 0;
+    std::uint32_t send_psn = 0;
+    std::uint8_t path_migration = 0;
 };
 [[nodiscard]] std::vector<QueuePairOwner> owners_of(const Device& device);
 

@@ -169,7 +169,7 @@ pid_t peer_of(int socket)
 }    // namespace
 
 Server::Server(const ServerOptions& options)
-    : directory_(options.directory), devices_(make_devices(options, next_index_)),
+    : directory_(options.directory), devices_(make_devices(options, next_appearance_)),
       counts_(std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return moves_traffic(*device); })),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
@@ -196,6 +196,7 @@ Server::~Server()
     for (const auto& device : devices_) {
         for (const auto& file : device->files()) {
             file->disassociate();
+            file->hang_up();
             device->remove(file.get(), 0);
         }
     }
