@@ -330,11 +330,6 @@ void Execution::modify_send_queue()
 {
     const QueuePairRecord record = this->record();
     answer();
-    if (get(in_, kSqState) != send_queue_state(record.state)) {
-        Refusal refusal = wrong_state(record);
-        refusal.status = FirmwareStatus::BadResourceState;
-        throw std::move(refusal);
-    }
     if (get(in_, kSqState) != kSqReady || get(in_, at(kSqc, kSqcState)) != kSqReady) {
         refuse_opcode();
     }

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <linux/netlink.h>
@@ -21,10 +25,14 @@ using Datagram = std::vector<std::uint8_t>;
 constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
 constexpr std::uint16_t kCommandMask = 0x3ff;
 
+struct Request : nlmsghdr {
+    pid_t reader = 0;    // who gets the answer; 0: nobody whose pid namespace matters
+};
+
 // Netlink attributes, appended to a message.
 class Writer {
 public:
-    Writer(std::uint16_t type, std::uint16_t flags, const nlmsghdr& request)
+    Writer(std::uint16_t type, std::uint16_t flags, const Request& request) : reader_(request.reader)
     {
         nlmsghdr header{};
         header.nlmsg_type = type;
@@ -60,6 +68,7 @@ public:
     }
 
     [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+    [[nodiscard]] pid_t reader() const { return reader_; }
     Datagram finish()
     {
         const auto length = static_cast<std::uint32_t>(bytes_.size());
@@ -75,10 +84,11 @@ public:
     }
 
 private:
+    pid_t reader_;
     Datagram bytes_;
 };
 
-Datagram error_answer(const nlmsghdr& request, int error)
+Datagram error_answer(const Request& request, int error)
 {
     Writer writer(NLMSG_ERROR, 0, request);
     nlmsgerr body{};
@@ -88,7 +98,7 @@ Datagram error_answer(const nlmsghdr& request, int error)
     return writer.finish();
 }
 
-Datagram done(const nlmsghdr& request)
+Datagram done(const Request& request)
 {
     Writer writer(NLMSG_DONE, NLM_F_MULTI, request);
     const int status = 0;
@@ -124,6 +134,45 @@ bool is_alive(const Creator& creator)
     return access(fmt::format("/proc/{}/task/{}", creator.process, creator.thread).c_str(), F_OK) == 0;
 }
 
+// The numbers of a task in its pid namespaces, from ours inwards.
+std::vector<pid_t> numbers_of(const std::string& task)
+{
+    std::ifstream status(task + "/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("NSpid:")) {
+            std::istringstream words(line.substr(6));
+            return {std::istream_iterator<pid_t>(words), {}};
+        }
+    }
+    return {};
+}
+
+// A living thread as the reader counts; 0: it is not in the reader's pid namespace.
+pid_t seen_by(pid_t reader, const Creator& creator)
+{
+    if (reader == 0 || creator.thread == 0) {
+        return creator.thread;
+    }
+    const auto theirs = numbers_of(fmt::format("/proc/{}", reader));
+    const auto its = numbers_of(fmt::format("/proc/{}/task/{}", creator.process, creator.thread));
+    if (theirs.size() <= 1 || its.size() < theirs.size()) {
+        return theirs.size() <= 1 ? creator.thread : 0;
+    }
+    std::error_code none;
+    const auto space = [&](pid_t pid) {
+        return std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", pid), none).string();
+    };
+    const bool same = its.size() > theirs.size() || space(reader) == space(creator.process);
+    return same ? its[theirs.size() - 1] : 0;
+}
+
+void put_pid(Writer& writer, const Creator& creator)
+{
+    if (const pid_t seen = seen_by(writer.reader(), creator); seen != 0) {
+        writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(seen));
+    }
+}
+
 void put_device(Writer& writer, const Device& device)
 {
     writer.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.appearance());
@@ -145,14 +194,14 @@ void put_properties(Writer& writer, const Device& device)
     writer.put(RDMA_NLDEV_ATTR_DEV_PROTOCOL, std::string(first.infiniband ? "ib" : "roce"));
 }
 
-Datagram one_device(const nlmsghdr& request, const Device& device)
+Datagram one_device(const Request& request, const Device& device)
 {
     Writer writer(answer_type(RDMA_NLDEV_CMD_GET), 0, request);
     put_properties(writer, device);
     return writer.finish();
 }
 
-Datagram one_port(const nlmsghdr& request, const Device& device, std::uint32_t number)
+Datagram one_port(const Request& request, const Device& device, std::uint32_t number)
 {
     if (number == 0 || number > device.ports().size()) {
         return error_answer(request, EINVAL);
@@ -173,7 +222,7 @@ Datagram one_port(const nlmsghdr& request, const Device& device, std::uint32_t n
     return writer.finish();
 }
 
-std::vector<Datagram> list_devices(const nlmsghdr& request, const std::vector<std::shared_ptr<Device>>& devices)
+std::vector<Datagram> list_devices(const Request& request, const std::vector<std::shared_ptr<Device>>& devices)
 {
     std::vector<Datagram> answers;
     for (const auto& device : devices) {
@@ -203,9 +252,7 @@ void put_queue_pair(Writer& writer, const QueuePairOwner& owner)
     writer.put(RDMA_NLDEV_ATTR_RES_PDN, owner.domain);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_TYPE, owner.verbs_type);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(owner.state));
-    if (owner.thread != 0) {
-        writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(owner.thread));
-    }
+    put_pid(writer, {owner.process, owner.thread});
 }
 
 // What a dump lists: its command, and how its answer nests them.
@@ -216,7 +263,7 @@ struct Table {
 };
 
 template <typename Row>
-std::vector<Datagram> list_rows(const nlmsghdr& request, const Device& device, const Table& as,
+std::vector<Datagram> list_rows(const Request& request, const Device& device, const Table& as,
                                 const std::vector<Row>& rows, void (*put_row)(Writer&, const Row&))
 {
     std::vector<Datagram> answers;
@@ -263,7 +310,7 @@ std::vector<Resource> resources_of(const Device& device, std::optional<ObjectTyp
 void put_creator(Writer& writer, const Creator& creator)
 {
     if (is_alive(creator)) {
-        writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(creator.thread));
+        put_pid(writer, creator);
     }
 }
 
@@ -298,7 +345,7 @@ constexpr Table kDomains{RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, RDMA
 constexpr Table kCompletionQueues{RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQ_ENTRY};
 constexpr Table kContexts{RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY};
 
-std::vector<Datagram> dump(const nlmsghdr& request, std::uint16_t command, const Device& device)
+std::vector<Datagram> dump(const Request& request, std::uint16_t command, const Device& device)
 {
     switch (command) {
     case RDMA_NLDEV_CMD_RES_PD_GET:
@@ -314,7 +361,7 @@ std::vector<Datagram> dump(const nlmsghdr& request, std::uint16_t command, const
 }
 
 // Of one, without the tables that a dump nests: as kernels since 5.1 answer, and only to who knows its port.
-Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint32_t port, std::uint32_t number)
+Datagram one_queue_pair(const Request& request, const Device& device, std::uint32_t port, std::uint32_t number)
 {
     for (const auto& owner : owners_of(device)) {
         if (owner.number == number) {
@@ -331,7 +378,7 @@ Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint
 }
 
 // About the device that the request names.
-std::vector<Datagram> answer_device(const nlmsghdr& request, std::uint16_t command, bool is_dump,
+std::vector<Datagram> answer_device(const Request& request, std::uint16_t command, bool is_dump,
                                     std::span<const std::uint8_t> attributes,
                                     const std::vector<std::shared_ptr<Device>>& devices)
 {
@@ -387,14 +434,15 @@ std::vector<QueuePairOwner> owners_of(const Device& device)
 }
 
 std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
-                                     const std::vector<std::shared_ptr<Device>>& devices)
+                                     const std::vector<std::shared_ptr<Device>>& devices, pid_t reader)
 {
-    nlmsghdr header{};
-    if (request.size() < sizeof(header)) {
+    Request header{};
+    header.reader = reader;
+    if (request.size() < sizeof(nlmsghdr)) {
         return {};
     }
-    std::memcpy(&header, request.data(), sizeof(header));
-    if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > request.size()) {
+    std::memcpy(static_cast<nlmsghdr*>(&header), request.data(), sizeof(nlmsghdr));
+    if (header.nlmsg_len < sizeof(nlmsghdr) || header.nlmsg_len > request.size()) {
         return {error_answer(header, EINVAL)};
     }
     const bool is_dump = (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
@@ -433,7 +481,11 @@ bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devi
     if (length <= 0) {
         return length < 0 && (errno == EAGAIN || errno == EINTR);
     }
-    for (const auto& answer : netlink_answer({request.data(), static_cast<std::size_t>(length)}, devices)) {
+    ucred peer{};
+    socklen_t size = sizeof(peer);
+    const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    for (const auto& answer :
+         netlink_answer({request.data(), static_cast<std::size_t>(length)}, devices, known ? peer.pid : 0)) {
         if (send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
             return false;    // who does not read does not get the rest
         }

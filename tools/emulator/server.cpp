@@ -177,13 +177,14 @@ Server::Server(const ServerOptions& options)
         give_up("epoll");
     }
     add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr, UniqueFd()});
+    // First, for it tells whether another emulator lives here.
+    listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
     begin_sysfs(directory_ / "sys");
     for (const auto& device : devices_) {
         appear(device);
     }
     listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
     listen_at("uevent.sock", Peer::Kind::UeventListener, nullptr, 0666);
-    listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
     workers_.run([this] { loop(); });
 }
 

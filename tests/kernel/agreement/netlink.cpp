@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
+#include <sched.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/kernel/agreement/transcript.h"
@@ -239,6 +240,40 @@ void say_table(const std::string& name, std::uint16_t command, std::uint16_t tab
     }
 }
 
+// What a process in a pid namespace of its own reads, where the queue pair's thread is not.
+std::string from_a_namespace(std::uint32_t device, std::uint32_t number, const Names& names)
+{
+    int ends[2];
+    if (pipe(ends) != 0) {
+        return "no pipe";
+    }
+    const pid_t pid = fork();
+    if (pid == 0) {
+        std::string text = "not asked, " + spelled(EPERM);
+        if (unshare(CLONE_NEWPID) == 0) {
+            const pid_t inner = fork();
+            if (inner == 0) {
+                text = one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                               {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                                {RDMA_NLDEV_ATTR_RES_LQPN, number}}),
+                           names);
+                (void)!write(ends[1], text.c_str(), text.size());
+                _exit(0);
+            }
+            waitpid(inner, nullptr, 0);
+        } else {
+            (void)!write(ends[1], text.c_str(), text.size());
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[1024] = {};
+    const ssize_t length = read(ends[0], text, sizeof(text) - 1);
+    close(ends[0]);
+    waitpid(pid, nullptr, 0);
+    return length > 0 ? text : "nothing";
+}
+
 void say_one(const Names& names, std::uint32_t device, const ibv_qp* first, const ibv_qp* unset)
 {
     constexpr std::uint16_t kDevice = RDMA_NLDEV_ATTR_DEV_INDEX;
@@ -293,6 +328,7 @@ void say_netlink()
                 {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
                  {RDMA_NLDEV_ATTR_RES_LQPN, of_ended->qp_num}}),
             names));
+    say("one queue pair, asked from another pid namespace", from_a_namespace(device, first.qp->qp_num, names));
     say_table("queue pairs", RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, device, names);
     say_table("protection domains", RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, device, names);
     say_table("completion queues", RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ, device, names);

@@ -180,6 +180,7 @@ void say_headers();
 void say_elements();
 void say_commands();
 void say_queue_pairs();
+void say_devx_queue_pairs();
 void say_states();
 void say_refusals();
 void say_busy();
