@@ -16,6 +16,7 @@
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 #include "tools/emulator/ordered_numbers.h"
+#include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
 
@@ -52,6 +53,7 @@ public:
     {
         index_ = index;
         appearance_ = appearance;
+        pacing_rows_.forget();
     }
     // The first of these: where the device is plugged in.
     [[nodiscard]] unsigned slot() const { return slot_; }
@@ -67,6 +69,7 @@ public:
     [[nodiscard]] std::uint32_t next_number() { return 1 + next_number_++ % 0xfffffe; }
     // Queue pair numbers have 24 bits; the first ones are the device's own.
     [[nodiscard]] std::uint32_t next_queue_pair();
+    [[nodiscard]] PacingRows& pacing_rows() { return pacing_rows_; }
     // The next queue pairs get these, in this order. False, and nothing is ordered: one of them is taken, ordered already,
     // or no number of a queue pair.
     [[nodiscard]] bool order_queue_pairs(const std::vector<std::uint32_t>& numbers);
@@ -82,6 +85,7 @@ public:
 private:
     std::vector<SimulatedDevice> ports_;
     Firmware firmware_;
+    PacingRows pacing_rows_;
     const unsigned slot_;
     std::atomic<unsigned> index_;
     std::atomic<unsigned> appearance_;

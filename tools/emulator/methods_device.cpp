@@ -186,6 +186,8 @@ std::optional<ObjectType> type_of_object(std::uint64_t object)
         return ObjectType::DevxObject;
     case MLX5_IB_OBJECT_DEVX_UMEM:
         return ObjectType::DevxMemory;
+    case MLX5_IB_OBJECT_PP:
+        return ObjectType::PacingEntry;
     default:
         return std::nullopt;
     }

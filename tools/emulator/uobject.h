@@ -17,6 +17,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "lib/model/firmware.h"
+#include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
 
@@ -30,6 +31,7 @@ enum class ObjectType : std::uint8_t {
     Uar,
     DevxObject,
     DevxMemory,
+    PacingEntry,
 };
 [[nodiscard]] std::string_view to_string(ObjectType type);    // "protection-domain", ...
 
@@ -89,7 +91,7 @@ struct Object {
     std::vector<std::shared_ptr<Object>> uses;
     std::atomic<int> users{0};     // objects that use it: it cannot go before them
     std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegionData, SharedReceiveQueueData,
-                 CompletionQueueData, ElementData, DevxQueuePairData>
+                 CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>>
         data;
 
     [[nodiscard]] bool try_read()

@@ -32,6 +32,8 @@ std::string_view to_string(ObjectType type)
         return "devx-object";
     case ObjectType::DevxMemory:
         return "devx-memory";
+    case ObjectType::PacingEntry:
+        return "pacing-entry";
     }
     return "";
 }

@@ -63,17 +63,6 @@ std::vector<std::string> names_of(const Said& kernel, const Said& emulator)
     return names;
 }
 
-// `gap` in the pattern, once at most, is any text.
-bool fits(std::string_view pattern, std::string_view text, std::string_view gap)
-{
-    const auto at = pattern.find(gap);
-    if (at == std::string_view::npos) {
-        return pattern == text;
-    }
-    const std::string_view end = pattern.substr(at + gap.size());
-    return text.size() >= at + end.size() && text.starts_with(pattern.substr(0, at)) && text.ends_with(end);
-}
-
 std::string trimmed(std::string_view text)
 {
     const auto first = text.find_first_not_of(" `");
@@ -93,6 +82,16 @@ std::vector<std::string> cells_of(const std::string& row)
 }
 
 }    // namespace
+
+bool fits(std::string_view pattern, std::string_view text, std::string_view gap)
+{
+    const auto at = pattern.find(gap);
+    if (at == std::string_view::npos) {
+        return pattern == text;
+    }
+    const std::string_view end = pattern.substr(at + gap.size());
+    return text.size() >= at + end.size() && text.starts_with(pattern.substr(0, at)) && text.ends_with(end);
+}
 
 std::vector<KnownDifference> known_differences(std::string_view document)
 {

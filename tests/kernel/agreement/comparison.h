@@ -15,6 +15,9 @@ struct KnownDifference {
     std::string reason;
 };
 
+// Whether a pattern is this text. `gap`, which it has once at most, is any text.
+[[nodiscard]] bool fits(std::string_view pattern, std::string_view text, std::string_view gap);
+
 // The table's rows: those below the line "<!-- differences -->". Throws std::runtime_error for a row without a reason.
 [[nodiscard]] std::vector<KnownDifference> known_differences(std::string_view document);
 

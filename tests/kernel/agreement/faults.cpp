@@ -57,17 +57,32 @@ void say_statuses(const Room& room)
 
 // ---- calls that meet ----
 
-// `second` while `first` is on its way, and the answers of both.
+// `second` while `first` is on its way, and the answers of both. The firmware must take kLong for the first.
+constexpr auto kLong = 1000ms;
+
 void meet(const std::string& name, const std::function<std::string()>& first, const std::function<std::string()>& second)
 {
     std::string of_first;
-    std::thread thread([&] { of_first = first(); });
-    std::this_thread::sleep_for(150ms);
-    const auto begun = std::chrono::steady_clock::now();
+    std::atomic<bool> begun = false;
+    std::atomic<bool> ended = false;
+    std::thread thread([&] {
+        begun = true;
+        of_first = first();
+        ended = true;
+    });
+    while (!begun) {
+        std::this_thread::yield();
+    }
+    std::this_thread::sleep_for(200ms);
     const std::string of_second = second();
-    const bool waited = std::chrono::steady_clock::now() - begun > 200ms;
+    const bool after_it = ended;
     thread.join();
-    say(name, fmt::format("{}{}, the first {}", of_second, waited ? " after it" : "", of_first));
+    say(name, fmt::format("{}{}, the first {}", of_second, after_it ? " after it" : "", of_first));
+}
+
+void slow_down(const char* kind)
+{
+    control(fmt::format("delay {} {}", kind, kLong.count()));
 }
 
 struct Calls {
@@ -114,7 +129,7 @@ void say_meetings(const Room& room)
     const int fd = room.fd();
     const QueuePair pair(room, IBV_QPT_RC, IBV_QPS_RTS);
     const Calls calls = calls_of(room, pair);
-    control("delay modify 600");
+    slow_down("modify");
     meet("modify while it is modified", calls.modify, calls.modify);
     meet("query while it is modified", calls.modify, calls.query);
     meet("destroy while it is modified", calls.modify, [&] { return spelled(devx_destroy(fd, room.leaf.handle)); });
@@ -125,11 +140,11 @@ void say_meetings(const Room& room)
              return joined({spelled(made.error), spelled(devx_destroy(fd, made.handle))});
          });
     control("clear");
-    control("delay query 600");
+    slow_down("query");
     meet("destroy while it is queried", calls.query, [&] { return spelled(devx_destroy(fd, room.leaf.handle)); });
     meet("modify while it is queried", calls.query, calls.modify);
     control("clear");
-    control("delay attach 600");
+    slow_down("attach");
     meet("ibv_query_qp while it is moved", calls.attach, calls.verbs_query);
     meet("ibv_modify_qp while it is moved", calls.attach, calls.verbs_modify);
     meet("QUERY_QP while it is moved", calls.attach, calls.query_pair);
@@ -152,7 +167,7 @@ void say_meetings(const Room& room)
     (void)devx_modify(fd, pair.qp->handle, attach(OP_RTS2RTS_QP, pair.qp->qp_num, 0, 0));
     for (const char* other : {"query", "modify", "destroy"}) {
         const Element leaf = room.make(kQueueGroup, room.node.id, 4);
-        control("delay destroy 600");
+        slow_down("destroy");
         meet(std::string(other) + " while it is destroyed", [&] { return spelled(devx_destroy(fd, leaf.handle)); },
              [&] {
                  if (*other == 'q') {

@@ -6,12 +6,15 @@
 
 #include <fmt/format.h>
 #include <linux/netlink.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_netlink.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/emulator/clients/prm.h"
+#include "tests/kernel/agreement/handles.h"
 #include "tests/kernel/agreement/transcript.h"
 
 namespace rdmaqos::test::agreement {
@@ -274,6 +277,35 @@ std::string from_a_namespace(std::uint32_t device, std::uint32_t number, const N
     return length > 0 ? text : "nothing";
 }
 
+// A file that outlives the process which opened it, as the daemon holds one.
+void say_inherited(const Room& room, std::uint32_t device)
+{
+    const Inherited left = inherit();
+    const auto move = [&](std::uint32_t requester) {
+        return devx_modify(left.fd, left.handle, attach(OP_INIT2INIT_QP, left.number, requester, 0)).text();
+    };
+    say("a queue pair whose process has ended",
+        one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                 {RDMA_NLDEV_ATTR_RES_LQPN, left.number}}),
+            {{left.number, "left"}}));
+    say("a queue pair whose process has ended: its file has", list_handles(left.fd, UVERBS_OBJECT_QP, 64)
+                                                                  .text({{left.handle, "left"}}));
+    say("a queue pair whose process has ended: moved into a leaf of this process", move(room.leaf.id));
+    const Answer root = devx_create(left.fd, create_element(kTsar, 0));
+    const Answer leaf = devx_create(left.fd, create_element(kQueueGroup, root.id()));
+    say("a queue pair whose process has ended: elements in its file", joined({spelled(root.error), spelled(leaf.error)}));
+    say("a queue pair whose process has ended: moved into them", joined({move(leaf.id()), "then " + move(0)}));
+    say("a queue pair whose process has ended: by its handle in this file",
+        devx_modify(room.fd(), left.handle, attach(OP_INIT2INIT_QP, left.number, 0, 0)).text());
+    close(left.fd);
+    say("a queue pair whose process has ended: and the file",
+        one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                 {RDMA_NLDEV_ATTR_RES_LQPN, left.number}}),
+            {{left.number, "left"}}));
+}
+
 void say_one(const Names& names, std::uint32_t device, const ibv_qp* first, const ibv_qp* unset)
 {
     constexpr std::uint16_t kDevice = RDMA_NLDEV_ATTR_DEV_INDEX;
@@ -329,6 +361,7 @@ void say_netlink()
                  {RDMA_NLDEV_ATTR_RES_LQPN, of_ended->qp_num}}),
             names));
     say("one queue pair, asked from another pid namespace", from_a_namespace(device, first.qp->qp_num, names));
+    say_inherited(room, device);
     say_table("queue pairs", RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, device, names);
     say_table("protection domains", RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, device, names);
     say_table("completion queues", RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ, device, names);

@@ -80,7 +80,8 @@ void say_entries(const Room& room)
         prm_set(entry.data(), 0, 32, kbps);
         errno = 0;
         mlx5dv_pp* pp = mlx5dv_pp_alloc(room.world.context, entry.size(), entry.data(), flags);
-        say(name, fmt::format("{}, {}", spelled(pp != nullptr ? 0 : errno), entries()));
+        const int error = pp != nullptr ? 0 : errno;
+        say(name, joined({spelled(error), pp != nullptr ? fmt::format("row {}", pp->index) : "no row", entries()}));
         if (pp != nullptr) {
             mlx5dv_pp_free(pp);
         }
@@ -91,6 +92,20 @@ void say_entries(const Room& room)
     allocate("mlx5dv_pp_alloc of rate 0", 0, 0);
     allocate("mlx5dv_pp_alloc with an unknown flag", 100000, 0x80);
     say("and then", entries());
+    const auto two = [&](const std::string& name, std::uint32_t first, std::uint32_t second) {
+        prm_set(entry.data(), 0, 32, 100000);
+        mlx5dv_pp* one = mlx5dv_pp_alloc(room.world.context, entry.size(), entry.data(), first);
+        mlx5dv_pp* other = mlx5dv_pp_alloc(room.world.context, entry.size(), entry.data(), second);
+        say(name, one == nullptr || other == nullptr ? "refused" : fmt::format("rows {} {}", one->index, other->index));
+        for (mlx5dv_pp* each : {one, other}) {
+            if (each != nullptr) {
+                mlx5dv_pp_free(each);
+            }
+        }
+    };
+    two("two rows of one rate", 0, 0);
+    two("two rows of one rate, dedicated", MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX, MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
+    two("two rows of one rate, one of them dedicated", 0, MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
 }
 
 }    // namespace

@@ -1,12 +1,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
-#include <sys/wait.h>
 
 #include <fmt/format.h>
 #include <infiniband/mlx5dv.h>
 #include <nlohmann/json.hpp>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/emulator/clients/prm.h"
 #include "tests/kernel/agreement/transcript.h"
@@ -131,6 +134,70 @@ std::uint32_t send_queue_of(ibv_qp* queue_pair)
     objects.qp.in = queue_pair;
     objects.qp.out = &direct;
     return mlx5dv_init_obj(&objects, MLX5DV_OBJ_QP) == 0 ? direct.sqn : 0;
+}
+
+// ---- what another process leaves ----
+
+namespace {
+
+[[noreturn]] void bequeath(int socket)
+{
+    Inherited left;
+    ibv_device** devices = ibv_get_device_list(nullptr);
+    struct world world {};
+    world.context = devices != nullptr && devices[0] != nullptr ? ibv_open_device(devices[0]) : nullptr;
+    if (world.context != nullptr) {
+        world.pd = ibv_alloc_pd(world.context);
+        world.cq = ibv_create_cq(world.context, 64, nullptr, nullptr, 0);
+        if (ibv_qp* qp = create_qp(&world, IBV_QPT_RC); qp != nullptr && drive_qp(qp, IBV_QPS_INIT) == 0) {
+            left.handle = qp->handle;
+            left.number = qp->qp_num;
+        }
+        iovec part{&left, sizeof(left)};
+        alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = space;
+        message.msg_controllen = sizeof(space);
+        cmsghdr* rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(rights), &world.context->cmd_fd, sizeof(int));
+        (void)sendmsg(socket, &message, 0);
+    }
+    _exit(0);
+}
+
+}    // namespace
+
+Inherited inherit()
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        throw std::runtime_error("no socket pair");
+    }
+    const pid_t pid = fork();
+    if (pid == 0) {
+        bequeath(ends[1]);
+    }
+    close(ends[1]);
+    Inherited got;
+    iovec part{&got, sizeof(got)};
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof(space);
+    const bool received = recvmsg(ends[0], &message, MSG_CMSG_CLOEXEC) == sizeof(got);
+    if (const cmsghdr* rights = CMSG_FIRSTHDR(&message); received && rights != nullptr) {
+        std::memcpy(&got.fd, CMSG_DATA(rights), sizeof(got.fd));
+    }
+    close(ends[0]);
+    waitpid(pid, nullptr, 0);
+    return got;
 }
 
 // ---- queue pairs ----

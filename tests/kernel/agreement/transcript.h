@@ -174,6 +174,14 @@ public:
     int why_not = 0;
 };
 
+// A context with a queue pair in INIT that another process made. It ends then, and leaves its file to this one.
+struct Inherited {
+    int fd = -1;
+    std::uint32_t handle = 0;
+    std::uint32_t number = 0;
+};
+[[nodiscard]] Inherited inherit();
+
 // ---- areas: each says its lines ----
 
 void say_headers();
