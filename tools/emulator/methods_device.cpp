@@ -212,8 +212,7 @@ void info_handles(Context& context)
     }
     auto objects = context.file.objects();
     std::erase_if(objects, [type = type_of_object(object)](const auto& each) { return each->type != type; });
-    std::sort(objects.begin(), objects.end(),
-              [](const auto& one, const auto& other) { return one->age > other->age; });
+    std::sort(objects.begin(), objects.end(), [](const auto& one, const auto& other) { return one->age > other->age; });
     objects.resize(std::min(objects.size(), room / sizeof(std::uint32_t)));
     std::vector<std::uint8_t> list(objects.size() * sizeof(std::uint32_t));
     for (std::size_t at = 0; at < objects.size(); ++at) {

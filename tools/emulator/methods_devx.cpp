@@ -87,10 +87,10 @@ bool is_general(std::uint64_t opcode)
     constexpr std::uint16_t kFirst = 0xb00;    // all from here on
     constexpr std::uint16_t kLast = 0xcff;
     constexpr std::uint16_t kOpcodes[] = {
-        0x101 /* QUERY_ADAPTER */,        0x10a /* QUERY_ISSI */,           0x750 /* QUERY_VPORT_STATE */,
-        0x754 /* QUERY_NIC_VPORT */,      0x760 /* QUERY_ROCE_ADDRESS */,   0x76f /* QUERY_VNIC_ENV */,
-        0x770 /* QUERY_VPORT_COUNTER */,  0x80a /* GET_DROPPED_PACKETS */,  0x80d /* NOP */,
-        0x822 /* QUERY_CONG_STATUS */,    0x824 /* QUERY_CONG_PARAMS */,    0x826 /* QUERY_CONG_STATISTICS */,
+        0x101 /* QUERY_ADAPTER */,       0x10a /* QUERY_ISSI */,          0x750 /* QUERY_VPORT_STATE */,
+        0x754 /* QUERY_NIC_VPORT */,     0x760 /* QUERY_ROCE_ADDRESS */,  0x76f /* QUERY_VNIC_ENV */,
+        0x770 /* QUERY_VPORT_COUNTER */, 0x80a /* GET_DROPPED_PACKETS */, 0x80d /* NOP */,
+        0x822 /* QUERY_CONG_STATUS */,   0x824 /* QUERY_CONG_PARAMS */,   0x826 /* QUERY_CONG_STATISTICS */,
     };
     return is_for_everybody(opcode) || (opcode >= kFirst && opcode <= kLast) ||
            std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
@@ -166,16 +166,32 @@ void create_queue_pair(Context& context, const Mailbox& command)
 // devx_is_obj_create_cmd() of the kernel: what makes an object.
 bool creates(std::uint64_t opcode)
 {
-    constexpr std::uint16_t kOpcodes[] = {CreateGeneralObject, CreateQp, CreateSq, CreateRq, 0x200 /* CREATE_MKEY */,
-                                          0x400 /* CREATE_CQ */, 0x700 /* CREATE_SRQ */, 0x705 /* CREATE_XRC_SRQ */,
-                                          0x710 /* CREATE_DCT */, 0x717 /* CREATE_XRQ */, 0x771 /* ALLOC_Q_COUNTER */,
-                                          0x782 /* CREATE_SCHEDULING_ELEMENT */, 0x800 /* ALLOC_PD */,
-                                          0x80e /* ALLOC_XRCD */, 0x816 /* ALLOC_TRANSPORT_DOMAIN */,
-                                          0x827 /* ADD_VXLAN_UDP_DPORT */, 0x829 /* SET_L2_TABLE_ENTRY */,
-                                          0x900 /* CREATE_TIR */, 0x90c /* CREATE_RMP */, 0x912 /* CREATE_TIS */,
-                                          0x916 /* CREATE_RQT */, 0x930 /* CREATE_FLOW_TABLE */,
-                                          0x933 /* CREATE_FLOW_GROUP */, 0x939 /* ALLOC_FLOW_COUNTER */,
-                                          0x93d /* ALLOC_PACKET_REFORMAT */, 0x940 /* ALLOC_MODIFY_HEADER */};
+    constexpr std::uint16_t kOpcodes[] = {CreateGeneralObject,
+                                          CreateQp,
+                                          CreateSq,
+                                          CreateRq,
+                                          0x200 /* CREATE_MKEY */,
+                                          0x400 /* CREATE_CQ */,
+                                          0x700 /* CREATE_SRQ */,
+                                          0x705 /* CREATE_XRC_SRQ */,
+                                          0x710 /* CREATE_DCT */,
+                                          0x717 /* CREATE_XRQ */,
+                                          0x771 /* ALLOC_Q_COUNTER */,
+                                          0x782 /* CREATE_SCHEDULING_ELEMENT */,
+                                          0x800 /* ALLOC_PD */,
+                                          0x80e /* ALLOC_XRCD */,
+                                          0x816 /* ALLOC_TRANSPORT_DOMAIN */,
+                                          0x827 /* ADD_VXLAN_UDP_DPORT */,
+                                          0x829 /* SET_L2_TABLE_ENTRY */,
+                                          0x900 /* CREATE_TIR */,
+                                          0x90c /* CREATE_RMP */,
+                                          0x912 /* CREATE_TIS */,
+                                          0x916 /* CREATE_RQT */,
+                                          0x930 /* CREATE_FLOW_TABLE */,
+                                          0x933 /* CREATE_FLOW_GROUP */,
+                                          0x939 /* ALLOC_FLOW_COUNTER */,
+                                          0x93d /* ALLOC_PACKET_REFORMAT */,
+                                          0x940 /* ALLOC_MODIFY_HEADER */};
     return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
 }
 
@@ -221,8 +237,8 @@ bool is_queue_pair(const Object& object)
 
 bool is_of_queue_pair(std::uint64_t opcode)
 {
-    constexpr std::uint16_t kOpcodes[] = {Rst2Init,  Init2Rtr, Rtr2Rts, Rts2Rts,  Sqerr2Rts,
-                                          Qp2Err,    Qp2Rst,   QueryQp, Init2Init};
+    constexpr std::uint16_t kOpcodes[] = {Rst2Init, Init2Rtr, Rtr2Rts, Rts2Rts,  Sqerr2Rts,
+                                          Qp2Err,   Qp2Rst,   QueryQp, Init2Init};
     return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
 }
 
@@ -268,8 +284,7 @@ void modify_object(Context& context)
         throw Failure(EINVAL);
     }
     const Subject subject = subject_of(context, object, command);
-    context.call.out_whole(kOut,
-                           run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number));
+    context.call.out_whole(kOut, run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number));
 }
 
 // What the kernel wrote into a queue pair's context when a verb changed it.

@@ -30,9 +30,9 @@ struct QueuePairOwner {
 
 // The datagrams that answer one request. Threads have the numbers that the reader's pid namespace gives them; reader 0:
 // those of the emulator's.
-[[nodiscard]] std::vector<std::vector<std::uint8_t>>
-netlink_answer(std::span<const std::uint8_t> request, const std::vector<std::shared_ptr<Device>>& devices,
-               pid_t reader = 0);
+[[nodiscard]] std::vector<std::vector<std::uint8_t>> netlink_answer(std::span<const std::uint8_t> request,
+                                                                    const std::vector<std::shared_ptr<Device>>& devices,
+                                                                    pid_t reader = 0);
 
 // Reads one request from the socket and answers it. False: the other end is gone.
 [[nodiscard]] bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devices);

@@ -37,7 +37,8 @@ constexpr std::uint32_t kLiveUd = IBV_QP_CUR_STATE | IBV_QP_QKEY;
 constexpr Rule kRules[] = {
     {Reset, Init, {kInitRc}, {kInitRc}, {kInitUd}, {IBV_QP_PORT}},
     {Init, Init, {0, kInitRc}, {0, kInitRc}, {0, kInitUd}, {}},
-    {Init, Rtr,
+    {Init,
+     Rtr,
      {kConnect | kResponder, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
      {kConnect, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
      {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},

@@ -48,14 +48,13 @@ void say_forms(const Room& room)
                     .in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, element_command(OP_QUERY_GENERAL_OBJECT, room.leaf.id))
                     .out(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, nullptr, kElementOut)
                     .run()));
-    say("an inbox that cannot be read",
-        spelled(Ioctl(room.fd(), MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY)
-                    .handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, room.leaf.handle)
-                    .in_pointer(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, nullptr, 16)
-                    .out(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, out.data(), out.size())
-                    .run()));
-    for (const std::uint16_t missing :
-         {MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT}) {
+    say("an inbox that cannot be read", spelled(Ioctl(room.fd(), MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY)
+                                                    .handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, room.leaf.handle)
+                                                    .in_pointer(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, nullptr, 16)
+                                                    .out(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, out.data(), out.size())
+                                                    .run()));
+    for (const std::uint16_t missing : {MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
+                                        MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT}) {
         Ioctl call(room.fd(), MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
         if (missing != MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE) {
             call.handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, room.leaf.handle);

@@ -9,8 +9,8 @@ namespace rdmaqos::test::agreement {
 
 // A row of the table in docs/testing.md.
 struct KnownDifference {
-    std::string probe;       // `*`: any text
-    std::string kernel;      // what each says; `...`: any text
+    std::string probe;     // `*`: any text
+    std::string kernel;    // what each says; `...`: any text
     std::string emulator;
     std::string reason;
 };
@@ -27,7 +27,8 @@ struct KnownDifference {
                                                const std::vector<KnownDifference>& known, std::vector<bool>& used);
 
 // The rows that no comparison needed.
-[[nodiscard]] std::vector<std::string> unneeded(const std::vector<KnownDifference>& known, const std::vector<bool>& used);
+[[nodiscard]] std::vector<std::string> unneeded(const std::vector<KnownDifference>& known,
+                                                const std::vector<bool>& used);
 
 // The names of the lines that differ, known or not.
 [[nodiscard]] std::vector<std::string> differing(std::string_view kernel, std::string_view emulator);

@@ -145,10 +145,11 @@ void say_devx_queue_pairs()
     }
     const Pair pair{room, made.handle, prm_get(made.out.data(), 72, 24)};
     say("listed among queue pairs", list_handles(room.fd(), UVERBS_OBJECT_QP, 64).text({}));
-    say("listed among DEVX objects",
-        list_handles(room.fd(), MLX5_IB_OBJECT_DEVX_OBJ, 64)
-            .text({{pair.handle, "pair"}, {room.root.handle, "root"}, {room.node.handle, "node"},
-                   {room.leaf.handle, "leaf"}}));
+    say("listed among DEVX objects", list_handles(room.fd(), MLX5_IB_OBJECT_DEVX_OBJ, 64)
+                                         .text({{pair.handle, "pair"},
+                                                {room.root.handle, "root"},
+                                                {room.node.handle, "node"},
+                                                {room.leaf.handle, "leaf"}}));
     say("listed among DEVX memory",
         fmt::format("{} objects", list_handles(room.fd(), MLX5_IB_OBJECT_DEVX_UMEM, 64).handles.size()));
     say_life(pair);

@@ -1,4 +1,5 @@
-// Scheduling elements: what the firmware refuses, what it keeps; and DEVX commands that the kernel does not let through.
+// Scheduling elements: what the firmware refuses, what it keeps; and DEVX commands that the kernel does not let
+// through.
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ void try_create(const Room& room, const std::string& name, const Bytes& in, std:
     if (made && out >= 12) {
         prm_set(answer.out.data(), 64, 32, 0);
     }
-    say(name, made ? joined({answer.text(), "destroy " + spelled(devx_destroy(room.fd(), answer.handle))})
-                   : answer.text());
+    say(name,
+        made ? joined({answer.text(), "destroy " + spelled(devx_destroy(room.fd(), answer.handle))}) : answer.text());
 }
 
 Bytes with(Bytes in, unsigned bit, unsigned width, std::uint32_t value)
@@ -93,7 +94,8 @@ void say_depth(const Room& room)
 
 void try_modify(const Room& room, const std::string& name, const Element& element, const Bytes& in)
 {
-    say("modify " + name, joined({devx_modify(room.fd(), element.handle, in).text(), "then " + room.state_of(element)}));
+    say("modify " + name,
+        joined({devx_modify(room.fd(), element.handle, in).text(), "then " + room.state_of(element)}));
 }
 
 void say_changing(const Room& room)
@@ -165,8 +167,7 @@ void say_destroying(Room& room)
     say("destroy the leaf", spelled(devx_destroy(room.fd(), room.leaf.handle)));
     say("destroy it again", spelled(devx_destroy(room.fd(), room.leaf.handle)));
     say("query it", room.state_of(room.leaf));
-    say("modify it",
-        devx_modify(room.fd(), room.leaf.handle, modify_element(room.leaf.id, kSelectShare, 3, 0)).text());
+    say("modify it", devx_modify(room.fd(), room.leaf.handle, modify_element(room.leaf.id, kSelectShare, 3, 0)).text());
     say("destroy the node", spelled(devx_destroy(room.fd(), room.node.handle)));
     say("destroy the root", spelled(devx_destroy(room.fd(), room.root.handle)));
     room.root = room.node = room.leaf = {};
@@ -204,8 +205,8 @@ void say_wrong_objects(const Room& room, const Room& other)
 void say_wrong_opcodes(const Room& room)
 {
     const int fd = room.fd();
-    for (const std::uint32_t opcode : {0U, 0x100U, 0x500U, 0x50bU, 0x802U, 0x905U, 0xa00U, 0xa01U, 0xa02U, 0xa03U, 0xa04U,
-                                       0xa06U, 0xfffU}) {
+    for (const std::uint32_t opcode :
+         {0U, 0x100U, 0x500U, 0x50bU, 0x802U, 0x905U, 0xa00U, 0xa01U, 0xa02U, 0xa03U, 0xa04U, 0xa06U, 0xfffU}) {
         const std::string name = fmt::format("{:#05x}", opcode);
         Bytes in = modify_element(room.leaf.id, kSelectShare, 4, 0);
         prm_set(in.data(), 0, 16, opcode);

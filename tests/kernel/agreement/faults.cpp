@@ -15,7 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // All that a mlx5 firmware has, and one that it does not have.
-constexpr unsigned kStatuses[] = {0x1, 0x2, 0x3, 0x4, 0x5, 0x6, 0x8, 0x9, 0xa, 0xb, 0xf, 0x10, 0x30, 0x40, 0x50, 0x51, 0x7f};
+constexpr unsigned kStatuses[] = {0x1, 0x2, 0x3,  0x4,  0x5,  0x6,  0x8,  0x9, 0xa,
+                                  0xb, 0xf, 0x10, 0x30, 0x40, 0x50, 0x51, 0x7f};
 
 void say_statuses(const Room& room)
 {
@@ -31,19 +32,21 @@ void say_statuses(const Room& room)
             (void)devx_destroy(fd, made.handle);
         }
         fail("modify");
-        say("modify, " + at, devx_modify(fd, room.leaf.handle, modify_element(room.leaf.id, kSelectShare, 5, 0)).text());
+        say("modify, " + at,
+            devx_modify(fd, room.leaf.handle, modify_element(room.leaf.id, kSelectShare, 5, 0)).text());
         fail("query");
         say("query, " + at,
-            devx_query(fd, room.leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, room.leaf.id), kElementOut).text());
+            devx_query(fd, room.leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, room.leaf.id), kElementOut)
+                .text());
         fail("attach");
         say("attach, " + at,
-            joined({devx_modify(fd, pair.qp->handle,
-                                attach(OP_RTS2RTS_QP, pair.qp->qp_num, room.leaf.id, room.leaf.id))
+            joined({devx_modify(fd, pair.qp->handle, attach(OP_RTS2RTS_QP, pair.qp->qp_num, room.leaf.id, room.leaf.id))
                         .text(),
                     "in " + room.place_of(pair.qp)}));
         fail("query-queue-pair");
         say("query of a queue pair, " + at,
-            spelled(devx_query(fd, pair.qp->handle, queue_command(kQueryQp, pair.qp->qp_num), kQueryQueuePairOut).error));
+            spelled(
+                devx_query(fd, pair.qp->handle, queue_command(kQueryQp, pair.qp->qp_num), kQueryQueuePairOut).error));
         control("clear");
         const Element leaf = room.make(kQueueGroup, room.node.id, 4);
         name_element(leaf.id, "another leaf");
@@ -60,7 +63,8 @@ void say_statuses(const Room& room)
 // `second` while `first` is on its way, and the answers of both. The firmware must take kLong for the first.
 constexpr auto kLong = 1000ms;
 
-void meet(const std::string& name, const std::function<std::string()>& first, const std::function<std::string()>& second)
+void meet(const std::string& name, const std::function<std::string()>& first,
+          const std::function<std::string()>& second)
 {
     std::string of_first;
     std::atomic<bool> begun = false;
@@ -102,7 +106,8 @@ Calls calls_of(const Room& room, const QueuePair& pair)
         return spelled(devx_modify(fd, room.leaf.handle, modify_element(room.leaf.id, kSelectShare, 5, 0)).error);
     };
     calls.query = [&room, fd] {
-        return spelled(devx_query(fd, room.leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, room.leaf.id), 144).error);
+        return spelled(
+            devx_query(fd, room.leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, room.leaf.id), 144).error);
     };
     calls.attach = [&room, &pair, fd] {
         return spelled(
@@ -133,12 +138,15 @@ void say_meetings(const Room& room)
     meet("modify while it is modified", calls.modify, calls.modify);
     meet("query while it is modified", calls.modify, calls.query);
     meet("destroy while it is modified", calls.modify, [&] { return spelled(devx_destroy(fd, room.leaf.handle)); });
-    meet("create below it while it is modified",
-         [&] { return spelled(devx_modify(fd, room.node.handle, modify_element(room.node.id, kSelectShare, 5, 0)).error); },
-         [&] {
-             const Answer made = devx_create(fd, create_element(kQueueGroup, room.node.id));
-             return joined({spelled(made.error), spelled(devx_destroy(fd, made.handle))});
-         });
+    meet(
+        "create below it while it is modified",
+        [&] {
+            return spelled(devx_modify(fd, room.node.handle, modify_element(room.node.id, kSelectShare, 5, 0)).error);
+        },
+        [&] {
+            const Answer made = devx_create(fd, create_element(kQueueGroup, room.node.id));
+            return joined({spelled(made.error), spelled(devx_destroy(fd, made.handle))});
+        });
     control("clear");
     slow_down("query");
     meet("destroy while it is queried", calls.query, [&] { return spelled(devx_destroy(fd, room.leaf.handle)); });
@@ -151,32 +159,35 @@ void say_meetings(const Room& room)
     meet("move while it is moved", calls.attach, calls.attach);
     {
         const QueuePair second(room, IBV_QPT_RC, IBV_QPS_RTS);
-        meet("ibv_destroy_qp while it is moved",
-             [&] {
-                 return spelled(devx_modify(fd, second.qp->handle, attach(OP_RTS2RTS_QP, second.qp->qp_num, 0, 0)).error);
-             },
-             [&] {
-                 const int error = ibv_destroy_qp(second.qp);
-                 if (error == 0) {
-                     const_cast<QueuePair&>(second).qp = nullptr;
-                 }
-                 return spelled(error);
-             });
+        meet(
+            "ibv_destroy_qp while it is moved",
+            [&] {
+                return spelled(
+                    devx_modify(fd, second.qp->handle, attach(OP_RTS2RTS_QP, second.qp->qp_num, 0, 0)).error);
+            },
+            [&] {
+                const int error = ibv_destroy_qp(second.qp);
+                if (error == 0) {
+                    const_cast<QueuePair&>(second).qp = nullptr;
+                }
+                return spelled(error);
+            });
     }
     control("clear");
     (void)devx_modify(fd, pair.qp->handle, attach(OP_RTS2RTS_QP, pair.qp->qp_num, 0, 0));
     for (const char* other : {"query", "modify", "destroy"}) {
         const Element leaf = room.make(kQueueGroup, room.node.id, 4);
         slow_down("destroy");
-        meet(std::string(other) + " while it is destroyed", [&] { return spelled(devx_destroy(fd, leaf.handle)); },
-             [&] {
-                 if (*other == 'q') {
-                     return spelled(
-                         devx_query(fd, leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, leaf.id), 144).error);
-                 }
-                 return *other == 'd' ? spelled(devx_destroy(fd, leaf.handle))
-                                      : spelled(devx_modify(fd, leaf.handle, modify_element(leaf.id, 1, 5, 0)).error);
-             });
+        meet(
+            std::string(other) + " while it is destroyed", [&] { return spelled(devx_destroy(fd, leaf.handle)); },
+            [&] {
+                if (*other == 'q') {
+                    return spelled(
+                        devx_query(fd, leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, leaf.id), 144).error);
+                }
+                return *other == 'd' ? spelled(devx_destroy(fd, leaf.handle))
+                                     : spelled(devx_modify(fd, leaf.handle, modify_element(leaf.id, 1, 5, 0)).error);
+            });
         control("clear");
     }
 }

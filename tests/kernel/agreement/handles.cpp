@@ -78,12 +78,19 @@ void say_kinds(const Room& room)
         std::uint64_t object;
     };
     const Kind kinds[] = {
-        {"queue pairs", UVERBS_OBJECT_QP},          {"protection domains", UVERBS_OBJECT_PD},
-        {"completion queues", UVERBS_OBJECT_CQ},    {"memory regions", UVERBS_OBJECT_MR},
-        {"shared receive queues", UVERBS_OBJECT_SRQ}, {"address handles", UVERBS_OBJECT_AH},
-        {"DEVX objects", MLX5_IB_OBJECT_DEVX_OBJ},  {"DEVX memory", MLX5_IB_OBJECT_DEVX_UMEM},
-        {"doorbell pages", MLX5_IB_OBJECT_UAR},     {"pacing entries", MLX5_IB_OBJECT_PP},      {"devices", UVERBS_OBJECT_DEVICE},
-        {"DEVX", MLX5_IB_OBJECT_DEVX},              {"no object", 0x0ff0},
+        {"queue pairs", UVERBS_OBJECT_QP},
+        {"protection domains", UVERBS_OBJECT_PD},
+        {"completion queues", UVERBS_OBJECT_CQ},
+        {"memory regions", UVERBS_OBJECT_MR},
+        {"shared receive queues", UVERBS_OBJECT_SRQ},
+        {"address handles", UVERBS_OBJECT_AH},
+        {"DEVX objects", MLX5_IB_OBJECT_DEVX_OBJ},
+        {"DEVX memory", MLX5_IB_OBJECT_DEVX_UMEM},
+        {"doorbell pages", MLX5_IB_OBJECT_UAR},
+        {"pacing entries", MLX5_IB_OBJECT_PP},
+        {"devices", UVERBS_OBJECT_DEVICE},
+        {"DEVX", MLX5_IB_OBJECT_DEVX},
+        {"no object", 0x0ff0},
         {"an object of 64 bits", 1ULL << 32},
     };
     for (const Kind& kind : kinds) {
@@ -100,10 +107,8 @@ void say_kinds(const Room& room)
     std::uint64_t wide = 0xa5a5a5a5a5a5a5a5;
     std::uint32_t handles[4] = {};
     const auto call = [&] { return Ioctl(fd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES); };
-    say("without a list", spelled(call()
-                                      .value(UVERBS_ATTR_INFO_OBJECT_ID, object)
-                                      .out(UVERBS_ATTR_INFO_TOTAL_HANDLES, &total, 4)
-                                      .run()));
+    say("without a list",
+        spelled(call().value(UVERBS_ATTR_INFO_OBJECT_ID, object).out(UVERBS_ATTR_INFO_TOTAL_HANDLES, &total, 4).run()));
     say("without a total", spelled(call()
                                        .value(UVERBS_ATTR_INFO_OBJECT_ID, object)
                                        .out(UVERBS_ATTR_INFO_HANDLES_LIST, handles, sizeof(handles))

@@ -19,9 +19,19 @@ int main(int argc, char** argv)
     };
     // The last one breaks the device.
     static const Area areas[] = {
-        {"call", say_headers},   {"element", say_elements}, {"devx", say_commands},   {"queue-pair", say_queue_pairs},
-        {"devx-queue-pair", say_devx_queue_pairs}, {"state", say_states},   {"refusal", say_refusals}, {"busy", say_busy},       {"handles", say_handles},
-        {"netlink", say_netlink}, {"pacing", say_pacing},   {"sysfs", say_sysfs},     {"reset", say_reset},
+        {"call", say_headers},
+        {"element", say_elements},
+        {"devx", say_commands},
+        {"queue-pair", say_queue_pairs},
+        {"devx-queue-pair", say_devx_queue_pairs},
+        {"state", say_states},
+        {"refusal", say_refusals},
+        {"busy", say_busy},
+        {"handles", say_handles},
+        {"netlink", say_netlink},
+        {"pacing", say_pacing},
+        {"sysfs", say_sysfs},
+        {"reset", say_reset},
     };
     const std::vector<std::string> wanted(argv + 1, argv + argc);
     // Before libibverbs looks: what a dead device held can be let go of.

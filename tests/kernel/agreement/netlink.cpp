@@ -257,7 +257,8 @@ std::string from_a_namespace(std::uint32_t device, std::uint32_t number, const N
             const pid_t inner = fork();
             if (inner == 0) {
                 text = one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
-                               {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                               {{RDMA_NLDEV_ATTR_DEV_INDEX, device},
+                                {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
                                 {RDMA_NLDEV_ATTR_RES_LQPN, number}}),
                            names);
                 (void)!write(ends[1], text.c_str(), text.size());
@@ -284,26 +285,27 @@ void say_inherited(const Room& room, std::uint32_t device)
     const auto move = [&](std::uint32_t requester) {
         return devx_modify(left.fd, left.handle, attach(OP_INIT2INIT_QP, left.number, requester, 0)).text();
     };
-    say("a queue pair whose process has ended",
-        one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
-                {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
-                 {RDMA_NLDEV_ATTR_RES_LQPN, left.number}}),
-            {{left.number, "left"}}));
-    say("a queue pair whose process has ended: its file has", list_handles(left.fd, UVERBS_OBJECT_QP, 64)
-                                                                  .text({{left.handle, "left"}}));
+    say("a queue pair whose process has ended", one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                                                        {{RDMA_NLDEV_ATTR_DEV_INDEX, device},
+                                                         {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                                                         {RDMA_NLDEV_ATTR_RES_LQPN, left.number}}),
+                                                    {{left.number, "left"}}));
+    say("a queue pair whose process has ended: its file has",
+        list_handles(left.fd, UVERBS_OBJECT_QP, 64).text({{left.handle, "left"}}));
     say("a queue pair whose process has ended: moved into a leaf of this process", move(room.leaf.id));
     const Answer root = devx_create(left.fd, create_element(kTsar, 0));
     const Answer leaf = devx_create(left.fd, create_element(kQueueGroup, root.id()));
-    say("a queue pair whose process has ended: elements in its file", joined({spelled(root.error), spelled(leaf.error)}));
+    say("a queue pair whose process has ended: elements in its file",
+        joined({spelled(root.error), spelled(leaf.error)}));
     say("a queue pair whose process has ended: moved into them", joined({move(leaf.id()), "then " + move(0)}));
     say("a queue pair whose process has ended: by its handle in this file",
         devx_modify(room.fd(), left.handle, attach(OP_INIT2INIT_QP, left.number, 0, 0)).text());
     close(left.fd);
-    say("a queue pair whose process has ended: and the file",
-        one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
-                {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
-                 {RDMA_NLDEV_ATTR_RES_LQPN, left.number}}),
-            {{left.number, "left"}}));
+    say("a queue pair whose process has ended: and the file", one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                                                                      {{RDMA_NLDEV_ATTR_DEV_INDEX, device},
+                                                                       {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                                                                       {RDMA_NLDEV_ATTR_RES_LQPN, left.number}}),
+                                                                  {{left.number, "left"}}));
 }
 
 void say_one(const Names& names, std::uint32_t device, const ibv_qp* first, const ibv_qp* unset)
@@ -348,18 +350,18 @@ void say_netlink()
         of_thread = create_qp(&room.world, IBV_QPT_RC);
         (void)drive_qp(of_thread, IBV_QPS_INIT);
         names[of_thread->qp_num] = "of this thread";
-        say("one queue pair of a thread",
-            one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
-                    {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
-                     {RDMA_NLDEV_ATTR_RES_LQPN, of_thread->qp_num}}),
-                names));
+        say("one queue pair of a thread", one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                                                  {{RDMA_NLDEV_ATTR_DEV_INDEX, device},
+                                                   {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                                                   {RDMA_NLDEV_ATTR_RES_LQPN, of_thread->qp_num}}),
+                                              names));
     }).join();
     say_one(names, device, first.qp, unset.qp);
-    say("one queue pair of a thread that ended",
-        one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
-                {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
-                 {RDMA_NLDEV_ATTR_RES_LQPN, of_ended->qp_num}}),
-            names));
+    say("one queue pair of a thread that ended", one(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                                                         {{RDMA_NLDEV_ATTR_DEV_INDEX, device},
+                                                          {RDMA_NLDEV_ATTR_PORT_INDEX, 1},
+                                                          {RDMA_NLDEV_ATTR_RES_LQPN, of_ended->qp_num}}),
+                                                     names));
     say("one queue pair, asked from another pid namespace", from_a_namespace(device, first.qp->qp_num, names));
     say_inherited(room, device);
     say_table("queue pairs", RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, device, names);
@@ -375,9 +377,9 @@ void say_netlink()
     const Reply plain = ask(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_ACK, {{RDMA_NLDEV_ATTR_DEV_INDEX, device}});
     say("queue pairs without NLM_F_DUMP", spelled(plain.error));
     say("no such device", one(ask(RDMA_NLDEV_CMD_GET, 0, {{RDMA_NLDEV_ATTR_DEV_INDEX, 0xffff}}), names));
-    say("its port", one(ask(RDMA_NLDEV_CMD_PORT_GET, 0,
-                            {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1}}),
-                        names));
+    say("its port",
+        one(ask(RDMA_NLDEV_CMD_PORT_GET, 0, {{RDMA_NLDEV_ATTR_DEV_INDEX, device}, {RDMA_NLDEV_ATTR_PORT_INDEX, 1}}),
+            names));
     say("an unknown command", spelled(ask(0x3f, 0, {{RDMA_NLDEV_ATTR_DEV_INDEX, device}}).error));
     ibv_destroy_qp(of_thread);
     ibv_destroy_qp(of_ended);

@@ -104,7 +104,8 @@ void say_entries(const Room& room)
         }
     };
     two("two rows of one rate", 0, 0);
-    two("two rows of one rate, dedicated", MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX, MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
+    two("two rows of one rate, dedicated", MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX,
+        MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
     two("two rows of one rate, one of them dedicated", 0, MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
 }
 

@@ -24,14 +24,15 @@ std::string attributes_of(ibv_qp* qp)
     if (const int error = ibv_query_qp(qp, &attr, kAll, &init); error != 0) {
         return spelled(error);
     }
-    return fmt::format("state {} cur {} mtu {} mig {} qkey {:#x} rq_psn {:#x} sq_psn {:#x} dest {} access {:#x} "
-                       "pkey {} port {} rd {} {} rnr {} {} timeout {} retry {} sq_sig {} global {} gid_index {} hops {}",
-                       name_of_state(attr.qp_state), name_of_state(attr.cur_qp_state), static_cast<int>(attr.path_mtu),
-                       static_cast<int>(attr.path_mig_state), attr.qkey, attr.rq_psn, attr.sq_psn,
-                       attr.dest_qp_num == qp->qp_num ? "itself" : std::to_string(attr.dest_qp_num),
-                       attr.qp_access_flags, attr.pkey_index, attr.port_num, attr.max_rd_atomic, attr.max_dest_rd_atomic,
-                       attr.min_rnr_timer, attr.rnr_retry, attr.timeout, attr.retry_cnt, init.sq_sig_all,
-                       attr.ah_attr.is_global, attr.ah_attr.grh.sgid_index, attr.ah_attr.grh.hop_limit);
+    return fmt::format(
+        "state {} cur {} mtu {} mig {} qkey {:#x} rq_psn {:#x} sq_psn {:#x} dest {} access {:#x} "
+        "pkey {} port {} rd {} {} rnr {} {} timeout {} retry {} sq_sig {} global {} gid_index {} hops {}",
+        name_of_state(attr.qp_state), name_of_state(attr.cur_qp_state), static_cast<int>(attr.path_mtu),
+        static_cast<int>(attr.path_mig_state), attr.qkey, attr.rq_psn, attr.sq_psn,
+        attr.dest_qp_num == qp->qp_num ? "itself" : std::to_string(attr.dest_qp_num), attr.qp_access_flags,
+        attr.pkey_index, attr.port_num, attr.max_rd_atomic, attr.max_dest_rd_atomic, attr.min_rnr_timer, attr.rnr_retry,
+        attr.timeout, attr.retry_cnt, init.sq_sig_all, attr.ah_attr.is_global, attr.ah_attr.grh.sgid_index,
+        attr.ah_attr.grh.hop_limit);
 }
 
 std::string short_answer(const Answer& answer)
@@ -92,8 +93,8 @@ void say_state(const Room& room, ibv_qp_type type, ibv_qp_state state)
         return;
     }
     say(where, attributes_of(pair.qp));
-    say(where + ": QUERY_QP",
-        context_of(devx_query(room.fd(), pair.qp->handle, queue_command(kQueryQp, pair.qp->qp_num), kQueryQueuePairOut)));
+    say(where + ": QUERY_QP", context_of(devx_query(room.fd(), pair.qp->handle,
+                                                    queue_command(kQueryQp, pair.qp->qp_num), kQueryQueuePairOut)));
     move_about(room, pair, where);
     say(where + ": then", name_of_state(state_of_qp(pair.qp)));
     say(where + ": destroy", spelled(ibv_destroy_qp(pair.qp)));
@@ -110,7 +111,8 @@ void say_opcodes(const Room& room, ibv_qp_type type)
         // These would change the state.
         if (opcode != 0x507 && opcode != 0x50a) {
             const int modified = devx_modify(room.fd(), pair.qp->handle, queue_command(opcode, pair.qp->qp_num)).error;
-            const int queried = devx_query(room.fd(), pair.qp->handle, queue_command(opcode, pair.qp->qp_num), 272).error;
+            const int queried = devx_query(room.fd(), pair.qp->handle, queue_command(opcode, pair.qp->qp_num), 272)
+                                    .error;
             text += fmt::format("{}{:x} {} {}", text.empty() ? "" : ", ", opcode, spelled(modified), spelled(queried));
         }
     }

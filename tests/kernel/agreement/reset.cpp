@@ -134,7 +134,9 @@ std::string window(const Held& held, const std::function<bool()>& over)
 void say_dead_file(const std::string& after, Held& held)
 {
     const int fd = held.room.fd();
-    const auto say_it = [&](const std::string& name, const std::string& text) { say(after + ", the old file: " + name, text); };
+    const auto say_it = [&](const std::string& name, const std::string& text) {
+        say(after + ", the old file: " + name, text);
+    };
     const Element& leaf = held.room.leaf;
     say_it("modify", devx_modify(fd, leaf.handle, modify_element(leaf.id, kSelectShare, 5, 0)).text());
     say_it("query", devx_query(fd, leaf.handle, element_command(OP_QUERY_GENERAL_OBJECT, leaf.id), kElementOut).text());
@@ -219,11 +221,10 @@ void say_unplugged()
         control("unplug mlx5_0");
         say("unplug, a modify until it is gone", window(*held, [] { return !library_sees_it(); }));
         say("unplug, a modify later", spelled(held->modify()));
-        say("unplug, open of the old path",
-            [&] {
-                const int fd = open(("/dev/infiniband/" + held->before.name).c_str(), O_RDWR | O_CLOEXEC);
-                return spelled(fd >= 0 ? 0 : errno);
-            }());
+        say("unplug, open of the old path", [&] {
+            const int fd = open(("/dev/infiniband/" + held->before.name).c_str(), O_RDWR | O_CLOEXEC);
+            return spelled(fd >= 0 ? 0 : errno);
+        }());
         say_events("unplug", *held);
         control("plug mlx5_0");
         (void)wait_for(can_be_used);

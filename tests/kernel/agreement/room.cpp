@@ -102,8 +102,8 @@ Element Room::make(std::uint32_t type, std::uint32_t parent, std::uint32_t share
 
 std::string Room::state_of(const Element& element) const
 {
-    const Answer answer =
-        devx_query(fd(), element.handle, element_command(OP_QUERY_GENERAL_OBJECT, element.id), kElementOut);
+    const Answer answer = devx_query(fd(), element.handle, element_command(OP_QUERY_GENERAL_OBJECT, element.id),
+                                     kElementOut);
     if (answer.error != 0) {
         return answer.text();
     }

@@ -51,7 +51,8 @@ std::string form_of(const fs::path& path)
 
 void say_port(const fs::path& port)
 {
-    for (const char* name : {"link_layer", "state", "phys_state", "rate", "sm_lid", "lid_mask_count", "sm_sl", "pkeys/0", "gid_attrs/types/0", "counters/port_xmit_data"}) {
+    for (const char* name : {"link_layer", "state", "phys_state", "rate", "sm_lid", "lid_mask_count", "sm_sl",
+                             "pkeys/0", "gid_attrs/types/0", "counters/port_xmit_data"}) {
         say(fmt::format("port 1: {}", name), content_of(port / name));
     }
     for (const char* name : {"gids/0", "lid", "cap_mask"}) {

@@ -166,8 +166,8 @@ int Ioctl::run()
 
 std::uint32_t Ioctl::data_of(std::uint16_t id) const
 {
-    const auto found =
-        std::find_if(attributes_.begin(), attributes_.end(), [id](const Attribute& each) { return each.id == id; });
+    const auto found = std::find_if(attributes_.begin(), attributes_.end(),
+                                    [id](const Attribute& each) { return each.id == id; });
     return found == attributes_.end() ? 0 : static_cast<std::uint32_t>(found->data);
 }
 

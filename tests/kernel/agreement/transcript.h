@@ -112,7 +112,8 @@ constexpr std::uint32_t kSelectRate = 2;
                                    std::uint32_t rate = 0);
 [[nodiscard]] Bytes modify_element(std::uint32_t id, std::uint32_t select, std::uint32_t share, std::uint32_t rate);
 [[nodiscard]] Bytes element_command(std::uint32_t opcode, std::uint32_t id);
-[[nodiscard]] Bytes attach(std::uint32_t opcode, std::uint32_t number, std::uint32_t requester, std::uint32_t responder);
+[[nodiscard]] Bytes attach(std::uint32_t opcode, std::uint32_t number, std::uint32_t requester,
+                           std::uint32_t responder);
 [[nodiscard]] Bytes move_send_queue(std::uint32_t number, std::uint32_t leaf);
 // 16 bytes, with a number where commands on queues have it.
 [[nodiscard]] Bytes queue_command(std::uint32_t opcode, std::uint32_t number);

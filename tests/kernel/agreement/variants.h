@@ -8,7 +8,7 @@ namespace rdmaqos::test::agreement {
 
 struct Variant {
     const char* name;    // of its golden file
-    bool isolated;    // a queue pair may use leaves of its own file only
+    bool isolated;       // a queue pair may use leaves of its own file only
 };
 
 inline const std::vector<Variant>& variants()

@@ -319,7 +319,7 @@ EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct 
         const int status = real(folder, path, flags, mask, result);
         const bool of_descriptor = (flags & AT_EMPTY_PATH) != 0 && path != nullptr && *path == '\0';
         const Socket socket = status == 0 && of_descriptor && S_ISSOCK(result->stx_mode) ? socket_of_descriptor(folder)
-                                                                                        : Socket();
+                                                                                         : Socket();
         if (socket.index < 0) {
             return status;
         }
