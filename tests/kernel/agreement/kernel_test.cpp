@@ -24,8 +24,6 @@ class KernelAgreement : public testing::TestWithParam<Variant> {};
 TEST_P(KernelAgreement, TheKernelDoesWhatTheGoldenFileSays)
 {
     const Variant& variant = GetParam();
-    // A leaf in which another file has queue pairs, and a device that fails.
-    const KnownComplaints known("of what kernel_transcript does");
     const LoadedNic nic("plugged=0");
     std::vector<std::string> command{RDMAQOS_EMULATOR, "firmware",        "--directory", kDirectory,
                                      "--devices",      RDMAQOS_AGREEMENT, "--plug"};
