@@ -226,10 +226,15 @@ std::optional<Refusal> Firmware::check_attach(const AttachCommand& command) cons
     const QueuePairState state = found == queue_pairs_.end() ? QueuePairState::Rts : found->second.state;
     const bool raw = command.type == QueuePairType::RawPacket;
     if (state != QueuePairState::Rts && (raw || state != QueuePairState::Init)) {
-        return refuse(RefusalReason::QueuePairState,
-                      "queue pair {} is in state {}; {} can be moved only in {}: attach it again when it is there",
-                      command.queue_pair, to_string(state), raw ? "the send queue of a raw packet queue pair" : "it",
-                      raw ? "RTS (ready)" : "INIT or RTS");
+        Refusal refusal = refuse(
+            RefusalReason::QueuePairState,
+            "queue pair {} is in state {}; {} can be moved only in {}: attach it again when it is there",
+            command.queue_pair, to_string(state), raw ? "the send queue of a raw packet queue pair" : "it",
+            raw ? "RTS (ready)" : "INIT or RTS");
+        if (raw) {
+            refusal.status = FirmwareStatus::BadResourceState;    // it is the send queue's state, not a queue pair's
+        }
+        return refusal;
     }
     return std::nullopt;
 }

@@ -97,6 +97,10 @@ std::string_view name_of(FirmwareStatus status)
         return "no resources";
     case FirmwareStatus::BadQueuePairState:
         return "bad queue pair state";
+    case FirmwareStatus::BadPacket:
+        return "bad packet";
+    case FirmwareStatus::BadSize:
+        return "bad size";
     }
     return "unknown status";
 }
@@ -128,6 +132,8 @@ int errno_of(FirmwareStatus status)
     case FirmwareStatus::BadResourceState:
     case FirmwareStatus::BadIndex:
     case FirmwareStatus::BadQueuePairState:
+    case FirmwareStatus::BadPacket:
+    case FirmwareStatus::BadSize:
         return EINVAL;
     }
     return EIO;

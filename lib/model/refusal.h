@@ -24,6 +24,8 @@ enum class FirmwareStatus : std::uint8_t {
     BadIndex = 0x0a,
     NoResources = 0x0f,
     BadQueuePairState = 0x10,
+    BadPacket = 0x30,
+    BadSize = 0x40,
 };
 
 // "bad parameter (0x3)"

@@ -68,11 +68,11 @@ remove infiniband_verbs $pci/infiniband_verbs/uverbs0 /dev/infiniband/uverbs0 NA
 remove infiniband $pci/infiniband/mlx5_0 - NAME=mlx5_0 SEQNUM=2
 remove net $pci/net/eth8 - NAME=- SEQNUM=3
 add net $pci/net/eth8 - NAME=- SEQNUM=4
-add infiniband_verbs $pci/infiniband_verbs/uverbs2 /dev/infiniband/uverbs2 NAME=- SEQNUM=5
+add infiniband_verbs $pci/infiniband_verbs/uverbs0 /dev/infiniband/uverbs0 NAME=- SEQNUM=5
 add infiniband $pci/infiniband/mlx5_0 - NAME=mlx5_0 SEQNUM=6
 remove infiniband_verbs $other:01.0/infiniband_verbs/uverbs1 /dev/infiniband/uverbs1 NAME=- SEQNUM=7
 remove infiniband $other:01.0/infiniband/mlx5_1 - NAME=mlx5_1 SEQNUM=8
-add infiniband_verbs $other:01.0/infiniband_verbs/uverbs3 /dev/infiniband/uverbs3 NAME=- SEQNUM=9
+add infiniband_verbs $other:01.0/infiniband_verbs/uverbs1 /dev/infiniband/uverbs1 NAME=- SEQNUM=9
 add infiniband $other:01.0/infiniband/mlx5_1 - NAME=mlx5_1 SEQNUM=10
 END
 for source in "${sources[@]}"; do

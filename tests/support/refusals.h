@@ -280,7 +280,8 @@ inline std::vector<RefusalRow> queue_pair_rows()
     const auto state = [&](const char* name, QueuePairType type, QueuePairState in, const char* word) {
         return RefusalRow{name,
                           {root, leaf, MakeQueuePair{17, type, in}, Attach{17, type, "leaf"}},
-                          Refused{FirmwareStatus::BadQueuePairState,
+                          Refused{type == RawPacket ? FirmwareStatus::BadResourceState    // its send queue's
+                                                    : FirmwareStatus::BadQueuePairState,
                                   EINVAL,
                                   ErrorCode::BadState,
                                   {"queue pair 17", word, type == RawPacket ? "RTS" : "INIT or RTS"}}};

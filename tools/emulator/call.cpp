@@ -123,8 +123,11 @@ std::uint64_t Call::value_or(std::uint16_t id, std::uint64_t otherwise) const
 std::uint32_t Call::handle(std::uint16_t id) const
 {
     const ib_uverbs_attr& attribute = need(id);
-    if (attribute.len != 0 || attribute.data > UINT32_MAX) {
+    if (attribute.len != 0 || attribute.data > INT64_MAX) {
         throw Failure(EINVAL);
+    }
+    if (attribute.data > UINT32_MAX) {
+        throw Failure(ENOENT);
     }
     return static_cast<std::uint32_t>(attribute.data);
 }
@@ -248,6 +251,19 @@ void Call::out_descriptor_at(std::uint16_t id, std::size_t offset, const UniqueF
     }
     install(attribute.data + offset, 4, fd.get());
     mark_output(*find(id));
+}
+
+void Call::out_whole(std::uint16_t id, std::vector<std::uint8_t> bytes)
+{
+    bytes.resize(out_length(id));
+    out(id, bytes);
+}
+
+void Call::need_out(std::uint16_t id, std::size_t at_least) const
+{
+    if (need(id).len < at_least) {
+        throw Failure(EINVAL);
+    }
 }
 
 std::size_t Call::out_length(std::uint16_t id) const

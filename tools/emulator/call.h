@@ -92,6 +92,10 @@ public:
     // ---- output; an attribute that is not there is not wanted ----
 
     void out(std::uint16_t id, std::span<const std::uint8_t> bytes);
+    // All that the caller has room for; what `bytes` do not fill is 0.
+    void out_whole(std::uint16_t id, std::vector<std::uint8_t> bytes);
+    // EINVAL: it is missing, or shorter.
+    void need_out(std::uint16_t id, std::size_t at_least) const;
     template <typename T>
     void out_as(std::uint16_t id, const T& value);
     void out_handle(std::uint16_t id, std::uint32_t handle);

@@ -14,7 +14,8 @@ constexpr std::uint32_t kFirstQueuePair = 0x100;
 }    // namespace
 
 Device::Device(std::vector<SimulatedDevice> ports, const FirmwareOptions& options, unsigned index)
-    : ports_(std::move(ports)), firmware_(options), slot_(index), index_(index)
+    : ports_(std::move(ports)), firmware_(options), pacing_rows_(ports_.front().capabilities.pacing.table_size),
+      slot_(index), index_(index), appearance_(index)
 {
 }
 
@@ -68,11 +69,6 @@ std::uint32_t Device::next_queue_pair()
             return *ordered;
         }
     }
-    return next_send_queue();
-}
-
-std::uint32_t Device::next_send_queue()
-{
     std::uint32_t number = 0;
     do {
         number = next_queue_pair_++ & OrderedNumbers::kLast;

@@ -16,6 +16,7 @@
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
 #include "tools/emulator/ordered_numbers.h"
+#include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
 
@@ -44,9 +45,16 @@ public:
     [[nodiscard]] const std::vector<SimulatedDevice>& ports() const { return ports_; }
     [[nodiscard]] const Capabilities& capabilities() const { return ports_.front().capabilities; }
     [[nodiscard]] Firmware& firmware() { return firmware_; }
-    // N of uverbsN; another one after each reset.
+    // N of uverbsN: as in the kernel, the lowest that is free when the device appears, so often the same one again.
     [[nodiscard]] unsigned index() const { return index_; }
-    void set_index(unsigned index) { index_ = index; }
+    // Another one each time: RDMA netlink's number of the device, and what tells the node's inodes apart.
+    [[nodiscard]] unsigned appearance() const { return appearance_; }
+    void set_appearance(unsigned index, unsigned appearance)
+    {
+        index_ = index;
+        appearance_ = appearance;
+        pacing_rows_.forget();
+    }
     // The first of these: where the device is plugged in.
     [[nodiscard]] unsigned slot() const { return slot_; }
 
@@ -61,8 +69,7 @@ public:
     [[nodiscard]] std::uint32_t next_number() { return 1 + next_number_++ % 0xfffffe; }
     // Queue pair numbers have 24 bits; the first ones are the device's own.
     [[nodiscard]] std::uint32_t next_queue_pair();
-    // Of the same numbers, though the two are different objects.
-    [[nodiscard]] std::uint32_t next_send_queue();
+    [[nodiscard]] PacingRows& pacing_rows() { return pacing_rows_; }
     // The next queue pairs get these, in this order. False, and nothing is ordered: one of them is taken, ordered already,
     // or no number of a queue pair.
     [[nodiscard]] bool order_queue_pairs(const std::vector<std::uint32_t>& numbers);
@@ -78,8 +85,10 @@ public:
 private:
     std::vector<SimulatedDevice> ports_;
     Firmware firmware_;
+    PacingRows pacing_rows_;
     const unsigned slot_;
     std::atomic<unsigned> index_;
+    std::atomic<unsigned> appearance_;
     std::atomic<std::uint32_t> next_number_{0};
     std::atomic<std::uint32_t> next_queue_pair_{0x100};
     std::atomic<std::size_t> leaked_{0};

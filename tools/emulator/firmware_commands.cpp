@@ -56,6 +56,7 @@ private:
     [[nodiscard]] QueuePairRecord record() const;
     void attach(const QueuePairRecord& record, std::uint64_t requester, std::uint64_t responder);
     void modify_queue_pair();
+    void query_send_queue();
     void modify_send_queue();
 
     Firmware& firmware_;
@@ -94,7 +95,7 @@ void fill_qos(const Capabilities& can, Mailbox& answer)
     put(qos::kPacketPacingUid, 1);
     put(qos::kPacketPacingMinRate, pacing.min_rate ? pacing.min_rate->kbps() : 0);
     put(qos::kPacketPacingMaxRate, pacing.max_rate ? pacing.max_rate->kbps() : 0);
-    put(qos::kPacketPacingTableSize, pacing.table_size);
+    put(qos::kPacketPacingTableSize, pacing.table_size + 1);    // the first row is no limit
     if (!can.scheduling) {
         return;
     }
@@ -116,6 +117,12 @@ void Execution::query_capabilities()
     Mailbox& out = answer(kCapabilityBytes);
     const auto type = get(in_, kOpMod) >> 1;
     note("capabilities", type);
+    constexpr std::uint64_t kTypes = 0x30;
+    if (type >= kTypes) {
+        Refusal refusal = not_played(QueryHcaCap);
+        refusal.status = FirmwareStatus::BadParameter;
+        throw std::move(refusal);
+    }
     const Capabilities& can = firmware_.options().capabilities;
     if (type == kGeneralCapabilities) {
         fill_general(can, ports_, out);
@@ -305,6 +312,20 @@ void Execution::modify_queue_pair()
     firmware_.set_queue_pair_state(record.number, transition->to);
 }
 
+// The send queue of a raw packet queue pair, which the kernel makes ready with the pair.
+std::uint64_t send_queue_state(QueuePairState state)
+{
+    return state == QueuePairState::Rts ? kSqReady : state == QueuePairState::Error ? kSqError : kSqReset;
+}
+
+void Execution::query_send_queue()
+{
+    const QueuePairRecord record = this->record();
+    Mailbox& out = answer(kSqc / 8 + kSqcBytes);
+    set(out, at(kSqc, kSqcState), send_queue_state(record.state));
+    set(out, at(kSqc, kSqcQueueGroup), static_cast<std::uint32_t>(record.requester));
+}
+
 void Execution::modify_send_queue()
 {
     const QueuePairRecord record = this->record();
@@ -347,6 +368,8 @@ void Execution::run()
         return query_queue_pair();
     case ModifySq:
         return modify_send_queue();
+    case QuerySq:
+        return query_send_queue();
     default:
         if (opcode < CreateQp || opcode > Init2Init) {
             refuse_opcode();

@@ -83,7 +83,7 @@ void check_attributes(const Call& call, const Method& method)
         if (!known && (attribute.flags & UVERBS_ATTR_F_MANDATORY) != 0) {
             throw Failure(EPROTONOSUPPORT);
         }
-        if (!seen.insert(attribute.attr_id).second) {
+        if (!seen.insert(attribute.attr_id).second || attribute.attr_data.reserved != 0) {
             throw Failure(EINVAL);
         }
     }
@@ -118,9 +118,6 @@ void run_method(const Method& method, Context& context)
 {
     Call& call = context.call;
     check_attributes(call, method);
-    if (method.needs_context) {
-        need_context(context.file);
-    }
     for (const auto& handle : method.handles) {
         if (handle.optional && !call.has(handle.attribute)) {
             continue;
@@ -131,8 +128,41 @@ void run_method(const Method& method, Context& context)
         const Access access = handle.access != Access::Write ? handle.access : exclusive ? Access::Write : Access::Read;
         context.bind(handle.attribute, context.take(number, handle.type, access));
     }
+    if (method.needs_context) {
+        need_context(context.file);
+    }
     method.run(context);
     context.complete();
+}
+
+// The device is gone. Objects can still be destroyed, since nothing is left of them, and listed: there are none.
+int run_on_dead_file(const Method& method, Context& context)
+{
+    Call& call = context.call;
+    check_attributes(call, method);
+    if (method.object == UVERBS_OBJECT_DEVICE && method.method == UVERBS_METHOD_INFO_HANDLES) {
+        method.run(context);
+        return 0;
+    }
+    for (const auto& handle : method.handles) {
+        if (handle.access != Access::Destroy) {
+            continue;
+        }
+        const auto object = context.file.take_lost(call.handle(handle.attribute));
+        if (!object) {
+            return ENOENT;
+        }
+        const std::uint32_t reported = context.file.settle_events(*object);
+        if (object->type == ObjectType::CompletionQueue) {
+            call.out_as(UVERBS_ATTR_DESTROY_CQ_RESP, ib_uverbs_destroy_cq_resp{0, reported});
+        } else if (object->type == ObjectType::QueuePair) {
+            call.out_as(UVERBS_ATTR_DESTROY_QP_RESP, ib_uverbs_destroy_qp_resp{reported});
+        } else if (object->type == ObjectType::SharedReceiveQueue) {
+            call.out_as(UVERBS_ATTR_DESTROY_SRQ_RESP, ib_uverbs_destroy_srq_resp{reported});
+        }
+        return 0;
+    }
+    return EIO;
 }
 
 }    // namespace
@@ -231,9 +261,6 @@ int run_call(Call& call, UverbsFile& file, const Behaviour& behaviour, std::stri
         if (const auto delay = behaviour.call_microseconds.load(); delay > 0) {
             std::this_thread::sleep_for(std::chrono::microseconds(delay));
         }
-        if (file.is_dead()) {
-            return EIO;
-        }
         const auto& header = call.header();
         const Method* method = find_method(header.object_id, header.method_id);
         if (header.reserved1 != 0 || header.reserved2 != 0 || method == nullptr) {
@@ -247,6 +274,9 @@ int run_call(Call& call, UverbsFile& file, const Behaviour& behaviour, std::stri
             return EINVAL;
         }
         Context context(call, file, behaviour);
+        if (file.is_dead()) {
+            return run_on_dead_file(*method, context);
+        }
         run_method(*method, context);
         return file.is_dead() ? EIO : 0;
     } catch (const Failure& failure) {

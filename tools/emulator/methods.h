@@ -84,6 +84,13 @@ inline void nothing(Context&) {}
 [[nodiscard]] std::vector<Method> queue_pair_methods();
 [[nodiscard]] std::vector<Method> devx_methods();
 
+// As the device has it: a datagram's is the largest once it can receive.
+[[nodiscard]] inline std::uint8_t path_mtu_of(const QueuePairData& data)
+{
+    constexpr std::uint8_t kLargest = 5;    // 4096 bytes
+    return data.type == QueuePairType::Ud && data.connected ? kLargest : data.attributes.path_mtu;
+}
+
 // The old commands, which travel inside INVOKE_WRITE.
 struct WriteCommand {
     std::uint32_t command = 0;

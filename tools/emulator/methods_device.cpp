@@ -3,6 +3,8 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
+#include <optional>
 
 #include <endian.h>
 #include <net/if.h>
@@ -48,6 +50,9 @@ void get_context(Context& context)
 {
     const auto request = context.call.in_as<mlx5_ib_alloc_ucontext_req_v2>(UVERBS_ATTR_UHW_IN, 8);
     const bool devx = (request.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0;
+    if ((request.flags & ~static_cast<std::uint32_t>(MLX5_IB_ALLOC_UCTX_DEVX)) != 0) {
+        throw Failure(EOPNOTSUPP);
+    }
     context.file.make_context(devx);
     context.call.note("devx", devx);
     context.call.out_as(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, std::uint32_t{2});
@@ -157,6 +162,67 @@ void query_gid_table(Context& context)
     }
     call.out(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, table);
     call.out_as(UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, count);
+}
+
+// The types that the kernel has; an object that is not played is never there.
+std::optional<ObjectType> type_of_object(std::uint64_t object)
+{
+    switch (object) {
+    case UVERBS_OBJECT_PD:
+        return ObjectType::ProtectionDomain;
+    case UVERBS_OBJECT_CQ:
+        return ObjectType::CompletionQueue;
+    case UVERBS_OBJECT_QP:
+        return ObjectType::QueuePair;
+    case UVERBS_OBJECT_SRQ:
+        return ObjectType::SharedReceiveQueue;
+    case UVERBS_OBJECT_AH:
+        return ObjectType::AddressHandle;
+    case UVERBS_OBJECT_MR:
+        return ObjectType::MemoryRegion;
+    case MLX5_IB_OBJECT_UAR:
+        return ObjectType::Uar;
+    case MLX5_IB_OBJECT_DEVX_OBJ:
+        return ObjectType::DevxObject;
+    case MLX5_IB_OBJECT_DEVX_UMEM:
+        return ObjectType::DevxMemory;
+    case MLX5_IB_OBJECT_PP:
+        return ObjectType::PacingEntry;
+    default:
+        return std::nullopt;
+    }
+}
+
+// The handles of one type, the newest first, as many as there is room for.
+void info_handles(Context& context)
+{
+    Call& call = context.call;
+    const auto kind = call.in(UVERBS_ATTR_INFO_OBJECT_ID);
+    const std::size_t room = call.out_length(UVERBS_ATTR_INFO_HANDLES_LIST);
+    const std::uint64_t object = call.value(UVERBS_ATTR_INFO_OBJECT_ID);
+    const bool total_is_wrong = call.has(UVERBS_ATTR_INFO_TOTAL_HANDLES) &&
+                                call.out_length(UVERBS_ATTR_INFO_TOTAL_HANDLES) != sizeof(std::uint32_t);
+    if (kind.size() != sizeof(object) || room == 0 || room % sizeof(std::uint32_t) != 0 || total_is_wrong ||
+        object > UINT32_MAX) {
+        throw Failure(EINVAL);
+    }
+    const bool is_drivers = object >= MLX5_IB_OBJECT_DEVX && object <= MLX5_IB_OBJECT_UAR;
+    if ((object > UVERBS_OBJECT_ASYNC_EVENT && !is_drivers) || !call.has(UVERBS_ATTR_INFO_TOTAL_HANDLES)) {
+        throw Failure(ENOENT);
+    }
+    auto objects = context.file.objects();
+    std::erase_if(objects, [type = type_of_object(object)](const auto& each) { return each->type != type; });
+    std::sort(objects.begin(), objects.end(), [](const auto& one, const auto& other) { return one->age > other->age; });
+    objects.resize(std::min(objects.size(), room / sizeof(std::uint32_t)));
+    std::vector<std::uint8_t> list(objects.size() * sizeof(std::uint32_t));
+    for (std::size_t at = 0; at < objects.size(); ++at) {
+        std::memcpy(&list[at * sizeof(std::uint32_t)], &objects[at]->handle, sizeof(std::uint32_t));
+    }
+    call.note("object", object);
+    if (!list.empty()) {
+        call.out(UVERBS_ATTR_INFO_HANDLES_LIST, list);
+    }
+    call.out_as(UVERBS_ATTR_INFO_TOTAL_HANDLES, static_cast<std::uint32_t>(objects.size()));
 }
 
 void open_events(Context& context)
@@ -320,6 +386,13 @@ std::vector<Method> device_methods()
           UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY},
          {},
          query_gid_entry},
+        {UVERBS_OBJECT_DEVICE,
+         UVERBS_METHOD_INFO_HANDLES,
+         "device.info-handles",
+         {UVERBS_ATTR_INFO_OBJECT_ID, UVERBS_ATTR_INFO_TOTAL_HANDLES, UVERBS_ATTR_INFO_HANDLES_LIST},
+         {},
+         info_handles,
+         false},
         {UVERBS_OBJECT_ASYNC_EVENT,
          UVERBS_METHOD_ASYNC_EVENT_ALLOC,
          "async-event.alloc",

@@ -1,6 +1,8 @@
 // DEVX: commands to the firmware as they are. Refusals come in the mailbox with status and syndrome, and EREMOTEIO; on
 // kernels that do not copy it, only an errno is left.
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include <rdma/ib_user_verbs.h>
@@ -23,6 +25,12 @@ void need_devx(const Context& context)
     }
 }
 
+// A mailbox for the answer; the kernel fills it to its end.
+void need_outbox(const Context& context, std::uint16_t out)
+{
+    context.call.need_out(out, kHeaderBytes);
+}
+
 [[noreturn]] void refuse(Context& context, std::uint16_t out, const Refusal& refusal)
 {
     context.call.note("status", to_string(refusal.status));
@@ -31,7 +39,7 @@ void need_devx(const Context& context)
         throw Failure(refusal.sys_errno);
     }
     context.call.note("syndrome", refusal.syndrome);
-    context.call.out(out, mailbox_of(refusal));
+    context.call.out_whole(out, mailbox_of(refusal));
     throw Failure(EREMOTEIO);
 }
 
@@ -65,20 +73,46 @@ void note_command(Context& context, const Mailbox& command)
     }
 }
 
+// What a device answers for everybody. The kernel sends it for a file without DEVX, too.
+bool is_for_everybody(std::uint64_t opcode)
+{
+    constexpr std::uint16_t kOpcodes[] = {QueryHcaCap, 0x752 /* QUERY_ESW_VPORT_CONTEXT */,
+                                          0x762 /* QUERY_HCA_VPORT_CONTEXT */};
+    return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
+}
+
+// devx_is_general_cmd() of the kernel: about no object.
+bool is_general(std::uint64_t opcode)
+{
+    constexpr std::uint16_t kFirst = 0xb00;    // all from here on
+    constexpr std::uint16_t kLast = 0xcff;
+    constexpr std::uint16_t kOpcodes[] = {
+        0x101 /* QUERY_ADAPTER */,       0x10a /* QUERY_ISSI */,          0x750 /* QUERY_VPORT_STATE */,
+        0x754 /* QUERY_NIC_VPORT */,     0x760 /* QUERY_ROCE_ADDRESS */,  0x76f /* QUERY_VNIC_ENV */,
+        0x770 /* QUERY_VPORT_COUNTER */, 0x80a /* GET_DROPPED_PACKETS */, 0x80d /* NOP */,
+        0x822 /* QUERY_CONG_STATUS */,   0x824 /* QUERY_CONG_PARAMS */,   0x826 /* QUERY_CONG_STATISTICS */,
+    };
+    return is_for_everybody(opcode) || (opcode >= kFirst && opcode <= kLast) ||
+           std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
+}
+
 void other_command(Context& context)
 {
-    need_devx(context);
+    constexpr auto kOut = MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT;
+    need_outbox(context, kOut);
     const Mailbox command = context.call.in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, kHeaderBytes);
     note_command(context, command);
     const auto opcode = get(command, kOpcode);
-    if (opcode != QueryHcaCap) {
-        if (!name_of(opcode).empty()) {
-            throw Failure(EINVAL);    // it is about an object, and the kernel lets only general commands through here
-        }
-        refuse(context, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, not_played(opcode));
+    if (!is_for_everybody(opcode)) {
+        need_devx(context);
     }
-    context.call.out(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT,
-                     run_command(context, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, command));
+    if (!is_general(opcode)) {
+        throw Failure(EINVAL);
+    }
+    if (opcode != QueryHcaCap) {
+        refuse(context, kOut, not_played(opcode));
+    }
+    context.call.out_whole(kOut, run_command(context, kOut, command));
 }
 
 void query_uar(Context& context)
@@ -108,7 +142,7 @@ void create_element(Context& context, const Mailbox& command)
     object->data = ElementData{ObjectId{id}};
     const std::uint32_t handle = context.publish(object);
     context.call.note("id", object->number);
-    context.call.out(kOut, answer);
+    context.call.out_whole(kOut, answer);
     context.call.out_handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
 }
 
@@ -125,13 +159,46 @@ void create_queue_pair(Context& context, const Mailbox& command)
     }
     const std::uint32_t handle = context.publish(object);
     context.call.note("qpn", number);
-    context.call.out(kOut, answer.mailbox);
+    context.call.out_whole(kOut, answer.mailbox);
     context.call.out_handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, handle);
+}
+
+// devx_is_obj_create_cmd() of the kernel: what makes an object.
+bool creates(std::uint64_t opcode)
+{
+    constexpr std::uint16_t kOpcodes[] = {CreateGeneralObject,
+                                          CreateQp,
+                                          CreateSq,
+                                          CreateRq,
+                                          0x200 /* CREATE_MKEY */,
+                                          0x400 /* CREATE_CQ */,
+                                          0x700 /* CREATE_SRQ */,
+                                          0x705 /* CREATE_XRC_SRQ */,
+                                          0x710 /* CREATE_DCT */,
+                                          0x717 /* CREATE_XRQ */,
+                                          0x771 /* ALLOC_Q_COUNTER */,
+                                          0x782 /* CREATE_SCHEDULING_ELEMENT */,
+                                          0x800 /* ALLOC_PD */,
+                                          0x80e /* ALLOC_XRCD */,
+                                          0x816 /* ALLOC_TRANSPORT_DOMAIN */,
+                                          0x827 /* ADD_VXLAN_UDP_DPORT */,
+                                          0x829 /* SET_L2_TABLE_ENTRY */,
+                                          0x900 /* CREATE_TIR */,
+                                          0x90c /* CREATE_RMP */,
+                                          0x912 /* CREATE_TIS */,
+                                          0x916 /* CREATE_RQT */,
+                                          0x930 /* CREATE_FLOW_TABLE */,
+                                          0x933 /* CREATE_FLOW_GROUP */,
+                                          0x939 /* ALLOC_FLOW_COUNTER */,
+                                          0x93d /* ALLOC_PACKET_REFORMAT */,
+                                          0x940 /* ALLOC_MODIFY_HEADER */};
+    return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
 }
 
 void create_object(Context& context)
 {
     need_devx(context);
+    need_outbox(context, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
     const Mailbox command = context.call.in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, kHeaderBytes);
     note_command(context, command);
     switch (get(command, kOpcode)) {
@@ -140,6 +207,9 @@ void create_object(Context& context)
     case CreateQp:
         return create_queue_pair(context, command);
     default:
+        if (!creates(get(command, kOpcode))) {
+            throw Failure(EINVAL);
+        }
         refuse(context, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, not_played(get(command, kOpcode)));
     }
 }
@@ -152,68 +222,101 @@ void need_number(const Mailbox& command, Field field, std::uint32_t number)
     }
 }
 
+// By its send and receive queue, not as a queue pair: those are what the device has.
+bool is_raw_packet(const Object& object)
+{
+    const auto* data = std::get_if<std::unique_ptr<QueuePairData>>(&object.data);
+    return data != nullptr && (*data)->type == QueuePairType::RawPacket;
+}
+
+bool is_queue_pair(const Object& object)
+{
+    return (object.type == ObjectType::QueuePair && !is_raw_packet(object)) ||
+           std::holds_alternative<DevxQueuePairData>(object.data);
+}
+
+bool is_of_queue_pair(std::uint64_t opcode)
+{
+    constexpr std::uint16_t kOpcodes[] = {Rst2Init, Init2Rtr, Rtr2Rts, Rts2Rts,  Sqerr2Rts,
+                                          Qp2Err,   Qp2Rst,   QueryQp, Init2Init};
+    return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
+}
+
+// The object that a handle names, if the command may be about it: EINVAL otherwise.
+enum class Subject : std::uint8_t { Element, QueuePair, SendQueue };
+Subject subject_of(Context& context, const Object& object, const Mailbox& command)
+{
+    const auto opcode = get(command, kOpcode);
+    if (std::holds_alternative<ElementData>(object.data) &&
+        (opcode == ModifyGeneralObject || opcode == QueryGeneralObject)) {
+        need_number(command, kObjectId, object.number);
+        need_number(command, kObjectType, static_cast<std::uint32_t>(kSchedulingElement));
+        context.call.note("id", object.number);
+        return Subject::Element;
+    }
+    if (is_raw_packet(object) && (opcode == ModifySq || opcode == QuerySq)) {
+        need_number(command, kSqn, object.number);
+        context.call.note("sqn", object.number);
+        return Subject::SendQueue;
+    }
+    if (is_queue_pair(object) && is_of_queue_pair(opcode)) {
+        need_number(command, kQpn, object.number);
+        context.call.note("qpn", object.number);
+        return Subject::QueuePair;
+    }
+    throw Failure(EINVAL);
+}
+
+bool queries(std::uint64_t opcode)
+{
+    return opcode == QueryGeneralObject || opcode == QueryQp || opcode == QuerySq;
+}
+
 void modify_object(Context& context)
 {
     need_devx(context);
     constexpr auto kOut = MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT;
+    need_outbox(context, kOut);
     const Mailbox command = context.call.in(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, kHeaderBytes);
     note_command(context, command);
     const Object& object = context.object(MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE);
-    const auto opcode = get(command, kOpcode);
-    Mailbox answer;
-    if (std::holds_alternative<ElementData>(object.data)) {
-        if (opcode != ModifyGeneralObject) {
-            throw Failure(EINVAL);
-        }
-        need_number(command, kObjectId, object.number);
-        context.call.note("id", object.number);
-        answer = run_command(context, kOut, command);
-    } else if (const auto* data = std::get_if<std::unique_ptr<QueuePairData>>(&object.data);
-               data != nullptr && (*data)->type == QueuePairType::RawPacket && opcode == ModifySq) {
-        need_number(command, kSqn, (*data)->sq_number);
-        context.call.note("sqn", (*data)->sq_number);
-        answer = run_command(context, kOut, command, object.number);
-    } else if (data != nullptr || std::holds_alternative<DevxQueuePairData>(object.data)) {
-        if (opcode < CreateQp || opcode > Init2Init) {
-            throw Failure(EINVAL);
-        }
-        need_number(command, kQpn, object.number);
-        context.call.note("qpn", object.number);
-        if (opcode == CreateQp || opcode == DestroyQp || opcode == QueryQp) {
-            refuse(context, kOut, not_played(opcode));    // no change
-        }
-        answer = run_command(context, kOut, command, object.number);
-    } else {
+    if (queries(get(command, kOpcode))) {
         throw Failure(EINVAL);
     }
-    context.call.out(kOut, answer);
+    const Subject subject = subject_of(context, object, command);
+    context.call.out_whole(kOut, run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number));
+}
+
+// What the kernel wrote into a queue pair's context when a verb changed it.
+void add_attributes(QueuePairData& data, Mailbox& answer)
+{
+    const std::lock_guard lock(data.mutex);
+    const auto put = [&](Field field, std::uint64_t value) { set(answer, at(kQpc, field), value); };
+    put(qpc::kPort, data.attributes.port_num);
+    put(qpc::kQkey, data.attributes.qkey);
+    put(qpc::kMtu, path_mtu_of(data));
 }
 
 void query_object(Context& context)
 {
     need_devx(context);
     constexpr auto kOut = MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT;
+    need_outbox(context, kOut);
     const Mailbox command = context.call.in(MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, kHeaderBytes);
     note_command(context, command);
     const Object& object = context.object(MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE);
-    const auto opcode = get(command, kOpcode);
-    if (std::holds_alternative<ElementData>(object.data) && opcode == QueryGeneralObject) {
-        need_number(command, kObjectId, object.number);
-        context.call.note("id", object.number);
-        return context.call.out(kOut, run_command(context, kOut, command));
-    }
-    const bool is_queue_pair = object.type == ObjectType::QueuePair ||
-                               std::holds_alternative<DevxQueuePairData>(object.data);
-    if (!is_queue_pair || opcode != QueryQp) {
+    if (!queries(get(command, kOpcode))) {
         throw Failure(EINVAL);
     }
-    need_number(command, kQpn, object.number);
-    context.call.note("qpn", object.number);
-    Mailbox answer = run_command(context, kOut, command, object.number);
+    const Subject subject = subject_of(context, object, command);
+    Mailbox answer = run_command(context, kOut, command, subject == Subject::Element ? 0 : object.number);
     if (const auto* devx = std::get_if<DevxQueuePairData>(&object.data); devx != nullptr) {
         set(answer, at(kQpc, qpc::kServiceType), devx->service_type);
+    } else if (const auto* data = std::get_if<std::unique_ptr<QueuePairData>>(&object.data);
+               data != nullptr && subject == Subject::QueuePair) {
+        add_attributes(**data, answer);
     }
-    context.call.out(kOut, answer);
+    context.call.out_whole(kOut, std::move(answer));
 }
 
 void destroy_object(Context& context)

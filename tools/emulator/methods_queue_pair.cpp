@@ -1,4 +1,5 @@
 // Queue pairs made by verbs: their life, their states, their rates.
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -73,7 +74,7 @@ mlx5_ib_create_qp_resp vendor_answer(const QueuePairData& data, std::uint32_t qp
         answer.tirn = qpn;
         answer.tisn = qpn;
         answer.rqn = qpn;
-        answer.sqn = data.sq_number;
+        answer.sqn = qpn;    // the kernel gives a raw packet queue pair the number of its send queue
     }
     return answer;
 }
@@ -97,7 +98,9 @@ void create_qp(Context& context)
         throw Failure(EPERM);
     }
     const std::uint32_t number = context.device.next_queue_pair();
-    data->sq_number = *type == QueuePairType::RawPacket ? context.device.next_send_queue() : 0;
+    if (*type == QueuePairType::RawPacket) {
+        data->attributes.port_num = 1;
+    }
 
     const auto queue_pair = std::make_shared<Object>(ObjectType::QueuePair, number);
     queue_pair->user_handle = call.value(UVERBS_ATTR_CREATE_QP_USER_HANDLE);
@@ -168,6 +171,10 @@ void check_values(const Context& context, const ib_uverbs_modify_qp& request)
     refuse_if((mask & IBV_QP_PATH_MTU) != 0 && (request.path_mtu < 1 || request.path_mtu > 5));
     if ((mask & IBV_QP_AV) != 0) {
         check_address(context, request.dest, request.dest.port_num);
+    }
+    if ((mask & IBV_QP_ALT_PATH) != 0) {
+        refuse_if(request.alt_port_num == 0 || request.alt_pkey_index >= kPkeys);
+        check_address(context, request.alt_dest, request.alt_port_num);
     }
 }
 
@@ -271,8 +278,11 @@ void modify(Context& context, const ib_uverbs_modify_qp& request, std::optional<
     }
     if (to == QueuePairState::Reset) {
         data.attributes = {};
+        data.attributes.port_num = data.type == QueuePairType::RawPacket ? 1 : 0;
+        data.connected = false;
     } else {
         keep(data.attributes, request);
+        data.connected = data.connected || to == QueuePairState::Rtr;
         data.port = data.attributes.port_num;
     }
 }
@@ -301,6 +311,14 @@ void modify_qp_ex(Context& context)
     context.call.out_as(UVERBS_ATTR_UHW_OUT, vendor);
 }
 
+// mlx5_ib lets nobody read before it knows how many may.
+std::uint32_t access_of(const QueuePairData& data)
+{
+    const auto& kept = data.attributes;
+    return kept.max_dest_rd_atomic > 0 ? kept.qp_access_flags
+                                       : kept.qp_access_flags & static_cast<std::uint32_t>(IBV_ACCESS_REMOTE_WRITE);
+}
+
 void query_qp(Context& context)
 {
     const auto request = context.call.in_as<ib_uverbs_query_qp>(kCoreIn);
@@ -322,15 +340,17 @@ void query_qp(Context& context)
     answer.rq_psn = kept.rq_psn;
     answer.sq_psn = kept.sq_psn;
     answer.dest_qp_num = kept.dest_qp_num;
-    answer.qp_access_flags = kept.qp_access_flags;
+    answer.qp_access_flags = access_of(data);
     answer.pkey_index = kept.pkey_index;
     answer.alt_pkey_index = kept.alt_pkey_index;
     answer.qp_state = state;
     answer.cur_qp_state = state;
-    answer.path_mtu = kept.path_mtu;
+    answer.path_mtu = path_mtu_of(data);
     answer.path_mig_state = kept.path_mig_state;
-    answer.max_rd_atomic = kept.max_rd_atomic;
-    answer.max_dest_rd_atomic = kept.max_dest_rd_atomic;
+    // The device keeps logarithms, which have no 0.
+    const bool raw = data.type == QueuePairType::RawPacket;
+    answer.max_rd_atomic = raw ? kept.max_rd_atomic : std::max<std::uint8_t>(kept.max_rd_atomic, 1);
+    answer.max_dest_rd_atomic = raw ? kept.max_dest_rd_atomic : std::max<std::uint8_t>(kept.max_dest_rd_atomic, 1);
     answer.min_rnr_timer = kept.min_rnr_timer;
     answer.port_num = kept.port_num;
     answer.timeout = kept.timeout;

@@ -10,7 +10,9 @@
 
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 
+#include "lib/mlx5/prm.h"
 #include "tools/emulator/methods.h"
 
 namespace rdmaqos::emulator {
@@ -131,9 +133,11 @@ void create_cq(Context& context)
     }
     const auto queue = make(context, ObjectType::CompletionQueue);
     queue->user_handle = call.value(UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
-    call.out_handle(UVERBS_ATTR_CREATE_CQ_HANDLE, context.publish(queue));
     // The queue has a power of two entries, one of them in reserve.
-    call.out_as(UVERBS_ATTR_CREATE_CQ_RESP_CQE, std::bit_ceil(cqe + 1) - 1);
+    const std::uint32_t entries = std::bit_ceil(cqe + 1) - 1;
+    queue->data.emplace<CompletionQueueData>(entries);
+    call.out_handle(UVERBS_ATTR_CREATE_CQ_HANDLE, context.publish(queue));
+    call.out_as(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries);
     call.out_as(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{queue->number, 0});
     call.note("cqn", queue->number);
 }
@@ -153,8 +157,10 @@ void resize_cq(Context& context)
     if (request.cqe == 0 || request.cqe > kMaxCqe) {
         throw Failure(EINVAL);
     }
-    (void)context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
-    context.call.out_as(kCoreOut, std::bit_ceil(request.cqe + 1) - 1);
+    const auto queue = context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
+    const std::uint32_t entries = std::bit_ceil(request.cqe + 1) - 1;
+    std::get<CompletionQueueData>(queue->data).entries = entries;
+    context.call.out_as(kCoreOut, entries);
 }
 
 // ---- shared receive queues ----
@@ -258,6 +264,34 @@ void alloc_uar(Context& context)
     context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, page->number);
 }
 
+// ---- rows of the table of rates ----
+
+void alloc_pacing_entry(Context& context)
+{
+    Call& call = context.call;
+    const auto rate = call.in(MLX5_IB_ATTR_PP_OBJ_ALLOC_CTX, 1);
+    const auto flags = call.value(MLX5_IB_ATTR_PP_OBJ_ALLOC_FLAGS);
+    if ((flags & ~static_cast<std::uint64_t>(MLX5_IB_UAPI_PP_ALLOC_FLAGS_DEDICATED_INDEX)) != 0 ||
+        context.device.capabilities().pacing.supported_types.empty()) {
+        throw Failure(EOPNOTSUPP);
+    }
+    const auto kbps = Bandwidth::from_kbps(mlx5::get(rate, {0, 32}));
+    const PacingCapabilities& can = context.device.capabilities().pacing;
+    if (!context.file.has_devx() || kbps.kbps() == 0 || (can.min_rate && kbps < *can.min_rate) ||
+        (can.max_rate && kbps > *can.max_rate)) {
+        throw Failure(EINVAL);
+    }
+    auto row = context.device.pacing_rows().take(rate, flags != 0);
+    if (!row) {
+        throw Failure(ENOSPC);
+    }
+    const auto entry = std::make_shared<Object>(ObjectType::PacingEntry, row->index);
+    entry->data = std::move(row);
+    call.note("rate-kbps", kbps.kbps());
+    call.out_handle(MLX5_IB_ATTR_PP_OBJ_ALLOC_HANDLE, context.publish(entry));
+    call.out_as(MLX5_IB_ATTR_PP_OBJ_ALLOC_INDEX, static_cast<std::uint16_t>(entry->number));
+}
+
 }    // namespace
 
 std::vector<Method> resource_methods()
@@ -296,6 +330,12 @@ std::vector<Method> resource_methods()
          {MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
           MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID},
          {}, alloc_uar},
+        {MLX5_IB_OBJECT_PP, MLX5_IB_METHOD_PP_OBJ_ALLOC, "pacing-entry.alloc",
+         {MLX5_IB_ATTR_PP_OBJ_ALLOC_HANDLE, MLX5_IB_ATTR_PP_OBJ_ALLOC_CTX, MLX5_IB_ATTR_PP_OBJ_ALLOC_FLAGS,
+          MLX5_IB_ATTR_PP_OBJ_ALLOC_INDEX},
+         {}, alloc_pacing_entry},
+        {MLX5_IB_OBJECT_PP, MLX5_IB_METHOD_PP_OBJ_DESTROY, "pacing-entry.destroy", {},
+         {{MLX5_IB_ATTR_PP_OBJ_DESTROY_HANDLE, PacingEntry, Access::Destroy}}, nothing},
         {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, "uar.destroy", {},
          {{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, Uar, Access::Destroy}}, nothing},
     };

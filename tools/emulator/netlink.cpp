@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <linux/netlink.h>
@@ -19,11 +23,16 @@ namespace {
 using Datagram = std::vector<std::uint8_t>;
 
 constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
+constexpr std::uint16_t kCommandMask = 0x3ff;
+
+struct Request : nlmsghdr {
+    pid_t reader = 0;    // who gets the answer; 0: nobody whose pid namespace matters
+};
 
 // Netlink attributes, appended to a message.
 class Writer {
 public:
-    Writer(std::uint16_t type, std::uint16_t flags, const nlmsghdr& request)
+    Writer(std::uint16_t type, std::uint16_t flags, const Request& request) : reader_(request.reader)
     {
         nlmsghdr header{};
         header.nlmsg_type = type;
@@ -43,6 +52,7 @@ public:
     }
     void put(std::uint16_t type, std::uint32_t value) { put(type, &value, sizeof(value)); }
     void put_byte(std::uint16_t type, std::uint8_t value) { put(type, &value, sizeof(value)); }
+    void put_long(std::uint16_t type, std::uint64_t value) { put(type, &value, sizeof(value)); }
     void put(std::uint16_t type, const std::string& text) { put(type, text.c_str(), text.size() + 1); }
 
     std::size_t begin_nested(std::uint16_t type)
@@ -58,6 +68,7 @@ public:
     }
 
     [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+    [[nodiscard]] pid_t reader() const { return reader_; }
     Datagram finish()
     {
         const auto length = static_cast<std::uint32_t>(bytes_.size());
@@ -73,10 +84,11 @@ public:
     }
 
 private:
+    pid_t reader_;
     Datagram bytes_;
 };
 
-Datagram error_answer(const nlmsghdr& request, int error)
+Datagram error_answer(const Request& request, int error)
 {
     Writer writer(NLMSG_ERROR, 0, request);
     nlmsgerr body{};
@@ -86,7 +98,7 @@ Datagram error_answer(const nlmsghdr& request, int error)
     return writer.finish();
 }
 
-Datagram done(const nlmsghdr& request)
+Datagram done(const Request& request)
 {
     Writer writer(NLMSG_DONE, NLM_F_MULTI, request);
     const int status = 0;
@@ -122,13 +134,95 @@ bool is_alive(const Creator& creator)
     return access(fmt::format("/proc/{}/task/{}", creator.process, creator.thread).c_str(), F_OK) == 0;
 }
 
+// The numbers of a task in its pid namespaces, from ours inwards.
+std::vector<pid_t> numbers_of(const std::string& task)
+{
+    std::ifstream status(task + "/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("NSpid:")) {
+            std::istringstream words(line.substr(6));
+            return {std::istream_iterator<pid_t>(words), {}};
+        }
+    }
+    return {};
+}
+
+// A living thread as the reader counts; 0: it is not in the reader's pid namespace.
+pid_t seen_by(pid_t reader, const Creator& creator)
+{
+    if (reader == 0 || creator.thread == 0) {
+        return creator.thread;
+    }
+    const auto theirs = numbers_of(fmt::format("/proc/{}", reader));
+    const auto its = numbers_of(fmt::format("/proc/{}/task/{}", creator.process, creator.thread));
+    if (theirs.size() <= 1 || its.size() < theirs.size()) {
+        return theirs.size() <= 1 ? creator.thread : 0;
+    }
+    std::error_code none;
+    const auto space = [&](pid_t pid) {
+        return std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", pid), none).string();
+    };
+    const bool same = its.size() > theirs.size() || space(reader) == space(creator.process);
+    return same ? its[theirs.size() - 1] : 0;
+}
+
+void put_pid(Writer& writer, const Creator& creator)
+{
+    if (const pid_t seen = seen_by(writer.reader(), creator); seen != 0) {
+        writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(seen));
+    }
+}
+
 void put_device(Writer& writer, const Device& device)
 {
-    writer.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.index());
+    writer.put(RDMA_NLDEV_ATTR_DEV_INDEX, device.appearance());
     writer.put(RDMA_NLDEV_ATTR_DEV_NAME, device.name());
 }
 
-std::vector<Datagram> list_devices(const nlmsghdr& request, const std::vector<std::shared_ptr<Device>>& devices)
+void put_properties(Writer& writer, const Device& device)
+{
+    constexpr std::uint64_t kCapabilities = 0x21361c36;
+    const SimulatedDevice& first = device.ports().front();
+    put_device(writer, device);
+    writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, static_cast<std::uint32_t>(device.ports().size()));
+    writer.put_long(RDMA_NLDEV_ATTR_CAP_FLAGS, kCapabilities);
+    writer.put(RDMA_NLDEV_ATTR_FW_VERSION, std::string("22.35.1012"));
+    writer.put_long(RDMA_NLDEV_ATTR_NODE_GUID, first.node_guid.value);
+    writer.put_long(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, first.node_guid.value);
+    writer.put_byte(RDMA_NLDEV_ATTR_DEV_NODE_TYPE, RDMA_NODE_IB_CA);
+    writer.put_byte(RDMA_NLDEV_ATTR_DEV_DIM, 1);
+    writer.put(RDMA_NLDEV_ATTR_DEV_PROTOCOL, std::string(first.infiniband ? "ib" : "roce"));
+}
+
+Datagram one_device(const Request& request, const Device& device)
+{
+    Writer writer(answer_type(RDMA_NLDEV_CMD_GET), 0, request);
+    put_properties(writer, device);
+    return writer.finish();
+}
+
+Datagram one_port(const Request& request, const Device& device, std::uint32_t number)
+{
+    if (number == 0 || number > device.ports().size()) {
+        return error_answer(request, EINVAL);
+    }
+    const bool up = device.port_is_up(number);
+    Writer writer(answer_type(RDMA_NLDEV_CMD_PORT_GET), 0, request);
+    put_device(writer, device);
+    writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, number);
+    if (device.ports()[number - 1].infiniband) {
+        writer.put_long(RDMA_NLDEV_ATTR_CAP_FLAGS, 0x04010000);
+        writer.put_long(RDMA_NLDEV_ATTR_SUBNET_PREFIX, 0xfe80000000000000);
+        writer.put(RDMA_NLDEV_ATTR_LID, number + 1);
+        writer.put(RDMA_NLDEV_ATTR_SM_LID, 1U);
+        writer.put_byte(RDMA_NLDEV_ATTR_LMC, 0);
+    }
+    writer.put_byte(RDMA_NLDEV_ATTR_PORT_STATE, up ? 4 : 1);
+    writer.put_byte(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, up ? 5 : 3);
+    return writer.finish();
+}
+
+std::vector<Datagram> list_devices(const Request& request, const std::vector<std::shared_ptr<Device>>& devices)
 {
     std::vector<Datagram> answers;
     for (const auto& device : devices) {
@@ -136,8 +230,7 @@ std::vector<Datagram> list_devices(const nlmsghdr& request, const std::vector<st
             continue;
         }
         Writer writer(answer_type(RDMA_NLDEV_CMD_GET), NLM_F_MULTI, request);
-        put_device(writer, *device);
-        writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, static_cast<std::uint32_t>(device->ports().size()));
+        put_properties(writer, *device);
         answers.push_back(writer.finish());
     }
     answers.push_back(done(request));
@@ -150,27 +243,37 @@ void put_queue_pair(Writer& writer, const QueuePairOwner& owner)
         writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, owner.port);
     }
     writer.put(RDMA_NLDEV_ATTR_RES_LQPN, owner.number);
-    if (owner.protection_domain != 0) {
-        writer.put(RDMA_NLDEV_ATTR_RES_PDN, owner.protection_domain);
+    if (owner.verbs_type == IB_UVERBS_QPT_RC || owner.verbs_type == IB_UVERBS_QPT_UC) {
+        writer.put(RDMA_NLDEV_ATTR_RES_RQPN, owner.remote);
+        writer.put(RDMA_NLDEV_ATTR_RES_RQ_PSN, owner.receive_psn);
+        writer.put_byte(RDMA_NLDEV_ATTR_RES_PATH_MIG_STATE, owner.path_migration);
     }
+    writer.put(RDMA_NLDEV_ATTR_RES_SQ_PSN, owner.send_psn);
+    writer.put(RDMA_NLDEV_ATTR_RES_PDN, owner.domain);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_TYPE, owner.verbs_type);
     writer.put_byte(RDMA_NLDEV_ATTR_RES_STATE, static_cast<std::uint8_t>(owner.state));
-    if (owner.thread != 0) {
-        writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(owner.thread));
-    }
+    put_pid(writer, {owner.process, owner.thread});
 }
 
-std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& device)
+// What a dump lists: its command, and how its answer nests them.
+struct Table {
+    std::uint16_t command = 0;
+    std::uint16_t table = 0;
+    std::uint16_t entry = 0;
+};
+
+template <typename Row>
+std::vector<Datagram> list_rows(const Request& request, const Device& device, const Table& as,
+                                const std::vector<Row>& rows, void (*put_row)(Writer&, const Row&))
 {
     std::vector<Datagram> answers;
-    const auto owners = owners_of(device);
-    for (auto next = owners.begin(); next != owners.end();) {
-        Writer writer(answer_type(RDMA_NLDEV_CMD_RES_QP_GET), NLM_F_MULTI, request);
+    for (auto next = rows.begin(); next != rows.end();) {
+        Writer writer(answer_type(as.command), NLM_F_MULTI, request);
         put_device(writer, device);
-        const auto table = writer.begin_nested(RDMA_NLDEV_ATTR_RES_QP);
-        for (; next != owners.end() && writer.size() < kDatagram; ++next) {
-            const auto entry = writer.begin_nested(RDMA_NLDEV_ATTR_RES_QP_ENTRY);
-            put_queue_pair(writer, *next);
+        const auto table = writer.begin_nested(as.table);
+        for (; next != rows.end() && writer.size() < kDatagram; ++next) {
+            const auto entry = writer.begin_nested(as.entry);
+            put_row(writer, *next);
             writer.end_nested(entry);
         }
         writer.end_nested(table);
@@ -180,8 +283,85 @@ std::vector<Datagram> list_queue_pairs(const nlmsghdr& request, const Device& de
     return answers;
 }
 
+// An object of a program, with the number of its file as that of its context.
+struct Resource {
+    std::shared_ptr<Object> object;    // null: the context itself
+    std::uint32_t context = 0;
+    Creator creator;
+};
+
+std::vector<Resource> resources_of(const Device& device, std::optional<ObjectType> type)
+{
+    std::vector<Resource> all;
+    for (const auto& file : device.files()) {
+        const auto number = static_cast<std::uint32_t>(file->number());
+        if (!type && file->context()) {
+            all.push_back({nullptr, number, {file->opener(), file->opener()}});
+        }
+        for (const auto& object : file->objects()) {
+            if (object->type == type) {
+                all.push_back({object, number, object->creator});
+            }
+        }
+    }
+    return all;
+}
+
+void put_creator(Writer& writer, const Creator& creator)
+{
+    if (is_alive(creator)) {
+        put_pid(writer, creator);
+    }
+}
+
+void put_domain(Writer& writer, const Resource& domain)
+{
+    writer.put(RDMA_NLDEV_ATTR_RES_PDN, domain.object->number);
+    writer.put(RDMA_NLDEV_ATTR_RES_CTXN, domain.context);
+    writer.put(RDMA_NLDEV_ATTR_RES_LOCAL_DMA_LKEY, 0U);
+    writer.put_long(RDMA_NLDEV_ATTR_RES_USECNT, static_cast<std::uint64_t>(domain.object->users.load()));
+    put_creator(writer, domain.creator);
+}
+
+void put_completion_queue(Writer& writer, const Resource& queue)
+{
+    const auto* data = std::get_if<CompletionQueueData>(&queue.object->data);
+    writer.put(RDMA_NLDEV_ATTR_RES_CQN, queue.object->number);
+    writer.put(RDMA_NLDEV_ATTR_RES_CQE, data != nullptr ? data->entries.load() : 0U);
+    writer.put(RDMA_NLDEV_ATTR_RES_CTXN, queue.context);
+    writer.put_byte(RDMA_NLDEV_ATTR_DEV_DIM, 0);
+    writer.put_long(RDMA_NLDEV_ATTR_RES_USECNT, static_cast<std::uint64_t>(queue.object->users.load()));
+    put_creator(writer, queue.creator);
+}
+
+void put_context(Writer& writer, const Resource& context)
+{
+    writer.put(RDMA_NLDEV_ATTR_RES_CTXN, context.context);
+    put_creator(writer, context.creator);
+}
+
+constexpr Table kQueuePairs{RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY};
+constexpr Table kDomains{RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, RDMA_NLDEV_ATTR_RES_PD_ENTRY};
+constexpr Table kCompletionQueues{RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQ_ENTRY};
+constexpr Table kContexts{RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY};
+
+std::vector<Datagram> dump(const Request& request, std::uint16_t command, const Device& device)
+{
+    switch (command) {
+    case RDMA_NLDEV_CMD_RES_PD_GET:
+        return list_rows(request, device, kDomains, resources_of(device, ObjectType::ProtectionDomain), put_domain);
+    case RDMA_NLDEV_CMD_RES_CQ_GET:
+        return list_rows(request, device, kCompletionQueues, resources_of(device, ObjectType::CompletionQueue),
+                         put_completion_queue);
+    case RDMA_NLDEV_CMD_RES_CTX_GET:
+        return list_rows(request, device, kContexts, resources_of(device, std::nullopt), put_context);
+    default:
+        return list_rows(request, device, kQueuePairs, owners_of(device), put_queue_pair);
+    }
+}
+
 // Of one, without the tables that a dump nests: as kernels since 5.1 answer, and only to who knows its port.
-Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint32_t port, std::uint32_t number)
+Datagram one_queue_pair(const Request& request, const Device& device, std::uint32_t port, std::uint32_t number)
 {
     for (const auto& owner : owners_of(device)) {
         if (owner.number == number) {
@@ -197,60 +377,53 @@ Datagram one_queue_pair(const nlmsghdr& request, const Device& device, std::uint
     return error_answer(request, ENOENT);
 }
 
-// Only of one, and by the number that its queue pairs or domains give.
-Datagram answer_surrounding(const nlmsghdr& request, std::uint16_t command, std::span<const std::uint8_t> attributes,
-                            const std::vector<std::shared_ptr<Device>>& devices)
+// A protection domain or a context, by the number that its queue pairs or domains give.
+Datagram one_resource(const Request& request, std::uint16_t command, const Device& device,
+                      std::span<const std::uint8_t> attributes)
 {
     const bool is_domain = command == RDMA_NLDEV_CMD_RES_PD_GET;
-    const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
     const auto number = find_u32(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN);
-    const auto found = std::ranges::find_if(devices, [&](const auto& device) {
-        return index == device->index() && device->firmware().presence() == DevicePresence::Present;
-    });
-    if (found == devices.end() || !number || find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX)) {
+    if (!number || find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX)) {
         return error_answer(request, EINVAL);
     }
-    const auto answer = [&](const UverbsFile& file, const Creator& creator) {
-        Writer writer(answer_type(command), 0, request);
-        put_device(writer, **found);
-        if (is_domain) {
-            writer.put(RDMA_NLDEV_ATTR_RES_PDN, *number);
-        }
-        writer.put(RDMA_NLDEV_ATTR_RES_CTXN, static_cast<std::uint32_t>(file.number()));
-        if (is_alive(creator)) {
-            writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<std::uint32_t>(creator.thread));
-        }
-        return writer.finish();
-    };
-    for (const auto& file : (*found)->files()) {
-        if (!is_domain && file->number() == *number) {
-            return answer(*file, {file->opener(), file->opener()});
-        }
-        for (const auto& object : file->objects()) {
-            if (is_domain && object->type == ObjectType::ProtectionDomain && object->number == *number) {
-                return answer(*file, object->creator);
-            }
+    const auto type = is_domain ? std::optional(ObjectType::ProtectionDomain) : std::nullopt;
+    for (const auto& resource : resources_of(device, type)) {
+        if ((is_domain ? resource.object->number : resource.context) == *number) {
+            Writer writer(answer_type(command), 0, request);
+            put_device(writer, device);
+            (is_domain ? put_domain : put_context)(writer, resource);
+            return writer.finish();
         }
     }
     return error_answer(request, ENOENT);
 }
 
-std::vector<Datagram> answer_queue_pairs(const nlmsghdr& request, std::span<const std::uint8_t> attributes,
-                                         const std::vector<std::shared_ptr<Device>>& devices)
+// About the device that the request names.
+std::vector<Datagram> answer_device(const Request& request, std::uint16_t command, bool is_dump,
+                                    std::span<const std::uint8_t> attributes,
+                                    const std::vector<std::shared_ptr<Device>>& devices)
 {
-    const bool dump = (request.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
     const auto index = find_u32(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
     const auto number = find_u32(attributes, RDMA_NLDEV_ATTR_RES_LQPN);
     const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& device) {
-        return index == device->index() && device->firmware().presence() == DevicePresence::Present;
+        return index == device->appearance() && device->firmware().presence() == DevicePresence::Present;
     });
     if (found == devices.end()) {
         return {error_answer(request, EINVAL)};
     }
-    if (dump) {
-        return list_queue_pairs(request, **found);
+    if (is_dump) {
+        return dump(request, command, **found);
     }
     const std::uint32_t port = find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
+    if (command == RDMA_NLDEV_CMD_GET) {
+        return {one_device(request, **found)};
+    }
+    if (command == RDMA_NLDEV_CMD_PORT_GET) {
+        return {one_port(request, **found, port)};
+    }
+    if (command == RDMA_NLDEV_CMD_RES_PD_GET || command == RDMA_NLDEV_CMD_RES_CTX_GET) {
+        return {one_resource(request, command, **found, attributes)};
+    }
     if (!number || port == 0 || port > (*found)->ports().size()) {
         return {error_answer(request, EINVAL)};
     }
@@ -270,39 +443,57 @@ std::vector<QueuePairOwner> owners_of(const Device& device)
             const auto record = file->device().firmware().queue_pair(object->number);
             auto& data = *std::get<std::unique_ptr<QueuePairData>>(object->data);
             const std::lock_guard lock(data.mutex);
-            const auto domain = std::ranges::find(object->uses, ObjectType::ProtectionDomain, &Object::type);
+            const auto& kept = data.attributes;
+            const auto domain = std::find_if(object->uses.begin(), object->uses.end(), [](const auto& used) {
+                return used->type == ObjectType::ProtectionDomain;
+            });
             owners.push_back({object->number, data.port, object->creator.process,
-                              is_alive(object->creator) ? object->creator.thread : 0,
-                              domain == object->uses.end() ? 0 : (*domain)->number, data.verbs_type,
-                              record ? record->state : QueuePairState::Error});
+                              is_alive(object->creator) ? object->creator.thread : 0, data.verbs_type,
+                              record ? record->state : QueuePairState::Error,
+                              domain == object->uses.end() ? 0 : (*domain)->number, kept.dest_qp_num, kept.rq_psn,
+                              kept.sq_psn, kept.path_mig_state});
         }
     }
     return owners;
 }
 
 std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
-                                     const std::vector<std::shared_ptr<Device>>& devices)
+                                     const std::vector<std::shared_ptr<Device>>& devices, pid_t reader)
 {
-    nlmsghdr header{};
-    if (request.size() < sizeof(header)) {
+    Request header{};
+    header.reader = reader;
+    if (request.size() < sizeof(nlmsghdr)) {
         return {};
     }
-    std::memcpy(&header, request.data(), sizeof(header));
-    if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > request.size()) {
+    std::memcpy(static_cast<nlmsghdr*>(&header), request.data(), sizeof(nlmsghdr));
+    if (header.nlmsg_len < sizeof(nlmsghdr) || header.nlmsg_len > request.size()) {
         return {error_answer(header, EINVAL)};
     }
-    const bool dump = (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
-    if (header.nlmsg_type == answer_type(RDMA_NLDEV_CMD_GET) && dump) {
-        return list_devices(header, devices);
+    const bool is_dump = (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
+    const auto command = static_cast<std::uint16_t>(header.nlmsg_type & kCommandMask);
+    if (header.nlmsg_type != answer_type(command) || command >= RDMA_NLDEV_NUM_OPS) {
+        return {error_answer(header, EINVAL)};
     }
-    if (header.nlmsg_type == answer_type(RDMA_NLDEV_CMD_RES_QP_GET)) {
-        return answer_queue_pairs(header, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN), devices);
-    }
-    for (const std::uint16_t command : {RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_CMD_RES_CTX_GET}) {
-        if (header.nlmsg_type == answer_type(command) && !dump) {
-            return {answer_surrounding(header, command, request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN),
-                                       devices)};
+    const auto attributes = request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
+    switch (command) {
+    case RDMA_NLDEV_CMD_GET:
+        return is_dump ? list_devices(header, devices) : answer_device(header, command, is_dump, attributes, devices);
+    case RDMA_NLDEV_CMD_RES_QP_GET:
+    case RDMA_NLDEV_CMD_RES_PD_GET:
+    case RDMA_NLDEV_CMD_RES_CTX_GET:
+        return answer_device(header, command, is_dump, attributes, devices);
+    case RDMA_NLDEV_CMD_PORT_GET:
+        if (!is_dump) {
+            return answer_device(header, command, is_dump, attributes, devices);
         }
+        break;
+    case RDMA_NLDEV_CMD_RES_CQ_GET:
+        if (is_dump) {
+            return answer_device(header, command, is_dump, attributes, devices);
+        }
+        break;
+    default:
+        break;
     }
     return {error_answer(header, EOPNOTSUPP)};
 }
@@ -314,7 +505,11 @@ bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devi
     if (length <= 0) {
         return length < 0 && (errno == EAGAIN || errno == EINTR);
     }
-    for (const auto& answer : netlink_answer({request.data(), static_cast<std::size_t>(length)}, devices)) {
+    ucred peer{};
+    socklen_t size = sizeof(peer);
+    const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    for (const auto& answer :
+         netlink_answer({request.data(), static_cast<std::size_t>(length)}, devices, known ? peer.pid : 0)) {
         if (send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
             return false;    // who does not read does not get the rest
         }

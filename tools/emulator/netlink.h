@@ -1,6 +1,6 @@
-// RDMA netlink, as far as finding out who owns a queue pair needs it: `rdma resource show qp` in the kernel's words, of
-// all queue pairs of a device (NLM_F_DUMP) or of the one that RDMA_NLDEV_ATTR_RES_LQPN names; and one protection domain
-// or context.
+// RDMA netlink, as far as finding out who owns what needs it: devices and ports, all queue pairs, protection domains,
+// completion queues and contexts of a device (NLM_F_DUMP), the queue pair that RDMA_NLDEV_ATTR_RES_LQPN names, and one
+// protection domain or context.
 // Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs.
 #pragma once
 
@@ -19,15 +19,21 @@ struct QueuePairOwner {
     std::uint32_t port = 0;    // 0: not in INIT or beyond yet
     pid_t process = 0;
     pid_t thread = 0;          // that made it; 0: it has ended
-    std::uint32_t protection_domain = 0;    // 0: none
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type; DEVX-created ones are not tracked, as in the kernel
     QueuePairState state = QueuePairState::Reset;
+    std::uint32_t domain = 0;    // the number of its protection domain
+    std::uint32_t remote = 0;
+    std::uint32_t receive_psn = 0;
+    std::uint32_t send_psn = 0;
+    std::uint8_t path_migration = 0;
 };
 [[nodiscard]] std::vector<QueuePairOwner> owners_of(const Device& device);
 
-// The datagrams that answer one request.
-[[nodiscard]] std::vector<std::vector<std::uint8_t>>
-netlink_answer(std::span<const std::uint8_t> request, const std::vector<std::shared_ptr<Device>>& devices);
+// The datagrams that answer one request. Threads have the numbers that the reader's pid namespace gives them; reader 0:
+// those of the emulator's.
+[[nodiscard]] std::vector<std::vector<std::uint8_t>> netlink_answer(std::span<const std::uint8_t> request,
+                                                                    const std::vector<std::shared_ptr<Device>>& devices,
+                                                                    pid_t reader = 0);
 
 // Reads one request from the socket and answers it. False: the other end is gone.
 [[nodiscard]] bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devices);

@@ -75,7 +75,9 @@ void apply_transition(Mailbox& context, const Mailbox& command)
     if (opcode == Qp2Err || opcode == Qp2Rst) {
         return;    // these have no context
     }
-    if (opcode == Init2Rtr || (optional & kOptPath) != 0) {
+    // A datagram finds its path in each message, and keeps the port.
+    const bool connects = opcode == Init2Rtr && get(context, qpc::kServiceType) != qpc::kUnreliableDatagram;
+    if (connects || (optional & kOptPath) != 0) {
         take_path(context, command);
     }
     for (const auto& rule : kFieldRules) {

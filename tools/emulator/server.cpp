@@ -169,7 +169,7 @@ pid_t peer_of(int socket)
 }    // namespace
 
 Server::Server(const ServerOptions& options)
-    : directory_(options.directory), devices_(make_devices(options, next_index_)),
+    : directory_(options.directory), devices_(make_devices(options, next_appearance_)),
       counts_(std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return moves_traffic(*device); })),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
@@ -177,13 +177,14 @@ Server::Server(const ServerOptions& options)
         give_up("epoll");
     }
     add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr, UniqueFd()});
+    // First, for it tells whether another emulator lives here.
+    listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
     begin_sysfs(directory_ / "sys");
     for (const auto& device : devices_) {
         appear(device);
     }
     listen_at("netlink.sock", Peer::Kind::NetlinkListener, nullptr, 0666);
     listen_at("uevent.sock", Peer::Kind::UeventListener, nullptr, 0666);
-    listen_at("control.sock", Peer::Kind::ControlListener, nullptr, 0600);
     workers_.run([this] { loop(); });
 }
 
@@ -196,6 +197,7 @@ Server::~Server()
     for (const auto& device : devices_) {
         for (const auto& file : device->files()) {
             file->disassociate();
+            file->hang_up();
             device->remove(file.get(), 0);
         }
     }

@@ -98,6 +98,8 @@ private:
     void tell(const std::vector<Uevent>& events);
     void appear(const std::shared_ptr<Device>& device);
     void disappear(const Device& device);
+    void end_files(Device& device);
+    [[nodiscard]] unsigned free_index() const;
 
     const std::filesystem::path directory_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
@@ -105,7 +107,7 @@ private:
     std::chrono::milliseconds counted_{0};    // since then
     Behaviour behaviour_;
     Trace trace_;
-    std::atomic<unsigned> next_index_{0};    // the devices take theirs from it
+    std::atomic<unsigned> next_appearance_{0};    // the devices take theirs from it
     std::vector<std::shared_ptr<Device>> devices_;
     const bool counts_;    // a port moves traffic
     std::atomic<std::uint64_t> next_file_{1};

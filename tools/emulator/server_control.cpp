@@ -1,4 +1,6 @@
 // The emulator's server as `ctl` sees it.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "tools/emulator/control.h"
@@ -16,7 +18,12 @@ public:
     [[nodiscard]] const std::string& name() const override { return device_->name(); }
     [[nodiscard]] Firmware& firmware() override { return device_->firmware(); }
     [[nodiscard]] std::size_t ports() const override { return device_->ports().size(); }
-    [[nodiscard]] std::size_t files() const override { return device_->files().size(); }
+    [[nodiscard]] std::size_t files() const override
+    {
+        const auto files = device_->files();    // those of a device that went are no longer its own
+        return static_cast<std::size_t>(
+            std::count_if(files.begin(), files.end(), [](const auto& file) { return !file->is_dead(); }));
+    }
     [[nodiscard]] std::size_t leaked() const override { return device_->leaked(); }
     [[nodiscard]] std::optional<std::string> uverbs() const override
     {

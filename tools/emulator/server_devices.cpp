@@ -1,6 +1,7 @@
 // What happens to devices: they come, go and change.
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,16 +15,35 @@
 
 namespace rdmaqos::emulator {
 
+namespace {
+
+std::string node_of(const Device& device)
+{
+    return fmt::format("uverbs{}.sock", device.index());
+}
+
+// What the node leads to: whoever is connected to it knows which one it was.
+std::string socket_of(const Device& device)
+{
+    return fmt::format("uverbs{}.{}.sock", device.index(), device.appearance());
+}
+
+}    // namespace
+
 void Server::appear(const std::shared_ptr<Device>& device)
 {
-    listen_at(fmt::format("uverbs{}.sock", device->index()), Peer::Kind::DeviceListener, device, 0666);
+    std::error_code none;
+    std::filesystem::remove(directory_ / node_of(*device), none);    // of an emulator that was killed
+    listen_at(socket_of(*device), Peer::Kind::DeviceListener, device, 0666);
+    std::filesystem::create_symlink(socket_of(*device), directory_ / node_of(*device));
     write_sysfs(directory_ / "sys", *device);
 }
 
 void Server::disappear(const Device& device)
 {
     remove_sysfs(directory_ / "sys", device);
-    std::filesystem::remove(directory_ / fmt::format("uverbs{}.sock", device.index()));
+    std::filesystem::remove(directory_ / node_of(device));
+    std::filesystem::remove(directory_ / socket_of(device));
     int listener = -1;
     {
         const std::lock_guard lock(mutex_);
@@ -81,6 +101,32 @@ void Server::tell(const std::vector<Uevent>& events)
 
 // ---- what happens ----
 
+unsigned Server::free_index() const
+{
+    std::set<unsigned> taken;
+    for (const auto& device : devices_) {
+        if (device->firmware().presence() == DevicePresence::Present) {
+            taken.insert(device->index());
+        }
+    }
+    unsigned index = 0;
+    while (taken.contains(index)) {
+        ++index;
+    }
+    return index;
+}
+
+// The kernel calls it a fatal error, too, if somebody only pulls the device out.
+void Server::end_files(Device& device)
+{
+    for (const auto& file : device.files()) {
+        if (!file->is_dead()) {
+            file->send(AsyncEvent::DeviceFatal, 0);
+            file->disassociate();
+        }
+    }
+}
+
 void Server::unplug(Device& device)
 {
     if (device.firmware().presence() != DevicePresence::Present) {
@@ -91,9 +137,7 @@ void Server::unplug(Device& device)
         disappear(device);
         device.firmware().remove();
     }
-    for (const auto& file : device.files()) {
-        file->disassociate();
-    }
+    end_files(device);
     tell(uevents_of(device, UeventAction::Remove));
 }
 
@@ -102,7 +146,7 @@ void Server::plug(Device& device)
     if (device.firmware().presence() == DevicePresence::Present) {
         return;
     }
-    device.set_index(next_index_++);
+    device.set_appearance(free_index(), next_appearance_++);
     {
         const std::lock_guard lock(counting_);
         device.firmware().replug();
@@ -119,10 +163,7 @@ void Server::reset(Device& device)
         disappear(device);
         device.firmware().reset();
     }
-    for (const auto& file : device.files()) {
-        file->send(AsyncEvent::DeviceFatal, 0);
-        file->disassociate();
-    }
+    end_files(device);
     tell(uevents_of(device, UeventAction::Remove));
     plug(device);
 }

@@ -1,5 +1,6 @@
 #include "tools/emulator/sysfs.h"
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -144,6 +145,8 @@ void write_port(const fs::path& folder, const SimulatedDevice& port)
     put(folder / "lid", port.infiniband ? "0x2" : "0x0");
     put(folder / "sm_lid", port.infiniband ? "0x1" : "0x0");
     put(folder / "cap_mask", "0x04010000");
+    put(folder / "lid_mask_count", "0");
+    put(folder / "sm_sl", "0");
     for (std::size_t index = 0; index < port.gids.size(); ++index) {
         put(folder / "gids" / std::to_string(index), gid_text(port.gids[index]));
         put(folder / "gid_attrs/types" / std::to_string(index), port.infiniband ? "IB/RoCE v1" : "RoCE v2");
@@ -169,7 +172,7 @@ unsigned interface_index(const Device& device, std::uint32_t port)
 {
     constexpr unsigned kFirst = 1000;    // above those of the machine
     constexpr unsigned kMostPorts = 254;
-    return kFirst + device.index() * kMostPorts + port;
+    return kFirst + device.appearance() * kMostPorts + port;
 }
 
 void begin_sysfs(const fs::path& sys)
@@ -199,6 +202,10 @@ void write_sysfs(const fs::path& sys, const Device& device)
     link_to(place, verbs / "device");
     link_to(verbs, sys / "class/infiniband_verbs" / uverbs_of(device));
 
+    const fs::path driver = sys / "bus/pci/drivers/mlx5_core";
+    fs::create_directories(driver);
+    link_to(driver, place / "driver");
+
     const fs::path ib = place / "infiniband" / device.name();
     put(ib / "node_type", "1: CA");
     put(ib / "node_guid", guid_text(first.node_guid));
@@ -208,6 +215,7 @@ void write_sysfs(const fs::path& sys, const Device& device)
     put(ib / "hca_type", "MT4125");
     put(ib / "board_id", "MT_0000000359");
     put(ib / "hw_rev", "0");
+    put(ib / "fw_pages", "0");
     link_to(place, ib / "device");
     std::uint32_t number = 0;
     for (const auto& port : device.ports()) {
@@ -228,6 +236,11 @@ void write_pkeys(const fs::path& sys, const Device& device, std::uint32_t port)
     auto pkeys = device.pkeys(port);
     if (pkeys.empty()) {
         pkeys.push_back(0xffff);
+    }
+    // The kernel shows all places of the table; those that nothing is in are 0.
+    constexpr std::size_t kPlaces = 8;
+    if (device.ports()[port - 1].infiniband) {
+        pkeys.resize(std::max(pkeys.size(), kPlaces));
     }
     fs::remove_all(folder);
     for (std::size_t index = 0; index < pkeys.size(); ++index) {

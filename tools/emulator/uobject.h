@@ -17,6 +17,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "lib/model/firmware.h"
+#include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
 
@@ -30,16 +31,17 @@ enum class ObjectType : std::uint8_t {
     Uar,
     DevxObject,
     DevxMemory,
+    PacingEntry,
 };
 [[nodiscard]] std::string_view to_string(ObjectType type);    // "protection-domain", ...
 
 struct QueuePairData {
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type
     QueuePairType type = QueuePairType::Rc;
-    std::uint32_t sq_number = 0;    // raw packet only
     std::uint32_t port = 0;         // as first set: the kernel remembers it in RESET
     ib_uverbs_qp_cap cap{};
     bool signal_all = false;
+    bool connected = false;         // has been in RTR since RESET
     std::mutex mutex;               // held while its state changes
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"    // it ends in an array without a length
@@ -56,6 +58,11 @@ struct SharedReceiveQueueData {
     std::uint32_t max_wr = 0;
     std::uint32_t max_sge = 0;
     std::uint32_t limit = 0;
+};
+
+struct CompletionQueueData {
+    explicit CompletionQueueData(std::uint32_t of_entries) : entries(of_entries) {}
+    std::atomic<std::uint32_t> entries;
 };
 
 struct ElementData {
@@ -77,13 +84,14 @@ struct Object {
     const ObjectType type;
     const std::uint32_t number;    // the device's: QP, CQ, SRQ or PD number, key
     std::uint32_t handle = 0;      // the file's
+    std::uint64_t age = 0;         // counts the file's objects
     Creator creator;
     std::uint64_t user_handle = 0;
     std::uint32_t events = 0;      // asynchronous ones sent for it
     std::vector<std::shared_ptr<Object>> uses;
     std::atomic<int> users{0};     // objects that use it: it cannot go before them
-    std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegionData, SharedReceiveQueueData, ElementData,
-                 DevxQueuePairData>
+    std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegionData, SharedReceiveQueueData,
+                 CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>>
         data;
 
     [[nodiscard]] bool try_read()

@@ -32,6 +32,8 @@ std::string_view to_string(ObjectType type)
         return "devx-object";
     case ObjectType::DevxMemory:
         return "devx-memory";
+    case ObjectType::PacingEntry:
+        return "pacing-entry";
     }
     return "";
 }
@@ -78,6 +80,7 @@ std::uint32_t UverbsFile::add(const std::shared_ptr<Object>& object)
         ++handle;
     }
     object->handle = handle;
+    object->age = ++added_;
     for (const auto& used : object->uses) {
         ++used->users;
     }
@@ -195,12 +198,24 @@ std::uint32_t UverbsFile::settle_events(Object& object)
 
 void UverbsFile::disassociate()
 {
-    dead_ = true;
-    shutdown(socket_.get(), SHUT_RDWR);
     const std::lock_guard lock(mutex_);
+    dead_ = true;
     event_queues_.clear();
+    lost_.merge(objects_);
     objects_.clear();
     context_.reset();
+}
+
+void UverbsFile::hang_up()
+{
+    shutdown(socket_.get(), SHUT_RDWR);
+}
+
+std::shared_ptr<Object> UverbsFile::take_lost(std::uint32_t handle)
+{
+    const std::lock_guard lock(mutex_);
+    const auto lost = lost_.extract(handle);
+    return lost.empty() ? nullptr : lost.mapped();
 }
 
 UverbsFile::Closed UverbsFile::close()
@@ -215,6 +230,7 @@ UverbsFile::Closed UverbsFile::close()
             ++closed.objects[object->type];
         }
         objects_.clear();
+        lost_.clear();
         context = std::exchange(context_, std::nullopt);
     }
     closed.leaked = context ? device_->firmware().close_context(*context) : 0;

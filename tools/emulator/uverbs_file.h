@@ -46,7 +46,7 @@ public:
     std::uint32_t add(const std::shared_ptr<Object>& object);
     [[nodiscard]] std::shared_ptr<Object> find(std::uint32_t handle) const;    // null: none
     void remove(const Object& object);
-    [[nodiscard]] std::vector<std::shared_ptr<Object>> objects() const;
+    [[nodiscard]] std::vector<std::shared_ptr<Object>> objects() const;    // by handle
 
     // ---- asynchronous events ----
 
@@ -58,8 +58,12 @@ public:
     // Takes back what nobody has read; how many events of the object were read.
     std::uint32_t settle_events(Object& object);
 
-    // The device is gone: every call from now on gives EIO.
+    // The device is gone: nearly every call from now on gives EIO.
     void disassociate();
+    // Calls from now on do not come here any more.
+    void hang_up();
+    // An object that was lost with the device, once; null: there was none of this handle.
+    [[nodiscard]] std::shared_ptr<Object> take_lost(std::uint32_t handle);
     [[nodiscard]] bool is_dead() const { return dead_; }
     struct Closed {
         std::map<ObjectType, std::size_t> objects;    // that went
@@ -94,6 +98,8 @@ private:
     mutable std::mutex mutex_;
     std::optional<ContextId> context_;
     std::map<std::uint32_t, std::shared_ptr<Object>> objects_;
+    std::map<std::uint32_t, std::shared_ptr<Object>> lost_;    // when the device went
+    std::uint64_t added_ = 0;                                  // objects, so far
     std::vector<EventQueue> event_queues_;
     std::vector<UniqueFd> closers_;
     bool closers_released_ = false;

@@ -43,7 +43,7 @@ TEST_F(FirmwareCommandsTest, CapabilitiesAreTheModels)
     EXPECT_EQ(get(qos, at(prm::kCapability, prm::qos::kLogNicMaxSchedDepth)), 2U);
     EXPECT_EQ(get(qos, at(prm::kCapability, prm::qos::kLogMaxNicQueueGroups)), 8U);
     EXPECT_EQ(get(qos, at(prm::kCapability, prm::qos::kMaxTsarBwShare)), 100U);
-    EXPECT_EQ(get(qos, at(prm::kCapability, prm::qos::kPacketPacingTableSize)), 127U);
+    EXPECT_EQ(get(qos, at(prm::kCapability, prm::qos::kPacketPacingTableSize)), 128U);
 }
 
 TEST_F(FirmwareCommandsTest, AnElementsLife)

@@ -100,6 +100,7 @@ TEST_F(EmulatorKernel, BadPointersAreFaultsOfTheCaller)
     EXPECT_EQ(Ioctl(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE)
                   .handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE)
                   .in(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, forbidden, 144)
+                  .out(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, forbidden, 16)
                   .run(client.fd()),
               EFAULT);
     ib_uverbs_reg_mr mr{};
@@ -273,7 +274,7 @@ TEST_F(EmulatorKernel, AContextWithoutDevxTakesNoCommand)
             .out(MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, answer.data(), answer.size())
             .run(by.fd());
     };
-    EXPECT_EQ(other(plain), EINVAL);
+    EXPECT_EQ(other(plain), 0) << "the kernel asks for its capabilities itself";
     EXPECT_EQ(other(client), 0);
     EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->requester, kNoObject);
     EXPECT_EQ(plain.destroy_qp(queue_pair.handle), 0) << "verbs go on";

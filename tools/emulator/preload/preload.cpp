@@ -106,17 +106,38 @@ const char* name_of_descriptor(int fd, sockaddr_un& peer)
     return ours ? peer.sun_path + folder + 1 : nullptr;
 }
 
-// N if the descriptor is an open uverbsN of the emulator; -1.
-int index_of_descriptor(int fd)
+// "uverbs0.7.sock": uverbs0 is its node, and the device has appeared for the seventh time.
+struct Socket {
+    int index = -1;    // none
+    int appearance = -1;
+};
+
+Socket parse_socket(const char* name)
+{
+    Socket socket;
+    if (strncmp(name, "uverbs", 6) != 0) {
+        return socket;
+    }
+    const char* index = name + 6;
+    const char* dot = strchr(index, '.');
+    const char* end = dot != nullptr ? strchr(dot + 1, '.') : nullptr;
+    if (end != nullptr && strcmp(end, ".sock") == 0) {
+        socket = {parse_index(index, dot), parse_index(dot + 1, end)};
+    }
+    return socket;
+}
+
+// Of a descriptor that is an open device of the emulator.
+Socket socket_of_descriptor(int fd)
 {
     sockaddr_un peer;
     const char* name = name_of_descriptor(fd, peer);
-    if (name == nullptr || strncmp(name, "uverbs", 6) != 0) {
-        return -1;
-    }
-    const char* number = name + 6;
-    const char* dot = strchr(number, '.');
-    return dot != nullptr && strcmp(dot, ".sock") == 0 ? parse_index(number, dot) : -1;
+    return name != nullptr ? parse_socket(name) : Socket();
+}
+
+int index_of_descriptor(int fd)
+{
+    return socket_of_descriptor(fd).index;
 }
 
 bool takes_uevents(int fd)
@@ -156,18 +177,29 @@ int open_device(int index, int flags)
     return connect_to("uverbs", index, (flags & O_CLOEXEC) != 0, (flags & O_NONBLOCK) != 0);
 }
 
-// Fails as the real file would if there is no such device.
+void fill_status(const Socket& socket, struct stat& result)
+{
+    constexpr ino_t kFirstInode = 0x1000;
+    result.st_mode = 0666 | S_IFCHR;
+    result.st_rdev = makedev(kMajor, kFirstMinor + static_cast<unsigned>(socket.index));
+    result.st_ino = kFirstInode + static_cast<ino_t>(socket.appearance);
+    result.st_nlink = 1;
+    result.st_size = 0;
+}
+
+// Fails as the real file would if there is no such device. The node may be there again when a descriptor is of one
+// that went: as in the kernel, they have the same number and another inode.
 int stat_device(int index, struct stat& result)
 {
     NEXT(stat);
     sockaddr_un address{};
-    if (!socket_path(address, "uverbs", index) || real(address.sun_path, &result) != 0) {
+    char target[64] = {};
+    if (!socket_path(address, "uverbs", index) || real(address.sun_path, &result) != 0 ||
+        readlink(address.sun_path, target, sizeof(target) - 1) <= 0) {
         errno = ENOENT;
         return -1;
     }
-    result.st_mode = (result.st_mode & 0777U) | S_IFCHR;
-    result.st_rdev = makedev(kMajor, kFirstMinor + static_cast<unsigned>(index));
-    result.st_size = 0;
+    fill_status(parse_socket(target), result);
     return 0;
 }
 
@@ -177,11 +209,8 @@ static_assert(sizeof(struct stat) == sizeof(struct stat64));
 int finish_fstat(int fd, int status, struct stat* result)
 {
     if (status == 0 && S_ISSOCK(result->st_mode)) {
-        if (const int index = index_of_descriptor(fd); index >= 0) {
-            // An open file can be looked at though its node has gone.
-            result->st_mode = 0666 | S_IFCHR;
-            result->st_rdev = makedev(kMajor, kFirstMinor + static_cast<unsigned>(index));
-            result->st_size = 0;
+        if (const Socket socket = socket_of_descriptor(fd); socket.index >= 0) {
+            fill_status(socket, *result);
         }
     }
     return status;
@@ -284,22 +313,26 @@ DEFINE_FSTATAT(fstatat64, stat64)
 EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* result)
 {
     NEXT(statx);
-    int index = index_of_path(path);
+    const int index = index_of_path(path);
+    struct stat device {};
     if (index < 0) {
         const int status = real(folder, path, flags, mask, result);
         const bool of_descriptor = (flags & AT_EMPTY_PATH) != 0 && path != nullptr && *path == '\0';
-        index = status == 0 && of_descriptor && S_ISSOCK(result->stx_mode) ? index_of_descriptor(folder) : -1;
-        if (index < 0) {
+        const Socket socket = status == 0 && of_descriptor && S_ISSOCK(result->stx_mode) ? socket_of_descriptor(folder)
+                                                                                         : Socket();
+        if (socket.index < 0) {
             return status;
         }
+        device.st_uid = result->stx_uid;
+        device.st_gid = result->stx_gid;
+        fill_status(socket, device);
+    } else if (stat_device(index, device) != 0) {
+        return -1;
     } else {
         *result = {};
-        result->stx_mask = STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID;
     }
-    struct stat device {};
-    if (stat_device(index, device) != 0) {
-        return -1;
-    }
+    result->stx_mask |= STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_INO;
+    result->stx_ino = device.st_ino;
     result->stx_mode = static_cast<std::uint16_t>(device.st_mode);
     result->stx_uid = device.st_uid;
     result->stx_gid = device.st_gid;
@@ -422,6 +455,10 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
             errno = error;
         }
         return error == 0 ? 0 : -1;
+    }
+    if (index_of_descriptor(fd) >= 0) {
+        errno = ENOTTY;
+        return -1;
     }
     return real(fd, request, argument);
 }
