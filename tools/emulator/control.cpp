@@ -79,8 +79,7 @@ Json device_json(ControlledDevice& device)
 {
     const FirmwareUsage usage = device.firmware().usage();
     const bool present = device.firmware().presence() == DevicePresence::Present;
-    Json json{{"name", device.name()},
-              {"present", present}};
+    Json json{{"name", device.name()}, {"present", present}};
     if (const auto uverbs = device.uverbs()) {
         json["uverbs"] = *uverbs;
     }

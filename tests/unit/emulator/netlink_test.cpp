@@ -210,9 +210,9 @@ TEST(EmulatorNetlink, SaysWhoMadeWhatAQueuePairIsIn)
     const auto owners = owners_of(*devices.front());
     ASSERT_EQ(owners.size(), 1U);
     EXPECT_EQ(owners[0].number, pair.number);
-    ASSERT_NE(owners[0].protection_domain, 0U);
-    const auto domain = asked(RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PDN, owners[0].protection_domain);
-    EXPECT_EQ(number_in(domain, RDMA_NLDEV_ATTR_RES_PDN), owners[0].protection_domain);
+    ASSERT_NE(owners[0].domain, 0U);
+    const auto domain = asked(RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PDN, owners[0].domain);
+    EXPECT_EQ(number_in(domain, RDMA_NLDEV_ATTR_RES_PDN), owners[0].domain);
     EXPECT_EQ(number_in(domain, RDMA_NLDEV_ATTR_RES_PID), static_cast<std::uint32_t>(getpid()));
     const auto context = asked(RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTXN,
                                number_in(domain, RDMA_NLDEV_ATTR_RES_CTXN));
