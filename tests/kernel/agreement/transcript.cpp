@@ -1,6 +1,7 @@
 #include "tests/kernel/agreement/transcript.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -155,12 +156,14 @@ int Ioctl::run()
     header.num_attrs = static_cast<std::uint16_t>(attributes_.size());
     header.reserved1 = header_reserved_;
     header.driver_id = driver_;
-    std::vector<std::uint64_t> words((sizeof(header) + attributes) / sizeof(std::uint64_t));
-    auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
-    std::memcpy(bytes, &header, sizeof(header));
-    std::copy_n(reinterpret_cast<const std::uint8_t*>(attributes_.data()), attributes, bytes + sizeof(header));
-    const int error = ioctl(fd_, RDMA_VERBS_IOCTL, bytes) == 0 ? 0 : errno;
-    std::copy_n(bytes + sizeof(header), attributes, reinterpret_cast<std::uint8_t*>(attributes_.data()));
+    constexpr std::size_t kMostAttributes = 32;
+    const std::size_t count = std::min(attributes_.size(), kMostAttributes);
+    std::array<std::uint64_t, (sizeof(header) + kMostAttributes * sizeof(Attribute)) / sizeof(std::uint64_t)> call{};
+    auto* behind = reinterpret_cast<Attribute*>(call.data() + sizeof(header) / sizeof(std::uint64_t));
+    std::memcpy(call.data(), &header, sizeof(header));
+    std::copy_n(attributes_.begin(), count, behind);
+    const int error = ioctl(fd_, RDMA_VERBS_IOCTL, call.data()) == 0 ? 0 : errno;
+    std::copy_n(behind, count, attributes_.begin());
     return error;
 }
 
