@@ -61,6 +61,8 @@ while read -r module parameters; do
 done </modules/list
 
 set -o pipefail
+sed 's/^declare -x/export/' /environment >/tmp/environment
+. /tmp/environment
 while read -r name kind filter program parameters; do
     echo "== $name"
     if [ "$kind" = module ]; then

@@ -19,7 +19,7 @@
 #
 # Exit status: 0: the machine ran and its kernel complained about nothing (the programs may have failed); 77: something
 # is not installed. Environment: RDMAQOS_KERNEL_SECONDS (900), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
-# GoogleTest for all; RDMAQOS_KERNEL_CPUS (1), processors of the machine.
+# GoogleTest for all; RDMAQOS_KERNEL_CPUS (1), processors of the machine. The programs get RDMAQOS_SOAK_....
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -150,6 +150,7 @@ boot()
     rm -rf "$results"    # those of an earlier run are not this one's
     mkdir -p "$results/run"
     awk -v filter="${RDMAQOS_KERNEL_FILTER:-}" 'NF { if (filter != "") $3 = filter; print }' "$list" >"$results/run/list"
+    export -p | grep ' RDMAQOS_SOAK_' >"$results/run/environment" || true
     { cat "$work/root.img" && pack "$results/run"; } >"$results/initrd.img"
     read -r -a processor < <(processor)
     # Twice 64 MiB from 256 MiB on are the devices'.

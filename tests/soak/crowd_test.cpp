@@ -1,7 +1,7 @@
 // A thousand RDMA programs with eight queue pairs each on an emulated device, by the direct socket and with the settings
 // as shipped: they register, attach, are killed and come again while the policy is reloaded, for RDMAQOS_SOAK_SECONDS
 // (20). Afterwards every living queue pair is in its leaf, and nothing is left of the dead. On a real kernel
-// (tests/kernel): 200 of them, for 60 s.
+// (tests/kernel): 200 of them, killed at a slower pace, because its processor is emulated.
 #include <chrono>
 #include <climits>
 #include <random>
@@ -156,7 +156,7 @@ std::size_t misplaced(const Crowd& crowd)
 TEST(Crowd, IsServedAndLeavesNothing)
 {
     const auto processes = static_cast<std::uint32_t>(from_environment("RDMAQOS_SOAK_PROCESSES", on_kernel() ? 200 : 1000));
-    const auto time = std::chrono::seconds(from_environment("RDMAQOS_SOAK_SECONDS", on_kernel() ? 60 : 20));
+    const auto time = std::chrono::seconds(from_environment("RDMAQOS_SOAK_SECONDS", 20));
     Daemon daemon(on_emulator());
     const pid_t pid = daemon.process().pid();
     auto client = daemon.direct();
@@ -189,7 +189,7 @@ TEST(Crowd, IsServedAndLeavesNothing)
                 ++kills;
             }
             crowd.hear(1ms);
-            std::this_thread::sleep_for(20ms);
+            std::this_thread::sleep_for(on_kernel() ? 100ms : 20ms);
             if (Clock::now() > next_reload) {
                 daemon.dir().write("etc/rdma-qos/policy.yaml", alternate(++reloads));
                 const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Reload", {});
