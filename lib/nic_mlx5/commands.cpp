@@ -191,7 +191,8 @@ Capabilities decode_capabilities(std::span<const std::uint8_t> general, std::spa
     if (bit(qos, qos::kNicSqScheduling)) {
         can.attachable.insert(QueuePairType::RawPacket);
     }
-    can.pacing.table_size = number(qos, qos::kPacketPacingTableSize);
+    const auto rows = number(qos, qos::kPacketPacingTableSize);
+    can.pacing.table_size = rows == 0 ? 0 : rows - 1;    // the kernel keeps the first one for "no limit"
     can.pacing.burst = bit(qos, qos::kPacketPacingBurst);
     can.pacing.typical_packet = bit(qos, qos::kPacketPacingTypicalSize);
     if (!can.scheduling) {

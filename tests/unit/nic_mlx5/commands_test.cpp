@@ -196,9 +196,9 @@ TEST(Answers, QueuePairTypes)
 struct Device {
     Sparse general{{16 + 67, 0x10}, {16 + 36, 0x20}, {16 + 131, 0x40}};
     // As of the ConnectX-6 Dx: raw packet scheduling, shares and caps (bits 8..10), scheduling of queue pairs (33),
-    // depth 1 << 2 (36..39), leaves 1 << 8 (43..47), 127 rates (144..159), shares to 100 (224..255), TSAR and queue
-    // group (256..271), DWRR (272..287), elements 1 << 13 (323..327).
-    Sparse qos{{16 + 1, 0xe0}, {16 + 4, 0x42},  {16 + 5, 0x08},  {16 + 19, 127},
+    // depth 1 << 2 (36..39), leaves 1 << 8 (43..47), 128 rows of rates, the first of which is none (144..159), shares
+    // to 100 (224..255), TSAR and queue group (256..271), DWRR (272..287), elements 1 << 13 (323..327).
+    Sparse qos{{16 + 1, 0xe0}, {16 + 4, 0x42},  {16 + 5, 0x08},  {16 + 19, 128},
                {16 + 31, 100}, {16 + 33, 0x11}, {16 + 35, 0x01}, {16 + 40, 13}};
 
     [[nodiscard]] Capabilities decode() const
@@ -280,7 +280,7 @@ TEST(CapabilityAnswers, PacingOnly)
     const Capabilities can = device.decode();
     EXPECT_FALSE(can.scheduling);
     EXPECT_TRUE(can.attachable.empty());
-    EXPECT_EQ(can.pacing.table_size, 256U);
+    EXPECT_EQ(can.pacing.table_size, 255U);
     EXPECT_TRUE(can.pacing.burst);
     EXPECT_TRUE(can.pacing.typical_packet);
 }
