@@ -71,7 +71,7 @@ std::string hear(const UniqueFd& socket, const std::string& last)
 const std::string kAuthentication = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s;
 
 // org.freedesktop.DBus.Peer.Ping at "/".
-std::string ping()
+std::string ping_call()
 {
     std::string bytes = "l\1\0\1\0\0\0\0\2\0\0\0\0\0\0\0"
                         "\1\1o\0\1\0\0\0/\0\0\0\0\0\0\0"
@@ -98,7 +98,7 @@ TEST_F(OldKernel, AMessageMayComeInPieces)
     const auto socket = connected();
     say(socket, kAuthentication);
     hear(socket, "OK ");
-    for (const char byte : ping()) {
+    for (const char byte : ping_call()) {
         say(socket, std::string(1, byte));
     }
     EXPECT_NE(hear(socket, kReply).find(kReply), std::string::npos);
@@ -110,11 +110,11 @@ TEST_F(OldKernel, AnotherMaySendWhatFollows)
     const auto socket = connected();
     say(socket, kAuthentication);
     hear(socket, "OK ");
-    say(socket, ping());
+    say(socket, ping_call());
     ASSERT_NE(hear(socket, kReply).find(kReply), std::string::npos);
     const pid_t child = fork();
     if (child == 0) {
-        _exit(send(socket.get(), ping().data(), ping().size(), MSG_NOSIGNAL) > 0 ? 0 : 1);
+        _exit(send(socket.get(), ping_call().data(), ping_call().size(), MSG_NOSIGNAL) > 0 ? 0 : 1);
     }
     waitpid(child, nullptr, 0);
     EXPECT_NE(hear(socket, kReply).find(kReply), std::string::npos);
@@ -127,7 +127,7 @@ TEST_F(OldKernel, AnotherProcessIsNotTakenForWhoConnected)
     hear(socket, "OK ");
     const pid_t child = fork();
     if (child == 0) {
-        _exit(send(socket.get(), ping().data(), ping().size(), MSG_NOSIGNAL) > 0 ? 0 : 1);
+        _exit(send(socket.get(), ping_call().data(), ping_call().size(), MSG_NOSIGNAL) > 0 ? 0 : 1);
     }
     waitpid(child, nullptr, 0);
     const std::string answer = hear(socket, "make it");
@@ -136,7 +136,7 @@ TEST_F(OldKernel, AnotherProcessIsNotTakenForWhoConnected)
               std::string::npos)
         << answer;
     // Nor is anything of this connection served later.
-    say(socket, ping());
+    say(socket, ping_call());
     EXPECT_NE(hear(socket, "make it").find(kError), std::string::npos);
 }
 
@@ -146,7 +146,7 @@ TEST_F(OldKernel, WhatWasSentBeforehandProvesNothing)
     UniqueFd socket;
     on_loop([&] {
         socket = connected();
-        say(socket, kAuthentication + ping());
+        say(socket, kAuthentication + ping_call());
     });
     const std::string answer = hear(socket, "first call");
     EXPECT_NE(answer.find(kError), std::string::npos) << answer;

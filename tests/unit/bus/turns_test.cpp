@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kAlice = 1000;
-constexpr std::uint32_t kBob = 1001;
+constexpr std::uint32_t kUserAlice = 1000;
+constexpr std::uint32_t kUserBob = 1001;
 constexpr std::uint32_t kCarol = 1002;
 
 // Readable until somebody reads it.
@@ -54,7 +54,7 @@ TEST_F(TurnsTest, WorkOfAUserKeepsItsOrder)
 {
     std::string done;
     for (const char c : std::string("abcdef")) {
-        turns_.queue(kAlice, [&done, c] { done += c; });
+        turns_.queue(kUserAlice, [&done, c] { done += c; });
     }
     run_until([&] { return done.size() == 6; });
     EXPECT_EQ(done, "abcdef");
@@ -62,10 +62,10 @@ TEST_F(TurnsTest, WorkOfAUserKeepsItsOrder)
 
 TEST_F(TurnsTest, OthersDoNotWaitForWhoHasHadMuch)
 {
-    make_last(kAlice, 400ms);
+    make_last(kUserAlice, 400ms);
     int of_alice = 0;
     for (int count = 0; count < 100; ++count) {
-        turns_.queue(kAlice, [&] {
+        turns_.queue(kUserAlice, [&] {
             work_for(1ms);
             ++of_alice;
         });
@@ -73,7 +73,7 @@ TEST_F(TurnsTest, OthersDoNotWaitForWhoHasHadMuch)
     run_until([&] { return of_alice > 0; });    // nobody else wants anything
     const int before = of_alice;
     bool bob = false;
-    turns_.queue(kBob, [&] { bob = true; });
+    turns_.queue(kUserBob, [&] { bob = true; });
     run_until([&] { return bob; });
     EXPECT_LE(of_alice, before + 1);
     run_until([&] { return of_alice == 100; });
@@ -81,12 +81,12 @@ TEST_F(TurnsTest, OthersDoNotWaitForWhoHasHadMuch)
 
 TEST_F(TurnsTest, OfThoseWhoHaveHadMuchTheOneWhoHasHadLeastIsFirst)
 {
-    make_last(kAlice, 400ms);
-    make_last(kBob, 100ms);
+    make_last(kUserAlice, 400ms);
+    make_last(kUserBob, 100ms);
     make_last(kCarol, 300ms);
     std::string done;
-    turns_.queue(kAlice, [&] { done += 'a'; });
-    turns_.queue(kBob, [&] { done += 'b'; });
+    turns_.queue(kUserAlice, [&] { done += 'a'; });
+    turns_.queue(kUserBob, [&] { done += 'b'; });
     turns_.queue(kCarol, [&] { done += 'c'; });
     run_until([&] { return done.size() == 3; });
     EXPECT_EQ(done, "bca");
@@ -94,7 +94,7 @@ TEST_F(TurnsTest, OfThoseWhoHaveHadMuchTheOneWhoHasHadLeastIsFirst)
 
 TEST_F(TurnsTest, WhoHasHadMuchIsServedWhileOthersAlwaysHaveSomethingToDo)
 {
-    make_last(kAlice, 400ms);
+    make_last(kUserAlice, 400ms);
     const auto endless = ready_descriptor();
     int rounds = 0;
     const auto source = loop_.on_io(endless.get(), EPOLLIN, [&](std::uint32_t) {
@@ -104,7 +104,7 @@ TEST_F(TurnsTest, WhoHasHadMuchIsServedWhileOthersAlwaysHaveSomethingToDo)
     });
     ASSERT_TRUE(source);
     bool alice = false;
-    turns_.queue(kAlice, [&] { alice = true; });
+    turns_.queue(kUserAlice, [&] { alice = true; });
     run_until([&] { return alice; });
     EXPECT_LE(rounds, 10);
 }
@@ -112,15 +112,15 @@ TEST_F(TurnsTest, WhoHasHadMuchIsServedWhileOthersAlwaysHaveSomethingToDo)
 TEST_F(TurnsTest, TheWorkIsChargedToItsUser)
 {
     bool done = false;
-    turns_.queue(kAlice, [&] {
+    turns_.queue(kUserAlice, [&] {
         // Time of the processor, which is what is charged: this machine may do something else meanwhile.
         for (const auto end = Shares::working_time() + 50ms; Shares::working_time() < end;) {
         }
         done = true;
     });
     run_until([&] { return done; });
-    EXPECT_GT(turns_.shares().owed(kAlice, SteadyClock().now()), 20ms);
-    EXPECT_EQ(turns_.shares().owed(kBob, SteadyClock().now()), 0ms);
+    EXPECT_GT(turns_.shares().owed(kUserAlice, SteadyClock().now()), 20ms);
+    EXPECT_EQ(turns_.shares().owed(kUserBob, SteadyClock().now()), 0ms);
 }
 
 TEST_F(TurnsTest, DescriptorsOfAUserTakeTurns)
@@ -130,7 +130,7 @@ TEST_F(TurnsTest, DescriptorsOfAUserTakeTurns)
     std::vector<std::unique_ptr<IoSource>> sources;
     for (std::size_t index = 0; index < descriptors.size(); ++index) {
         descriptors[index] = ready_descriptor();
-        auto source = turns_.on_io(kAlice, descriptors[index].get(), EPOLLIN, [&calls, index](std::uint32_t) {
+        auto source = turns_.on_io(kUserAlice, descriptors[index].get(), EPOLLIN, [&calls, index](std::uint32_t) {
             work_for(200us);
             ++calls[index];
         });
@@ -148,7 +148,7 @@ TEST_F(TurnsTest, EventsCanBeChanged)
     const auto descriptor = ready_descriptor();
     std::vector<std::uint32_t> seen;
     std::unique_ptr<IoSource> source;
-    auto made = turns_.on_io(kAlice, descriptor.get(), 0, [&](std::uint32_t events) {
+    auto made = turns_.on_io(kUserAlice, descriptor.get(), 0, [&](std::uint32_t events) {
         seen.push_back(events);
         source->set_events(0);
     });
@@ -169,7 +169,7 @@ TEST_F(TurnsTest, ASourceMayEndInItsOwnCallbackAndEndOthers)
     std::array<std::unique_ptr<IoSource>, 2> sources;
     int calls = 0;
     for (std::size_t index = 0; index < sources.size(); ++index) {
-        auto source = turns_.on_io(kAlice, (index == 0 ? first : second).get(), EPOLLIN, [&](std::uint32_t) {
+        auto source = turns_.on_io(kUserAlice, (index == 0 ? first : second).get(), EPOLLIN, [&](std::uint32_t) {
             ++calls;
             sources = {};
         });
@@ -181,15 +181,15 @@ TEST_F(TurnsTest, ASourceMayEndInItsOwnCallbackAndEndOthers)
     EXPECT_EQ(calls, 1);
     // The user was forgotten, and comes again.
     bool again = false;
-    turns_.queue(kAlice, [&] { again = true; });
+    turns_.queue(kUserAlice, [&] { again = true; });
     run_until([&] { return again; });
 }
 
 TEST_F(TurnsTest, AnExceptionIsTheEndOfItsCallbackOnly)
 {
     bool next = false;
-    turns_.queue(kAlice, [] { throw std::runtime_error("on purpose"); });
-    turns_.queue(kAlice, [&] { next = true; });
+    turns_.queue(kUserAlice, [] { throw std::runtime_error("on purpose"); });
+    turns_.queue(kUserAlice, [&] { next = true; });
     run_until([&] { return next; });
 }
 
@@ -198,9 +198,9 @@ TEST_F(TurnsTest, WhatWaitsIsDroppedWithTheTurns)
     bool done = false;
     {
         Turns turns(loop_);
-        turns.queue(kAlice, [&] { done = true; });
-        turns.shares().spent(kBob, 400ms, SteadyClock().now());
-        turns.queue(kBob, [&] { done = true; });
+        turns.queue(kUserAlice, [&] { done = true; });
+        turns.shares().spent(kUserBob, 400ms, SteadyClock().now());
+        turns.queue(kUserBob, [&] { done = true; });
     }
     loop_.run_once(20ms);
     loop_.run_once(20ms);
