@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# shellcheck shell=dash disable=SC3040
+# shellcheck shell=dash disable=SC3040,SC2086,SC1091 # parameters are words
 
 # The first process of the machine that run.sh boots: runs what /list names (run.sh says how), and sends the folder
 # /results through the second serial port. The first one has the kernel's messages and the programs' output.
@@ -56,7 +56,6 @@ run()
 }
 
 while read -r module parameters; do
-    # shellcheck disable=SC2086
     insmod "/modules/$module" $parameters || echo "insmod $module fails"
 done </modules/list
 
@@ -68,7 +67,6 @@ while read -r name kind filter program parameters; do
     if [ "$kind" = module ]; then
         run
         status=$?
-    # shellcheck disable=SC2086
     elif plug "$kind" $parameters; then
         RDMAQOS_TEST_KERNEL=1 run
         status=$?
