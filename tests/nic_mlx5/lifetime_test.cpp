@@ -188,7 +188,7 @@ TEST_F(Mlx5Lifetime, ABusyCallOfTheOwnerIsTriedAgain)
 
 TEST_F(Mlx5Lifetime, DriftIsRepaired)
 {
-    const KnownComplaints lost("an element that the firmware has lost cannot be destroyed when its file closes");
+    const KnownComplaints lost(kLostElement);
     Daemon daemon(on_emulator(kThreeClasses, "version: 1\ndrift-interval: 1s\n"));
     Program program(daemon, "storage");
     const auto number = program.join(IBV_QPT_RC);

@@ -78,6 +78,7 @@ TEST_F(Mlx5Modes, IsolatedFirmwareGetsATreePerProcess)
 // What a device of isolated firmware lost in one process's tree.
 TEST_F(Mlx5Modes, WhatIsLostInAProcessIsMadeAgain)
 {
+    const KnownComplaints lost(kLostElement);
     emulator("set queue-groups isolated");
     const Daemon daemon(on_emulator(kThreeClasses, "version: 1\ndrift-interval: 1s\n"));
     Program one(daemon, "rpc");

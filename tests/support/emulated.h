@@ -125,6 +125,8 @@ private:
     std::size_t before_ = 0;
 };
 
+constexpr const char* kLostElement = "an element that the firmware has lost cannot be destroyed when its file closes";
+
 // On a real kernel, each test begins with both devices there, whatever the one before has done to them, and a program
 // whose tests leave elements in the firmware fails. (Below the emulator, `rdma-qos-emulator run` sees to that.)
 class KernelGuard : public ::testing::Environment {
