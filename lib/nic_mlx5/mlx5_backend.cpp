@@ -416,7 +416,7 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
-    if (const auto is_there = check_own_file(); !is_there) {
+    if (auto is_there = check_own_file(); !is_there) {
         return is_there;
     }
     const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);

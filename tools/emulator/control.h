@@ -14,11 +14,11 @@ class Controlled;
 class Server;
 
 // Reads the request and answers it. A trace goes on until the other end closes.
-void serve_control(Controlled& controlled, UniqueFd client);
+void serve_control(Controlled& host, UniqueFd client);
 void serve_control(Server& server, UniqueFd client);
 
 // What `words` asks for; its answer, or what is wrong with it.
-[[nodiscard]] Result<std::string> control(Controlled& controlled, const std::vector<std::string>& words);
+[[nodiscard]] Result<std::string> control(Controlled& host, const std::vector<std::string>& words);
 [[nodiscard]] Result<std::string> control(Server& server, const std::vector<std::string>& words);
 
 // For --help: a line for each request.

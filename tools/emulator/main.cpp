@@ -342,6 +342,22 @@ void add_server_options(CLI::App& command, Options& options)
                      "Firmware that destroys a leaf with queue pairs in it");
 }
 
+CLI::App& add_firmware_command(CLI::App& app, Options& options)
+{
+    CLI::App& firmware_command = *app.add_subcommand(
+        "firmware",
+        "Firmware of devices that kernel modules play and the kernel's own driver drives, until SIGTERM");
+    add_server_options(firmware_command, options);
+    firmware_command.add_option("--directory", options.directory, "Where the socket of ctl goes")->required();
+    firmware_command
+        .add_option("--module", options.modules,
+                    "The module, which gives out commands at /dev/MODULE and takes words at /proc/MODULE; several for "
+                    "several devices, in the order of their description")
+        ->capture_default_str();
+    firmware_command.add_flag("--plug", options.plug, "Has the devices appear, once their commands are answered here, and waits for the driver");
+    return firmware_command;
+}
+
 }    // namespace
 
 int main(int argc, char** argv)
@@ -360,17 +376,7 @@ int main(int argc, char** argv)
     add_server_options(serve_command, options);
     serve_command.add_option("--directory", options.directory, "Where the sockets and the sysfs tree go")->required();
 
-    CLI::App& firmware_command = *app.add_subcommand(
-        "firmware",
-        "Firmware of devices that kernel modules play and the kernel's own driver drives, until SIGTERM");
-    add_server_options(firmware_command, options);
-    firmware_command.add_option("--directory", options.directory, "Where the socket of ctl goes")->required();
-    firmware_command
-        .add_option("--module", options.modules,
-                    "The module, which gives out commands at /dev/MODULE and takes words at /proc/MODULE; several for "
-                    "several devices, in the order of their description")
-        ->capture_default_str();
-    firmware_command.add_flag("--plug", options.plug, "Has the devices appear, once their commands are answered here, and waits for the driver");
+    CLI::App& firmware_command = add_firmware_command(app, options);
 
     CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help());
     ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");

@@ -93,7 +93,7 @@ Datagram error_answer(const Request& request, int error)
     Writer writer(NLMSG_ERROR, 0, request);
     nlmsgerr body{};
     body.error = -error;
-    body.msg = request;
+    body.msg = static_cast<const nlmsghdr&>(request);
     writer.append(&body, sizeof(body));
     return writer.finish();
 }
