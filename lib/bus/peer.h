@@ -43,8 +43,8 @@ struct ExpectedSender {
     std::size_t unproven_bytes = 0;
     std::function<bool()> is_running;    // the process of the pidfd
 
-    // Why a message that follows so many bytes, and was sent by this number, is not its; empty: it is. No other process
-    // can have had the number since the pidfd was opened, if it still runs.
+    // Of a message at this position, from the process with this number: why it is not from the expected one; empty: it
+    // is. If that process still runs, no other can have had its number since the pidfd was opened.
     [[nodiscard]] std::string why_not(std::size_t position, pid_t sender) const;
 };
 

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <fstream>
 
-#include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -17,30 +16,12 @@ namespace rdmaqos::test {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 
 constexpr const char* kPciAddress = "1f00:00:00.0";
 constexpr auto kPatience = 60s;    // until a driver has recovered
 constexpr gid_t kNobody = 65534;
 
-std::string session_state(Program& program)
-{
-    const auto properties = program.client().properties(program.session(), bus::names::kSession);
-    return properties ? text_of(*properties, "State") : "no session";
-}
-
-std::string error_of(const bus::Dict& result)
-{
-    return text_of(result, "error");
-}
 constexpr const char* kNoError = "absent";
-
-std::string place_of(std::uint32_t number, const char* device = "mlx5_0")
-{
-    const auto all = places(emulated_device(device));
-    const auto found = all.find(number);
-    return found == all.end() ? "absent" : found->second;
-}
 
 // ---- whose a queue pair is ----
 
@@ -83,7 +64,7 @@ TEST(KernelOwner, AQueuePairOfAnotherProcessIsRefused)
     request.set("handle", said[2]);
     request.set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(taken)});
     Program thief(daemon);
-    EXPECT_EQ(text_of(thief.attach(request), "error"), "org.rdmaqos1.Error.NotOwner");
+    EXPECT_EQ(error_of(thief.attach(request)), "org.rdmaqos1.Error.NotOwner");
     EXPECT_EQ(place_of(said[1]), "");
 }
 
@@ -224,7 +205,7 @@ void expect_loss_and_return(const std::function<void()>& lose, const std::functi
     auto program = std::make_unique<Program>(daemon);
     program->join(IBV_QPT_RC);
     lose();
-    EXPECT_TRUE(eventually([&] { return session_state(*program) == "detached"; }, kPatience));
+    EXPECT_TRUE(eventually([&] { return program->state() == "detached"; }, kPatience));
     bring_back();
     expect_to_attach_again(daemon);
 }

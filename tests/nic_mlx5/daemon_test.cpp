@@ -20,18 +20,6 @@ using namespace std::chrono_literals;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-std::string error_of(const bus::Dict& result)
-{
-    return text_of(result, "error");
-}
-
-std::string place_of(std::uint32_t number)
-{
-    const auto all = places(emulated_device());
-    const auto found = all.find(number);
-    return found == all.end() ? "absent" : found->second;
-}
-
 // A queue pair as UCX makes it: no verb knows it. The handle is that of its DEVX object.
 struct DevxQueuePair {
     std::uint32_t handle = 0;
@@ -209,23 +197,15 @@ TEST(Mlx5Daemon, TwoDevicesHaveATreeEach)
     Program second(daemon, "storage", "mlx5_1");
     first.join(IBV_QPT_RC);
     const auto number = second.join(IBV_QPT_RC);
-    const auto place = [&] {
-        const auto all = places(emulated_device("mlx5_1"));
-        const auto found = all.find(number);
-        return found == all.end() ? "absent" : found->second;
-    };
-    EXPECT_EQ(place(), kPlaceOf[2]);
+    EXPECT_EQ(place_of(number, "mlx5_1"), kPlaceOf[2]);
     // A queue pair is of the device whose file has it.
     EXPECT_EQ(error_of(first.attach(request_for(second.here(), second.make(IBV_QPT_UD)))),
               "org.rdmaqos1.Error.WrongDevice");
     emulator("reset mlx5_0");
-    EXPECT_TRUE(eventually([&] {
-        const auto properties = first.client().properties(first.session(), bus::names::kSession);
-        return properties && text_of(*properties, "State") == "detached";
-    }));
-    EXPECT_EQ(place(), kPlaceOf[2]) << "its neighbour notices nothing";
+    EXPECT_TRUE(eventually([&] { return first.state() == "detached"; }));
+    EXPECT_EQ(place_of(number, "mlx5_1"), kPlaceOf[2]) << "its neighbour notices nothing";
     EXPECT_TRUE(eventually([&] { return device_property(daemon, "State") == "ready"; }));
-    EXPECT_EQ(place(), kPlaceOf[2]);
+    EXPECT_EQ(place_of(number, "mlx5_1"), kPlaceOf[2]);
 }
 
 TEST(Mlx5Daemon, ResetTellsSessionsAndBuildsAgain)
@@ -234,10 +214,7 @@ TEST(Mlx5Daemon, ResetTellsSessionsAndBuildsAgain)
     Program program(daemon);
     program.attach(program.make(IBV_QPT_RC));
     emulator("reset mlx5_0");
-    EXPECT_TRUE(eventually([&] {
-        const auto properties = program.client().properties(program.session(), bus::names::kSession);
-        return properties && text_of(*properties, "State") == "detached";
-    }));
+    EXPECT_TRUE(eventually([&] { return program.state() == "detached"; }));
     // Where contexts are isolated, nothing is made before somebody needs it.
     const std::size_t elements = firmware_isolates() ? 0 : 5;
     EXPECT_TRUE(eventually([&] { return device_property(daemon, "State") == "ready"; }));

@@ -62,10 +62,7 @@ TEST(Mlx5Loss, SessionsThatLostTheirQueuePairsBeforeTheDeviceWentAreToldToo)
     ASSERT_TRUE(eventually([&] { return queue_pairs_of(client, program.session()).empty(); }))
         << "the owner seems to have destroyed it";
     emulator("reset mlx5_0");
-    EXPECT_TRUE(eventually([&] {
-        const auto properties = program.client().properties(program.session(), bus::names::kSession);
-        return properties && text_of(*properties, "State") == "detached";
-    }));
+    EXPECT_TRUE(eventually([&] { return program.state() == "detached"; }));
     EXPECT_THAT(daemon.log(), HasSubstr("went away; 1 sessions had queue pairs on it"));
 }
 

@@ -39,6 +39,12 @@ inline DaemonOptions on_emulator(const std::string& policy = kThreeClasses, cons
     return options;
 }
 
+// The name of an attach's error; "absent".
+inline std::string error_of(const bus::Dict& result)
+{
+    return text_of(result, "error");
+}
+
 // A property of mlx5_0 on D-Bus, as text.
 inline std::string device_property(const Daemon& daemon, const char* name)
 {
@@ -125,6 +131,13 @@ public:
         auto reply = client_.call(session_, bus::names::kSession, "SetRate",
                                   {bus::Value(device_), bus::Value(number), bus::Value(rate)});
         return reply ? Result<void>() : fail(reply.error());
+    }
+
+    // Of its session, as D-Bus has it: "detached".
+    [[nodiscard]] std::string state()
+    {
+        const auto properties = client_.properties(session_, bus::names::kSession);
+        return properties ? text_of(*properties, "State") : "no session";
     }
 
     [[nodiscard]] world& here() { return world_; }

@@ -192,6 +192,14 @@ inline std::map<std::uint32_t, std::string> places(const nlohmann::json& device)
     return result;
 }
 
+// Where one of them is; "absent".
+inline std::string place_of(std::uint32_t queue_pair, const char* device = "mlx5_0")
+{
+    const auto all = places(emulated_device(device));
+    const auto found = all.find(queue_pair);
+    return found == all.end() ? "absent" : found->second;
+}
+
 inline const char* name_of(ibv_qp_type type)
 {
     switch (type) {

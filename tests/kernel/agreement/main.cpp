@@ -34,7 +34,7 @@ int main(int argc, char** argv)
         {"reset", say_reset},
     };
     const std::vector<std::string> wanted(argv + 1, argv + argc);
-    // Before libibverbs looks: what a dead device held can be let go of.
+    // With it, libmlx5 ignores that objects of a dead device cannot be destroyed. It must be set before the first call.
     setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
     try {
         for (const Area& area : areas) {
