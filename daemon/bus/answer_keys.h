@@ -169,7 +169,7 @@ inline constexpr std::array kDevicePlanKeys{
     AnswerKey{"unreachable", "aa{sv}", "`path` and `message` of what no order of operations can reach"},
     AnswerKey{"findings", "aa{sv}", "as of Reload, for this device"},
     AnswerKey{"link-speed", "t", "kbit/s"},
-    AnswerKey{"rates", "aa{sv}", "what each class gets when all are backlogged"},
+    AnswerKey{"rates", "aa{sv}", "what each class gets when all are backlogged; empty in attach mode `per-process`"},
 };
 
 inline constexpr std::array kPlannedElementKeys{

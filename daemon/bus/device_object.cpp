@@ -128,6 +128,7 @@ constexpr auto kState = [](Status status) { return to_string(status.state); };
 constexpr auto kReason = [](Status status) { return status.reason; };
 constexpr auto kAttachMode = [](Status status) { return to_string(status.attach.mode); };
 constexpr auto kAttachReason = [](Status status) { return status.attach.reason; };
+constexpr auto kDividesCaps = [](Status status) { return status.attach.divides_caps; };
 constexpr auto kInside = [](Status status) { return status.queue_pairs_inside; };
 constexpr auto kOutside = [](Status status) { return status.queue_pairs_outside; };
 
@@ -159,6 +160,7 @@ constexpr Property kDeviceProperties[] = {
     property<get<kReason>>("Reason", "s", kChanges),
     property<get<kAttachMode>>("AttachMode", "s", kConst),
     property<get<kAttachReason>>("AttachReason", "s", kConst),
+    property<get<kDividesCaps>>("DividesCaps", "b", kConst),
     property<get_self_test>("SelfTest", "aa{sv}", kConst),
     property<get_attributes>("Attributes", "a(sss)", kConst),
     property<get_capabilities>("Capabilities", "a{sv}", kConst),

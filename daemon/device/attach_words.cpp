@@ -8,28 +8,22 @@
 namespace rdmaqos {
 namespace {
 
-// One process's part of a cap that is divided, in whole Mbit/s as the device takes it and never 0.
-Bandwidth part_of(Bandwidth cap, std::size_t processes)
-{
-    return Bandwidth::from_mbps(std::max<std::uint64_t>(1, cap.mbps() / processes));
-}
-
-void judge_cap(const PromisedCap& cap, CapMode mode, AttachVerdict& verdict, std::vector<std::string>& parts)
+void judge_cap(const PromisedCap& cap, bool is_divided, AttachVerdict& verdict, std::vector<std::string>& parts)
 {
     const std::string name = cap.of_class ? std::string("class cap") : fmt::format("cap of {}", cap.path.text());
     const std::string rate = to_string(cap.rate);
     if (cap.processes <= 1) {
         parts.push_back(fmt::format("{} {}, for its only process", name, rate));
-    } else if (cap.of_class && mode == CapMode::Divide) {
+    } else if (is_divided) {
         parts.push_back(fmt::format("{} {} split {} ways: {} each; unused parts go to nobody", name, rate,
-                                    cap.processes, to_string(part_of(cap.rate, cap.processes))));
+                                    cap.processes, to_string(part_of_cap(cap.rate, cap.processes))));
     } else {
         verdict.held = false;
         parts.push_back(fmt::format("each of {} processes may use the whole {} of {}", cap.processes, name, rate));
     }
 }
 
-AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
+AttachVerdict judge_per_process(bool divides_caps, const ClassPromise& promise)
 {
     AttachVerdict verdict;
     std::vector<std::string> parts;
@@ -47,7 +41,7 @@ AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
                                     to_string(promise.fair_by)));
     }
     for (const auto& cap : promise.caps) {
-        judge_cap(cap, cap_mode, verdict, parts);
+        judge_cap(cap, divides_caps, verdict, parts);
     }
     if (parts.empty()) {
         parts.emplace_back("nothing promised depends on another process");
@@ -58,13 +52,13 @@ AttachVerdict judge_per_process(CapMode cap_mode, const ClassPromise& promise)
 
 }    // namespace
 
-AttachVerdict attach_verdict(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise)
+AttachVerdict attach_verdict(const AttachReport& attach, const ClassPromise& promise)
 {
     switch (attach.mode) {
     case AttachMode::Shared:
         return {};
     case AttachMode::PerProcess:
-        return judge_per_process(cap_mode, promise);
+        return judge_per_process(attach.divides_caps, promise);
     case AttachMode::None:
         return {false, fmt::format("attach mode none{}{}: queue pairs cannot be attached",
                                    attach.reason.empty() ? "" : ", ", attach.reason)};

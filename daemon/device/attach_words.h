@@ -11,7 +11,6 @@
 
 #include "lib/nic/backend.h"
 #include "lib/tree/compile.h"
-#include "policy/model/settings.h"
 
 namespace rdmaqos {
 
@@ -38,6 +37,6 @@ struct AttachVerdict {
     std::string words;    // empty only in mode shared
 };
 
-[[nodiscard]] AttachVerdict attach_verdict(const AttachReport& attach, CapMode cap_mode, const ClassPromise& promise);
+[[nodiscard]] AttachVerdict attach_verdict(const AttachReport& attach, const ClassPromise& promise);
 
 }    // namespace rdmaqos

@@ -68,7 +68,12 @@ AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_
 {
     return facts.attach.mode == AttachMode::Shared
                ? AttachVerdict{}
-               : attach_verdict(facts.attach, facts.settings.cap_mode, facts.book.promise(class_path, pid));
+               : attach_verdict(facts.attach, facts.book.promise(class_path, pid));
+}
+
+Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid)
+{
+    return facts.book.narrowest_cap(leaf, facts.attach.divides_caps ? std::optional(pid) : std::nullopt);
 }
 
 Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome)
@@ -153,7 +158,7 @@ std::optional<QueuePairResult> queue_pair_result(const DeviceFacts& facts, std::
     result.responder_leaf = found->outcome.responder.text();
     result.owner_verified = facts.queue_pairs.at(number).owner_verified;
     result.rate = found->outcome.rate;
-    result.max_rate_now = facts.book.narrowest_cap(found->outcome.requester);
+    result.max_rate_now = max_rate_now(facts, found->outcome.requester, found->member.owner->pid);
     if (result.rate) {
         result.max_rate_now = std::min(*result.max_rate_now, result.rate->rate);
     }

@@ -35,6 +35,9 @@ struct QueuePairStanding {
 [[nodiscard]] Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& membership,
                                               const Identity& owner);
 
+// The lowest of the caps from a leaf up to the root, as they are for this process, and the link.
+[[nodiscard]] Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid);
+
 // What the attach mode leaves of a class's promise; `pid`: of whom that is asked.
 [[nodiscard]] AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path,
                                            std::optional<pid_t> pid);

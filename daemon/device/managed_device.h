@@ -124,6 +124,10 @@ public:
     {
         return expected_enforcement(facts_, membership, owner);
     }
+    [[nodiscard]] Bandwidth max_rate_now(const ElementPath& leaf, pid_t pid) const
+    {
+        return rdmaqos::max_rate_now(facts_, leaf, pid);
+    }
     // What the port has moved.
     void counters(Callback<CounterReading> done);
     // What would have to be done to it for this state.

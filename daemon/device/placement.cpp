@@ -472,16 +472,18 @@ std::size_t PlacementBook::processes(const ElementPath& path) const
     return found == processes_.end() ? 0 : found->second.size();
 }
 
+std::size_t PlacementBook::processes_with(const ElementPath& path, std::optional<pid_t> pid) const
+{
+    const auto found = processes_.find(path);
+    const bool joins = pid && (found == processes_.end() || !found->second.contains(*pid));
+    return processes(path) + (joins ? 1 : 0);
+}
+
 ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional<pid_t> pid) const
 {
-    const auto count = [&](const ElementPath& path) {
-        const auto found = processes_.find(path);
-        const bool joins = pid && (found == processes_.end() || !found->second.contains(*pid));
-        return processes(path) + (joins ? 1 : 0);
-    };
     ClassPromise result;
-    result.processes = count(class_path);
-    result.device_processes = count(ElementPath::root());
+    result.processes = processes_with(class_path, pid);
+    result.device_processes = processes_with(ElementPath::root(), pid);
     for (const auto& element : spec_.tree.elements) {
         const bool is_class = element.path == class_path;
         const bool above = is_below(class_path, element.path);
@@ -492,7 +494,7 @@ ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional
                                                                                             : element.fair_by;
         }
         if ((is_class || above) && element.rate.max_rate) {
-            result.caps.push_back({element.path, *element.rate.max_rate, count(element.path), is_class});
+            result.caps.push_back({element.path, *element.rate.max_rate, processes_with(element.path, pid), is_class});
         }
         const bool beside = !is_class && !above && is_below(class_path, element.path.parent());
         result.competes = result.competes || beside;
@@ -501,14 +503,18 @@ ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional
     return result;
 }
 
-Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf) const
+Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf, std::optional<pid_t> divided_for) const
 {
     Bandwidth narrowest = link_speed_;
     for (ElementPath path = leaf; !path.empty(); path = path.parent()) {
         const auto element = compiled_.tree.find(path);
-        if (element != compiled_.tree.end() && element->second.attributes.max_rate) {
-            narrowest = std::min(narrowest, *element->second.attributes.max_rate);
+        if (element == compiled_.tree.end() || !element->second.attributes.max_rate) {
+            continue;
         }
+        // Below its class, a process has its elements for itself.
+        const bool is_divided = divided_for && processes_.contains(path);
+        const Bandwidth cap = *element->second.attributes.max_rate;
+        narrowest = std::min(narrowest, is_divided ? part_of_cap(cap, processes_with(path, divided_for)) : cap);
     }
     return narrowest;
 }

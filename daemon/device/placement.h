@@ -107,11 +107,14 @@ public:
     [[nodiscard]] ClassPromise promise(const ElementPath& class_path, std::optional<pid_t> pid) const;
     // Distinct owners' processes in a class or below a node; the root: in any class.
     [[nodiscard]] std::size_t processes(const ElementPath& path) const;
+    // The same with this process, which may not have come yet.
+    [[nodiscard]] std::size_t processes_with(const ElementPath& path, std::optional<pid_t> pid) const;
     // Changes with the number of processes of any class.
     [[nodiscard]] std::uint64_t processes_revision() const { return processes_revision_; }
     [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
     // The lowest cap from a leaf, which need not be there yet, up to the root, and the link. Empty: the link.
-    [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf) const;
+    // `divided_for`: caps are divided among the processes below them, this one counted in; empty: each is whole.
+    [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf, std::optional<pid_t> divided_for) const;
     // Can SetRate give this member this limit (empty: the class's own) at all? Says why not.
     [[nodiscard]] Result<void> can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const;
 

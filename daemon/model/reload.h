@@ -42,7 +42,8 @@ struct DevicePlan {
     ActualState before;
     Plan plan;
     std::vector<Finding> findings;
-    std::map<ElementPath, BusyRate> rates;    // of classes, when everything is busy
+    // Of classes, when everything is busy. Empty where shares do not hold between processes.
+    std::map<ElementPath, BusyRate> rates;
     Bandwidth link_speed;
 };
 

@@ -111,7 +111,7 @@ void Grants::explain_enforcement(const Session& session, const LevelUse& use, Gr
     const ElementPath expected = nic->book().expected_leaf(membership, *session.owner);
     grant.leaf = use.leaf.empty() ? expected.text() : use.leaf;
     if (!grant.leaf.empty()) {
-        grant.max_rate_now = nic->book().narrowest_cap(ElementPath(grant.leaf));
+        grant.max_rate_now = nic->max_rate_now(ElementPath(grant.leaf), session.owner->pid);
     }
     if (use.queue_pairs == 0) {
         Unenforced why = nic->expected(membership, *session.owner);

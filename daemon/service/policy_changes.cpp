@@ -37,7 +37,8 @@ Scene PolicyChanges::scene(Books books) const
         auto book = books == Books::Copied
                         ? std::make_shared<const PlacementBook>(device->book())
                         : std::shared_ptr<const PlacementBook>(std::shared_ptr<void>(), &device->book());
-        now.devices.push_back({key, std::move(book), device->new_book(), device->info().link_speed});
+        now.devices.push_back({key, std::move(book), device->new_book(), device->info().link_speed,
+                               device->attach_mode() == AttachMode::Shared});
     }
     return now;
 }

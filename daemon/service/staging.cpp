@@ -206,7 +206,9 @@ PlanDraft draft_plan(const Tried& tried, const Policy& running)
         DevicePlan& plan = draft.report.devices.emplace_back();
         plan.device = device.key;
         plan.findings = after.findings;
-        plan.rates = compare_busy_rates(before.tree, after.tree, device.link_speed, classes_of(before, after));
+        if (device.is_one_tree) {
+            plan.rates = compare_busy_rates(before.tree, after.tree, device.link_speed, classes_of(before, after));
+        }
         plan.link_speed = device.link_speed;
         draft.desired.push_back(std::make_shared<const DesiredState>(staged.devices[i].book.desired()));
     }

@@ -87,6 +87,7 @@ struct Scene {
         std::shared_ptr<const PlacementBook> book;
         PlacementBook empty;    // a book of this device for another policy
         Bandwidth link_speed;
+        bool is_one_tree = true;    // attach mode shared: shares hold between processes
     };
 
     std::vector<LocalPort> ports;

@@ -87,6 +87,8 @@ struct AttachReport {
     // Set: the device did not attach a queue pair that was made through DEVX, with what it said. Attaching them is
     // tried all the same.
     std::string devx_refused{};
+    // Mode per-process: each cap is divided among the processes below it; otherwise each may use the whole.
+    bool divides_caps = false;
 
     friend bool operator==(const AttachReport&, const AttachReport&) = default;
 };

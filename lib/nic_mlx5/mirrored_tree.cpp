@@ -136,9 +136,7 @@ ElementAttributes MirroredTree::attributes_of(ElementHandle element, std::size_t
 {
     ElementAttributes attributes = records_.at(element).attributes;
     if (attributes.max_rate && caps_ == Caps::Divide && mirrors > 1) {
-        // Whole Mbit/s, and never 0, which is unlimited.
-        const std::uint64_t mbps = attributes.max_rate->kbps() / 1000 / mirrors;
-        attributes.max_rate = Bandwidth::from_mbps(std::max<std::uint64_t>(mbps, 1));
+        attributes.max_rate = part_of_cap(*attributes.max_rate, mirrors);
     }
     return attributes;
 }

@@ -559,6 +559,7 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
         return fail(can.error().with_context(port.name));
     }
     AttachReport attach = attach_report_of(port, *can, options);
+    attach.divides_caps = attach.mode == AttachMode::PerProcess && options.caps == Caps::Divide;
     if (attach.mode == AttachMode::None) {
         const PacingCapabilities pacing = can->pacing;
         *can = {};

@@ -81,10 +81,11 @@ std::optional<ObjectId> object_or_none(std::optional<ElementHandle> element)
 }    // namespace
 
 ModelBackend::ModelBackend(DeviceInfo info, const Capabilities& capabilities, std::shared_ptr<Firmware> firmware,
-                           AttachMode attach_mode)
-    : info_(std::move(info)), capabilities_(capabilities), attach_mode_(attach_mode),
+                           AttachMode attach_mode, bool divides_caps)
+    : info_(std::move(info)), capabilities_(capabilities), attach_{attach_mode, "a simulated device", {}},
       firmware_(firmware ? std::move(firmware) : std::make_shared<Firmware>(capabilities))
 {
+    attach_.divides_caps = divides_caps;
     context_ = firmware_->open_context().value_or(kNoContext);
 }
 

@@ -49,7 +49,7 @@ class ModelBackend final : public Backend {
 public:
     // Without a firmware of its own: makes one with these capabilities. With one, it must have the same capabilities.
     ModelBackend(DeviceInfo info, const Capabilities& capabilities, std::shared_ptr<Firmware> firmware = nullptr,
-                 AttachMode attach_mode = AttachMode::Shared);
+                 AttachMode attach_mode = AttachMode::Shared, bool divides_caps = false);
     // Closes the context: what is left of it on the device is destroyed, as at the last close of a device file.
     ~ModelBackend() override;
     ModelBackend(const ModelBackend&) = delete;
@@ -57,7 +57,7 @@ public:
 
     [[nodiscard]] DeviceInfo info() const override;
     [[nodiscard]] Capabilities capabilities() const override;
-    [[nodiscard]] AttachReport attach_report() const override { return {attach_mode_, "a simulated device", {}}; }
+    [[nodiscard]] AttachReport attach_report() const override { return attach_; }
     [[nodiscard]] std::vector<DeviceAttribute> attributes() const override { return {}; }
 
     [[nodiscard]] Result<ElementHandle> create_element(const ElementRequest& request) override;
@@ -118,7 +118,7 @@ private:
     mutable std::mutex mutex_;
     DeviceInfo info_;
     const Capabilities capabilities_;
-    const AttachMode attach_mode_;
+    AttachReport attach_;    // does not change
     const std::shared_ptr<Firmware> firmware_;
     std::atomic<ContextId> context_{kNoContext};
     EventHandler handler_;

@@ -36,6 +36,11 @@ std::string_view ElementPath::name() const
     return text.substr(text.rfind('/') + 1);
 }
 
+Bandwidth part_of_cap(Bandwidth cap, std::size_t processes)
+{
+    return Bandwidth::from_mbps(std::max<std::uint64_t>(1, cap.mbps() / processes));
+}
+
 std::uint32_t depth(const Tree& tree)
 {
     // A parent's path is a prefix of its children's, so parents come first.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -52,6 +53,9 @@ struct ElementAttributes {
 
     friend bool operator==(const ElementAttributes&, const ElementAttributes&) = default;
 };
+
+// Of a cap that is divided: whole Mbit/s, and never 0, which would be no cap. `processes` is at least 1.
+[[nodiscard]] Bandwidth part_of_cap(Bandwidth cap, std::size_t processes);
 
 struct Element {
     ElementKind kind = ElementKind::Node;

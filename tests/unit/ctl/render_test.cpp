@@ -93,6 +93,14 @@ TEST(Render, TreeWithDrainingAndWhatLeavesGet)
     expect_golden("ctl/tree-busy.txt", tree_text(device, &busy));
 }
 
+TEST(Render, TreeOfProcessesAndWhatLeavesAreAssumedToGet)
+{
+    World world = sample_world();
+    world.devices[0].attach_mode = "per-process";
+    const BusyRates busy = busy_rates(world, world.devices[0]);
+    expect_golden("ctl/tree-busy-per-process.txt", tree_text(world.devices[0], &busy));
+}
+
 TEST(Render, EmptyTree)
 {
     DeviceView device = sample_device("mlx5_0");

@@ -80,6 +80,34 @@ TEST(Why, CappedWhenNobodyElseSends)
     expect_texts("capped", report);
 }
 
+// Every process has its own tree: what one gets is an assumption, and is said to be one.
+TEST(Why, CrowdedByProcessesWithTreesOfTheirOwn)
+{
+    World world = test::sample_world();
+    world.devices[0].attach_mode = "per-process";
+    find(world, "/tenants/rpc")->max_rate = Bandwidth::from_gbps(80);
+    for (std::uint32_t pid = 5000; pid < 5003; ++pid) {
+        SessionView other = world.sessions[0];
+        other.id = pid;
+        other.owner = dict({{"pid", pid}});
+        other.queue_pairs = {queue_pair(pid, "bulk", "/bulk")};
+        world.sessions.push_back(std::move(other));
+    }
+    find(world, "/bulk")->queue_pairs = 3;
+    const auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    const WhyLeaf& leaf = report.sessions[0].leaves[0];
+    EXPECT_EQ(leaf.alone, Bandwidth::from_gbps(80));
+    EXPECT_EQ(leaf.own, Bandwidth::from_gbps(25)) << "the share of rpc takes nothing from the others";
+    EXPECT_EQ(leaf.others_in_leaf, 0U);
+    EXPECT_EQ(leaf.other_processes, 3U);
+    expect_texts("per-process", report);
+    world.devices[0].divides_caps = true;
+    world.sessions[0].queue_pairs = both();
+    world.sessions.back().queue_pairs = {queue_pair(20, "rpc", "/tenants/rpc/pid:4711")};
+    EXPECT_EQ(explain_session(world, world.sessions[0]).leaves[0].alone, Bandwidth::from_gbps(40))
+        << "half of the cap of its class";
+}
+
 TEST(Why, CappedByASchedulingNode)
 {
     World world = test::sample_world();

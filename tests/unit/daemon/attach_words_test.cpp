@@ -39,15 +39,15 @@ ClassPromise below_a_capped_node()
 struct Case {
     const char* name;
     ClassPromise promise;
-    CapMode mode;
+    bool divided;
     bool held;
     const char* words;    // behind "attach mode per-process: "
 };
 
 TEST(AttachWords, PerProcessInNumbers)
 {
-    const auto whole = CapMode::Whole;
-    const auto divide = CapMode::Divide;
+    constexpr bool whole = false;
+    constexpr bool divide = true;
     const Case cases[] = {
         {"split", of(10, 10, false, kForty), divide, true,
          "class cap 40 Gbit/s split 10 ways: 4 Gbit/s each; unused parts go to nobody"},
@@ -69,12 +69,15 @@ TEST(AttachWords, PerProcessInNumbers)
         {"share and cap", of(2, 3, true, kForty), divide, false,
          "its share 60 is not enforced against the 2 other processes on the device; class cap 40 Gbit/s split 2 "
          "ways: 20 Gbit/s each; unused parts go to nobody"},
-        {"node", below_a_capped_node(), divide, false,
+        {"node", below_a_capped_node(), whole, false,
          "each of 2 processes may use the whole cap of /tenants of 80 Gbit/s"},
+        {"node, divided", below_a_capped_node(), divide, true,
+         "cap of /tenants 80 Gbit/s split 2 ways: 40 Gbit/s each; unused parts go to nobody"},
     };
-    const AttachReport attach{AttachMode::PerProcess, "found out", {}};
-    for (const auto& [name, promise, mode, held, words] : cases) {
-        const auto verdict = attach_verdict(attach, mode, promise);
+    AttachReport attach{AttachMode::PerProcess, "found out", {}};
+    for (const auto& [name, promise, divided, held, words] : cases) {
+        attach.divides_caps = divided;
+        const auto verdict = attach_verdict(attach, promise);
         EXPECT_EQ(verdict.held, held) << name;
         EXPECT_EQ(verdict.words, std::string("attach mode per-process: ") + words) << name;
     }
@@ -83,11 +86,10 @@ TEST(AttachWords, PerProcessInNumbers)
 TEST(AttachWords, OtherModes)
 {
     const auto promise = of(10, 10, true, kForty);
-    const auto shared = attach_verdict({AttachMode::Shared, "", {}}, CapMode::Whole, promise);
+    const auto shared = attach_verdict({AttachMode::Shared, "", {}}, promise);
     EXPECT_TRUE(shared.held);
     EXPECT_EQ(shared.words, "");
-    const auto none = attach_verdict({AttachMode::None, "the firmware refused attach in RTS", {}}, CapMode::Whole,
-                                     promise);
+    const auto none = attach_verdict({AttachMode::None, "the firmware refused attach in RTS", {}}, promise);
     EXPECT_FALSE(none.held);
     EXPECT_EQ(none.words, "attach mode none, the firmware refused attach in RTS: queue pairs cannot be attached");
 }

@@ -219,10 +219,10 @@ TEST(PlacementBook, TheNarrowestCapIncludesTheLink)
     auto spec = one_class(FairBy::None);
     spec.tree.elements[0].rate.max_rate = Bandwidth::from_gbps(40);
     auto book = book_with(8, spec);
-    EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc")), Bandwidth::from_gbps(40));
+    EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc"), {}), Bandwidth::from_gbps(40));
     book.set_link_speed(Bandwidth::from_gbps(10));
     static_cast<void>(book.update());
-    EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc")), Bandwidth::from_gbps(10));
+    EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc"), {}), Bandwidth::from_gbps(10));
 }
 
 // A process is told of the class's cap before its first queue pair makes its leaf.
@@ -234,10 +234,10 @@ TEST(PlacementBook, ALeafThatIsNotThereYetIsBelowTheCapOfItsClass)
     const auto first = member(1, 100, FairBy::Process);
     const ElementPath leaf = book.expected_leaf(first.membership, *first.owner);
     EXPECT_EQ(leaf.text(), "/rpc/pid:100");
-    EXPECT_EQ(book.narrowest_cap(leaf), Bandwidth::from_gbps(40));
+    EXPECT_EQ(book.narrowest_cap(leaf, {}), Bandwidth::from_gbps(40));
     book.add(first);
     static_cast<void>(book.update());
-    EXPECT_EQ(book.narrowest_cap(leaf), Bandwidth::from_gbps(40));
+    EXPECT_EQ(book.narrowest_cap(leaf, {}), Bandwidth::from_gbps(40));
 }
 
 }    // namespace

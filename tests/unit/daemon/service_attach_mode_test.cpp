@@ -14,6 +14,14 @@ qos-levels:
   - {name: DEFAULT, sl: 0}
   - {name: rpc, schedule: {max-rate: 40Gbps}}
 )";
+constexpr const char* kBelowANode = R"(version: 1
+scheduling-nodes:
+  - {name: apps, max-rate: 60Gbps}
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, schedule: {parent: apps, max-rate: 40Gbps}}
+  - {name: bulk, schedule: {parent: apps}}
+)";
 constexpr const char* kTwo = R"(version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
@@ -21,19 +29,20 @@ qos-levels:
   - {name: bulk, schedule: {share: 30}}
 )";
 
+constexpr bool kDivides = true;
+
 class ServiceAttachMode : public test::ServiceFixture {
 protected:
-    void begin(const char* text, AttachMode mode, const std::string& cap_mode = "whole")
+    void begin(const char* text, AttachMode mode, bool divides_caps = false)
     {
         policy(text);
-        settings("version: 1\ncap-mode: " + cap_mode + "\n");
         start();
         ASSERT_TRUE(started.accepted) << started.to_text();
         DeviceInfo info;
         info.name = "mlx5_0";
         info.node_guid = Guid{0x1};
         info.link_speed = Bandwidth::from_gbps(100);
-        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode));
+        service->add_device(std::make_unique<ModelBackend>(info, default_capabilities(), nullptr, mode, divides_caps));
         settle();
     }
     SessionId join(const std::string& level, std::uint32_t number, pid_t pid)
@@ -48,7 +57,7 @@ protected:
 
 TEST_F(ServiceAttachMode, ADividedCapIsToldInNumbersThatFollowTheProcesses)
 {
-    begin(kAlone, AttachMode::PerProcess, "divide");
+    begin(kAlone, AttachMode::PerProcess, kDivides);
     const auto first = join("rpc", 1, 100);
     EXPECT_TRUE(grant(first).enforced);
     EXPECT_THAT(grant(first).reason, HasSubstr("class cap 40 Gbit/s, for its only process"));
@@ -92,7 +101,7 @@ TEST_F(ServiceAttachMode, GrantsThatTakeLongAreMadeInATenthOfTheTime)
         ManualClock& clock;
         int changes = 0;
     };
-    begin(kAlone, AttachMode::PerProcess, "divide");
+    begin(kAlone, AttachMode::PerProcess, kDivides);
     std::vector<SessionId> sessions;
     for (pid_t pid = 100; pid < 110; ++pid) {
         sessions.push_back(join("rpc", static_cast<std::uint32_t>(pid), pid));
@@ -129,13 +138,40 @@ TEST_F(ServiceAttachMode, AWholeCapIsNotHeldAgainstTwo)
     }
     settings("version: 1\ncap-mode: divide\n");
     ASSERT_TRUE(reload().accepted);
-    EXPECT_TRUE(grant(first).enforced);
-    EXPECT_THAT(grant(first).reason, HasSubstr("split 2 ways"));
+    EXPECT_THAT(grant(first).reason, HasSubstr("each of 2 processes may use the whole class cap"))
+        << "a device keeps the mode it was opened with";
+}
+
+// Also the cap of a node above the class, which is divided among the processes of all its classes.
+TEST_F(ServiceAttachMode, TheRateThatHoldsNowFollowsTheProcesses)
+{
+    begin(kBelowANode, AttachMode::PerProcess, kDivides);
+    const auto first = join("rpc", 1, 100);
+    EXPECT_EQ(grant(first).max_rate_now, Bandwidth::from_gbps(40));
+    const auto second = join("bulk", 2, 200);
+    for (const auto id : {first, second}) {
+        EXPECT_EQ(grant(id).max_rate_now, Bandwidth::from_gbps(30)) << "half of the node's 60 Gbit/s";
+        EXPECT_EQ(service->session(id)->queue_pairs[0].max_rate_now, Bandwidth::from_gbps(30));
+    }
+    const auto asks = register_as(PeerId{9}, process(9), asking_for("bulk"));
+    EXPECT_EQ(asks->grant.max_rate_now, Bandwidth::from_gbps(20)) << "it would be the third";
+    join("rpc", 3, 300);
+    EXPECT_EQ(grant(first).max_rate_now, Bandwidth::from_gbps(20)) << "half of its class, a third of the node";
+    EXPECT_THAT(grant(first).reason, HasSubstr("cap of /apps 60 Gbit/s split 3 ways: 20 Gbit/s each"));
+}
+
+TEST_F(ServiceAttachMode, APlanPredictsNoRatesWhereSharesDoNotHold)
+{
+    begin(kTwo, AttachMode::PerProcess);
+    const auto planned = answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); });
+    ASSERT_TRUE(planned);
+    ASSERT_EQ(planned->devices.size(), 1U);
+    EXPECT_TRUE(planned->devices[0].rates.empty());
 }
 
 TEST_F(ServiceAttachMode, AShareDependsOnOtherProcesses)
 {
-    begin(kTwo, AttachMode::PerProcess, "divide");
+    begin(kTwo, AttachMode::PerProcess, kDivides);
     const auto rpc = join("rpc", 1, 100);
     EXPECT_TRUE(grant(rpc).enforced) << "nobody else is there";
     const auto bulk = join("bulk", 2, 200);

@@ -213,8 +213,15 @@ std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const
         return shown.device->state == "disabled" ? "no element: `rdma-qosctl enable` makes those of the policy\n"
                                                  : "no element: the running policy schedules nothing here\n";
     }
-    return tree_on(screen,
-                   render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy), principals_shown));
+    std::string text = tree_on(screen, render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy),
+                                                   principals_shown));
+    if (shown.busy != nullptr && shown.device->attach_mode == "per-process") {
+        text += sentence_on(screen, 0, 0,
+                            "attach mode per-process: every process has a tree of its own; what each gets assumes that "
+                            "the port serves these trees in equal parts") +
+                "\n";
+    }
+    return text;
 }
 
 std::string facts_of(const DeviceView& device, const Screen& screen)

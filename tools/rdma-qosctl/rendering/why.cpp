@@ -52,9 +52,9 @@ std::string render_way(const WhyLeaf& leaf, const Screen& screen)
     std::size_t depth = 0;
     for (const auto& step : leaf.steps) {
         const std::string indent = depth == 0 ? "" : std::string(2 * (depth - 1), ' ') + "└ ";
-        const std::string share = step.share
-                                      ? fmt::format("{} of {}", *step.share == 0 ? 1 : *step.share, step.share_of)
-                                      : "";
+        std::string share = step.share ? fmt::format("{} of {}", *step.share == 0 ? 1 : *step.share, step.share_of)
+                                       : "";
+        share += step.is_tree_of_process ? " (assumed)" : "";
         const std::string cap = cap_of(step, leaf);
         table.add({indent + std::string(ElementPath(step.path).name()), share,
                    Cell(step.is_narrowest_cap ? cap + " <- narrowest" : cap,

@@ -14,6 +14,9 @@ Json step_json(const WhyStep& step)
         json["share"] = *step.share;
         json["share-of"] = step.share_of;
         json["siblings"] = step.siblings;
+        if (step.is_tree_of_process) {
+            json["assumed"] = true;
+        }
     }
     if (step.max_rate) {
         json["max-rate"] = step.max_rate->kbps();

@@ -134,8 +134,8 @@ private:
                                           draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
         }
         if (device_.attach_mode == "per-process") {
-            add_note(loaded_, "attach mode per-process: every process has a tree of its own, so shares between "
-                              "processes do not hold as simulated");
+            add_note(loaded_, "attach mode per-process: every process has a tree of its own; simulated is one tree for "
+                              "all, whose shares hold between processes (`rdma-qosctl tree --busy` shows what is there)");
         } else if (device_.attach_mode == "none") {
             add_note(loaded_, "attach mode none: no queue pair is in the tree, so nothing of this is enforced");
         }

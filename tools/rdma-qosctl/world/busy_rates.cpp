@@ -1,18 +1,24 @@
 #include "tools/rdma-qosctl/world/busy_rates.h"
 
-#include "lib/model/solver.h"
-#include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/competition.h"
 
 namespace rdmaqos::ctl {
 
 BusyRates busy_rates(const World& world, const DeviceView& device)
 {
-    const Demands demands = senders_on(world, device).demands();
-    BusyRates rates;
-    for (const auto& [path, allocation] : solve(to_tree(device), device.link_speed, demands)) {
-        if (demands.contains(path)) {
-            rates[path.text()] = allocation.rate();
+    const Competition competition = compete(world, device);
+    std::map<ElementPath, Allocation> sums;    // over the processes
+    for (const auto& [process, senders] : competition.senders) {
+        for (const auto& [leaf, most] : senders.demands()) {
+            const auto found = competition.busy.find(competition.place(process, leaf));
+            if (found != competition.busy.end()) {
+                sums[leaf].kbps += found->second.kbps;
+            }
         }
+    }
+    BusyRates rates;
+    for (const auto& [leaf, sum] : sums) {
+        rates[leaf.text()] = sum.rate();
     }
     return rates;
 }

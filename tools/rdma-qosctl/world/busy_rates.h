@@ -1,4 +1,5 @@
-// What each leaf gets when every leaf that holds queue pairs sends as much as it can.
+// What each leaf gets when every leaf that holds queue pairs sends as much as it can. In attach mode per-process this
+// assumes that the port serves the processes' trees in equal parts.
 #pragma once
 
 #include <map>

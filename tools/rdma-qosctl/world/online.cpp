@@ -210,6 +210,7 @@ DeviceView to_device(const bus::Dict& properties)
     device.reason = text_of(properties, "Reason");
     device.attach_mode = text_of(properties, "AttachMode");
     device.attach_reason = text_of(properties, "AttachReason");
+    device.divides_caps = flag_of(properties, "DividesCaps");
     device.self_test = dicts_of(properties, "SelfTest");
     for (const auto& [name, value, meaning] : value_of<bus::Triples>(properties, "Attributes")) {
         device.attributes.push_back({name, value, meaning});
@@ -329,23 +330,56 @@ Tree to_tree(const DeviceView& device)
     return tree;
 }
 
-Senders senders_on(const World& world, const DeviceView& device)
+namespace {
+
+// Each queue pair in a leaf: its process, its leaf, and its own rate. Those of which only the number is known are taken to
+// be of a process that is known in the leaf, else of process 0.
+template <typename Take>
+void for_each_sender(const World& world, const DeviceView& device, Take&& take)
 {
-    Senders senders;
     const std::string key = device.key();
+    struct Known {
+        std::uint64_t process = 0;
+        std::size_t queue_pairs = 0;
+    };
+    std::map<ElementPath, Known> known;
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            const std::string leaf = text_of(queue_pair, "leaf");
+            const ElementPath leaf(text_of(queue_pair, "leaf"));
             if (!leaf.empty() && text_of(queue_pair, "device") == key) {
-                senders.add(ElementPath(leaf), rate_of(queue_pair, "rate"));
+                Known& here = known[leaf];
+                here.process = number_of(session.owner, "pid");
+                ++here.queue_pairs;
+                take(here.process, leaf, rate_of(queue_pair, "rate"));
             }
         }
     }
     for (const auto& element : device.tree) {
         const ElementPath leaf(element.path);
-        const std::size_t known = senders.count(leaf);
-        senders.add(leaf, std::nullopt, element.queue_pairs - std::min<std::size_t>(element.queue_pairs, known));
+        const Known here = known[leaf];
+        for (std::size_t i = here.queue_pairs; i < element.queue_pairs; ++i) {
+            take(here.process, leaf, std::nullopt);
+        }
     }
+}
+
+}    // namespace
+
+Senders senders_on(const World& world, const DeviceView& device)
+{
+    Senders senders;
+    for_each_sender(world, device, [&](std::uint64_t, const ElementPath& leaf, std::optional<Bandwidth> rate) {
+        senders.add(leaf, rate);
+    });
+    return senders;
+}
+
+ProcessSenders senders_by_process(const World& world, const DeviceView& device)
+{
+    ProcessSenders senders;
+    for_each_sender(world, device, [&](std::uint64_t process, const ElementPath& leaf, std::optional<Bandwidth> rate) {
+        senders[process].add(leaf, rate);
+    });
     return senders;
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/base/result.h"
 #include "lib/bus/client.h"
+#include "lib/model/process_trees.h"
 #include "lib/model/senders.h"
 #include "tools/rdma-qosctl/output/context.h"
 #include "tools/rdma-qosctl/world/views.h"
@@ -70,6 +71,8 @@ private:
 // The queue pairs in its leaves with the rates at which they are paced. Those of which only the number is known count
 // as unpaced.
 [[nodiscard]] Senders senders_on(const World& world, const DeviceView& device);
+// The same by the process that has them; process 0 has those of which that is not known.
+[[nodiscard]] ProcessSenders senders_by_process(const World& world, const DeviceView& device);
 
 // By "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
 [[nodiscard]] Result<const DeviceView*> find_device(const World& world, const std::string& name);

@@ -77,6 +77,7 @@ struct DeviceView {
     std::string reason;
     std::string attach_mode;
     std::string attach_reason;
+    bool divides_caps = false;                // attach mode per-process
     std::vector<bus::Dict> self_test;         // the steps, keys of "SelfTest"; empty: there was nothing to test
     std::vector<AttributeView> attributes;    // in the device's order
     Capabilities capabilities;

@@ -10,6 +10,7 @@
 #include "lib/base/text.h"
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
+#include "tools/rdma-qosctl/world/competition.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -52,34 +53,47 @@ std::string owner_of_cap(const World& world, const std::string& path)
                                                : fmt::format("`max-rate` of scheduling node {}", name);
 }
 
-// The tree of a device as the solver takes it, and who is active in it.
+// The tree of a device as the solver takes it, who is active in it, and where a process is in it. Paths are those of
+// the device's tree.
 class ActiveTree {
 public:
-    ActiveTree(const World& world, const DeviceView& device)
-        : tree_(to_tree(device)), link_speed_(device.link_speed), senders_(senders_on(world, device)),
-          busy_(rates(senders_.demands()))
+    ActiveTree(const World& world, const DeviceView& device, std::uint64_t process)
+        : competition_(compete(world, device)), process_(process)
     {
-        for (const auto& [path, most] : senders_.demands()) {
-            for (ElementPath above = path; !above.empty() && tree_.contains(above); above = tree_.at(above).parent) {
-                busy_paths_.insert(above);
+        for (const auto& [other, senders] : competition_.senders) {
+            for (const auto& [leaf, most] : senders.demands()) {
+                for (auto at = tree().find(competition_.place(other, leaf)); at != tree().end();
+                     at = tree().find(at->second.parent)) {
+                    busy_paths_.insert(at->first);
+                }
             }
         }
     }
 
-    [[nodiscard]] Bandwidth link_speed() const { return link_speed_; }
-    [[nodiscard]] bool contains(const ElementPath& path) const { return tree_.contains(path); }
-    [[nodiscard]] const Senders& senders() const { return senders_; }
-    [[nodiscard]] Allocation alone(const ElementPath& leaf) const { return rates({{leaf, std::nullopt}}).at(leaf); }
-    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return busy_.at(leaf); }
+    [[nodiscard]] Bandwidth link_speed() const { return competition_.link_speed; }
+    [[nodiscard]] bool contains(const ElementPath& leaf) const { return tree().contains(place(leaf)); }
+    [[nodiscard]] const Senders& senders() const { return competition_.around(process_); }
+    [[nodiscard]] std::size_t other_processes() const { return competition_.other_processes(process_); }
+    [[nodiscard]] Allocation alone(const ElementPath& leaf) const
+    {
+        return solve(tree(), link_speed(), {{place(leaf), std::nullopt}}).at(place(leaf));
+    }
+    [[nodiscard]] Allocation busy(const ElementPath& leaf) const { return competition_.busy.at(place(leaf)); }
 
     // From the root to the leaf.
     [[nodiscard]] std::vector<WhyStep> way_to(const ElementPath& leaf) const
     {
         std::vector<WhyStep> steps;
-        for (ElementPath path = leaf; !path.empty(); path = tree_.at(path).parent) {
-            const Element& element = tree_.at(path);
+        const ElementPath own_root = place(ElementPath::root());
+        for (ElementPath path = place(leaf); !path.empty(); path = tree().at(path).parent) {
+            const Element& element = tree().at(path);
+            const std::string name = path.text();
             WhyStep step;
-            step.path = path.text();
+            step.is_tree_of_process = path == own_root && !path.is_root();
+            // In the device's tree.
+            step.path = competition_.is_per_process && path != own_root && !path.is_root()
+                            ? name.substr(own_root.text().size())
+                            : name;
             step.max_rate = element.attributes.max_rate;
             if (!path.is_root()) {
                 step.share = element.attributes.share;
@@ -95,12 +109,13 @@ public:
 private:
     [[nodiscard]] static std::uint32_t weight(const Element& element) { return std::max(1U, element.attributes.share); }
 
-    [[nodiscard]] Allocations rates(const Demands& demands) const { return solve(tree_, link_speed_, demands); }
+    [[nodiscard]] const Tree& tree() const { return competition_.tree; }
+    [[nodiscard]] ElementPath place(const ElementPath& path) const { return competition_.place(process_, path); }
 
     void add_siblings(const ElementPath& path, const Element& element, WhyStep& step) const
     {
         for (const auto& other : busy_paths_) {
-            const Element& sibling = tree_.at(other);
+            const Element& sibling = tree().at(other);
             if (other != path && sibling.parent == element.parent) {
                 step.share_of += weight(sibling);
                 step.siblings.push_back(fmt::format("{} (share {})", other.name(), weight(sibling)));
@@ -108,10 +123,8 @@ private:
         }
     }
 
-    Tree tree_;
-    Bandwidth link_speed_;
-    Senders senders_;
-    Allocations busy_;
+    Competition competition_;
+    std::uint64_t process_;
     std::set<ElementPath> busy_paths_;    // with queue pairs in or below them
 };
 
@@ -214,6 +227,17 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
     }
     if (step == nullptr) {
         leaf.verdict = "crowded";
+        return;
+    }
+    if (step->is_tree_of_process) {
+        leaf.verdict = fmt::format(
+            "crowded: {} on this port, and in attach mode per-process no share holds between processes; equal parts are "
+            "assumed",
+            step->siblings.size() == 1 ? "one other process sends"
+                                       : fmt::format("{} other processes send", step->siblings.size()));
+        leaf.advice = fmt::format("cap the levels of the others (`max-rate`); shares need firmware that lets processes "
+                                  "share leaves (`rdma-qosctl devices {}`)",
+                                  leaf.device);
         return;
     }
     leaf.verdict = fmt::format(
@@ -321,6 +345,7 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     }
     const std::uint64_t in_leaf = std::max<std::uint64_t>(tree->senders().count(path), leaf.queue_pairs.size());
     leaf.others_in_leaf = in_leaf - leaf.queue_pairs.size();
+    leaf.other_processes = tree->other_processes();
     leaf.steps = tree->way_to(path);
     mark_narrowest_cap(leaf);
     leaf.alone = tree->alone(path).rate();
@@ -399,7 +424,7 @@ WhySession explain_session(const World& world, const SessionView& session)
     std::map<std::string, ActiveTree> trees;    // by the key of the device
     for (const auto& [group, queue_pairs] : groups) {
         if (const DeviceView* device = device_of(world, group.device); device != nullptr) {
-            trees.try_emplace(group.device, world, *device);
+            trees.try_emplace(group.device, world, *device, number_of(session.owner, "pid"));
         }
         const auto tree = trees.find(group.device);
         result.leaves.push_back(

@@ -9,6 +9,8 @@
 //     own        its part of `busy`, if others have queue pairs in the same leaf (they compete queue pair by queue
 //     pair)
 //
+// In attach mode per-process, others have trees of their own, and the port is assumed to serve all trees equally.
+//
 // Queue pairs in no leaf can still be paced: then `own` is what their rates add up to.
 //
 // Pure functions over what the daemon says of itself.
@@ -36,7 +38,8 @@ enum class Narrowness : std::uint8_t {
 
 // One element on the way from the root to a leaf.
 struct WhyStep {
-    std::string path;
+    std::string path;    // of the tree of a process: "/pid:4711"
+    bool is_tree_of_process = false;    // attach mode per-process: its share is assumed, nothing sets it
     std::optional<std::uint32_t> share;      // empty: the root
     std::uint32_t share_of = 0;              // the shares of all siblings that have queue pairs below, its own included
     std::optional<Bandwidth> max_rate;
@@ -61,6 +64,7 @@ struct WhyLeaf {
     std::string level;
     std::vector<std::uint64_t> queue_pairs;    // numbers, of this session
     std::uint64_t others_in_leaf = 0;          // queue pairs of others in the same leaf
+    std::size_t other_processes = 0;           // with trees of their own: attach mode per-process
     std::vector<WhyStep> steps;
     Bandwidth link_speed;
     Bandwidth alone;
