@@ -6,6 +6,7 @@
 #
 #   tools/demo.sh               installs what is missing, builds, runs
 #   tools/demo.sh --no-build    runs what was built before
+#   tools/demo.sh --isolated    on NICs whose firmware lets a process use leaves of its own only: what differs then
 #
 # Everything happens in a temporary directory that is removed at the end, and nothing is left running. Root is needed only
 # to install packages that are missing.
@@ -13,9 +14,11 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 build=yes
+isolated=no
 for argument in "$@"; do
     case $argument in
         --no-build) build=no ;;
+        --isolated) isolated=yes ;;
         -h | --help)
             help_of "$0"
             exit 0
@@ -56,6 +59,16 @@ clean_up()
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# A note that fits the firmware: by_firmware SHARED ISOLATED
+by_firmware()
+{
+    if [[ $isolated == yes ]]; then
+        note "$2"
+    else
+        note "$1"
+    fi
+}
 
 step()
 {
@@ -136,6 +149,11 @@ wait_for "the emulator" grep -q LD_PRELOAD nics.env
 shown ". ./nics.env"
 # shellcheck disable=SC1091 # the emulator has just written it
 . ./nics.env
+if [[ $isolated == yes ]]; then
+    note ""
+    note "Their firmware lets a process use leaves of its own only:"
+    show "rdma-qos-emulator ctl set queue-groups isolated"
+fi
 note ""
 note "The daemon, on a bus of its own. --root keeps its files in this directory, and --host-devices lets it take the NICs
 nevertheless:"
@@ -179,12 +197,15 @@ client "rdma-qos-sample --root . --device mlx5_0 --level rpc --qps 100 -- sleep 
 client "rdma-qos-sample --root . --device mlx5_0 --level training --qps 8 -- sleep 600"
 client "rdma-qos-sample --root . --device mlx5_0 --level backup --qps 1 -- sleep 600"
 note ""
-note "The tree on the first NIC, and what each leaf gets when all of them send as much as they can. Both processes of
-class rpc get the same, though one has a hundred queue pairs; nobody sends storage traffic, so its share is lent."
+by_firmware "The tree on the first NIC, and what each leaf gets when all of them send as much as they can. Both processes of
+class rpc get the same, though one has a hundred queue pairs; nobody sends storage traffic, so its share is lent." \
+    "The tree of the policy on the first NIC. This firmware lets no process use another's leaves, so each process has its own
+copy of the part it needs. Caps hold in each, shares only inside one; what each leaf gets is an assumption, and says so."
 show "rdma-qosctl --root . tree mlx5_0 --busy"
 
-note "That is what the daemon believes. This is what the NIC has, as the emulator knows it (shares and rates are those of its commands;
-'requester' is the leaf of a queue pair):"
+by_firmware "That is what the daemon believes. This is what the NIC has, as the emulator knows it (shares and rates are those of its commands;
+'requester' is the leaf of a queue pair):" \
+    "This is what the NIC has, as the emulator knows it: one 'tsar' without a parent for each process ('context')."
 show "rdma-qos-emulator ctl state | grep -v qpn= ; rdma-qos-emulator ctl state | grep qpn= | head -n 3"
 
 note "Why does the process with a hundred queue pairs not get more?"

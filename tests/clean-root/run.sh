@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs commands in a bare Debian 12: shows that a clean clone needs nothing but what it installs itself.
 #
-#   sudo tests/clean-root/run.sh                       ./tools/demo.sh, then ./tools/test.sh
+#   sudo tests/clean-root/run.sh                       ./tools/demo.sh (on both kinds of firmware), then ./tools/test.sh
 #   sudo tests/clean-root/run.sh 'COMMAND' ...         each COMMAND (one shell word) in a root file system of its own
 #
 #   --work-tree    a copy of the work tree instead of a clone: also what is not committed yet
@@ -39,7 +39,7 @@ while (($# > 0)); do
     shift
 done
 if (($# == 0)); then
-    set -- ./tools/demo.sh ./tools/test.sh
+    set -- './tools/demo.sh && ./tools/demo.sh --no-build --isolated' ./tools/test.sh
 fi
 
 ((EUID == 0)) || die "needs root (chroot and mounts): sudo $0"
