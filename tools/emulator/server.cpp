@@ -373,6 +373,7 @@ UniqueFd Server::accept_from(const Peer& listener)
 void Server::welcome(const Peer& listener, UniqueFd fd)
 {
     if (listener.kind == Peer::Kind::ControlListener) {
+        await_closes(nullptr);
         serve_control(*this, std::move(fd));    // as long as the client likes: this thread is his
     } else if (listener.kind == Peer::Kind::NetlinkListener || listener.kind == Peer::Kind::UeventListener) {
         const bool uevents = listener.kind == Peer::Kind::UeventListener;
@@ -481,9 +482,25 @@ void Server::descriptor_closed(Peer& closing)
     }
 }
 
+void Server::await_closes(UverbsFile* file) const
+{
+    const auto is_awaited = [&](const std::shared_ptr<UverbsFile>& other) {
+        return (file == nullptr || other->number() > file->number()) && is_hung_up(other->socket());
+    };
+    const auto are_closing = [&](const std::shared_ptr<Device>& device) {
+        return (file == nullptr || device.get() == &file->device()) && std::ranges::any_of(device->files(), is_awaited);
+    };
+    const auto until = std::chrono::steady_clock::now() + 1s;
+    while (behaviour_.close_milliseconds == 0 && std::ranges::any_of(devices_, are_closing) && !ending_ &&
+           std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
 void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
 {
     const auto started = std::chrono::steady_clock::now();
+    await_closes(file.get());
     while (file->calls > 0 && !ending_) {
         std::this_thread::sleep_for(1ms);
     }

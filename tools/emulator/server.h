@@ -94,6 +94,10 @@ private:
     // Somebody has closed a descriptor of the file: he waits if it was the last one.
     void descriptor_closed(Peer& closing);
     void file_closed(const std::shared_ptr<UverbsFile>& file);
+    // The kernel closes the files of a process before anybody can learn that it has ended; here that is learnt from a
+    // socket, perhaps too late. Waits for files whose last descriptor is closed: of one device those that were opened
+    // after `file`, or (null) all.
+    void await_closes(UverbsFile* file) const;
     void subscribe(Peer& peer);
     void tell(const std::vector<Uevent>& events);
     void appear(const std::shared_ptr<Device>& device);
