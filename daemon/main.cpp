@@ -18,6 +18,7 @@
 #include "daemon/metrics/metrics_file.h"
 #include "daemon/model/version.h"
 #include "daemon/simulation.h"
+#include "daemon/survey/host_survey.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/nic_mlx5/self_test.h"
@@ -89,8 +90,12 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     mallopt(M_ARENA_MAX, 4);
     bus::block_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
     bus::EventLoop loop;
-    Service service({options.root, NameService::host(), !options.simulate.empty()}, loop, clock);
     const bool on_host = options.root.empty() || options.root == "/";
+    ServiceOptions of_service{options.root, NameService::host(), !options.simulate.empty()};
+    if (options.simulate.empty() && (on_host || options.host_devices)) {
+        of_service.survey_host = [] { return survey_host("/proc"); };
+    }
+    Service service(std::move(of_service), loop, clock);
     BusTransports transports(service, loop,
                    {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
                     options.system_bus.value_or(on_host)});

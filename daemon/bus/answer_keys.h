@@ -75,6 +75,36 @@ inline constexpr std::array kOwnerKeys{
     AnswerKey{"command", "s", "the kernel's name of the process"},
 };
 
+inline constexpr std::array kHostQueuePairKeys{
+    AnswerKey{"device", "s", "name/port; the name alone where the daemon does not manage the device"},
+    AnswerKey{"number", "u", ""},
+    AnswerKey{"type", "s", "`rc`, `uc`, `ud`, `raw-packet`, `xrc-ini`, `xrc-tgt`, `smi`, `gsi`, `driver`, `devx`"},
+    AnswerKey{"state", "s", "`RESET`, `INIT`, `RTR`, `RTS`, `SQD`, `SQE`, `ERR`; absent: the kernel does not tell"},
+    AnswerKey{"remote", "u", "number of the queue pair at the other end; of connected types"},
+    AnswerKey{"kernel", "s", "it belongs to this part of the kernel; absent: to a program"},
+    AnswerKey{"pid", "u", "of the program, with the next four; absent: not known"},
+    AnswerKey{"start-time", "t", "as of an owner"},
+    AnswerKey{"uid", "u", "the effective one"},
+    AnswerKey{"unit", "s", ""},
+    AnswerKey{"command", "s", ""},
+    AnswerKey{"session", "t", "that attached it: last part of its object path"},
+    AnswerKey{"level", "s", "as of a result, like the next six; only with `session`"},
+    AnswerKey{"rule", "s", ""},
+    AnswerKey{"leaf", "s", ""},
+    AnswerKey{"responder-leaf", "s", ""},
+    AnswerKey{"rate", "t", ""},
+    AnswerKey{"enforced", "b", ""},
+    AnswerKey{"reason", "s", ""},
+    AnswerKey{"outside", "s", "why it is in no leaf, one of [these](#outside) or of [Causes](#causes); absent: it is in one"},
+};
+
+inline constexpr std::array kHostCountKeys{
+    AnswerKey{"device", "s", "name; absent with a `failure`: none could be asked"},
+    AnswerKey{"outside", "s", "as of a queue pair; absent: those that are in a leaf"},
+    AnswerKey{"count", "t", "queue pairs of this device for which that holds"},
+    AnswerKey{"failure", "s", "why the device's queue pairs are not known; there is nothing else"},
+};
+
 inline constexpr std::array kPathAnswerKeys{
     AnswerKey{"level", "s", ""},
     AnswerKey{"rule", "s", "why the pair gets this level, in words"},

@@ -11,6 +11,7 @@
 #include "daemon/bus/authorize.h"
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/endpoint.h"
+#include "daemon/bus/host_listing.h"
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
 #include "daemon/metrics/metrics_text.h"
@@ -441,6 +442,10 @@ const sd_bus_vtable kManagerMethods[] = {
     // No property: the use of a level changes with every session.
     SD_BUS_METHOD_WITH_ARGS("ListLevels", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", levels), method<on_list_levels>,
                             kOpen),
+    SD_BUS_METHOD_WITH_ARGS("ListQueuePairs", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("aa{sv}", queue_pairs),
+                            method<on_list_queue_pairs>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("CountQueuePairs", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", counts),
+                            method<on_count_queue_pairs>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Metrics", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_metrics>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_subscribe>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method<on_unsubscribe>, kOpen),

@@ -309,6 +309,12 @@ void write_devices(Text& text, const Metrics& metrics)
             text.sample({{"device", device.device}, {"cause", cause}}, count);
         }
     }
+    text.family({"rdmaqos_host_queue_pairs", Type::Gauge,
+                 "All queue pairs of the host, whoever made them: in a leaf, or why they are in none."});
+    for (const auto& [of, count] : metrics.host) {
+        const auto& [device, outside] = of;
+        text.sample({{"device", device}, {"place", outside.empty() ? "leaf" : outside}}, count);
+    }
     text.family({"rdmaqos_reconcile_duration_seconds", Type::Histogram, "Runs that make the device match the policy."});
     for (const auto& device : metrics.devices) {
         text.histogram({{"device", device.device}}, device.passes);

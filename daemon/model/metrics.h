@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/model/host_survey.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/histogram.h"
@@ -119,6 +120,7 @@ struct Metrics {
     ServiceCounters service;
     TransportCounters transports;
     std::vector<DeviceMetrics> devices;    // by name
+    HostCounts host;    // queue pairs; empty: the kernel did not say in time
 };
 
 }    // namespace rdmaqos

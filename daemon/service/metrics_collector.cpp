@@ -11,11 +11,13 @@ namespace {
 // Who watches wants numbers most when a device hangs.
 constexpr auto kPatience = std::chrono::seconds(1);
 
+constexpr const char* kHost = "the host";    // no name of a device
+
 }    // namespace
 
 MetricsCollector::MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
-                                   const SessionTable& sessions)
-    : context_(context), policy_(policy), devices_(devices), sessions_(sessions),
+                                   const SessionTable& sessions, HostView& host)
+    : context_(context), policy_(policy), devices_(devices), sessions_(sessions), host_(host),
       started_at_(context.options.wall_clock())
 {
 }
@@ -42,6 +44,7 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
     }
     const std::uint64_t collection = ++collection_;
     ports_.clear();
+    host_counts_.clear();
     patience_ = context_.executor.after(kPatience, [this, collection] { finish(collection); });
     // Answered when the last port is, and never before this returns.
     const auto all = Gathering::begin([this, collection](const Gathering::Missing&) {
@@ -60,6 +63,13 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
             all->came(key);
         });
     }
+    all->expect(kHost);
+    host_.survey([this, collection, all](const Result<std::shared_ptr<const HostSurvey>>& survey) {
+        if (survey && collection_ == collection) {
+            host_counts_ = host_.count(**survey);
+        }
+        all->came(kHost);
+    });
     all->all_expected();
 }
 
@@ -97,6 +107,7 @@ Metrics MetricsCollector::all() const
         const auto level = all.sessions.find(session.choice.membership.level);
         ++(level == all.sessions.end() ? all.sessions_without_level : level->second);
     }
+    all.host = host_counts_;
     for (const auto& [key, device] : devices_) {
         all.devices.push_back(device->metrics(policy_.policy().get()));
         if (const auto port = ports_.find(key); port != ports_.end()) {

@@ -15,6 +15,7 @@
 #include "daemon/model/metrics.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
+#include "daemon/service/host_view.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
 
@@ -24,9 +25,9 @@ class MetricsCollector {
 public:
     // All must outlive it.
     MetricsCollector(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
-                     const SessionTable& sessions);
+                     const SessionTable& sessions, HostView& host);
 
-    // Asks the ports; those that do not answer soon are left out.
+    // Asks the ports, and the kernel for all queue pairs; who does not answer soon is left out.
     void collect(LoopCallback<void(Metrics)> done);
 
     [[nodiscard]] const ServiceCounters& tally() const { return tally_; }
@@ -52,6 +53,7 @@ private:
     const PolicyInForce& policy_;
     const DeviceTable& devices_;
     const SessionTable& sessions_;
+    HostView& host_;
     const WallTime started_at_;
     ServiceCounters tally_;
     TransportCounters transports_;
@@ -59,6 +61,7 @@ private:
     std::uint64_t collection_ = 0;    // never reused
     std::vector<LoopCallback<void(Metrics)>> waiting_;
     std::map<std::string, PortCounters> ports_;
+    HostCounts host_counts_;
     std::unique_ptr<Timer> patience_;
     // Ports that have not answered yet, in whatever collection: a hung device is not asked twice.
     std::set<std::string> asked_;

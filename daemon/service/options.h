@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "daemon/model/host_survey.h"
 #include "daemon/model/metrics.h"
 #include "policy/model/name_service.h"
 
@@ -15,6 +16,7 @@ struct ServiceOptions {
     NameService names = NameService::host();
     bool simulated = false;
     std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
+    std::function<HostSurvey()> survey_host = {};    // waits for the kernel; null: there is nothing but sessions
 };
 
 }    // namespace rdmaqos

@@ -10,6 +10,7 @@
 #include "daemon/service/device_table.h"
 #include "daemon/service/fabric_upkeep.h"
 #include "daemon/service/grants.h"
+#include "daemon/service/host_view.h"
 #include "daemon/service/metrics_collector.h"
 #include "daemon/service/plans.h"
 #include "daemon/service/policy_changes.h"
@@ -62,7 +63,8 @@ struct Service::State final : DeviceListener {
     SessionTable sessions;
     // What is done with it.
     Grants grants{context, devices, sessions};
-    MetricsCollector metrics{context, policy, devices, sessions};
+    HostView host{context, devices, sessions};
+    MetricsCollector metrics{context, policy, devices, sessions, host};
     PolicyChanges changes{context, policy, devices, sessions, grants};
     Reloads reloads{context, policy, devices, sessions, changes, metrics};
     Plans plans{context, policy, devices, changes};
@@ -248,6 +250,16 @@ std::optional<DeviceStatus> Service::device(const std::string& key) const
 }
 
 // Metrics.
+
+void Service::survey(Callback<std::shared_ptr<const HostSurvey>> done)
+{
+    state_->host.survey(std::move(done));
+}
+
+const HostView& Service::host() const
+{
+    return state_->host;
+}
 
 void Service::metrics(LoopCallback<void(Metrics)> done)
 {

@@ -21,6 +21,7 @@
 #include "daemon/model/path_result.h"
 #include "daemon/model/reload.h"
 #include "daemon/model/session.h"
+#include "daemon/service/host_view.h"
 #include "daemon/service/observer.h"
 #include "daemon/service/options.h"
 #include "lib/base/executor.h"
@@ -96,6 +97,10 @@ public:
     // Asks the port (a key of devices()) for its counters, on the device's worker thread. Unsupported where it has
     // none.
     void counters(const std::string& device, Callback<CounterReading> done);
+
+    // All queue pairs of the host, whether their programs know of us or not; see HostView.
+    void survey(Callback<std::shared_ptr<const HostSurvey>> done);
+    [[nodiscard]] const HostView& host() const;
 
     // All there is to count, at this moment; ports that do not answer soon are left out.
     void metrics(LoopCallback<void(Metrics)> done);

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "lib/base/file.h"
+#include "lib/rdma_netlink/connection.h"
 #include "lib/tree/capabilities.h"
 
 namespace rdmaqos::mlx5 {
@@ -19,11 +19,7 @@ namespace rdmaqos::mlx5 {
 [[nodiscard]] bool is_thread_of(pid_t thread, pid_t process);
 
 // What a datagram of netlink says to the question with this sequence number. Pure, for any bytes.
-enum class AnswerEnd : std::uint8_t {
-    More,     // of a dump, or another question's answer: read on
-    Found,
-    Nothing,  // an error, the end of the dump, or not what netlink sends
-};
+using rdma_netlink::AnswerEnd;
 struct DeviceAnswer {
     AnswerEnd end = AnswerEnd::More;
     std::uint32_t index = 0;    // if found
@@ -71,9 +67,8 @@ private:
     [[nodiscard]] SurroundingAnswer find(Surrounding which, std::uint32_t number);
 
     std::string device_;
-    UniqueFd socket_;
+    rdma_netlink::Connection kernel_;
     std::uint32_t index_ = 0;    // of the device, for netlink
-    std::uint32_t sequence_ = 0;
 };
 
 }    // namespace rdmaqos::mlx5

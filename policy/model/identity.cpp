@@ -137,33 +137,43 @@ std::string_view parse_cgroup(std::string_view text)
     return without_suffix(use_unified ? unified : systemd, kDeleted);
 }
 
-// The effective group and the supplementary ones.
-std::vector<std::uint32_t> parse_groups(std::string_view status)
+// Of /proc/PID/status.
+struct Status {
+    pid_t process = 0;                    // of which this is a thread
+    std::optional<std::uint32_t> uid;     // the effective one
+    std::vector<std::uint32_t> gids;      // the effective group and the supplementary ones
+};
+
+Status parse_status(std::string_view text)
 {
-    std::vector<std::uint32_t> gids;
-    while (!status.empty()) {
-        auto line = take_until(status, "\n");
+    Status status;
+    while (!text.empty()) {
+        auto line = take_until(text, "\n");
         const auto key = take_until(line, ":");
-        if (key != "Gid" && key != "Groups") {
+        if (key != "Tgid" && key != "Uid" && key != "Gid" && key != "Groups") {
             continue;
         }
         std::vector<std::uint32_t> numbers;
         while (!line.empty()) {
-            if (const auto gid = to_number<std::uint32_t>(take_until(line, " \t"))) {
-                numbers.push_back(*gid);
+            if (const auto number = to_number<std::uint32_t>(take_until(line, " \t"))) {
+                numbers.push_back(*number);
             }
         }
         constexpr std::size_t kEffective = 1;    // "Gid: real effective saved file-system"
         if (key == "Groups") {
-            gids.insert(gids.end(), numbers.begin(), numbers.end());
+            status.gids.insert(status.gids.end(), numbers.begin(), numbers.end());
+        } else if (key == "Tgid") {
+            status.process = numbers.empty() ? 0 : static_cast<pid_t>(numbers.front());
+        } else if (numbers.size() > kEffective && key == "Gid") {
+            status.gids.push_back(numbers[kEffective]);
         } else if (numbers.size() > kEffective) {
-            gids.push_back(numbers[kEffective]);
+            status.uid = numbers[kEffective];
         }
     }
-    return gids;
+    return status;
 }
 
-Result<std::vector<std::uint32_t>> read_groups(int process, pid_t pid)
+Result<Status> read_status(int process, pid_t pid)
 {
     // Nearly always the small buffer does; a process may be in thousands of groups.
     for (std::size_t size = kMaxStat; size <= kMaxStatus; size *= 16) {
@@ -173,7 +183,7 @@ Result<std::vector<std::uint32_t>> read_groups(int process, pid_t pid)
             return fail(process_error(pid, length, "status"));
         }
         if (static_cast<std::size_t>(length) < size) {
-            return parse_groups(as_text(buffer, length));
+            return parse_status(as_text(buffer, length));
         }
     }
     return fail(ErrorCode::Io, fmt::format("process {}: status is longer than {} bytes", pid, kMaxStatus));
@@ -227,11 +237,11 @@ Result<Identity> read_identity(const std::filesystem::path& proc, const PeerCred
     identity.uid = credentials.uid;
     identity.gids = credentials.gids;
     if (identity.gids.empty()) {
-        auto gids = read_groups(process->get(), credentials.pid);
-        if (!gids) {
-            return fail(std::move(gids).error());
+        auto status = read_status(process->get(), credentials.pid);
+        if (!status) {
+            return fail(std::move(status).error());
         }
-        identity.gids = std::move(*gids);
+        identity.gids = std::move(status->gids);
     }
     std::sort(identity.gids.begin(), identity.gids.end());
     identity.gids.erase(std::unique(identity.gids.begin(), identity.gids.end()), identity.gids.end());
@@ -253,6 +263,23 @@ Result<Identity> read_identity(const std::filesystem::path& proc, const PeerCred
     identity.start_time = stat->start_time;
     identity.command = printable(stat->command);
     return identity;
+}
+
+Result<Identity> read_identity_of_thread(const std::filesystem::path& proc, pid_t thread)
+{
+    const auto opened = open_process(proc, thread);
+    auto status = opened ? read_status(opened->get(), thread) : Result<Status>(fail(opened.error()));
+    if (!status) {
+        return fail(std::move(status).error());
+    }
+    if (status->process == 0 || !status->uid) {
+        return fail(ErrorCode::Io, fmt::format("process {}: unexpected format of status (see proc(5))", thread));
+    }
+    // Credentials may differ from thread to thread; the process has those of its first one.
+    if (status->process != thread) {
+        return read_identity_of_thread(proc, status->process);
+    }
+    return read_identity(proc, {status->process, *status->uid, std::move(status->gids)});
 }
 
 Result<std::uint64_t> read_start_time(const std::filesystem::path& proc, pid_t pid)

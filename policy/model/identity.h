@@ -37,6 +37,9 @@ struct PeerCredentials {
 // Reads the rest of an identity from `proc` (normally "/proc"). Errors: Io when the process is gone.
 [[nodiscard]] Result<Identity> read_identity(const std::filesystem::path& proc, const PeerCredentials& credentials);
 
+// Of the process that this is a thread of, with the credentials that it has now. Errors: Io when it is gone.
+[[nodiscard]] Result<Identity> read_identity_of_thread(const std::filesystem::path& proc, pid_t thread);
+
 // The start time alone, to check that a pid still is the same process.
 [[nodiscard]] Result<std::uint64_t> read_start_time(const std::filesystem::path& proc, pid_t pid);
 

@@ -104,6 +104,57 @@ TEST(Mlx5Daemon, FourProcessesThreeClassesEveryType)
     EXPECT_EQ(emulated_device().at("leaked"), 0);
 }
 
+// Programs that know nothing of us included, as the kernel tells.
+TEST(Mlx5Daemon, EveryQueuePairOfTheHostIsListed)
+{
+    const Daemon daemon(on_emulator());
+    Processes strangers;
+    strangers.start([](const Processes::Say& say) {
+        auto* here = new world();
+        if (!open_world_of(here, "mlx5_0")) {
+            throw std::runtime_error("no world");
+        }
+        say(qp_in_state(here, IBV_QPT_RC, IBV_QPS_RTS)->qp_num);
+        say(qp_in_state(here, IBV_QPT_UD, IBV_QPS_INIT)->qp_num);
+    });
+    const auto unregistered = strangers.hear(2);
+    Program program(daemon, "rpc");
+    const std::uint32_t placed = program.join(IBV_QPT_RC);
+    const std::uint32_t kept = program.make(IBV_QPT_UC)->qp_num;
+    const auto devx = make_devx(program.here());
+    ASSERT_EQ(error_of(program.attach(request_for_devx(program.here(), devx))), "absent");
+
+    auto client = daemon.direct();
+    const auto ask = [&](bus::Dict options) {
+        const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "ListQueuePairs", {std::move(options)});
+        std::map<std::uint32_t, std::string> found;
+        for (const auto& each : *reply->front().as<std::vector<bus::Dict>>()) {
+            // On a kernel there are its own too.
+            if (text_of(each, "outside") != "kernel") {
+                found[static_cast<std::uint32_t>(each.find("number")->as_unsigned().value())] =
+                    text_of(each, "type") + " " + text_of(each, "state") + " " + text_of(each, "leaf") + " " +
+                    text_of(each, "outside");
+            }
+        }
+        return found;
+    };
+    const std::string leaf = "/rpc/pid:" + std::to_string(getpid());
+    const std::map<std::uint32_t, std::string> mine{{placed, "rc RTS " + leaf + " absent"},
+                                                    {kept, "uc RTS absent not-attached"},
+                                                    {devx.number, "devx absent " + leaf + " absent"}};
+    std::map<std::uint32_t, std::string> all = mine;
+    all[unregistered[0]] = "rc RTS absent unregistered";
+    all[unregistered[1]] = "ud INIT absent unregistered";
+    bus::Dict of_device;
+    of_device.set("device", "mlx5_0/1");
+    EXPECT_EQ(ask(of_device), all);
+    bus::Dict of_process;
+    of_process.set("pid", static_cast<std::uint32_t>(getpid()));
+    EXPECT_EQ(ask(of_process), mine);
+    strangers.kill_all();
+    EXPECT_TRUE(eventually([&] { return ask(of_device) == mine; })) << "a second later at most";
+}
+
 TEST(Mlx5Daemon, AReloadWritesWhatChangedAndNothingElse)
 {
     Daemon daemon(on_emulator());

@@ -104,7 +104,9 @@ protected:
             return name == "alice" ? std::optional<std::uint32_t>(1000) : std::nullopt;
         };
         names.gid_of = [](const std::string&) { return std::optional<std::uint32_t>(); };
-        service = std::make_unique<Service>(ServiceOptions{root.path(), names, true}, loop, loop.clock);
+        ServiceOptions options{root.path(), names, true};
+        options.survey_host = survey_host;
+        service = std::make_unique<Service>(std::move(options), loop, loop.clock);
         started = service->start();
         return *service;
     }
@@ -201,6 +203,7 @@ protected:
     TempDir root;
     // On the thread that reads policies, when one names a user. Set while none is read.
     std::function<void()> while_reading;
+    std::function<HostSurvey()> survey_host;    // of the service that start() makes
     ManualLoop loop;
     std::uint64_t devices = 0;
     ReloadOutcome started;

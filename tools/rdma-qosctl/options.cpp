@@ -40,9 +40,9 @@ constexpr const char* kFooter =
 constexpr std::string_view kCommandMark = "--";
 
 // Those that show something; the others do something.
-constexpr std::array<std::string_view, 14> kPaged{
+constexpr std::array<std::string_view, 15> kPaged{
     "check",      "devices",  "explain",     "hardware-report", "levels", "metrics", "plan",
-    "query-path", "sessions", "show-config", "simulate",        "status", "tree",    "why"};
+    "qps",        "query-path", "sessions", "show-config", "simulate",        "status", "tree",    "why"};
 
 // What the options of all commands are stored in; lives as long as the chosen command runs.
 struct Options {
@@ -58,6 +58,7 @@ struct Options {
     HoldOptions hold;
     SimulateOptions simulate;
     SessionFilter sessions;
+    HostQueuePairOptions host;
     HardwareReportOptions hardware_report;
     TreeOptions tree;
     std::string device;
@@ -327,6 +328,19 @@ void Parser::add_views()
     sessions_command->add_option("PID", options_->sessions.pid, "Only sessions of this process; none: all");
     sessions_command->add_option("--level", options_->sessions.level, "Only sessions with something in this level")
         ->type_name("LEVEL");
+
+    CLI::App* qps_command = add_command(
+        "qps", "List all queue pairs of this host, whoever made them, and why those outside the tree are there",
+        "  rdma-qosctl qps\n"
+        "  rdma-qosctl qps 4711                           of this process\n"
+        "  rdma-qosctl qps --outside --device mlx5_0      of programs, in no leaf",
+        [options = options_](const Context& context) { return host_queue_pairs(context, options->host); });
+    qps_command->add_option("PID", options_->host.pid, "Only those of this process; none: all");
+    qps_command->add_option("--device", options_->host.device, "Only those of this device")->type_name("DEVICE");
+    qps_command->add_option("--unit", options_->host.unit, "Only those of this systemd unit; may be a glob")
+        ->type_name("UNIT");
+    qps_command->add_option("--level", options_->host.level, "Only those in this level")->type_name("LEVEL");
+    qps_command->add_flag("--outside", options_->host.outside, "Only those of programs that are in no leaf");
 
     add_command("metrics", "Print the daemon's metrics in the text format of Prometheus",
                 "  rdma-qosctl metrics\n"

@@ -15,6 +15,7 @@
 
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/ownership.h"
+#include "lib/rdma_netlink/queue_pairs.h"
 #include "lib/nic_mlx5/self_test.h"
 #include "lib/nic_mlx5/self_test_cache.h"
 #include "lib/nic_mlx5/sysfs.h"
@@ -76,6 +77,18 @@ TEST(NicMlx5Fuzz, Netlink)
         ASSERT_NE(owner.owner, 0);
         const auto domain = find_surrounding(bytes_of(text), kSequence, Surrounding::ProtectionDomain, 5);
         ASSERT_TRUE(domain.end == AnswerEnd::Found || (!domain.maker && !domain.context));
+        std::vector<rdma_netlink::TrackedQueuePair> queue_pairs;
+        std::vector<rdma_netlink::TrackedDevice> devices;
+        std::vector<rdma_netlink::Holder> holders;
+        int failed = -1;
+        rdma_netlink::read_queue_pairs(bytes_of(text), kSequence, queue_pairs, failed);
+        rdma_netlink::read_devices(bytes_of(text), kSequence, devices, failed);
+        rdma_netlink::read_holders(bytes_of(text), kSequence, rdma_netlink::HolderKind::Domain, holders, failed);
+        ASSERT_TRUE(failed >= -1 && failed < 4096);
+        for (const auto& queue_pair : queue_pairs) {
+            ASSERT_FALSE(rdma_netlink::name_of_type(queue_pair.type).empty());
+            ASSERT_NE(queue_pair.thread, 0);
+        }
     });
 }
 

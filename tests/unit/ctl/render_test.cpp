@@ -9,6 +9,7 @@
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/manage.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
@@ -18,6 +19,8 @@
 #include "tools/rdma-qosctl/rendering/world_json.h"
 #include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
+#include "tools/rdma-qosctl/world/host.h"
+#include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/problems.h"
 
 namespace rdmaqos::ctl {
@@ -25,10 +28,42 @@ namespace {
 
 using rdmaqos::test::expect_golden;
 using namespace rdmaqos::ctl::test;
+using testing::ElementsAre;
 
 TEST(Render, Levels)
 {
     expect_golden("ctl/levels.txt", render_levels(sample_world().manager.levels, Colour::Off));
+}
+
+TEST(Render, QueuePairsOfTheHost)
+{
+    expect_golden("ctl/qps.txt", render_host_queue_pairs(sample_host(), Colour::Off));
+    expect_golden("ctl/qps.json", to_text(host_queue_pairs_json(sample_host())));
+    EXPECT_EQ(render_host_queue_pairs({}, Colour::Off), "no queue pair\n");
+}
+
+TEST(Render, StatusCountsTheHost)
+{
+    World world = sample_world();
+    world.host_counts = sample_host_counts();
+    expect_golden("ctl/status-host.txt", render_status(world, find_problems(world), Colour::Off));
+}
+
+TEST(HostFilter, TakesWhatItNames)
+{
+    const auto taken = [](const HostFilter& filter) {
+        std::vector<std::uint64_t> numbers;
+        for (const auto& queue_pair : sample_host()) {
+            if (filter.takes(queue_pair)) {
+                numbers.push_back(number_of(queue_pair, "number"));
+            }
+        }
+        return numbers;
+    };
+    EXPECT_THAT(taken({}), ElementsAre(1, 17, 40, 99));
+    EXPECT_THAT(taken({"", {}, "RPC", "", false}), ElementsAre(17));
+    EXPECT_THAT(taken({"", {}, "", "job-*.scope", false}), ElementsAre(17));
+    EXPECT_THAT(taken({"", {}, "", "", true}), ElementsAre(40, 99)) << "those of the kernel cannot be placed";
 }
 
 TEST(Render, NoLevels)

@@ -57,6 +57,43 @@ inline bus::Dict sample_level_bulk()
                  {"queue-pairs", 1U}});
 }
 
+// Of the host: in a leaf, of a program that did not register, of the kernel, of nobody who is known.
+inline std::vector<bus::Dict> sample_host()
+{
+    const auto one = [](std::uint32_t number, const char* type, std::vector<bus::Dict::Entry> others) {
+        std::vector<bus::Dict::Entry> entries{
+            {"device", "mlx5_0/1"}, {"number", number}, {"type", type}, {"state", "RTS"}};
+        entries.insert(entries.end(), others.begin(), others.end());
+        return dict(std::move(entries));
+    };
+    return {one(1, "gsi", {{"kernel", "ib_core"}, {"outside", "kernel"}}),
+            one(17, "rc",
+                {{"remote", 4711U},
+                 {"pid", 4711U},
+                 {"uid", 1000U},
+                 {"user", "alice"},
+                 {"unit", "job-7.scope"},
+                 {"command", "ib_send_bw"},
+                 {"session", std::uint64_t{3}},
+                 {"level", "rpc"},
+                 {"rule", "session"},
+                 {"leaf", "/tenants/rpc/pid:4711"},
+                 {"enforced", true}}),
+            one(40, "rc", {{"outside", "owner-unknown"}}),
+            one(99, "ud", {{"pid", 815U}, {"uid", 4242U}, {"command", "cp\x1b[31m"}, {"outside", "unregistered"}})};
+}
+
+inline std::vector<bus::Dict> sample_host_counts()
+{
+    const auto count = [](const char* device, const char* outside, std::uint64_t many) {
+        return *outside == '\0' ? dict({{"device", device}, {"count", many}})
+                                : dict({{"device", device}, {"outside", outside}, {"count", many}});
+    };
+    return {count("mlx5_0", "", 3),  count("mlx5_0", "kernel", 2), count("mlx5_0", "not-attached", 2),
+            count("mlx5_1", "unregistered", 38), count("mlx5_1", "kernel", 2),
+            dict({{"device", "rxe0"}, {"failure", "the kernel does not list the queue pairs of rxe0: No such device"}})};
+}
+
 inline Capabilities sample_capabilities()
 {
     Capabilities capabilities;

@@ -17,6 +17,7 @@
 #include "tools/rdma-qosctl/rendering/check.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/hardware_report.h"
+#include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/manage.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
@@ -107,6 +108,11 @@ std::string draw_hardware_report(const Screen& screen)
     const DeviceView device = sample_hardware();
     return render_hardware_report(
         make_hardware_report({"6.1.0-18-amd64", "x86_64", "0.1.0"}, "0.2.0", {&device}, Guids::Masked), screen);
+}
+
+std::string draw_host(const Screen& screen)
+{
+    return render_host_queue_pairs(sample_host(), screen);
 }
 
 std::string draw_sessions(const Screen& screen)
@@ -353,6 +359,7 @@ const Shot kShots[] = {
     {"reconcile", "reconcile", draw_reconciled},
     {"release", "release", draw_released},
     {"request", "request", draw_grant},
+    {"qps", "qps", draw_host},
     {"sessions", "sessions", draw_sessions},
     {"simulate", "simulate", draw_simulation},
     {"simulate", "simulate-steps", draw_simulation_over_time},

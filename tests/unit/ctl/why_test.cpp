@@ -320,6 +320,16 @@ TEST(Why, WithoutQueuePairsAndWithoutASession)
     WhyReport nobody;
     nobody.target = "99";
     nobody.unregistered = "process 99 (ib_send_bw) has not registered";
+    nobody.queue_pairs = {dict({{"device", "mlx5_0/1"},
+                                {"number", 17U},
+                                {"type", "rc"},
+                                {"state", "RTS"},
+                                {"remote", 4711U},
+                                {"pid", 99U},
+                                {"uid", 1000U},
+                                {"user", "alice"},
+                                {"command", "ib_send_bw"},
+                                {"outside", "unregistered"}})};
     nobody.advice = {"if it registered, it would be in level DEFAULT"};
     expect_texts("unregistered", nobody);
 }

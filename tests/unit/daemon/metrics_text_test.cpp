@@ -101,6 +101,7 @@ Metrics everything()
     idle.queue_limit = 1024;
     idle.levels = {{"bulk", {}}, {"rpc", {}}};
     metrics.devices = {busy_device(), idle};
+    metrics.host = {{{"mlx5_0", ""}, 5}, {{"mlx5_0", kOfKernel}, 2}, {{"mlx5_1", kUnregistered}, 38}};
     return metrics;
 }
 
@@ -158,7 +159,7 @@ TEST(MetricsText, LabelsAreEscaped)
 TEST(MetricsText, LabelsAreOfABoundedSet)
 {
     const std::set<std::string> allowed{"device", "level",   "error",    "operation", "result",
-                                        "le",     "version", "revision", "cause"};
+                                        "le",     "version", "revision", "cause",     "place"};
     std::set<std::string> used;
     const std::string text = to_prometheus(everything());
     const std::regex label("[{,]([a-z_]+)=\"");

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +52,23 @@ protected:
 
     fs::path root_;
 };
+
+TEST_F(FakeProc, AThreadHasTheCredentialsOfItsProcess)
+{
+    write("status", "Name:\tx\nTgid:\t4711\nUid:\t1\t1000\t3\t4\nGid:\t100\t200\t300\t400\nGroups:\t27 \n");
+    fs::create_directory(root_ / "4712");
+    std::ofstream(root_ / "4712" / "status") << "Tgid:\t4711\nUid:\t0\t0\t0\t0\n";
+    for (const pid_t thread : {4711, 4712}) {
+        const auto identity = read_identity_of_thread(root_, thread);
+        ASSERT_TRUE(identity) << to_string(identity.error());
+        EXPECT_EQ(identity->pid, 4711);
+        EXPECT_EQ(identity->uid, 1000U) << "the effective one";
+        EXPECT_EQ(identity->gids, (std::vector<std::uint32_t>{27, 200}));
+    }
+    write("status", "Name:\tx\n");
+    EXPECT_FALSE(read_identity_of_thread(root_, 4711)) << "no credentials, no identity";
+    EXPECT_FALSE(read_identity_of_thread(root_, 4713));
+}
 
 TEST_F(FakeProc, Everything)
 {
@@ -228,6 +248,25 @@ TEST(RealProc, Self)
     EXPECT_EQ(identity->executable, fs::read_symlink("/proc/self/exe").string());
     EXPECT_TRUE(std::binary_search(identity->gids.begin(), identity->gids.end(), getegid()));
     EXPECT_FALSE(identity->command.empty());
+}
+
+// Of a thread whose number is not that of its process.
+TEST(RealProc, AThreadIsItsProcess)
+{
+    std::promise<pid_t> thread_is;
+    std::promise<void> enough;
+    std::thread thread([&] {
+        thread_is.set_value(static_cast<pid_t>(syscall(SYS_gettid)));
+        enough.get_future().wait();
+    });
+    const pid_t number = thread_is.get_future().get();
+    const auto of_thread = read_identity_of_thread("/proc", number);
+    enough.set_value();
+    thread.join();
+    EXPECT_NE(number, getpid());
+    ASSERT_TRUE(of_thread) << to_string(of_thread.error());
+    EXPECT_EQ(*of_thread, *read_identity("/proc", {getpid(), geteuid(), {}}));
+    EXPECT_FALSE(read_identity_of_thread("/proc", number)) << "it has ended";
 }
 
 TEST(RealProc, AProcessThatHasEnded)

@@ -1,59 +1,29 @@
 #include "lib/nic_mlx5/ownership.h"
 
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/netlink_bytes.h"
+
 namespace rdmaqos::mlx5 {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using test::netlink::attribute;
+using test::netlink::Bytes;
+using test::netlink::number;
+using test::netlink::text;
+using test::netlink::operator+;
 constexpr std::uint32_t kSequence = 7;
-
-Bytes operator+(Bytes a, const Bytes& b)
-{
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
-
-Bytes attribute(std::uint16_t type, const Bytes& content)
-{
-    const nlattr header{static_cast<std::uint16_t>(sizeof(nlattr) + content.size()), type};
-    Bytes bytes(sizeof(header));
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    bytes = bytes + content;
-    bytes.resize(NLA_ALIGN(bytes.size()));
-    return bytes;
-}
-
-Bytes number(std::uint16_t type, std::uint32_t value)
-{
-    Bytes content(sizeof(value));
-    std::memcpy(content.data(), &value, sizeof(value));
-    return attribute(type, content);
-}
-
-Bytes text(std::uint16_t type, const std::string& value)
-{
-    return attribute(type, Bytes(value.c_str(), value.c_str() + value.size() + 1));
-}
 
 Bytes message(const Bytes& attributes, std::uint32_t sequence = kSequence, std::uint16_t type = 0x1401)
 {
-    nlmsghdr header{};
-    header.nlmsg_len = static_cast<std::uint32_t>(sizeof(header) + attributes.size());
-    header.nlmsg_type = type;
-    header.nlmsg_seq = sequence;
-    Bytes bytes(sizeof(header));
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    return bytes + attributes;
+    return test::netlink::message(attributes, sequence, type);
 }
 
 Bytes device(std::uint32_t index, const std::string& name)
@@ -74,7 +44,7 @@ TEST(Ownership, ADeviceInADump)
     EXPECT_EQ(found.index, 3U);
     EXPECT_EQ(find_device(dump, kSequence, "mlx5_2").end, AnswerEnd::More);
     EXPECT_EQ(find_device(dump, kSequence, "mlx5").end, AnswerEnd::More);
-    EXPECT_EQ(find_device(dump + message({}, kSequence, NLMSG_DONE), kSequence, "mlx5_2").end, AnswerEnd::Nothing);
+    EXPECT_EQ(find_device(dump + message(Bytes(), kSequence, NLMSG_DONE), kSequence, "mlx5_2").end, AnswerEnd::Nothing);
 }
 
 TEST(Ownership, OfAnotherQuestionIsPassedOver)

@@ -69,6 +69,8 @@ const std::map<std::string, std::string>& tables()
         {"grant", table_of(kGrantKeys)},
         {"queue pair result", table_of(kQueuePairKeys)},
         {"owner", table_of(kOwnerKeys)},
+        {"host queue pair", table_of(kHostQueuePairKeys)},
+        {"host count", table_of(kHostCountKeys)},
         {"path answer", table_of(kPathAnswerKeys)},
         {"diagnostic", table_of(kDiagnosticKeys)},
         {"finding", table_of(kFindingKeys)},

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/commands/show.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/hardware_report.h"
 #include "tools/rdma-qosctl/rendering/levels.h"
+#include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
@@ -80,10 +82,15 @@ HostView this_host()
 
 Result<ExitStatus> status(const Context& context, bool fail_on_problems)
 {
-    const auto world = ask(context);
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    auto world = fetch_world(*client);
     if (!world) {
         return fail(world.error());
     }
+    world->host_counts = fetch_host_counts(*client);
     const auto problems = find_problems(*world);
     print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.screen));
     const bool wrong = std::any_of(problems.begin(), problems.end(),
@@ -177,6 +184,29 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
         return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));
     });
     print(context.json ? to_text(sessions_json(world->sessions)) : render_sessions(world->sessions, context.screen));
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> host_queue_pairs(const Context& context, const HostQueuePairOptions& options)
+{
+    HostFilter filter{options.device, {}, options.level, options.unit, options.outside};
+    if (!options.pid.empty()) {
+        const auto pid = parse_number(options.pid);
+        if (!pid || *pid > std::numeric_limits<std::uint32_t>::max()) {
+            return fail(ErrorCode::InvalidArgument, fmt::format("`{}` is not a process id", printable(options.pid)));
+        }
+        filter.pid = static_cast<std::uint32_t>(*pid);
+    }
+    auto client = connect(context);
+    if (!client) {
+        return fail(client.error());
+    }
+    const auto queue_pairs = fetch_host_queue_pairs(*client, filter);
+    if (!queue_pairs) {
+        return fail(queue_pairs.error());
+    }
+    print(context.json ? to_text(host_queue_pairs_json(*queue_pairs))
+                       : render_host_queue_pairs(*queue_pairs, context.screen));
     return ExitStatus::Ok;
 }
 

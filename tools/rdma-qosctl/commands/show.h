@@ -31,6 +31,14 @@ struct SessionFilter {
     std::string pid;      // empty: all
     std::string level;    // empty: all
 };
+struct HostQueuePairOptions {
+    std::string pid;       // empty: of all
+    std::string device;
+    std::string level;
+    std::string unit;
+    bool outside = false;
+};
+[[nodiscard]] Result<ExitStatus> host_queue_pairs(const Context& context, const HostQueuePairOptions& options);
 [[nodiscard]] Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter);
 
 }    // namespace rdmaqos::ctl

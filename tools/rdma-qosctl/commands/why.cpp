@@ -16,6 +16,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/why.h"
 #include "tools/rdma-qosctl/rendering/why_json.h"
+#include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -108,7 +109,7 @@ std::string would_get(const Context& context, const std::string& pid)
 }
 
 // Nobody who registered is meant. A process that runs is worth an answer, anything else is a mistake.
-Result<WhyReport> nobody(const Context& context, const std::string& target)
+Result<WhyReport> nobody(const Context& context, bus::Client& client, const std::string& target)
 {
     const auto number = parse_number(target);
     if (!number || !std::filesystem::exists(fmt::format("{}/{}", kProc, *number))) {
@@ -126,6 +127,9 @@ Result<WhyReport> nobody(const Context& context, const std::string& target)
         "process {}{} has not registered: what it sends is outside the tree, without "
         "share, guarantee or cap",
         *number, identity && !identity->command.empty() ? fmt::format(" ({})", identity->command) : "");
+    const auto queue_pairs = fetch_host_queue_pairs(
+        client, {"", static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, UINT32_MAX)), "", "", false});
+    report.queue_pairs = queue_pairs.value_or(std::vector<bus::Dict>());    // a daemon that is older does not tell
     if (auto level = would_get(context, target); !level.empty()) {
         report.advice.push_back(std::move(level));
     }
@@ -152,7 +156,7 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
         report->sessions.push_back(explain_session(*world, *session));
     }
     if (report->sessions.empty()) {
-        report = nobody(context, options.target);
+        report = nobody(context, *client, options.target);
         if (!report) {
             return fail(report.error());
         }

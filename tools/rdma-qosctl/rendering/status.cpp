@@ -9,6 +9,7 @@
 #include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
+#include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -107,13 +108,25 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
                accepted ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
     fields.add("sessions", describe_sessions(world));
+    const HostSummary host = sum_up(world.host_counts);
+    if (!world.host_counts.empty()) {
+        fields.add("host", describe_host(host));
+    }
     std::string text = fields.render(screen);
     text += "\n";
     if (!world.devices.empty()) {
         text += render_devices(world.devices, screen) + "\n";
     }
-    text += "Only processes that registered are governed: other RDMA traffic of this host\n"
-            "is outside the tree and competes with it.\n\n";
+    if (world.host_counts.empty()) {
+        text += "Only processes that registered are governed: other RDMA traffic of this host\n"
+                "is outside the tree and competes with it.\n\n";
+    } else if (host.outside > 0) {
+        text += "What queue pairs in no leaf send competes with the whole tree; `rdma-qosctl qps --outside`\n"
+                "lists them.\n\n";
+    }
+    for (const auto& failure : host.failures) {
+        text += fmt::format("{}\n\n", sentence_on(screen, 0, 2, printable(failure)));
+    }
     text += render_problems(problems, screen);
     return text;
 }

@@ -8,6 +8,7 @@
 #include "lib/base/text.h"
 #include "lib/tree/element.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -130,6 +131,12 @@ std::string render_why(const WhyReport& report, const Screen& screen)
     }
     if (!report.unregistered.empty()) {
         text += fmt::format("{}\n", sentence_on(screen, 0, 2, printable(report.unregistered)));
+    }
+    if (!report.queue_pairs.empty()) {
+        const std::string drawn = render_host_queue_pairs(report.queue_pairs, screen.indented(2));
+        for (const auto line : lines_of(drawn)) {
+            text += fmt::format("  {}\n", line);
+        }
     }
     for (const auto& advice : report.advice) {
         text += fmt::format("  -> {}\n", sentence_on(screen, 5, 5, printable(advice)));

@@ -80,6 +80,7 @@ Json why_json(const WhyReport& report)
     json["ports"] = std::move(ports);
     if (!report.unregistered.empty()) {
         json["note"] = report.unregistered;
+        json["queue-pairs"] = to_json(report.queue_pairs);
     }
     json["advice"] = report.advice;
     return json;

@@ -189,6 +189,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     json["released-devices"] = manager.released_devices;
     json["sessions"] = world.sessions.size();
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
+    json["host"] = to_json(world.host_counts);
     json["statistics"] = to_json(manager.statistics);
     json["ok"] = std::none_of(problems.begin(), problems.end(),
                               [](const Problem& problem) { return problem.is_error; });

@@ -110,6 +110,7 @@ struct World {
     ManagerView manager;
     std::vector<DeviceView> devices;      // by name and port
     std::vector<SessionView> sessions;    // by id
+    std::vector<bus::Dict> host_counts;   // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
 };
 
 struct DevicePlanView {

@@ -90,7 +90,8 @@ struct WhyReport {
     std::vector<WhySession> sessions;
     std::vector<PortUse> ports;    // of the devices in use, where there are counters
     // Without a session:
-    std::string unregistered;            // a sentence
+    std::string unregistered;                 // a sentence
+    std::vector<bus::Dict> queue_pairs;       // of the process, as in docs/dbus.md, "Queue pairs of the host"
     std::vector<std::string> advice;
 };
 

@@ -1,0 +1,171 @@
+#include "lib/rdma_netlink/queue_pairs.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <rdma/rdma_netlink.h>
+
+namespace rdmaqos::rdma_netlink {
+namespace {
+
+// The kernel's enum ib_qp_type, which no header for programs has: "qpt" of `rdma resource show qp`.
+struct TypeName {
+    std::uint8_t type;
+    std::string_view name;
+};
+constexpr std::array kTypes{
+    TypeName{0, "smi"},      TypeName{1, "gsi"},       TypeName{2, "rc"},     TypeName{3, "uc"},
+    TypeName{4, "ud"},       TypeName{5, "raw-ipv6"},  TypeName{6, "raw-ethertype"},
+    TypeName{8, "raw-packet"}, TypeName{9, "xrc-ini"}, TypeName{10, "xrc-tgt"}, TypeName{0xff, "driver"},
+};
+
+// 0: a thread in another pid namespace.
+std::optional<pid_t> thread_in(Bytes entry)
+{
+    const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID);
+    return pid.value_or(0) == 0 ? std::nullopt : std::optional(static_cast<pid_t>(*pid));
+}
+
+TrackedQueuePair to_queue_pair(Bytes entry, std::uint32_t number)
+{
+    TrackedQueuePair queue_pair;
+    queue_pair.number = number;
+    queue_pair.port = number_in(entry, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
+    queue_pair.type = byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE).value_or(0xff);
+    queue_pair.state = state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE));
+    // 0: it is not connected yet.
+    const std::uint32_t remote = number_in(entry, RDMA_NLDEV_ATTR_RES_RQPN).value_or(0);
+    queue_pair.remote = remote == 0 ? std::nullopt : std::optional(remote);
+    queue_pair.domain = number_in(entry, RDMA_NLDEV_ATTR_RES_PDN);
+    queue_pair.thread = thread_in(entry);
+    queue_pair.kernel_name = text_in(entry, RDMA_NLDEV_ATTR_RES_KERN_NAME);
+    return queue_pair;
+}
+
+// Of a table: entries, all of one type.
+template <typename Take>
+void for_each_entry(Bytes attributes, std::uint16_t table, Take take)
+{
+    for (auto next = first_of(content_of(attributes, table)); next; next = first_of(next->rest)) {
+        take(next->content);
+    }
+}
+
+struct DumpEnd {
+    AnswerEnd end = AnswerEnd::More;
+};
+
+// Of everything, or of one device.
+template <typename Row, typename Read>
+Result<std::vector<Row>> ask_for_dump(Connection& kernel, std::uint16_t command, const TrackedDevice* device,
+                                      Read read_rows, std::string_view what)
+{
+    std::vector<std::uint8_t> attributes;
+    if (device != nullptr) {
+        append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device->index);
+    }
+    std::vector<Row> rows;
+    int failed = kernel.ask(command, NLM_F_DUMP, attributes);
+    if (failed == 0) {
+        failed = ETIMEDOUT;    // unless the dump ends
+        kernel.read([&](Bytes datagram) { return DumpEnd{read_rows(datagram, kernel.sequence(), rows, failed)}; });
+    }
+    if (failed != 0) {
+        return fail(Error{ErrorCode::Io, failed, fmt::format("the kernel does not list the {}", what)});
+    }
+    return rows;
+}
+
+}    // namespace
+
+std::optional<QueuePairState> state_of(std::optional<std::uint8_t> state)
+{
+    return state && *state <= static_cast<std::uint8_t>(QueuePairState::Error)
+               ? std::optional(static_cast<QueuePairState>(*state))
+               : std::nullopt;
+}
+
+std::string name_of_type(std::uint8_t type)
+{
+    const auto found = std::ranges::find(kTypes, type, &TypeName::type);
+    return found == kTypes.end() ? fmt::format("type {}", type) : std::string(found->name);
+}
+
+std::optional<QueuePairType> attachable_type(std::uint8_t type)
+{
+    return parse_queue_pair_type(name_of_type(type));
+}
+
+AnswerEnd read_devices(Bytes datagram, std::uint32_t sequence, std::vector<TrackedDevice>& devices, int& failed)
+{
+    return read_datagram(
+        datagram, sequence,
+        [&](Bytes attributes) {
+            const auto index = number_in(attributes, RDMA_NLDEV_ATTR_DEV_INDEX);
+            std::string name = text_in(attributes, RDMA_NLDEV_ATTR_DEV_NAME);
+            if (index && !name.empty()) {
+                devices.push_back({*index, std::move(name)});
+            }
+            return AnswerEnd::More;
+        },
+        &failed);
+}
+
+AnswerEnd read_queue_pairs(Bytes datagram, std::uint32_t sequence, std::vector<TrackedQueuePair>& queue_pairs,
+                           int& failed)
+{
+    return read_datagram(
+        datagram, sequence,
+        [&](Bytes attributes) {
+            for_each_entry(attributes, RDMA_NLDEV_ATTR_RES_QP, [&](Bytes entry) {
+                if (const auto number = number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN)) {
+                    queue_pairs.push_back(to_queue_pair(entry, *number));
+                }
+            });
+            return AnswerEnd::More;
+        },
+        &failed);
+}
+
+AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, std::vector<Holder>& holders,
+                       int& failed)
+{
+    const bool is_domain = kind == HolderKind::Domain;
+    return read_datagram(
+        datagram, sequence,
+        [&](Bytes attributes) {
+            for_each_entry(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PD : RDMA_NLDEV_ATTR_RES_CTX, [&](Bytes entry) {
+                const auto context = number_in(entry, RDMA_NLDEV_ATTR_RES_CTXN);
+                if (const auto number = is_domain ? number_in(entry, RDMA_NLDEV_ATTR_RES_PDN) : context) {
+                    holders.push_back({*number, is_domain ? context : std::nullopt, thread_in(entry)});
+                }
+            });
+            return AnswerEnd::More;
+        },
+        &failed);
+}
+
+Result<std::vector<TrackedDevice>> list_devices(Connection& kernel)
+{
+    return ask_for_dump<TrackedDevice>(kernel, RDMA_NLDEV_CMD_GET, nullptr, read_devices, "RDMA devices");
+}
+
+Result<std::vector<TrackedQueuePair>> list_queue_pairs(Connection& kernel, const TrackedDevice& device)
+{
+    return ask_for_dump<TrackedQueuePair>(kernel, RDMA_NLDEV_CMD_RES_QP_GET, &device, read_queue_pairs,
+                                          fmt::format("queue pairs of {}", device.name));
+}
+
+Result<std::vector<Holder>> list_holders(Connection& kernel, const TrackedDevice& device, HolderKind kind)
+{
+    const bool is_domain = kind == HolderKind::Domain;
+    return ask_for_dump<Holder>(
+        kernel, is_domain ? RDMA_NLDEV_CMD_RES_PD_GET : RDMA_NLDEV_CMD_RES_CTX_GET, &device,
+        [kind](Bytes datagram, std::uint32_t sequence, std::vector<Holder>& holders, int& failed) {
+            return read_holders(datagram, sequence, kind, holders, failed);
+        },
+        fmt::format("{} of {}", is_domain ? "protection domains" : "open files", device.name));
+}
+
+}    // namespace rdmaqos::rdma_netlink

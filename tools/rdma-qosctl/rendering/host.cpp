@@ -1,0 +1,77 @@
+#include "tools/rdma-qosctl/rendering/host.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/rendering/dict_text.h"
+#include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using Align = Table::Align;
+using Fit = Table::Fit;
+
+Cell outside_cell(const bus::Dict& queue_pair)
+{
+    const std::string reason = text_of(queue_pair, "outside");
+    return {reason, reason.empty() || reason == "kernel" ? Style::Plain : Style::Warning};
+}
+
+}    // namespace
+
+std::string render_host_queue_pairs(const std::vector<bus::Dict>& queue_pairs, const Screen& screen)
+{
+    if (queue_pairs.empty()) {
+        return "no queue pair\n";
+    }
+    Table table({{"DEVICE"},
+                 {"QP", Align::Right},
+                 {"TYPE"},
+                 {"STATE"},
+                 {"REMOTE", Align::Right, Fit::DropSoon},
+                 {"PID", Align::Right},
+                 {"USER", Align::Left, Fit::Shorten},
+                 {"UNIT", Align::Left, Fit::Drop},
+                 {"COMMAND", Align::Left, Fit::Shorten},
+                 {"LEVEL", Align::Left, Fit::Drop},
+                 {"LEAF", Align::Left, Fit::ShortenPath},
+                 {"OUTSIDE"}});
+    for (const auto& queue_pair : queue_pairs) {
+        const bool has_owner = queue_pair.contains("pid");
+        const std::string kernel = text_of(queue_pair, "kernel");
+        table.add({text_of(queue_pair, "device"), number_text(queue_pair, "number"), text_of(queue_pair, "type"),
+                   text_of(queue_pair, "state"), number_text(queue_pair, "remote"), number_text(queue_pair, "pid"),
+                   has_owner ? owner_text(queue_pair) : "", text_of(queue_pair, "unit"),
+                   kernel.empty() ? text_of(queue_pair, "command") : fmt::format("[{}]", kernel),
+                   text_of(queue_pair, "level"), text_of(queue_pair, "leaf"), outside_cell(queue_pair)});
+    }
+    return table.render(screen);
+}
+
+Json host_queue_pairs_json(const std::vector<bus::Dict>& queue_pairs)
+{
+    return {{"queue-pairs", to_json(queue_pairs)}};
+}
+
+std::string describe_host(const HostSummary& summary)
+{
+    std::vector<std::string> reasons;
+    for (const auto& [reason, count] : summary.by_reason) {
+        reasons.push_back(fmt::format("{} {}", count, reason));
+    }
+    std::string text = fmt::format("{} in a leaf; {} in none", counted(summary.in_leaf, "queue pair"), summary.outside);
+    if (!reasons.empty()) {
+        text += fmt::format(" ({})", fmt::join(reasons, ", "));
+    }
+    if (summary.of_kernel > 0) {
+        text += fmt::format("; {} of the kernel", summary.of_kernel);
+    }
+    return text;
+}
+
+}    // namespace rdmaqos::ctl

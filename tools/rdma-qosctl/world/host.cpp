@@ -1,0 +1,73 @@
+#include "tools/rdma-qosctl/world/host.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::string_view kOfKernel = "kernel";
+
+}    // namespace
+
+bool HostFilter::takes(const bus::Dict& queue_pair) const
+{
+    const std::string reason = text_of(queue_pair, "outside");
+    return (level.empty() || equals_ignoring_case(text_of(queue_pair, "level"), level)) &&
+           (unit.empty() || glob_matches(unit, text_of(queue_pair, "unit"))) &&
+           (!outside || (!reason.empty() && reason != kOfKernel));
+}
+
+Result<std::vector<bus::Dict>> fetch_host_queue_pairs(bus::Client& client, const HostFilter& filter)
+{
+    bus::Dict options;
+    if (!filter.device.empty()) {
+        options.set("device", filter.device);
+    }
+    if (filter.pid) {
+        options.set("pid", *filter.pid);
+    }
+    auto queue_pairs = call_manager<std::vector<bus::Dict>>(client, "ListQueuePairs", {options});
+    if (!queue_pairs) {
+        return fail(std::move(queue_pairs).error());
+    }
+    std::erase_if(*queue_pairs, [&](const bus::Dict& queue_pair) { return !filter.takes(queue_pair); });
+    UserNames names;
+    for (auto& queue_pair : *queue_pairs) {
+        if (queue_pair.contains("uid")) {
+            names.add_to(queue_pair);
+        }
+    }
+    return queue_pairs;
+}
+
+std::vector<bus::Dict> fetch_host_counts(bus::Client& client)
+{
+    return call_manager<std::vector<bus::Dict>>(client, "CountQueuePairs", {}).value_or(std::vector<bus::Dict>());
+}
+
+HostSummary sum_up(const std::vector<bus::Dict>& counts)
+{
+    HostSummary summary;
+    for (const auto& count : counts) {
+        const std::uint64_t many = number_of(count, "count");
+        const std::string reason = text_of(count, "outside");
+        if (const std::string failure = text_of(count, "failure"); !failure.empty()) {
+            summary.failures.push_back(failure);
+        } else if (reason.empty()) {
+            summary.in_leaf += many;
+        } else if (reason == kOfKernel) {
+            summary.of_kernel += many;
+        } else {
+            summary.outside += many;
+            summary.by_reason[reason] += many;
+        }
+    }
+    return summary;
+}
+
+}    // namespace rdmaqos::ctl

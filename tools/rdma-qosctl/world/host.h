@@ -1,0 +1,42 @@
+// The queue pairs of the whole host, whether their programs know of the daemon or not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/bus/client.h"
+#include "lib/bus/value.h"
+#include "tools/rdma-qosctl/world/views.h"
+
+namespace rdmaqos::ctl {
+
+struct HostFilter {
+    std::string device;    // "mlx5_0" or "mlx5_0/1"; empty: all
+    std::optional<std::uint32_t> pid;
+    std::string level;    // empty: any, or none
+    std::string unit;     // may be a glob; empty: any, or none
+    bool outside = false;    // only those of programs that are in no leaf
+
+    [[nodiscard]] bool takes(const bus::Dict& queue_pair) const;
+};
+
+// Keys of docs/dbus.md, "Queue pairs of the host", and `user`.
+[[nodiscard]] Result<std::vector<bus::Dict>> fetch_host_queue_pairs(bus::Client& client, const HostFilter& filter);
+// Keys of docs/dbus.md, "Counts of queue pairs". Empty: the daemon does not tell, for instance because it is older.
+[[nodiscard]] std::vector<bus::Dict> fetch_host_counts(bus::Client& client);
+
+// The counts of all devices together.
+struct HostSummary {
+    std::uint64_t in_leaf = 0;
+    std::uint64_t of_kernel = 0;
+    std::uint64_t outside = 0;                        // of programs, in no leaf
+    std::map<std::string, std::uint64_t> by_reason;    // of those outside
+    std::vector<std::string> failures;                 // sentences
+};
+[[nodiscard]] HostSummary sum_up(const std::vector<bus::Dict>& counts);
+
+}    // namespace rdmaqos::ctl
