@@ -98,9 +98,9 @@ void write_tracked(Writer& writer, const HostQueuePair& queue_pair, const HostSt
 }
 
 // What is being written; ends when its client does.
-class Listing {
+class HostListing {
 public:
-    Listing(BusEndpoint& endpoint, const Call& call, Filter filter, std::shared_ptr<const HostSurvey> survey)
+    HostListing(BusEndpoint& endpoint, const Call& call, Filter filter, std::shared_ptr<const HostSurvey> survey)
         : service_(endpoint.context.service), call_(call), filter_(std::move(filter)), survey_(std::move(survey)),
           with_session_(service_.host().processes_with_session()), untracked_(service_.host().untracked(*survey_)),
           reply_(call.begin_reply())
@@ -184,7 +184,7 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         }
         endpoint.charge(call.message(), (*survey)->queue_pairs.size() / kListedAtTheCostOfACall);
         const auto taken = endpoint.context.long_answers.write(uid, [&endpoint, call, filter, seen = *survey] {
-            auto listing = std::make_shared<Listing>(endpoint, call, filter, seen);
+            auto listing = std::make_shared<HostListing>(endpoint, call, filter, seen);
             return [listing] { return listing->step(); };
         });
         if (!taken) {
