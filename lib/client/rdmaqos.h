@@ -1,6 +1,6 @@
 /* librdmaqos: the C library for programs that use rdma-qosd. See librdmaqos(3).
  *
- *     struct rdmaqos *qos;
+ *     struct rdmaqos_handle *qos;
  *     if (rdmaqos_open(&qos, NULL) == 0)
  *         rdmaqos_register(qos, NULL, NULL);
  *     ...
@@ -24,7 +24,7 @@
  *
  * Growth. Every structure begins with its size, which the init function next to it sets: call that first, then fill in what
  * you want. So a program may run with a newer or an older library, and this library with a newer or an older daemon: what
- * the daemon does not know gives -EOPNOTSUPP.
+ * one of them does not know gives -EOPNOTSUPP.
  *
  * Units: rates are in kbit/s, sizes in bytes, times in milliseconds.
  */
@@ -55,7 +55,7 @@ union ibv_gid;
 #define RDMAQOS_SOCKET "/run/rdma-qos/bus"
 
 /* A connection to the daemon, and at most one session on it. */
-struct rdmaqos;
+struct rdmaqos_handle;
 /* What the daemon answered: a grant, the place of a queue pair, or a path. It never changes. */
 struct rdmaqos_answer;
 
@@ -76,7 +76,8 @@ const char *rdmaqos_version(void);
  *   -EAGAIN      Busy: try again shortly          -EBADFD      BadState: the queue pair is not in INIT or RTS
  *   -EDQUOT      LimitsExceeded                   -ENOSPC      NoSpace
  *   -ENODEV      DeviceGone                       -EIO         DeviceFailed, IOError and everything else
- *   -EOPNOTSUPP  NotSupported, a method or a key that this daemon does not know
+ *   -EOPNOTSUPP  NotSupported, or a method that this daemon does not know; also what this library does not know: a bit of
+ *                a mask, or a part that was added to a structure later and is not 0
  *   -EKEYREJECTED InvalidPolicy
  * and the library's own: -ECHILD in a forked child, -EALREADY for a handle that has a session, -ENOMEM. */
 
@@ -116,13 +117,13 @@ static inline void rdmaqos_open_attr_init(struct rdmaqos_open_attr *attr)
 
 /* Connects: to the direct socket, and if that is not there to the system bus. NULL stands for the defaults. On failure
  * *handle is NULL. -ENOTCONN: there is no daemon. */
-int rdmaqos_open(struct rdmaqos **handle, const struct rdmaqos_open_attr *attr);
+int rdmaqos_open(struct rdmaqos_handle **handle, const struct rdmaqos_open_attr *attr);
 /* Ends the session: its queue pairs leave their classes. NULL does nothing. Not from the handler. */
-void rdmaqos_close(struct rdmaqos *handle);
+void rdmaqos_close(struct rdmaqos_handle *handle);
 
 enum rdmaqos_transport { RDMAQOS_TRANSPORT_NONE = 0, RDMAQOS_TRANSPORT_DIRECT = 1, RDMAQOS_TRANSPORT_SYSTEM_BUS = 2 };
 /* An enum rdmaqos_transport: how the daemon is connected now. */
-int rdmaqos_get_transport(struct rdmaqos *handle);
+int rdmaqos_get_transport(struct rdmaqos_handle *handle);
 
 /* ---- what a class is asked for by ---- */
 
@@ -176,14 +177,14 @@ const char *rdmaqos_gid_text(const union ibv_gid *gid, char text[RDMAQOS_GID_TEX
 
 /* Makes the handle's session. NULL: an empty request. *grant, unless the pointer is NULL, is to be freed. RDMAQOS_PENDING: see
  * RDMAQOS_OPEN_WITHOUT_DAEMON; *grant is NULL then. -EALREADY: it has one. After RDMAQOS_EVENT_DETACHED it may be called again. */
-int rdmaqos_register(struct rdmaqos *handle, const struct rdmaqos_request *request, struct rdmaqos_answer **grant);
+int rdmaqos_register(struct rdmaqos_handle *handle, const struct rdmaqos_request *request, struct rdmaqos_answer **grant);
 /* Ends the session and forgets its queue pairs; the handle stays open. */
-int rdmaqos_release(struct rdmaqos *handle);
+int rdmaqos_release(struct rdmaqos_handle *handle);
 /* What the session is granted now. -ENOENT: there is no session. */
-int rdmaqos_get_grant(struct rdmaqos *handle, struct rdmaqos_answer **grant);
+int rdmaqos_get_grant(struct rdmaqos_handle *handle, struct rdmaqos_answer **grant);
 
 /* What a connection with these criteria would get, without a session and without queue pairs. */
-int rdmaqos_query_path(struct rdmaqos *handle, const struct rdmaqos_request *request, struct rdmaqos_answer **path);
+int rdmaqos_query_path(struct rdmaqos_handle *handle, const struct rdmaqos_request *request, struct rdmaqos_answer **path);
 
 /* ---- queue pairs ---- */
 
@@ -221,23 +222,23 @@ int rdmaqos_describe(struct ibv_qp *qp, struct rdmaqos_queue_pair *queue_pair);
  * again then. After a restart of the daemon it is attached again by itself. *place, unless the pointer is NULL, is to be
  * freed. Registers with an empty request if the handle has no session. Detach a queue pair before it is destroyed, or use
  * rdmaqos_destroy_qp(). RDMAQOS_PENDING: see RDMAQOS_OPEN_WITHOUT_DAEMON. -EBADFD, -EAGAIN, ...: it is not attached. */
-int rdmaqos_attach(struct rdmaqos *handle, struct ibv_qp *qp, const struct rdmaqos_request *request,
+int rdmaqos_attach(struct rdmaqos_handle *handle, struct ibv_qp *qp, const struct rdmaqos_request *request,
                    struct rdmaqos_answer **place);
-int rdmaqos_attach_number(struct rdmaqos *handle, const struct rdmaqos_queue_pair *queue_pair,
+int rdmaqos_attach_number(struct rdmaqos_handle *handle, const struct rdmaqos_queue_pair *queue_pair,
                           const struct rdmaqos_request *request, struct rdmaqos_answer **place);
 /* Many in one round trip (of up to 128). requests: NULL, or one for each, NULL for the session's. results: count of them, each
  * as of rdmaqos_attach(). places: NULL, or count of them, to be freed each. Returns how many failed, or a negative errno if
  * nothing was done. */
-int rdmaqos_attach_many(struct rdmaqos *handle, size_t count, struct ibv_qp *const *qps,
+int rdmaqos_attach_many(struct rdmaqos_handle *handle, size_t count, struct ibv_qp *const *qps,
                         const struct rdmaqos_request *const *requests, int *results, struct rdmaqos_answer **places);
-int rdmaqos_attach_numbers(struct rdmaqos *handle, size_t count, const struct rdmaqos_queue_pair *const *queue_pairs,
+int rdmaqos_attach_numbers(struct rdmaqos_handle *handle, size_t count, const struct rdmaqos_queue_pair *const *queue_pairs,
                            const struct rdmaqos_request *const *requests, int *results, struct rdmaqos_answer **places);
 
 /* Takes it out of its class, and forgets it also if that fails or there is no daemon. -ENOENT: it was not attached. */
-int rdmaqos_detach(struct rdmaqos *handle, struct ibv_qp *qp);
-int rdmaqos_detach_number(struct rdmaqos *handle, const char *device, uint32_t number);
+int rdmaqos_detach(struct rdmaqos_handle *handle, struct ibv_qp *qp);
+int rdmaqos_detach_number(struct rdmaqos_handle *handle, const char *device, uint32_t number);
 /* All in one round trip; results as of rdmaqos_attach_many(). */
-int rdmaqos_detach_many(struct rdmaqos *handle, size_t count, struct ibv_qp *const *qps, int *results);
+int rdmaqos_detach_many(struct rdmaqos_handle *handle, size_t count, struct ibv_qp *const *qps, int *results);
 
 /* Limits an attached queue pair. The limit is kept over a restart of the daemon. */
 struct rdmaqos_rate {
@@ -252,15 +253,15 @@ static inline void rdmaqos_rate_init(struct rdmaqos_rate *rate)
     memset(rate, 0, sizeof(*rate));
     rate->size = sizeof(*rate);
 }
-int rdmaqos_set_rate(struct rdmaqos *handle, struct ibv_qp *qp, const struct rdmaqos_rate *rate);
-int rdmaqos_set_rate_number(struct rdmaqos *handle, const char *device, uint32_t number,
+int rdmaqos_set_rate(struct rdmaqos_handle *handle, struct ibv_qp *qp, const struct rdmaqos_rate *rate);
+int rdmaqos_set_rate_number(struct rdmaqos_handle *handle, const char *device, uint32_t number,
                             const struct rdmaqos_rate *rate);
 
 /* Calls on a queue pair that the daemon may be moving at this moment: tried again while they say EBUSY, for at most 50 ms
  * (see the EBUSY section of clients.md). 0 or a positive errno, as the functions of libibverbs. */
 int rdmaqos_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 /* Detaches it first, where it is attached; the handle may be NULL. */
-int rdmaqos_destroy_qp(struct rdmaqos *handle, struct ibv_qp *qp);
+int rdmaqos_destroy_qp(struct rdmaqos_handle *handle, struct ibv_qp *qp);
 
 /* ---- answers ---- */
 
@@ -328,14 +329,14 @@ struct rdmaqos_event {
 };
 /* Called by rdmaqos_dispatch() only, without any lock: it may call everything but rdmaqos_close(). What it is given is
  * valid until it returns. */
-typedef void (*rdmaqos_handler)(struct rdmaqos *handle, const struct rdmaqos_event *event, void *data);
-int rdmaqos_set_handler(struct rdmaqos *handle, rdmaqos_handler handler, void *data);
+typedef void (*rdmaqos_handler)(struct rdmaqos_handle *handle, const struct rdmaqos_event *event, void *data);
+int rdmaqos_set_handler(struct rdmaqos_handle *handle, rdmaqos_handler handler, void *data);
 
 /* Readable (POLLIN) when there is something to dispatch; the same for the life of the handle. */
-int rdmaqos_get_fd(struct rdmaqos *handle);
+int rdmaqos_get_fd(struct rdmaqos_handle *handle);
 /* Handles what has arrived, connects again when it is time to, and calls the handler. Waits for nobody longer than the
  * handle's timeouts. Returns how many events were handled. */
-int rdmaqos_dispatch(struct rdmaqos *handle);
+int rdmaqos_dispatch(struct rdmaqos_handle *handle);
 
 /* ---- resource domains ---- */
 
