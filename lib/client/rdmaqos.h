@@ -267,7 +267,7 @@ int rdmaqos_destroy_qp(struct rdmaqos_handle *handle, struct ibv_qp *qp);
 
 void rdmaqos_answer_free(struct rdmaqos_answer *answer);
 /* One more owner, who frees it as well. */
-struct rdmaqos_answer *rdmaqos_answer_ref(struct rdmaqos_answer *answer);
+struct rdmaqos_answer *rdmaqos_answer_ref(const struct rdmaqos_answer *answer);
 /* Any key of the daemon's answer by its name in dbus.md, "leaf" for example. NULL and -ENOENT: it is absent, or of another type.
  * Truth values are the numbers 0 and 1. */
 const char *rdmaqos_answer_text(const struct rdmaqos_answer *answer, const char *key);
@@ -366,7 +366,7 @@ static inline void rdmaqos_domain_attr_init(struct rdmaqos_domain_attr *attr)
 }
 
 /* What a domain got. */
-struct rdmaqos_domain_achieved {
+struct rdmaqos_achieved {
     size_t size;
     uint32_t thread_model;         /* how its objects may be used: never less safe than asked for */
     uint32_t message_model;        /* what the provider does; DEFAULT if a suggestion had no effect */
@@ -375,7 +375,7 @@ struct rdmaqos_domain_achieved {
     uint8_t single_threaded_cq;    /* 1: its completion queues are made without a lock */
     uint8_t reserved[5];
 };
-static inline void rdmaqos_domain_achieved_init(struct rdmaqos_domain_achieved *achieved)
+static inline void rdmaqos_achieved_init(struct rdmaqos_achieved *achieved)
 {
     memset(achieved, 0, sizeof(*achieved));
     achieved->size = sizeof(*achieved);
@@ -386,7 +386,7 @@ static inline void rdmaqos_domain_achieved_init(struct rdmaqos_domain_achieved *
 int rdmaqos_domain_create(struct ibv_pd *pd, const struct rdmaqos_domain_attr *attr, struct rdmaqos_domain **domain);
 /* -EBUSY: a completion queue or queue pair of it exists; then it stays as it is. NULL does nothing. */
 int rdmaqos_domain_destroy(struct rdmaqos_domain *domain);
-int rdmaqos_domain_achieved(const struct rdmaqos_domain *domain, struct rdmaqos_domain_achieved *achieved);
+int rdmaqos_domain_achieved(const struct rdmaqos_domain *domain, struct rdmaqos_achieved *achieved);
 /* For other calls of libibverbs; it belongs to the domain. */
 struct ibv_pd *rdmaqos_domain_pd(const struct rdmaqos_domain *domain);
 
