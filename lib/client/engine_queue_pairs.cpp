@@ -214,10 +214,10 @@ void Engine::settle(const std::vector<const Wanted*>& part, const std::vector<An
     for (std::size_t i = 0; i < part.size(); ++i) {
         const Key key(part[i]->queue_pair.device, part[i]->queue_pair.number);
         const auto record = records_.find(key);
-        if (record == records_.end()) {
+        if (record == records_.end() || i >= answers.size()) {
             continue;
         }
-        const Failure failure = i < answers.size() ? refusal_in(answers[i]) : not_answered(0);
+        const Failure failure = refusal_in(answers[i]);
         if (!failure) {
             record->second.is_attached = true;
             record->second.give_up.reset();

@@ -43,6 +43,13 @@ int on(rdmaqos_handle* handle, const Function& function) noexcept
     return handle == nullptr ? no_handle() : handle->take_turn(function);
 }
 
+void hand_out(const AnswerRef& answer, rdmaqos_answer** into)
+{
+    if (into != nullptr) {
+        *into = answer.share();
+    }
+}
+
 int result_of(const Failure& failure)
 {
     return failure ? report(failure) : 0;
@@ -258,9 +265,7 @@ RDMAQOS_EXPORT int rdmaqos_register(rdmaqos_handle* handle, const rdmaqos_reques
         if (is_pending) {
             return RDMAQOS_PENDING;
         }
-        if (grant != nullptr && !failure) {
-            *grant = granted.share();
-        }
+        hand_out(failure ? AnswerRef() : granted, grant);
         return result_of(failure);
     });
 }
@@ -275,7 +280,7 @@ RDMAQOS_EXPORT int rdmaqos_get_grant(rdmaqos_handle* handle, rdmaqos_answer** gr
     return on(handle, [&](Engine& engine, Deadline deadline) {
         AnswerRef granted;
         const Failure failure = engine.grant(deadline, granted);
-        *grant = granted.share();
+        hand_out(failure ? AnswerRef() : granted, grant);
         return result_of(failure);
     });
 }
@@ -289,7 +294,7 @@ RDMAQOS_EXPORT int rdmaqos_query_path(rdmaqos_handle* handle, const rdmaqos_requ
         if (!failure) {
             failure = engine.query_path(wish, deadline, found);
         }
-        *path = found.share();
+        hand_out(found, path);
         return result_of(failure);
     });
 }
