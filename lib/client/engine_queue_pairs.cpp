@@ -366,7 +366,7 @@ std::vector<Failure> Engine::detach(const std::vector<std::pair<std::string, std
     if (!calls.empty()) {
         auto some = connection_->call_all(calls, deadline);
         for (std::size_t i = 0; i < some.size(); ++i) {
-            failures[places[i]] = std::move(some[i]);
+            failures[places[i]] = std::move(some[i].failure);
         }
         look();
     }
