@@ -35,7 +35,9 @@ for example in governed resource_domain; do
         fail "$example does not find the library by its soname"
     status=0
     LD_LIBRARY_PATH=$library "$stage/$example" 2>"$stage/said" || status=$?
-    [[ $status == 1 ]] && grep -q usage "$stage/said" || fail "$example does not run: $(cat "$stage/said")"
+    if [[ $status != 1 ]] || ! grep -q usage "$stage/said"; then
+        fail "$example does not run: $(cat "$stage/said")"
+    fi
 done
 
 mkdir "$stage/project"
