@@ -1,6 +1,7 @@
 // The part of the engine that is about queue pairs: those that are attached, and those that are to be.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "lib/client/engine.h"
 
@@ -135,7 +136,9 @@ std::vector<Outcome> Engine::attach(const std::vector<Wanted>& wanted, Deadline 
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (is_loss(outcomes[i].failure) && remembers() && comes_back()) {
             outcomes[i].is_pending = true;
-            wants_session_ = true;
+            if (!std::exchange(wants_session_, true)) {
+                wish_ = {};
+            }
             keep(wanted[i], false);
         }
     }

@@ -182,14 +182,8 @@ int rdmaqos_handle::dispatch() noexcept
 
 void rdmaqos_handle::deliver(const Event& event)
 {
-    rdmaqos_handler handler = nullptr;
-    void* data = nullptr;
-    {
-        const std::lock_guard turn(handler_lock_);    // never held for long: no call waits with it
-        handler = handler_;
-        data = handler_data_;
-    }
-    if (handler == nullptr) {
+    const std::lock_guard turn(handler_lock_);
+    if (handler_ == nullptr) {
         return;
     }
     rdmaqos_event told{};
@@ -199,7 +193,7 @@ void rdmaqos_handle::deliver(const Event& event)
     told.device = event.device.empty() ? nullptr : event.device.c_str();
     told.message = event.message.empty() ? nullptr : event.message.c_str();
     told.grant = event.grant.get();
-    handler(this, &told, data);
+    handler_(this, &told, handler_data_);
 }
 
 void rdmaqos_handle::set_handler(rdmaqos_handler handler, void* data)

@@ -126,7 +126,7 @@ private:
     rdmaqos::client::Descriptor stop_;     // eventfd: the thread is to end
     int watched_ = -1;                     // the connection's descriptor, in the epoll
     std::uint32_t watched_for_ = 0;
-    std::mutex handler_lock_;
+    std::recursive_mutex handler_lock_;    // held while the handler runs, which may set another one
     rdmaqos_handler handler_ = nullptr;
     void* handler_data_ = nullptr;
     bool has_thread_ = false;

@@ -482,7 +482,11 @@ RDMAQOS_EXPORT int rdmaqos_apply_qp(const rdmaqos_answer* answer, ibv_qp* qp, ib
 
 RDMAQOS_EXPORT int rdmaqos_set_handler(rdmaqos_handle* handle, rdmaqos_handler handler, void* data)
 {
-    return on(handle, [&](Engine&, Deadline) {
+    if (handle == nullptr || !handle->is_here()) {
+        return on(handle, [](Engine&, Deadline) { return 0; });    // says why not
+    }
+    // Not on the handle's turn, which a handler that runs may be waiting for.
+    return guarded([&] {
         handle->set_handler(handler, data);
         return 0;
     });

@@ -328,10 +328,11 @@ struct rdmaqos_event {
     const char *message;                    /* a sentence, or NULL */
     const struct rdmaqos_answer *grant;     /* or NULL; rdmaqos_answer_ref() keeps it */
 };
-/* Called by rdmaqos_dispatch() only, without any lock: it may call everything but rdmaqos_close(). What it is given is
- * valid until it returns. */
+/* Called by rdmaqos_dispatch() only, once at a time. It may call everything but rdmaqos_close(). What it is given is valid
+ * until it returns. */
 typedef void (*rdmaqos_handler)(struct rdmaqos_handle *handle, const struct rdmaqos_event *event, /* NOLINT: it is C */
                                 void *data);
+/* NULL: none. When it returns, the handler that was set before is not running, unless that is who calls. */
 int rdmaqos_set_handler(struct rdmaqos_handle *handle, rdmaqos_handler handler, void *data);
 
 /* Readable (POLLIN) when there is something to dispatch; the same for the life of the handle. */

@@ -284,4 +284,18 @@ private:
     std::size_t largest_ = 0;
 };
 
+class ClientLibrary : public ::testing::Test {
+protected:
+    [[nodiscard]] std::filesystem::path socket() const { return dir_.path() / "bus"; }
+    int attach(const Handle& handle, std::uint32_t number, const rdmaqos_request* request = nullptr)
+    {
+        const auto queue_pair = numbered(number);
+        return rdmaqos_attach_number(handle.get(), &queue_pair, request, nullptr);
+    }
+
+    TempDir dir_;
+    FakeDaemon daemon_{socket()};
+    LikeTheDaemon like_{daemon_};
+};
+
 }    // namespace rdmaqos::test
