@@ -132,7 +132,7 @@ const std::vector<Home>& homes()
 {
     static const std::vector<Home> table{
         {"yaml-cpp/", "yaml-cpp", {"policy/yaml/yaml_reader.cpp", "policy/yaml/CMakeLists.txt"}},
-        {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/"}},
+        {"systemd/", "PkgConfig::systemd", {"lib/bus/", "lib/client/", "daemon/", "tools/rdma-qosctl/"}},
         {"infiniband/",
          "PkgConfig::ibverbs",
          {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/"}},
