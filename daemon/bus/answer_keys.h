@@ -25,6 +25,9 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"pkey", "q", "partition key"},
     AnswerKey{"traffic-class", "y", "of RoCE packets; set it on the connection"},
     AnswerKey{"dscp", "y", "the upper 6 bits of `traffic-class`"},
+    AnswerKey{"sl-source", "s",
+              "`host`: on InfiniBand, too, `sl` replaces the service level that the subnet manager gave; absent: it does "
+              "not"},
     AnswerKey{"share", "u", "weight of the class among its siblings"},
     AnswerKey{"max-rate", "t", "cap of the class as the policy has it, kbit/s"},
     AnswerKey{"max-rate-now", "t", "the lowest of the caps from its leaf up to the root, and the link, kbit/s"},
@@ -87,6 +90,8 @@ inline constexpr std::array kPathAnswerKeys{
     AnswerKey{"packet-life", "y", "n for 4.096 µs · 2ⁿ"},
     AnswerKey{"pkey", "q", ""},
     AnswerKey{"sl", "y", ""},
+    AnswerKey{"traffic-class", "y", "of RoCE packets"},
+    AnswerKey{"sl-source", "s", "as in a grant"},
 };
 
 inline constexpr std::array kDiagnosticKeys{

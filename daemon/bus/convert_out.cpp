@@ -24,6 +24,9 @@ void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
     if (grant.traffic_class) {
         dict.set("dscp", static_cast<std::uint8_t>(*grant.traffic_class >> 2U));
     }
+    if (grant.sl_of_host) {
+        dict.set("sl-source", "host");
+    }
     dict.set("share", grant.share);
     dict.set("max-rate", kbps(grant.max_rate));
     dict.set("max-rate-now", kbps(grant.max_rate_now));
@@ -154,6 +157,10 @@ void write(Writer& writer, const Request& request, const Result<PathResult>& res
     dict.set("packet-life", answer.packet_life);
     dict.set("pkey", answer.pkey);
     dict.set("sl", answer.sl);
+    dict.set("traffic-class", result->traffic_class);
+    if (result->sl_of_host) {
+        dict.set("sl-source", "host");
+    }
 }
 
 void write(Writer& writer, const Capabilities& capabilities)

@@ -1,6 +1,8 @@
 // What a client is told of a path.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "policy/path/path.h"
@@ -12,6 +14,8 @@ struct PathResult {
     std::string level;
     std::string rule;    // Match::why
     PathAnswer answer;
+    std::optional<std::uint8_t> traffic_class;    // as in a grant
+    bool sl_of_host = false;
 };
 
 }    // namespace rdmaqos

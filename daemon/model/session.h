@@ -46,6 +46,7 @@ struct Grant {
     std::optional<std::uint8_t> packet_life;
     std::optional<std::uint16_t> pkey;
     std::optional<std::uint8_t> traffic_class;
+    bool sl_of_host = false;    // `sl-source: host`
     std::optional<std::uint32_t> share;
     std::optional<Bandwidth> max_rate;        // as the policy says
     std::optional<Bandwidth> max_rate_now;    // the lowest of the caps from the leaf to the root, and the link

@@ -45,6 +45,7 @@ Grant Grants::make(const Session& session, const LevelUse& use) const
         grant.pkey = static_cast<std::uint16_t>(*lowest);
     }
     grant.traffic_class = level.traffic_class;
+    grant.sl_of_host = level.sl && level.sl_source == SlSource::Host;
     if (level.schedule) {
         grant.share = level.schedule->rate.share;
         grant.max_rate = level.schedule->rate.max_rate;

@@ -329,7 +329,9 @@ Result<PathResult> Service::query_path(const Request& request, const Identity& i
     if (!answer) {
         return fail(answer.error());
     }
-    return PathResult{found->level->name, rules.matcher->why(*found, request, identity), *answer};
+    const QosLevel& level = *found->level;
+    return PathResult{level.name, rules.matcher->why(*found, request, identity), *answer, level.traffic_class,
+                      level.sl && level.sl_source == SlSource::Host};
 }
 
 Result<Explanation> Service::explain(const Request& request, const Identity& identity) const

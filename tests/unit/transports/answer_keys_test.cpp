@@ -80,6 +80,7 @@ Grant full_grant()
     grant.packet_life = 16;
     grant.pkey = 1;
     grant.traffic_class = 104;
+    grant.sl_of_host = true;
     grant.share = 60;
     grant.max_rate = kSomeRate;
     grant.max_rate_now = kSomeRate;
@@ -142,7 +143,7 @@ TEST(AnswerKeys, OfPaths)
     Request request;
     request.source = Endpoint(Guid{1});
     request.destination = Endpoint(Guid{2});
-    const PathResult path{"rpc", "match rule 1", {IbMtu::Mtu4096, *ib_rate_from_number(7), 16, 1, 3}};
+    const PathResult path{"rpc", "match rule 1", {IbMtu::Mtu4096, *ib_rate_from_number(7), 16, 1, 3}, 104, true};
     Keys keys = keys_in(written([&](Writer& writer) { write(writer, request, Result<PathResult>(path)); }));
     keys.merge(keys_in(written([&](Writer& writer) {
         write(writer, request, Result<PathResult>(fail(ErrorCode::NoMatchingPath, "no port has this GUID")));

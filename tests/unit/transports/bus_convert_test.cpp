@@ -307,6 +307,7 @@ TEST(Answers, AGrantHasOnlyTheKeysThatApply)
     grant.packet_life = 16;
     grant.pkey = 1;
     grant.traffic_class = 104;
+    grant.sl_of_host = true;
     grant.share = 60;
     grant.max_rate = Bandwidth::from_gbps(40);
     grant.max_rate_now = Bandwidth::from_gbps(20);
@@ -326,6 +327,7 @@ TEST(Answers, AGrantHasOnlyTheKeysThatApply)
                                                         "pkey q",
                                                         "traffic-class y",
                                                         "dscp y",
+                                                        "sl-source s",
                                                         "share u",
                                                         "max-rate t",
                                                         "max-rate-now t",
