@@ -1,0 +1,128 @@
+// What is behind a struct rdmaqos_handle besides the engine: its lock, the descriptor to poll, the thread, and what a forked child
+// may do with it.
+//
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <new>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "lib/client/engine.h"
+
+namespace rdmaqos::client {
+
+// Tells the process that made it from its children.
+class Birthplace {
+public:
+    Birthplace();
+    ~Birthplace();
+    Birthplace(const Birthplace&) = delete;
+    Birthplace& operator=(const Birthplace&) = delete;
+
+    [[nodiscard]] bool is_here() const { return mark_ == nullptr ? getpid() == pid_ : *mark_ == 1; }
+
+private:
+    const pid_t pid_;
+    volatile int* mark_ = nullptr;    // of a page that the kernel empties in children
+};
+
+class Descriptor {
+public:
+    Descriptor() = default;
+    ~Descriptor() { reset(-1); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    void reset(int fd)
+    {
+        if (fd_ >= 0) {
+            close(fd_);
+        }
+        fd_ = fd;
+    }
+    [[nodiscard]] int get() const { return fd_; }
+
+private:
+    int fd_ = -1;
+};
+
+}    // namespace rdmaqos::client
+
+struct rdmaqos_handle {
+public:
+    using Deadline = rdmaqos::client::Deadline;
+    using Failure = rdmaqos::client::Failure;
+
+    explicit rdmaqos_handle(rdmaqos::client::EngineOptions options);
+    // In the process that made it alone; in a child see leave().
+    ~rdmaqos_handle();
+    rdmaqos_handle(const rdmaqos_handle&) = delete;
+    rdmaqos_handle& operator=(const rdmaqos_handle&) = delete;
+
+    // Connects. ENOTCONN is no failure where the options say so.
+    [[nodiscard]] Failure open();
+    [[nodiscard]] bool is_here() const { return birthplace_.is_here(); }
+    // In a child: closes its copies of the descriptors. The rest may have been in use by another thread of the parent, and is
+    // left as it is.
+    void leave();
+
+    // Calls `function(engine, deadline)`, which returns what the program gets, when it is this thread's turn.
+    template <typename Function>
+    int take_turn(const Function& function) noexcept;
+
+    int dispatch() noexcept;
+    void set_handler(rdmaqos_handler handler, void* data);
+    [[nodiscard]] int fd() const { return poll_.get(); }
+
+private:
+    static void* serve(void* self) noexcept;
+    [[nodiscard]] Failure start_thread();
+    void stop_thread();
+    void before_close(int fd);
+    // What to wait for, after the engine was used.
+    void arm() noexcept;
+    void deliver(const rdmaqos::client::Event& event);
+
+    const rdmaqos::client::Birthplace birthplace_;
+    std::timed_mutex lock_;
+    rdmaqos::client::Descriptor poll_;     // epoll: of the three below
+    rdmaqos::client::Descriptor timer_;
+    rdmaqos::client::Descriptor news_;     // eventfd: there are events
+    rdmaqos::client::Descriptor stop_;     // eventfd: the thread is to end
+    int watched_ = -1;                     // the connection's descriptor, in the epoll
+    std::uint32_t watched_for_ = 0;
+    rdmaqos_handler handler_ = nullptr;
+    void* handler_data_ = nullptr;
+    bool has_thread_ = false;
+    pthread_t thread_{};
+    rdmaqos_handle* next_left_ = nullptr;
+    rdmaqos::client::Engine engine_;       // the first to go
+};
+
+template <typename Function>
+int rdmaqos_handle::take_turn(const Function& function) noexcept
+{
+    using rdmaqos::client::report;
+    if (!is_here()) {
+        return report(ECHILD, "the handle belongs to the parent process: open another one here");
+    }
+    try {
+        const Deadline deadline(engine_.options().timeout);
+        const std::unique_lock turn(lock_, deadline.until());
+        if (!turn.owns_lock()) {
+            return report(ETIMEDOUT, "other calls on the handle have taken all the time");
+        }
+        const int result = function(engine_, deadline);
+        arm();
+        return result;
+    } catch (const std::bad_alloc&) {
+        return report(ENOMEM, "out of memory");
+    } catch (...) {
+        return report(EIO, "an internal error of librdmaqos");
+    }
+}

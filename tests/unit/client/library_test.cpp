@@ -1,0 +1,549 @@
+// librdmaqos with a fake daemon: old ones, new ones, wrong ones, those that do not answer, and those that come back.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "tests/support/process.h"
+#include "tests/unit/client/library.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+class ClientLibrary : public ::testing::Test {
+protected:
+    [[nodiscard]] std::filesystem::path socket() const { return dir_.path() / "bus"; }
+    int attach(const Handle& handle, std::uint32_t number, const rdmaqos_request* request = nullptr)
+    {
+        const auto queue_pair = numbered(number);
+        return rdmaqos_attach_number(handle.get(), &queue_pair, request, nullptr);
+    }
+
+    TempDir dir_;
+    FakeDaemon daemon_{socket()};
+    LikeTheDaemon like_{daemon_};
+};
+
+// ---- no daemon ----
+
+TEST_F(ClientLibrary, WithoutADaemonEverythingSaysSo)
+{
+    rdmaqos_open_attr attr;
+    rdmaqos_open_attr_init(&attr);
+    const std::string path = socket();
+    attr.socket = path.c_str();
+    auto* handle = reinterpret_cast<rdmaqos_handle*>(&attr);
+    EXPECT_EQ(rdmaqos_open(&handle, &attr), -ENOTCONN);
+    EXPECT_EQ(handle, nullptr);
+    EXPECT_THAT(rdmaqos_last_error(), HasSubstr(path));
+    EXPECT_STREQ(rdmaqos_last_error_name(), "");
+
+    const auto queue_pair = numbered(1);
+    rdmaqos_answer* answer = nullptr;
+    rdmaqos_rate rate;
+    rdmaqos_rate_init(&rate);
+    EXPECT_EQ(rdmaqos_register(nullptr, nullptr, &answer), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_release(nullptr), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_get_grant(nullptr, &answer), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_query_path(nullptr, nullptr, &answer), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_attach_number(nullptr, &queue_pair, nullptr, &answer), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_detach_number(nullptr, "mlx5_0", 1), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_set_rate_number(nullptr, "mlx5_0", 1, &rate), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_dispatch(nullptr), -ENOTCONN);
+    EXPECT_EQ(rdmaqos_get_fd(nullptr), -ENOTCONN);
+    rdmaqos_close(nullptr);
+    EXPECT_EQ(answer, nullptr);
+}
+
+TEST_F(ClientLibrary, ASocketThatNobodyServesTakesNoLongerThanTheTimeout)
+{
+    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket().c_str(), sizeof(address.sun_path) - 1);
+    ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_EQ(listen(listener, 0), 0);    // one waits to be accepted, and the next to be that one
+    const std::string path = socket();
+    rdmaqos_open_attr attr;
+    rdmaqos_open_attr_init(&attr);
+    attr.socket = path.c_str();
+    attr.open_timeout_ms = 200;
+    for (int i = 0; i < 3; ++i) {
+        const auto before = Clock::now();
+        rdmaqos_handle* handle = nullptr;
+        EXPECT_EQ(rdmaqos_open(&handle, &attr), -ENOTCONN);
+        EXPECT_LT(Clock::now() - before, 2s);
+    }
+    close(listener);
+}
+
+TEST_F(ClientLibrary, WhatIsAskedForBeforeTheDaemonIsThereIsDoneWhenItComes)
+{
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_WITHOUT_DAEMON);
+    Heard heard(handle);
+    rdmaqos_answer* grant = nullptr;
+    EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, &grant), RDMAQOS_PENDING);
+    EXPECT_EQ(grant, nullptr);
+    EXPECT_EQ(attach(handle, 17), RDMAQOS_PENDING);
+    EXPECT_EQ(attach(handle, 18), RDMAQOS_PENDING);
+    EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 18), 0);
+    EXPECT_EQ(rdmaqos_get_transport(handle.get()), RDMAQOS_TRANSPORT_NONE);
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("attached mlx5_0 17")) << ::testing::PrintToString(heard.all());
+    EXPECT_THAT(heard.all(), ElementsAre("back", "attached mlx5_0 17"));
+    EXPECT_THAT(like_.attached(), ElementsAre(17));
+    EXPECT_EQ(rdmaqos_get_transport(handle.get()), RDMAQOS_TRANSPORT_DIRECT);
+}
+
+// ---- other versions ----
+
+TEST_F(ClientLibrary, ANewerDaemonMaySayMore)
+{
+    daemon_.on("Register", [](sd_bus_message* call) {
+        return sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 6, "future", "a{s(ii)}", 1, "x", 1, 2,
+                                          "level", "s", "rpc", "sl", "(y)", 3, "other", "ax", 2, INT64_C(1), INT64_C(2),
+                                          "traffic-class", "y", 104, "enforced", "b", 1);
+    });
+    daemon_.on("Attach", [](sd_bus_message* call) {
+        return sd_bus_reply_method_return(call, "aa{sv}", 1, 3, "future", "v", "s", "x", "leaf", "s", "/rpc", "more", "as",
+                                          0);
+    });
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    rdmaqos_answer* raw = nullptr;
+    ASSERT_EQ(rdmaqos_register(handle.get(), nullptr, &raw), 0) << rdmaqos_last_error();
+    const Answer grant(raw);
+    EXPECT_STREQ(rdmaqos_answer_level(grant.get()), "rpc");
+    EXPECT_EQ(rdmaqos_answer_traffic_class(grant.get()), 104);
+    EXPECT_EQ(rdmaqos_answer_sl(grant.get()), -ENOENT) << "it is of another type";
+    EXPECT_EQ(rdmaqos_answer_enforced(grant.get()), 1);
+    const auto queue_pair = numbered(17);
+    ASSERT_EQ(rdmaqos_attach_number(handle.get(), &queue_pair, nullptr, &raw), 0) << rdmaqos_last_error();
+    const Answer place(raw);
+    EXPECT_STREQ(rdmaqos_answer_leaf(place.get()), "/rpc");
+    // Signals that it does not know, or not so.
+    daemon_.each([](sd_bus* bus) {
+        sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "Future", "s", "x");
+        sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "s", "x");
+        sd_bus_emit_signal(bus, "/org/rdmaqos1/session/2", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 0);
+        sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 2, "level", "s",
+                           "bulk", "future", "(s)", "x");
+    });
+    EXPECT_TRUE(heard.wait_for("grant bulk"));
+    EXPECT_THAT(heard.all(), ElementsAre("grant bulk"));
+}
+
+TEST_F(ClientLibrary, AnOlderDaemonMayKnowLess)
+{
+    daemon_.on("Register", [](sd_bus_message* call) {
+        return sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 1, "level", "s", "rpc");
+    });
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    rdmaqos_answer* raw = nullptr;
+    ASSERT_EQ(rdmaqos_register(handle.get(), nullptr, &raw), 0);
+    const Answer grant(raw);
+    EXPECT_EQ(rdmaqos_answer_sl(grant.get()), -ENOENT);
+    EXPECT_EQ(rdmaqos_answer_message_model(grant.get()), -ENOENT);
+    EXPECT_EQ(rdmaqos_answer_sl_source(grant.get()), RDMAQOS_SL_SUBNET_MANAGER);
+    EXPECT_STREQ(rdmaqos_answer_leaf(grant.get()), "");
+    EXPECT_EQ(rdmaqos_query_path(handle.get(), nullptr, &raw), -EOPNOTSUPP);
+    EXPECT_STREQ(rdmaqos_last_error_name(), "org.freedesktop.DBus.Error.UnknownMethod");
+    ASSERT_EQ(rdmaqos_get_grant(handle.get(), &raw), 0) << "the last one it was told";
+    EXPECT_STREQ(rdmaqos_answer_level(Answer(raw).get()), "rpc");
+}
+
+TEST_F(ClientLibrary, AnOlderAndANewerProgram)
+{
+    daemon_.start();
+    rdmaqos_request request = for_level("rpc");
+    request.size = offsetof(rdmaqos_request, qos_class_name);    // all that an older header had
+    request.qos_class_name = reinterpret_cast<const char*>(1);
+    const Handle old_one = open_at(socket());
+    EXPECT_EQ(rdmaqos_register(old_one.get(), &request, nullptr), 0) << rdmaqos_last_error();
+
+    struct Newer {
+        rdmaqos_request known;
+        std::uint64_t later;
+    } newer{for_level("rpc"), 0};
+    newer.known.size = sizeof(newer);
+    const Handle new_one = open_at(socket());
+    newer.later = 1;
+    EXPECT_EQ(rdmaqos_register(new_one.get(), &newer.known, nullptr), -EOPNOTSUPP);
+    newer.later = 0;
+    newer.known.mask = UINT64_C(1) << 40U;
+    EXPECT_EQ(rdmaqos_register(new_one.get(), &newer.known, nullptr), -EOPNOTSUPP);
+    newer.known.mask = 0;
+    EXPECT_EQ(rdmaqos_register(new_one.get(), &newer.known, nullptr), 0);
+    newer.known.size = 0;
+    rdmaqos_answer* path = nullptr;
+    EXPECT_EQ(rdmaqos_query_path(new_one.get(), &newer.known, &path), -EINVAL);
+}
+
+// ---- what daemons refuse ----
+
+struct ErrorCase {
+    const char* name;
+    int error;
+};
+class ClientErrors : public ClientLibrary, public ::testing::WithParamInterface<ErrorCase> {};
+
+TEST_P(ClientErrors, AreErrnosWithTheDaemonsWords)
+{
+    daemon_.on("Register", [](sd_bus_message* call) {
+        return sd_bus_reply_method_errorf(call, GetParam().name, "as the daemon says");
+    });
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), -GetParam().error);
+    EXPECT_STREQ(rdmaqos_last_error(), "as the daemon says");
+    EXPECT_STREQ(rdmaqos_last_error_name(), GetParam().name);
+    // There is no session now, and it may be asked for again.
+    EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), -GetParam().error);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ClientErrors,
+                         ::testing::Values(ErrorCase{"org.freedesktop.DBus.Error.InvalidArgs", EINVAL},
+                                           ErrorCase{"org.freedesktop.DBus.Error.AccessDenied", EACCES},
+                                           ErrorCase{"org.freedesktop.DBus.Error.LimitsExceeded", EDQUOT},
+                                           ErrorCase{"org.freedesktop.DBus.Error.NotSupported", EOPNOTSUPP},
+                                           ErrorCase{"org.rdmaqos1.Error.UnknownLevel", ENOENT},
+                                           ErrorCase{"org.rdmaqos1.Error.LevelNotAllowed", EACCES},
+                                           ErrorCase{"org.rdmaqos1.Error.BadState", EBADFD},
+                                           ErrorCase{"org.rdmaqos1.Error.Busy", EAGAIN},
+                                           ErrorCase{"org.rdmaqos1.Error.NoSpace", ENOSPC},
+                                           ErrorCase{"org.rdmaqos1.Error.DeviceGone", ENODEV},
+                                           ErrorCase{"org.rdmaqos1.Error.Timeout", ETIMEDOUT},
+                                           ErrorCase{"org.rdmaqos1.Error.InvalidPolicy", EKEYREJECTED},
+                                           ErrorCase{"org.rdmaqos1.Error.FromTheFuture", EIO}));
+
+TEST_F(ClientLibrary, NonsenseIsAnError)
+{
+    daemon_.on("Register", [](sd_bus_message* call) { return sd_bus_reply_method_return(call, "s", "nonsense"); });
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    EXPECT_LT(rdmaqos_register(handle.get(), nullptr, nullptr), 0);
+    EXPECT_THAT(rdmaqos_last_error(), HasSubstr("something else than documented"));
+}
+
+TEST_F(ClientLibrary, AsManyResultsAsQueuePairs)
+{
+    daemon_.on("Attach", [](sd_bus_message* call) { return sd_bus_reply_method_return(call, "aa{sv}", 0); });
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    EXPECT_EQ(attach(handle, 17), -EBADMSG);
+    EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 17), -ENOENT);
+}
+
+// ---- daemons that hang ----
+
+TEST_F(ClientLibrary, ACallEndsInTimeAndTheQueuePairIsTakenOutAgain)
+{
+    daemon_.on("Attach", [](sd_bus_message*) { return 1; });
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT, 300);
+    ASSERT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), 0);
+    const auto before = Clock::now();
+    EXPECT_EQ(attach(handle, 17), -ETIMEDOUT);
+    EXPECT_LT(Clock::now() - before, 3s);
+    EXPECT_TRUE(eventually([&] { return daemon_.calls("Detach") == 1; }));
+    EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 17), -ENOENT) << "it is not attached";
+}
+
+TEST_F(ClientLibrary, WhoWaitsForTheOthersWaitsNoLongerThanTheTimeout)
+{
+    daemon_.on("Attach", [](sd_bus_message*) { return 1; });
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT, 300);
+    ASSERT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), 0);
+    const auto before = Clock::now();
+    std::vector<std::thread> threads;
+    std::atomic<int> late = 0;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+        threads.emplace_back([&, i] { late += attach(handle, 100 + i) == -ETIMEDOUT ? 1 : 0; });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(late, 8);
+    EXPECT_LT(Clock::now() - before, 2s) << "one after the other it would be 2.4 s";
+}
+
+// ---- many ----
+
+TEST_F(ClientLibrary, ManyQueuePairsInFewRoundTrips)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    constexpr std::size_t kMany = 300;
+    std::vector<rdmaqos_queue_pair> queue_pairs;
+    std::vector<const rdmaqos_queue_pair*> pointers;
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+        queue_pairs.push_back(numbered(1000 + i));
+    }
+    queue_pairs[150].device = nullptr;    // fails alone
+    for (const auto& each : queue_pairs) {
+        pointers.push_back(&each);
+    }
+    std::vector<int> results(kMany, 7);
+    std::vector<rdmaqos_answer*> places(kMany);
+    EXPECT_EQ(rdmaqos_attach_numbers(handle.get(), kMany, pointers.data(), nullptr, results.data(), places.data()), 1);
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+        const Answer place(places[i]);
+        EXPECT_EQ(results[i], i == 150 ? -EINVAL : 0);
+        EXPECT_EQ(rdmaqos_answer_leaf(place.get()), i == 150 ? "" : "/leaf/" + std::to_string(1000 + i));
+    }
+    EXPECT_EQ(daemon_.calls("Attach"), 3);
+    EXPECT_EQ(like_.largest(), 128U);
+}
+
+TEST_F(ClientLibrary, OneDescriptorForTheFileOfManyQueuePairs)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    const int one = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int other = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    std::vector<rdmaqos_queue_pair> all{numbered(1), numbered(2), numbered(3)};
+    std::vector<const rdmaqos_queue_pair*> pointers;
+    for (auto& each : all) {
+        each.fd = one;
+        pointers.push_back(&each);
+    }
+    EXPECT_EQ(rdmaqos_attach_numbers(handle.get(), 3, pointers.data(), nullptr, nullptr, nullptr), 0);
+    EXPECT_EQ(like_.descriptors(), 1);
+    like_.forget();
+    all[1].fd = other;
+    EXPECT_EQ(rdmaqos_attach_numbers(handle.get(), 3, pointers.data(), nullptr, nullptr, nullptr), 0);
+    EXPECT_EQ(like_.descriptors(), 3) << "it has two files of the device: which one is meant must be said";
+    close(other);
+    all[1].fd = other;
+    EXPECT_EQ(rdmaqos_attach_number(handle.get(), &all[1], nullptr, nullptr), -EBADF);
+    close(one);
+}
+
+// ---- daemons that come back ----
+
+TEST_F(ClientLibrary, AfterARestartEachQueuePairIsAttachedOnce)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    const auto own = for_level("bulk");
+    std::multiset<std::uint32_t> expected;
+    for (std::uint32_t number = 1; number <= 200; ++number) {
+        ASSERT_EQ(attach(handle, number, number % 2 == 0 ? &own : nullptr), 0);
+        expected.insert(number);
+    }
+    rdmaqos_rate rate;
+    rdmaqos_rate_init(&rate);
+    rate.rate = 1000;
+    ASSERT_EQ(rdmaqos_set_rate_number(handle.get(), "mlx5_0", 7, &rate), 0);
+    ASSERT_EQ(rdmaqos_set_rate_number(handle.get(), "mlx5_0", 8, &rate), 0);
+    ASSERT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 100), 0);
+    ASSERT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 8), 0);
+    expected.erase(100);
+    expected.erase(8);
+    like_.forget();
+    daemon_.forget_calls();
+    daemon_.stop();
+    EXPECT_TRUE(heard.wait_for("gone"));
+    EXPECT_EQ(attach(handle, 500), -ENOTCONN);
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("back"));
+    EXPECT_EQ(like_.attached(), expected);
+    EXPECT_THAT(heard.all(), ElementsAre("gone", "back"));
+    EXPECT_EQ(daemon_.calls("Register"), 1);
+    EXPECT_EQ(daemon_.calls("SetRate"), 1);
+}
+
+TEST_F(ClientLibrary, WhoDoesNotDispatchComesBackWithTheNextCall)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    ASSERT_EQ(attach(handle, 1), 0);
+    like_.forget();
+    daemon_.stop();
+    daemon_.start();
+    EXPECT_TRUE(eventually([&] { return attach(handle, 2) == 0; }));
+    EXPECT_THAT(like_.attached(), ElementsAre(1, 2));
+}
+
+TEST_F(ClientLibrary, AThreadOfTheLibraryDispatches)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_THREAD);
+    const Heard heard(handle);
+    ASSERT_EQ(attach(handle, 1), 0);
+    daemon_.stop();
+    EXPECT_TRUE(eventually([&] { return heard.has("gone"); }));
+    daemon_.start();
+    EXPECT_TRUE(eventually([&] { return heard.has("back"); }));
+}
+
+TEST_F(ClientLibrary, OnceIsOnce)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_ONCE);
+    Heard heard(handle);
+    ASSERT_EQ(attach(handle, 1), 0);
+    daemon_.stop();
+    EXPECT_TRUE(heard.wait_for("gone"));
+    daemon_.start();
+    std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(attach(handle, 1), -ENOTCONN);
+    EXPECT_EQ(daemon_.calls("Register"), 1);
+}
+
+TEST_F(ClientLibrary, WhatIsRefusedAfterwardsIsTold)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    const int file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    auto real = numbered(3);
+    real.fd = file;
+    ASSERT_EQ(attach(handle, 1), 0);
+    ASSERT_EQ(rdmaqos_attach_number(handle.get(), &real, nullptr, nullptr), 0);
+    daemon_.stop();
+    close(file);    // as a program that closes its device
+    int tries = 0;
+    daemon_.on("Attach", [&](sd_bus_message* call) {
+        sd_bus_message* reply = reply_to(call);
+        append_results(reply, read_attaches(call), ++tries < 3 ? "org.rdmaqos1.Error.BadState" : "");
+        return send_reply(reply);
+    });
+    daemon_.on("Register", [](sd_bus_message* call) {
+        sd_bus_message* reply = reply_to(call);
+        sd_bus_message_append(reply, "o", "/org/rdmaqos1/session/1");
+        sd_bus_message_append(reply, "a{sv}", 0);    // no results: those are asked for again
+        return send_reply(reply);
+    });
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("lost mlx5_0 3"));
+    EXPECT_TRUE(eventually([&] {
+        rdmaqos_dispatch(handle.get());
+        return daemon_.calls("Attach") >= 5;    // 2 before, and a third that is taken
+    }));
+    EXPECT_FALSE(heard.has("lost mlx5_0 1")) << "it may have been between INIT and RTS";
+    EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 1), 0);
+
+    ASSERT_EQ(attach(handle, 1), 0);
+    daemon_.stop();
+    daemon_.on("Register", [](sd_bus_message* call) {
+        return sd_bus_reply_method_errorf(call, "org.rdmaqos1.Error.UnknownLevel", "no such level");
+    });
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("refused"));
+    EXPECT_EQ(rdmaqos_get_grant(handle.get(), nullptr), -ENOENT);
+}
+
+TEST_F(ClientLibrary, APolicyThatIsBrokenAfterARestartIsWaitedFor)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    ASSERT_EQ(attach(handle, 1), 0);
+    daemon_.stop();
+    int tries = 0;
+    daemon_.on("Register", [&](sd_bus_message* call) {
+        if (++tries < 3) {
+            return sd_bus_reply_method_errorf(call, "org.rdmaqos1.Error.InvalidPolicy", "the policy is broken");
+        }
+        return sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 0);
+    });
+    like_.forget();
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("back"));
+    EXPECT_TRUE(eventually([&] {
+        rdmaqos_dispatch(handle.get());
+        return like_.attached() == std::multiset<std::uint32_t>{1};
+    }));
+}
+
+TEST_F(ClientLibrary, ADeviceThatGoesAwayIsToldAndOneRegistersAgain)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    ASSERT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), 0);
+    EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), -EALREADY);
+    daemon_.each([](sd_bus* bus) {
+        for (int i = 0; i < 2; ++i) {
+            sd_bus_emit_signal(bus, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged", "a{sv}", 1, "cause",
+                               "s", "detached");
+        }
+    });
+    EXPECT_TRUE(heard.wait_for("detached"));
+    EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), 0);
+    EXPECT_EQ(daemon_.calls("Release"), 1);
+    EXPECT_THAT(heard.all(), ElementsAre("detached"));
+}
+
+// ---- processes ----
+
+TEST_F(ClientLibrary, AChildDoesNotDisturbItsParent)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_THREAD);
+    const Heard heard(handle);
+    ASSERT_EQ(attach(handle, 1), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        int failures = attach(handle, 2) == -ECHILD ? 0 : 1;
+        failures += rdmaqos_dispatch(handle.get()) == -ECHILD ? 0 : 2;
+        failures += rdmaqos_get_fd(handle.get()) == -ECHILD ? 0 : 4;
+        rdmaqos_close(handle.get());
+        const std::string path = socket();
+        rdmaqos_open_attr attr;
+        rdmaqos_open_attr_init(&attr);
+        attr.socket = path.c_str();
+        rdmaqos_handle* own = nullptr;
+        failures += rdmaqos_open(&own, &attr) == 0 ? 0 : 8;
+        failures += rdmaqos_register(own, nullptr, nullptr) == 0 ? 0 : 16;
+        rdmaqos_close(own);
+        _exit(failures);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(attach(handle, 2), 0);
+    EXPECT_THAT(heard.all(), ElementsAre());
+}
+
+// A child that keeps the socket open does not keep the session.
+TEST_F(ClientLibrary, ClosingEndsTheConnectionAlsoForChildren)
+{
+    std::atomic<int> released = 0;
+    daemon_.on("Release", [&](sd_bus_message* call) {
+        ++released;
+        return sd_bus_reply_method_return(call, "");
+    });
+    daemon_.start();
+    Handle handle = open_at(socket());
+    ASSERT_EQ(attach(handle, 1), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    std::atomic<int> open = -1;
+    handle.reset();
+    EXPECT_EQ(released, 1);
+    EXPECT_TRUE(eventually([&] {
+        open = 0;
+        daemon_.each([&](sd_bus*) { ++open; });
+        std::this_thread::sleep_for(50ms);
+        return open == 0;
+    }));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
