@@ -39,6 +39,8 @@ struct Way {
     const char* program;
     const char* way;
     const char* storage_marks;    // a DEVX queue pair has a DSCP, without the two bits below it
+
+    friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 };
 
 class EveryWay : public Reach, public ::testing::WithParamInterface<Way> {

@@ -1,4 +1,5 @@
 // Without a daemon, with one that hangs, refuses or comes back: the program runs on.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 
@@ -131,6 +132,24 @@ TEST(RunTrouble, QueuePairsComeBackAfterARestart)
     EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
 }
 
+// What was made before there was a daemon.
+TEST(RunTrouble, QueuePairsWaitForADaemon)
+{
+    const TempDir root;
+    const TempDir folder;
+    root.write("etc/rdma-qos/policy.yaml", kLevelsByDestination);
+    std::filesystem::create_directories(root.path() / "run");
+    Launched launched(root.path(), {}, Launched::held(folder, {program("linked"), "linked", "-n", "2", "-g", kTarget}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    emulator("set busy-leaf released");    // the daemon ends before the program
+    const Child daemon({RDMAQOS_DAEMON, "--root", root.path(), "--host-devices"}, {}, folder.path() / "log");
+    EXPECT_TRUE(eventually([&] {
+        return std::ranges::all_of(launched.queue_pairs(),
+                                   [](const Described& each) { return place_of(each.number) == kInStorage; });
+    })) << launched.output();
+    EXPECT_EQ(launched.queue_pairs().front().marks, "sl 0 traffic-class 0") << "it was too late for marks";
+}
+
 // The thread that listens to the daemon must not keep a process alive whose own threads have ended.
 TEST(RunTrouble, AProgramEndsWithTheLastThreadOfItsOwn)
 {
@@ -139,35 +158,50 @@ TEST(RunTrouble, AProgramEndsWithTheLastThreadOfItsOwn)
     EXPECT_EQ(launched.ended(20s), 0) << launched.output();
 }
 
-// What modify_qp() costs more, each as a multiple of what it costs without the launcher.
+// What a program with many queue pairs says of modify_qp(), in µs.
+double cost_in(const std::string& output)
+{
+    const auto at = output.find("modify_qp ");
+    return at == std::string::npos ? 0.0 : std::stod(output.substr(at + 10));
+}
+
+double cost_below(const std::filesystem::path& root)
+{
+    Launched launched(root, {}, {program("linked"), "linked", "-n", "200", "-m"});
+    EXPECT_EQ(launched.ended(), 0) << launched.output();
+    return cost_in(launched.output());
+}
+
+double cost_alone()
+{
+    const TempDir folder;
+    Child child({program("linked"), "linked", "-n", "200", "-m"}, {}, folder.path() / "output");
+    EXPECT_TRUE(child.wait(20s).has_value());
+    std::ifstream file(folder.path() / "output");
+    return cost_in({std::istreambuf_iterator<char>(file), {}});
+}
+
+// What modify_qp() costs more, as a multiple of what it costs without the launcher: the lowest of some rounds, in turn, so
+// that they meet the same machine.
 TEST(RunTrouble, CostOfModify)
 {
-    const auto cost = [](const std::filesystem::path& root, const Words& launcher) {
-        Launched launched(root, launcher, {program("linked"), "linked", "-n", "200", "-m"});
-        EXPECT_EQ(launched.ended(), 0) << launched.output();
-        const std::string text = launched.output();
-        const auto at = text.find("modify_qp ");
-        return at == std::string::npos ? 0.0 : std::stod(text.substr(at + 10));
-    };
-    const auto plain = [] {
-        const TempDir folder;
-        Child child({program("linked"), "linked", "-n", "200", "-m"}, {}, folder.path() / "output");
-        EXPECT_TRUE(child.wait(20s).has_value());
-        std::ifstream file(folder.path() / "output");
-        const std::string text{std::istreambuf_iterator<char>(file), {}};
-        return std::stod(text.substr(text.find("modify_qp ") + 10));
-    }();
     const TempDir nothing;
-    const double without = cost(nothing.path(), {});
     const Daemon daemon(with_levels());
-    const double with = cost(daemon.root(), {});
+    double alone = 1e9;
+    double without = 1e9;
+    double with = 1e9;
+    for (int round = 0; round < 3; ++round) {
+        alone = std::min(alone, cost_alone());
+        without = std::min(without, cost_below(nothing.path()));
+        with = std::min(with, cost_below(daemon.root()));
+    }
     printf("ibv_modify_qp, on average of the three steps: %.1f us as it is, %.2f times that below rdma-qos-run without a "
            "daemon, %.2f times with one\n",
-           plain, without / plain, with / plain);
-    EXPECT_GT(plain, 0);
-    // A call of the emulator is a round trip to a process, as one of the daemon is: on hardware the ratios are other ones.
-    EXPECT_LT(without / plain, 5);
-    EXPECT_LT(with / plain, 200);
+           alone, without / alone, with / alone);
+    EXPECT_GT(alone, 0);
+    // Two of the three steps ask a daemon that also writes to the device; a call of the emulator is a round trip, too.
+    EXPECT_LT(without / alone, 10);
+    EXPECT_LT(with / alone, 200);
 }
 
 }    // namespace

@@ -112,7 +112,7 @@ const std::vector<Folder>& folders()
          "rdmaqos_emulator",
          {"policy/yaml", "policy/model", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
         {"tools/rdma-qos-sample", "", {"lib/client", "lib/bus", "lib/base"}},
-        {"tools/rdma-qos-run", "rdmaqos_run", {"lib/bus", "lib/base"}},
+        {"tools/rdma-qos-run", "rdmaqos_run", {"lib/client", "lib/bus", "lib/base"}},
     };
     return table;
 }
