@@ -134,6 +134,27 @@ TEST_F(Reach, RdmaCmWithATypeOfService)
     EXPECT_THAT(where(launched), ::testing::ElementsAre(in_rpc)) << "the rule for the QoS class comes first";
 }
 
+TEST_F(Reach, RdmaCmInsideAModule)
+{
+    Launched launched(daemon.root(), {}, held({program("modular"), "answer"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_storage));
+}
+
+TEST_F(Reach, EveryTypeOfQueuePair)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may make raw packet queue pairs";
+    }
+    Launched launched(daemon.root(), {"--level", "rpc"}, held({program("linked"), "types"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    for (const auto& each : launched.queue_pairs()) {
+        EXPECT_EQ(place_of(each.number), kInRpc) << each.number;
+    }
+    EXPECT_EQ(launched.queue_pairs().size(), 4U);
+    EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
+}
+
 // Two of the stock program, which talk to each other.
 TEST_F(Reach, StockPingpong)
 {

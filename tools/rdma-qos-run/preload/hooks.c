@@ -57,10 +57,24 @@ HOOK int ioctl(int fd, unsigned long request, ...)
 
 /* ---- librdmacm ---- */
 
-/* The function of librdmacm itself; the program calls it, so it is there. */
+/* The function of librdmacm itself. That is not always where the program's own symbols are looked for: a module that was
+ * loaded with RTLD_LOCAL may have brought it. */
+static void* find_next(const char* name)
+{
+    void* found = dlsym(RTLD_NEXT, name);
+    if (found == NULL) {
+        void* library = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        found = library != NULL ? dlsym(library, name) : NULL;
+        if (library != NULL) {
+            dlclose(library);    // whoever calls keeps it
+        }
+    }
+    return found;
+}
+
 #define NEXT(name)                                                                                                     \
     __typeof__(&name) next = NULL;                                                                                     \
-    *(void**)&next = dlsym(RTLD_NEXT, #name);                                                                          \
+    *(void**)&next = find_next(#name);                                                                                 \
     if (next == NULL) {                                                                                                \
         errno = ENOSYS;                                                                                                \
         return -1;                                                                                                     \

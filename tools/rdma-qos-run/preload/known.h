@@ -10,7 +10,8 @@ struct known {
     struct queue_pair queue_pair;
     bool has_pkey_index;
     uint16_t pkey_index;
-    bool attached; /* or asked for */
+    bool in_place; /* since it was last brought from RESET to INIT */
+    bool asked;    /* the governor knows it */
     struct known* next;
 };
 

@@ -108,6 +108,7 @@ static void release_interruptions(const struct interruptions* before)
 static void learn_of(struct known* known, const struct uverbs_call* call)
 {
     struct connection* connection = &known->queue_pair.connection;
+    known->in_place = known->in_place && call->step != STEP_INIT;    // what was in RESET or ERR has lost it
     if (call->has_port) {
         connection->port = call->port;
     }
@@ -202,7 +203,7 @@ static void attach(struct known* known)
                  "raw packet", known->queue_pair.number, known->queue_pair.connection.device);
         return;
     }
-    known->attached = true;    // also if not: the governor has it, and may do it later
+    known->in_place = known->asked = true;    // also if it is refused: the governor has it, and may do it later
     known_update(known);
     char text[GOVERNOR_TEXT];
     const int error = governor->attach(&known->queue_pair, text);
@@ -264,7 +265,7 @@ static int steer_step(int fd, struct ib_uverbs_ioctl_hdr* header, const struct u
     const int result = marked ? forward_marked(fd, header, call, &known, &marks, forward)
                               : forward_patiently(fd, header, forward);
     const int saved = errno;
-    if (result == 0 && call->step == STEP_RTS) {
+    if (result == 0 && call->step == STEP_RTS && !known.in_place) {
         attach(&known);
     }
     errno = saved;
@@ -280,7 +281,7 @@ static int steer_destroy(int fd, struct ib_uverbs_ioctl_hdr* header, const struc
     }
     const int result = forward_patiently(fd, header, forward);
     const int saved = errno;
-    if (result == 0 && known_remove(fd, call->handle, &known) && known.attached && governor != NULL) {
+    if (result == 0 && known_remove(fd, call->handle, &known) && known.asked && governor != NULL) {
         governor->detach(known.queue_pair.connection.device, known.queue_pair.number);
     }
     errno = saved;

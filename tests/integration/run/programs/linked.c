@@ -1,5 +1,6 @@
 // Linked to libibverbs, like most programs; with the way `devx` its queue pairs are made by DEVX, as UCX makes them. With `path` it
-// also says who answers in its data path.
+// also says who answers in its data path; with `types` it makes a queue pair of each type, and takes the first once more from
+// RESET to RTS.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/world.h"
 #include "tests/integration/run/programs/program.h"
 
 enum { QP_IN = 320, CONTEXT = 192, PATH = CONTEXT + 192 };
@@ -79,6 +81,21 @@ static void make_by_devx(const struct world_of_program* world, const uint8_t gid
     describe(number, 0, 0);    // what the device was told is in the emulator's trace
 }
 
+static void make_every_type(const struct world_of_program* world, const uint8_t gid[16])
+{
+    (void)gid;
+    const struct world mine = {world->context, world->pd, world->cq};
+    const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET};
+    for (int i = 0; i < 4; ++i) {
+        struct ibv_qp* qp = qp_in_state(&mine, types[i], IBV_QPS_RTS);
+        struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+        if (qp == NULL || (i == 0 && (ibv_modify_qp(qp, &reset, IBV_QP_STATE) != 0 || drive_qp(qp, IBV_QPS_RTS) != 0))) {
+            give_up("a queue pair");
+        }
+        describe(qp->qp_num, 0, 0);
+    }
+}
+
 static const char* file_of(void* function)
 {
     Dl_info info;
@@ -104,5 +121,6 @@ int main(int argc, char** argv)
     return run_program(argc, argv, &linked,
                        strcmp(way, "devx") == 0   ? make_by_devx
                        : strcmp(way, "path") == 0 ? make_and_show_path
+                       : strcmp(way, "types") == 0 ? make_every_type
                                                   : make_by_verbs);
 }

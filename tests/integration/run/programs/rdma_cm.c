@@ -1,5 +1,5 @@
 // Uses librdmacm, which makes and connects the queue pairs. With the way `call` it is who connects, with `answer` who accepts. Port
-// 4420 is who is called; a traffic class, if one is given, is the type of service.
+// 4420 is who is called; a traffic class, if one is given, is the type of service. Built as a program, and as a module of one.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -42,7 +42,12 @@ static void make_by_cm(const struct world_of_program* world, const uint8_t gid[1
     describe_qp(id->qp);
 }
 
+#ifdef RUN_AS_MODULE
+int main_of_module(int argc, char** argv);
+int main_of_module(int argc, char** argv)
+#else
 int main(int argc, char** argv)
+#endif
 {
     static const struct verbs linked = {
         ibv_get_device_list, ibv_free_device_list, ibv_get_device_name, ibv_open_device, ibv_close_device,
