@@ -100,7 +100,7 @@ private:
 
     private:
         static constexpr std::chrono::milliseconds kShortest{10};
-        static constexpr std::chrono::milliseconds kLongest{500};
+        static constexpr std::chrono::milliseconds kLongest{250};
         std::chrono::milliseconds next_ = kShortest;
         std::minstd_rand chance_{static_cast<std::minstd_rand::result_type>(
             Clock::now().time_since_epoch().count() ^ static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(this)))};

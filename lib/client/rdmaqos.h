@@ -78,8 +78,9 @@ const char *rdmaqos_version(void);
  *   -ENODEV      DeviceGone                       -EIO         DeviceFailed, IOError and everything else
  *   -EOPNOTSUPP  NotSupported, or a method that this daemon does not know; also what this library does not know: a bit of
  *                a mask, or a part that was added to a structure later and is not 0
- *   -EKEYREJECTED InvalidPolicy
- * and the library's own: -ECHILD in a forked child, -EALREADY for a handle that has a session, -ENOMEM. */
+ *   -EKEYREJECTED InvalidPolicy                   -EBADMSG     an answer that is not as documented
+ * and the library's own: -ECHILD in a forked child, -EALREADY for a handle that has a session, -EBADF for a queue pair whose
+ * device has been closed, -ENOMEM. */
 
 /* ---- open and close ---- */
 

@@ -129,7 +129,9 @@ const std::vector<Home>& homes()
 {
     static const std::vector<Home> table{
         {"yaml-cpp/", "yaml-cpp", {"policy/yaml/yaml_reader.cpp", "policy/yaml/CMakeLists.txt"}},
-        {"systemd/", "PkgConfig::systemd", {"lib/bus/", "daemon/", "tools/rdma-qosctl/", "tools/rdma-qos-run/preload/"}},
+        {"systemd/",
+         "PkgConfig::systemd",
+         {"lib/bus/", "lib/client/", "daemon/", "tools/rdma-qosctl/", "tools/rdma-qos-run/preload/"}},
         {"infiniband/",
          "PkgConfig::ibverbs",
          {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/", "tools/rdma-qos-run/preload/"}},
