@@ -208,7 +208,7 @@ TEST_F(Reach, FollowsExecThroughAShell)
 TEST_F(Reach, ThreadsAtTheSameTime)
 {
     Launched launched(daemon.root(), {},
-                      held({program("linked"), "linked", "-t", "8", "-n", "6", "-g", std::string(kTarget), "-k"}));
+                      held({program("linked"), "linked", "-t", "8", "-n", "6", "-g", std::string(kTarget), "-k", "1"}));
     ASSERT_TRUE(launched.ready()) << launched.output();
     EXPECT_THAT(where(launched), ::testing::AllOf(::testing::SizeIs(48), ::testing::Each(in_storage)));
     EXPECT_EQ(daemon.sessions(), 1U);

@@ -102,7 +102,7 @@ void make_by_verbs(const struct world_of_program* world, const uint8_t gid[16])
         step(qp, IBV_QPS_INIT, gid);
         step(qp, IBV_QPS_RTR, gid);
         step(qp, IBV_QPS_RTS, gid);
-        if (!options.cycles || cycle == 1) {
+        if (cycle == options.cycles) {
             describe_qp(qp);
             return;
         }
@@ -171,7 +171,7 @@ static void read_options(int argc, char** argv)
 {
     options = (struct options){.way = argc > 1 ? argv[1] : "", .device = "mlx5_0", .count = 1, .gids = "fd00:20::1"};
     optind = 2;
-    for (int option = 0; (option = getopt(argc, argv, "d:n:g:s:c:t:fu:x:ekm")) != -1;) {
+    for (int option = 0; (option = getopt(argc, argv, "d:n:g:s:c:t:fu:x:ek:m")) != -1;) {
         switch (option) {
         case 'd': options.device = optarg; break;
         case 'n': options.count = atoi(optarg); break;
@@ -183,7 +183,7 @@ static void read_options(int argc, char** argv)
         case 'u': options.until = optarg; break;
         case 'x': options.status = atoi(optarg); break;
         case 'e': options.ends_by_thread = true; break;
-        case 'k': options.cycles = true; break;
+        case 'k': options.cycles = atoi(optarg); break;
         case 'm': options.measures = true; break;
         default: exit(91);
         }

@@ -36,7 +36,7 @@ struct options {
     const char* until;     // -u: waits until this file is there
     int status;            // -x: the exit status
     bool ends_by_thread;   // -e: the first thread ends by pthread_exit(), and another ends the program
-    bool cycles;           // -k: each queue pair is destroyed, and made again, before the program waits
+    int cycles;            // -k: so many times each queue pair is made and destroyed, before the one that stays
     bool measures;         // -m: says how long modify_qp() took on average
 };
 
