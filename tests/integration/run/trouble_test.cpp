@@ -156,23 +156,23 @@ TEST(RunTrouble, ReloadsThatMoveQueuePairsAreNotSeen)
 {
     const Daemon daemon(with_levels());
     emulator("set modify-lock exclusive");
-    emulator("set call-us 300");
+    emulator("delay attach 5");
     std::string other = kLevelsByDestination;
     other.replace(other.find("qos-level-name: storage"), 23, "qos-level-name: rpc");
     auto client = daemon.direct();
     Launched launched(daemon.root(), {},
-                      {program("linked"), "linked", "-t", "4", "-n", "8", "-k", "10", "-g", kTarget, "-x", "3"});
+                      {program("linked"), "linked", "-t", "2", "-n", "4", "-k", "20", "-g", kTarget, "-x", "3"});
     int reloads = 0;
-    while (launched.ended(0ms) == -1) {
+    while (launched.ended(30ms) == -1) {
         daemon.dir().write("etc/rdma-qos/policy.yaml", reloads++ % 2 == 0 ? other : kLevelsByDestination);
         ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}));
         ASSERT_LT(reloads, 10'000);
     }
     make_as_it_was();
     EXPECT_EQ(launched.ended(), 3) << launched.output();
-    EXPECT_EQ(launched.queue_pairs().size(), 32U);
+    EXPECT_EQ(launched.queue_pairs().size(), 8U);
     EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
-    printf("352 queue pairs made, 320 destroyed, during %d reloads\n", reloads);
+    printf("168 queue pairs made, 160 destroyed, during %d reloads\n", reloads);
 }
 
 // The thread that listens to the daemon must not keep a process alive whose own threads have ended.

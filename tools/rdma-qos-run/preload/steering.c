@@ -166,25 +166,43 @@ static bool wants_marks(const struct known* known, const struct uverbs_call* cal
     return marks->set_sl || marks->set_traffic_class;
 }
 
+/* The daemon may be moving a queue pair at this moment, and then the kernel refuses other calls on it. The program, which
+ * knows nothing of the daemon, must not see that. */
+static int forward_patiently(int fd, struct ib_uverbs_ioctl_hdr* header, forward_call forward)
+{
+    enum { FIRST = 20000, LONGEST = 4000000, TOTAL = 50000000 }; /* ns */
+    const int before = errno;
+    int result = forward(fd, header);
+    long pause = FIRST;
+    for (long slept = 0; result != 0 && errno == EBUSY && slept < TOTAL; slept += pause) {
+        const struct timespec time = {0, pause};
+        nanosleep(&time, NULL);
+        pause = pause * 2 < LONGEST ? pause * 2 : LONGEST;
+        errno = before;
+        result = forward(fd, header);
+    }
+    return result;
+}
+
 /* With marks if the kernel takes them, else as the program wanted it. */
 static int forward_marked(int fd, struct ib_uverbs_ioctl_hdr* header, const struct uverbs_call* call,
                           const struct known* known, const struct new_marks* marks, forward_call forward)
 {
     _Alignas(8) uint8_t copy[MARKED_BYTES];
     if (!write_marks(call, marks, copy)) {
-        return forward(fd, header);
+        return forward_patiently(fd, header, forward);
     }
     const __u64 original = call->command->data;
     const int before = errno;
     call->command->data = (uintptr_t)copy;
-    const int result = forward(fd, header);
+    const int result = forward_patiently(fd, header, forward);
     call->command->data = original;
     if (result == 0) {
         return 0;
     }
     const int refusal = errno;
     errno = before;
-    const int again = forward(fd, header);
+    const int again = forward_patiently(fd, header, forward);
     if (again == 0) {
         complain(settings.root, COMPLAINT_MARKING, "queue pair %u of %s keeps its own marks: the device refuses SL %u, "
                  "traffic class %u: %s", known->queue_pair.number, known->queue_pair.connection.device, marks->sl,
@@ -210,24 +228,6 @@ static void attach(struct known* known)
     if (error != 0) {
         tell(error, known, text);
     }
-}
-
-/* The daemon may be moving a queue pair at this moment, and then the kernel refuses other calls on it. The program, which
- * knows nothing of the daemon, must not see that. */
-static int forward_patiently(int fd, struct ib_uverbs_ioctl_hdr* header, forward_call forward)
-{
-    enum { FIRST = 20000, LONGEST = 4000000, TOTAL = 50000000 }; /* ns */
-    const int before = errno;
-    int result = forward(fd, header);
-    long pause = FIRST;
-    for (long slept = 0; result != 0 && errno == EBUSY && slept < TOTAL; slept += pause) {
-        const struct timespec time = {0, pause};
-        nanosleep(&time, NULL);
-        pause = pause * 2 < LONGEST ? pause * 2 : LONGEST;
-        errno = before;
-        result = forward(fd, header);
-    }
-    return result;
 }
 
 /* ---- calls ---- */
