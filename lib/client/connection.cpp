@@ -201,26 +201,16 @@ Message Connection::new_call(const std::string& path, const char* interface, con
 
 Failure Connection::call(const Message& message, Deadline deadline, Message& answer)
 {
-    if (!message || !is_there_) {
-        is_there_ = false;
-        return failure_of_reply("", "", ENOTCONN);
-    }
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    sd_bus_message* reply = nullptr;
-    const int result = sd_bus_call(bus_.get(), message.get(), deadline.microseconds_left(), &error, &reply);
-    answer.reset(reply);
-    Failure failure = result < 0 ? failure_of_call(result, error) : Failure{};
-    sd_bus_error_free(&error);
-    if (is_loss(failure)) {
-        is_there_ = false;
-    }
-    return failure;
+    std::vector<Reply> replies = call_all(std::span(&message, 1), deadline);
+    answer = std::move(replies.front().message);
+    return std::move(replies.front().failure);
 }
 
-std::vector<Failure> Connection::call_all(const std::vector<Message>& messages, Deadline deadline)
+// Not by sd_bus_call(), which a signal of the program interrupts.
+std::vector<Connection::Reply> Connection::call_all(std::span<const Message> messages, Deadline deadline)
 {
     struct Waiting {
-        Failure failure{ETIMEDOUT, "rdma-qosd did not answer in time"};
+        Reply reply{{ETIMEDOUT, "rdma-qosd did not answer in time"}, nullptr};
         std::size_t* left = nullptr;
         sd_bus_slot* slot = nullptr;
 
@@ -230,9 +220,10 @@ std::vector<Failure> Connection::call_all(const std::vector<Message>& messages, 
             --*self.left;
             try {
                 const sd_bus_error* error = sd_bus_message_get_error(answer);
-                self.failure = error == nullptr ? Failure{} : failure_of_call(0, *error);
+                self.reply.failure = error == nullptr ? Failure{} : failure_of_call(0, *error);
+                self.reply.message.reset(sd_bus_message_ref(answer));
             } catch (...) {
-                self.failure.error = ENOMEM;
+                self.reply.failure.error = ENOMEM;
             }
             return 1;
         }
@@ -241,11 +232,13 @@ std::vector<Failure> Connection::call_all(const std::vector<Message>& messages, 
     std::vector<Waiting> all(messages.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         all[i].left = &left;
-        const int result = !messages[i] ? -ENOTCONN
-                                        : sd_bus_call_async(bus_.get(), &all[i].slot, messages[i].get(), &Waiting::on_answer,
-                                                            &all[i], deadline.microseconds_left() + kLonger);
+        const int result = !messages[i] || !is_there_
+                               ? -ENOTCONN
+                               : sd_bus_call_async(bus_.get(), &all[i].slot, messages[i].get(), &Waiting::on_answer,
+                                                   &all[i], deadline.microseconds_left() + kLonger);
         if (result < 0) {
-            all[i].failure = failure_of_reply("", "", -result);
+            all[i].reply.failure = failure_of_reply("", "", -result);
+            is_there_ = is_there_ && !is_loss(all[i].reply.failure);
         } else {
             ++left;
         }
@@ -258,13 +251,17 @@ std::vector<Failure> Connection::call_all(const std::vector<Message>& messages, 
             break;
         }
     }
-    std::vector<Failure> failures;
+    std::vector<Reply> replies;
+    replies.reserve(all.size());
     for (auto& each : all) {
         sd_bus_slot_unref(each.slot);
-        const bool is_unanswered = each.failure.error == ETIMEDOUT && !is_there_;
-        failures.push_back(is_unanswered ? failure_of_reply("", "", ENOTCONN) : std::move(each.failure));
+        if (each.reply.failure.error == ETIMEDOUT && !each.reply.message && !is_there_) {
+            each.reply.failure = failure_of_reply("", "", ENOTCONN);
+        }
+        is_there_ = is_there_ && !is_loss(each.reply.failure);
+        replies.push_back(std::move(each.reply));
     }
-    return failures;
+    return replies;
 }
 
 void Connection::tell(const Message& message)
@@ -277,7 +274,11 @@ void Connection::tell(const Message& message)
 
 bool Connection::wait(Deadline deadline)
 {
-    return !deadline.is_over() && sd_bus_wait(bus_.get(), deadline.microseconds_left()) >= 0;
+    if (deadline.is_over()) {
+        return false;
+    }
+    const int result = sd_bus_wait(bus_.get(), deadline.microseconds_left());
+    return result >= 0 || result == -EINTR;
 }
 
 void Connection::process()

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,12 @@ public:
     [[nodiscard]] Message new_call(const std::string& path, const char* interface, const char* method) const;
     // Sends and waits for the answer.
     [[nodiscard]] Failure call(const Message& message, Deadline deadline, Message& answer);
-    // Many calls on their way at a time; the answers do not matter but for whether they are errors. As many failures as
-    // messages.
-    [[nodiscard]] std::vector<Failure> call_all(const std::vector<Message>& messages, Deadline deadline);
+    struct Reply {
+        Failure failure;
+        Message message;    // null: none came
+    };
+    // Many calls on their way at a time; as many replies as messages.
+    [[nodiscard]] std::vector<Reply> call_all(std::span<const Message> messages, Deadline deadline);
     // Sends, and does not want an answer.
     void tell(const Message& message);
 

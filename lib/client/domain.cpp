@@ -61,13 +61,6 @@ Failure read_models(const rdmaqos_domain_attr* attr, Models& models)
     return {};
 }
 
-// libmlx5 gives each thread domain a doorbell register of its own; of others that is not known.
-bool is_mlx5(const ibv_pd& pd)
-{
-    return std::string_view(pd.context->device->name).starts_with("mlx5_") ||
-           std::string_view(pd.context->device->dev_path).find("mlx5") != std::string_view::npos;
-}
-
 // As libmlx5 reads it when it opens a device.
 bool doorbells_are_plain()
 {
@@ -130,7 +123,8 @@ Failure create(ibv_pd* pd, const rdmaqos_domain_attr* attr, rdmaqos_domain& doma
     rdmaqos_achieved_init(&achieved);
     achieved.thread_model = domain.thread == nullptr ? static_cast<std::uint32_t>(RDMAQOS_THREAD_SAFE) : models.thread;
     achieved.thread_domain = domain.thread == nullptr ? 0 : 1;
-    achieved.own_doorbell = domain.thread != nullptr && is_mlx5(*pd) ? 1 : 0;
+    // libmlx5 gives each thread domain a doorbell register; of other providers that is not known.
+    achieved.own_doorbell = domain.thread != nullptr && is_mlx5(pd->context->device) ? 1 : 0;
     achieved.single_threaded_cq = models.thread == RDMAQOS_THREAD_SAFE ? 0 : 1;
     achieved.message_model = achieved_messages(models.message, achieved.own_doorbell != 0);
     if (domain.is_forced && achieved.message_model != models.message) {

@@ -112,6 +112,7 @@ std::vector<Outcome> Engine::attach(const std::vector<Wanted>& wanted, Deadline 
 {
     std::vector<Outcome> outcomes(wanted.size());
     std::vector<const Wanted*> all;
+    all.reserve(wanted.size());
     for (const Wanted& each : wanted) {
         all.push_back(&each);
     }
@@ -303,6 +304,7 @@ void Engine::restore_rates(const std::vector<Key>& keys, Deadline deadline)
         return;
     }
     std::vector<Message> calls;
+    calls.reserve(keys.size());
     for (const Key& key : keys) {
         calls.push_back(rate_call(key, *records_.find(key)->second.rate));
     }
@@ -364,7 +366,7 @@ std::vector<Failure> Engine::detach(const std::vector<std::pair<std::string, std
     if (!calls.empty()) {
         auto some = connection_->call_all(calls, deadline);
         for (std::size_t i = 0; i < some.size(); ++i) {
-            failures[places[i]] = std::move(some[i]);
+            failures[places[i]] = std::move(some[i].failure);
         }
         look();
     }

@@ -19,8 +19,7 @@ template <std::size_t Size>
 void keep(std::array<char, Size>& into, std::string_view text) noexcept
 {
     const std::size_t length = std::min(text.size(), Size - 1);
-    std::memcpy(into.data(), text.data(), length);
-    into.at(length) = '\0';
+    *std::copy_n(text.begin(), length, into.begin()) = '\0';
 }
 
 std::string words_of(int error)

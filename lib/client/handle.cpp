@@ -185,7 +185,7 @@ void rdmaqos_handle::deliver(const Event& event)
     rdmaqos_handler handler = nullptr;
     void* data = nullptr;
     {
-        const std::lock_guard turn(lock_);
+        const std::lock_guard turn(handler_lock_);    // never held for long: no call waits with it
         handler = handler_;
         data = handler_data_;
     }
@@ -204,6 +204,7 @@ void rdmaqos_handle::deliver(const Event& event)
 
 void rdmaqos_handle::set_handler(rdmaqos_handler handler, void* data)
 {
+    const std::lock_guard turn(handler_lock_);
     handler_ = handler;
     handler_data_ = data;
 }

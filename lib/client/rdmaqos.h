@@ -330,7 +330,8 @@ struct rdmaqos_event {
 };
 /* Called by rdmaqos_dispatch() only, without any lock: it may call everything but rdmaqos_close(). What it is given is
  * valid until it returns. */
-typedef void (*rdmaqos_handler)(struct rdmaqos_handle *handle, const struct rdmaqos_event *event, void *data);
+typedef void (*rdmaqos_handler)(struct rdmaqos_handle *handle, const struct rdmaqos_event *event, /* NOLINT: it is C */
+                                void *data);
 int rdmaqos_set_handler(struct rdmaqos_handle *handle, rdmaqos_handler handler, void *data);
 
 /* Readable (POLLIN) when there is something to dispatch; the same for the life of the handle. */

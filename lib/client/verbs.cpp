@@ -13,34 +13,49 @@
 namespace rdmaqos::client {
 namespace {
 
-// What libmlx5 knows of a queue pair of its own. It is there where such a device is, and it is not linked, so that programs
-// without one need not have it.
-bool ask_mlx5(ibv_qp& queue_pair, mlx5dv_qp& details)
-{
-    using InitObject = int (*)(mlx5dv_obj*, std::uint64_t);
-    using IsSupported = bool (*)(ibv_device*);
-    void* const library = dlopen("libmlx5.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (library == nullptr) {
-        return false;
+// libmlx5 is there where such a device is, and it is not linked, so that programs without one need not have it.
+class Mlx5 {
+public:
+    Mlx5() : library_(dlopen("libmlx5.so.1", RTLD_LAZY | RTLD_LOCAL)) {}
+    ~Mlx5()
+    {
+        if (library_ != nullptr) {
+            dlclose(library_);
+        }
     }
-    bool is_answered = false;
-    const auto init_object = reinterpret_cast<InitObject>(dlsym(library, "mlx5dv_init_obj"));
-    const auto is_supported = reinterpret_cast<IsSupported>(dlsym(library, "mlx5dv_is_supported"));
-    if (init_object != nullptr && is_supported != nullptr && is_supported(queue_pair.context->device)) {
+    Mlx5(const Mlx5&) = delete;
+    Mlx5& operator=(const Mlx5&) = delete;
+
+    [[nodiscard]] bool has(ibv_device* device) const
+    {
+        const auto is_supported = find<bool (*)(ibv_device*)>("mlx5dv_is_supported");
+        return is_supported != nullptr && is_supported(device);
+    }
+    // What it knows of a queue pair of its own.
+    [[nodiscard]] bool ask(ibv_qp& queue_pair, mlx5dv_qp& details) const
+    {
+        const auto init_object = find<int (*)(mlx5dv_obj*, std::uint64_t)>("mlx5dv_init_obj");
         mlx5dv_obj object{};
         object.qp = {&queue_pair, &details};
-        is_answered = init_object(&object, MLX5DV_OBJ_QP) == 0;
+        return init_object != nullptr && has(queue_pair.context->device) && init_object(&object, MLX5DV_OBJ_QP) == 0;
     }
-    dlclose(library);
-    return is_answered;
-}
+
+private:
+    template <typename Function>
+    [[nodiscard]] Function find(const char* name) const
+    {
+        return library_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library_, name));
+    }
+
+    void* const library_;
+};
 
 // Of the send queue behind a raw packet queue pair, by which an mlx5 device schedules it; 0: unknown.
 std::uint32_t send_queue_number(ibv_qp& queue_pair)
 {
     mlx5dv_qp details{};
     details.comp_mask = MLX5DV_QP_MASK_RAW_QP_HANDLES;
-    return ask_mlx5(queue_pair, details) ? details.sqn : 0;
+    return Mlx5().ask(queue_pair, details) ? details.sqn : 0;
 }
 
 // The port that a queue pair was brought to INIT with; 0: its device has one port only, or it cannot be told.
@@ -122,7 +137,12 @@ int mark(const rdmaqos_answer& answer, std::uint8_t link_layer, ibv_ah_attr& att
 bool writes_through_doorbell(ibv_qp& queue_pair)
 {
     mlx5dv_qp details{};
-    return ask_mlx5(queue_pair, details) && details.bf.size > 0;
+    return Mlx5().ask(queue_pair, details) && details.bf.size > 0;
+}
+
+bool is_mlx5(ibv_device* device)
+{
+    return Mlx5().has(device);
 }
 
 Failure link_layer_of(ibv_qp& queue_pair, std::uint8_t port, std::uint8_t& link_layer)

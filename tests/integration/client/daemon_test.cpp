@@ -1,6 +1,13 @@
 // librdmaqos with the real rdma-qosd, which has simulated devices.
+#include <array>
+#include <iostream>
+
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "tests/integration/client/restartable.h"
 #include "tests/unit/client/library.h"
@@ -109,6 +116,14 @@ TEST_F(ClientDaemon, AClassOrCriteria)
     rdmaqos_request_init(&by_destination);
     by_destination.destination = "0x21";
     EXPECT_EQ(text_of(attach(handle, 1, &by_destination), "level"), "storage");
+    // The other end as a program has it.
+    const ibv_gid gid{{0xfd, 0, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    std::array<char, RDMAQOS_GID_TEXT> text{};
+    EXPECT_STREQ(rdmaqos_gid_text(&gid, text.data()), "fd00:0021:0000:0000:0000:0000:0000:0001");
+    rdmaqos_request by_gid;
+    rdmaqos_request_init(&by_gid);
+    by_gid.destination = text.data();
+    EXPECT_EQ(text_of(attach(handle, 1, &by_gid), "level"), "storage");
     EXPECT_EQ(text_of(attach(handle, 2, &by_service), "level"), "rpc");
     EXPECT_EQ(text_of(attach(handle, 3), "level"), "DEFAULT");
     EXPECT_THAT(attached_queue_pairs(daemon_), ElementsAre("DEFAULT 3", "rpc 2", "storage 1"));
@@ -204,6 +219,85 @@ TEST_F(ClientDaemon, AReloadChangesTheGrant)
     EXPECT_EQ(rdmaqos_answer_sl(Answer(grant).get()), 5);
 }
 
+// ---- a daemon that is killed under a hundred programs ----
+
+constexpr std::uint32_t kPrograms = 100;
+constexpr std::uint32_t kOfEach = 4;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr auto kTimeToReturn = 10s;
+#else
+constexpr auto kTimeToReturn = 2s;
+#endif
+
+// A process with a handle; writes a byte whenever it is ready, also after it has come back.
+void run_member(const std::filesystem::path& socket, std::uint32_t program, int say)
+{
+    const Handle handle = open_at(socket, RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_THREAD, 20'000);
+    struct Told {
+        int say;
+        bool is_well;
+    } told{say, true};
+    rdmaqos_set_handler(
+        handle.get(),
+        [](rdmaqos_handle*, const rdmaqos_event* event, void* data) {
+            auto& to = *static_cast<Told*>(data);
+            to.is_well = to.is_well && event->type != RDMAQOS_EVENT_QUEUE_PAIR_LOST;
+            if (event->type == RDMAQOS_EVENT_DAEMON_BACK && to.is_well && write(to.say, "", 1) != 1) {
+                _exit(1);
+            }
+        },
+        &told);
+    const auto request = for_level("bulk");
+    bool is_well = rdmaqos_register(handle.get(), &request, nullptr) == 0;
+    for (std::uint32_t i = 0; i < kOfEach; ++i) {
+        const auto queue_pair = numbered(1 + program * kOfEach + i);
+        is_well = rdmaqos_attach_number(handle.get(), &queue_pair, nullptr, nullptr) == 0 && is_well;
+    }
+    if (!is_well || write(say, "", 1) != 1) {
+        _exit(1);
+    }
+    while (true) {
+        pause();
+    }
+}
+
+TEST_F(ClientDaemon, AHundredProgramsRegisterAgain)
+{
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    std::vector<std::unique_ptr<Child>> members;
+    std::multiset<std::string> expected;
+    for (std::uint32_t program = 0; program < kPrograms; ++program) {
+        members.push_back(std::make_unique<Child>([&] { run_member(daemon_.socket(), program, ends[1]); }));
+        for (std::uint32_t i = 0; i < kOfEach; ++i) {
+            expected.insert("bulk " + std::to_string(1 + program * kOfEach + i));
+        }
+    }
+    const auto all_say_so = [&] {
+        std::uint32_t said = 0;
+        pollfd ready{ends[0], POLLIN, 0};
+        for (char byte = 0; said < kPrograms && poll(&ready, 1, 60'000) == 1 && read(ends[0], &byte, 1) == 1; ++said) {
+        }
+        return said == kPrograms;
+    };
+    ASSERT_TRUE(all_say_so());
+    EXPECT_EQ(attached_queue_pairs(daemon_), expected);
+    for (int time = 0; time < 3; ++time) {
+        daemon_.kill();
+        daemon_.start();
+        const auto since = std::chrono::steady_clock::now();
+        EXPECT_TRUE(all_say_so());
+        const auto took = std::chrono::steady_clock::now() - since;
+        std::cout << kPrograms << " programs are back " << took / 1ms << " ms after the daemon\n";
+        EXPECT_LT(took, kTimeToReturn);
+        EXPECT_EQ(attached_queue_pairs(daemon_), expected) << "none is lost, and none is there twice";
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// ---- the other transport ----
+
 // All but descriptors.
 TEST_F(ClientDaemon, TheSystemBus)
 {
@@ -213,7 +307,8 @@ TEST_F(ClientDaemon, TheSystemBus)
     setenv("DBUS_SYSTEM_BUS_ADDRESS", daemon_.bus_address().c_str(), 1);    // NOLINT(concurrency-mt-unsafe): one thread
     rdmaqos_open_attr attr;
     rdmaqos_open_attr_init(&attr);
-    attr.flags = RDMAQOS_OPEN_SYSTEM_BUS;
+    // After the direct socket, if this host has none.
+    attr.flags = std::filesystem::exists(RDMAQOS_SOCKET) ? RDMAQOS_OPEN_SYSTEM_BUS : 0;
     rdmaqos_handle* raw = nullptr;
     ASSERT_EQ(rdmaqos_open(&raw, &attr), 0) << rdmaqos_last_error();
     const Handle handle(raw);

@@ -212,11 +212,8 @@ TEST_F(ClientEmulated, ADeviceThatIsResetIsToldAndOneRegistersAgain)
 
 constexpr int kPrograms = 100;
 constexpr int kOfEach = 4;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Most of it is the emulator's, whose processor time is more than the daemon's; daemon_test.cpp is stricter.
 constexpr auto kTimeToReturn = 10s;
-#else
-constexpr auto kTimeToReturn = 2s;
-#endif
 
 // In a process of its own: says the number of each queue pair, and 0 whenever it has registered again.
 class CrowdMember {
@@ -260,28 +257,36 @@ TEST_F(ClientEmulated, AHundredProgramsRegisterAgain)
     ASSERT_EQ(numbers.size(), static_cast<std::size_t>(kPrograms * kOfEach));
     const auto before = attached_queue_pairs(daemon_);
     ASSERT_EQ(before.size(), numbers.size());
-    for (int time = 0; time < 2; ++time) {
-        daemon_.kill();
-        ASSERT_TRUE(eventually([] { return emulated_device().at("files") == kPrograms; }));
-        Trace trace;
+    const auto come_back = [&] {
         daemon_.start();
         const auto since = Clock::now();
         EXPECT_EQ(processes.hear(kPrograms), std::vector<std::uint32_t>(kPrograms, 0));
-        const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since);
-        std::cout << kPrograms << " programs with " << kOfEach << " queue pairs each are back " << took.count()
-                  << " ms after the daemon\n";
-        EXPECT_LT(took, kTimeToReturn);
+        const auto until = Clock::now();
         EXPECT_EQ(attached_queue_pairs(daemon_), before) << "none is lost, and none is there twice";
-        // In the device: each has been put into a leaf once.
-        std::map<std::uint32_t, int> attached;
-        for (const auto& call : trace.writes()) {
-            if (call.at("fields").value("requester", 0U) != 0) {
-                ++attached[call.at("fields").at("qpn").get<std::uint32_t>()];
-            }
+        return std::chrono::duration_cast<std::chrono::milliseconds>(until - since);
+    };
+    const auto kill = [&] {
+        daemon_.kill();
+        ASSERT_TRUE(eventually([] { return emulated_device().at("files") == kPrograms; }));
+    };
+    kill();
+    const auto took = come_back();
+    std::cout << kPrograms << " programs with " << kOfEach << " queue pairs each are back " << took.count()
+              << " ms after the daemon\n";
+    EXPECT_LT(took, kTimeToReturn);
+
+    // In the device, each is put into a leaf once. (What sees that takes its time.)
+    kill();
+    Trace trace;
+    come_back();
+    std::map<std::uint32_t, int> attached;
+    for (const auto& call : trace.writes()) {
+        if (call.at("fields").value("requester", 0U) != 0) {
+            ++attached[call.at("fields").at("qpn").get<std::uint32_t>()];
         }
-        EXPECT_EQ(attached.size(), numbers.size());
-        EXPECT_THAT(attached, Each(::testing::Pair(::testing::_, 1)));
     }
+    EXPECT_EQ(attached.size(), numbers.size());
+    EXPECT_THAT(attached, Each(::testing::Pair(::testing::_, 1)));
 }
 
 // ---- resource domains ----

@@ -26,7 +26,7 @@ diff -u "$scratch/listed" "$scratch/declared" || fail "the header declares somet
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" {print $2}')
 [[ $soname == librdmaqos.so.1 ]] || fail "the soname is $soname"
 # A library for programs of any kind. (One with sanitizers needs theirs.)
-if ! nm -D "$library" | grep -qE ' U __(asan|tsan)_'; then
+if ! nm -D "$library" | grep -E ' U __(asan|tsan)_' >"$scratch/sanitizer"; then
     objdump -p "$library" | awk '$1 == "NEEDED" && $2 !~ /^ld-linux/ {print $2}' | sort >"$scratch/needed"
     diff -u - "$scratch/needed" <<LIST || fail "it needs other libraries"
 libc.so.6

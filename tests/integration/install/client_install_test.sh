@@ -31,11 +31,13 @@ for example in governed resource_domain; do
     read -ra flags < <(pkg-config --cflags --libs librdmaqos libibverbs)
     cc -std=c99 -Wall -Wextra -Werror ${flag:+"$flag"} "$(find "$stage/usr" -name "$example.c")" -o "$stage/$example" "${flags[@]}" ||
         fail "$example.c does not build with pkg-config"
-    LD_LIBRARY_PATH=$library ldd "$stage/$example" | grep -q "librdmaqos.so.1 => $library/" ||
+    LD_LIBRARY_PATH=$library ldd "$stage/$example" | grep "librdmaqos.so.1 => $library/" >"$stage/found" ||
         fail "$example does not find the library by its soname"
     status=0
     LD_LIBRARY_PATH=$library "$stage/$example" 2>"$stage/said" || status=$?
-    [[ $status == 1 ]] && grep -q usage "$stage/said" || fail "$example does not run: $(cat "$stage/said")"
+    if [[ $status != 1 ]] || ! grep -q usage "$stage/said"; then
+        fail "$example does not run: $(cat "$stage/said")"
+    fi
 done
 
 mkdir "$stage/project"

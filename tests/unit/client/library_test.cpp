@@ -1,7 +1,10 @@
 // librdmaqos with a fake daemon: old ones, new ones, wrong ones, those that do not answer, and those that come back.
+#include <csignal>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "tests/support/process.h"
@@ -273,6 +276,40 @@ TEST_F(ClientLibrary, WhoWaitsForTheOthersWaitsNoLongerThanTheTimeout)
     }
     EXPECT_EQ(late, 8);
     EXPECT_LT(Clock::now() - before, 2s) << "one after the other it would be 2.4 s";
+}
+
+// A program with a timer, whose signals interrupt every wait.
+TEST_F(ClientLibrary, SignalsDoNotDisturb)
+{
+    daemon_.on("Attach", [](sd_bus_message* call) {
+        std::this_thread::sleep_for(20ms);
+        sd_bus_message* reply = reply_to(call);
+        append_results(reply, read_attaches(call));
+        return send_reply(reply);
+    });
+    sigset_t alarms{};
+    sigset_t before{};
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarms, &before);    // so that the daemon's thread is spared
+    daemon_.start();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    static std::atomic<int> signals = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++signals; };    // without SA_RESTART
+    struct sigaction old_action {};
+    sigaction(SIGALRM, &action, &old_action);
+    const itimerval often{{0, 1000}, {0, 1000}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (std::uint32_t number = 1; number <= 20; ++number) {
+        const Handle handle = open_at(socket());
+        EXPECT_EQ(attach(handle, number), 0) << rdmaqos_last_error();
+        EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", number), 0) << rdmaqos_last_error();
+    }
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    sigaction(SIGALRM, &old_action, nullptr);
+    EXPECT_GT(signals, 50);
 }
 
 // ---- many ----
