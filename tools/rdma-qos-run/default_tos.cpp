@@ -124,8 +124,9 @@ Result<Before> set_one(const fs::path& configfs, const DefaultTos& wanted)
 Result<DefaultTos> parse_default_tos(const std::string& text)
 {
     const auto wrong = [&] {
-        return fail(ErrorCode::InvalidArgument,
-                    fmt::format("`{}` is not DEVICE/PORT=TOS with a type of service from 0 to 255, as mlx5_0/1=104", text));
+        return fail(
+            ErrorCode::InvalidArgument,
+            fmt::format("`{}` is not DEVICE/PORT=TOS with a type of service from 0 to 255, as mlx5_0/1=104", text));
     };
     const auto slash = text.find('/');
     const auto equals = text.find('=', slash == std::string::npos ? 0 : slash);

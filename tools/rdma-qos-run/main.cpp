@@ -1,7 +1,7 @@
 // rdma-qos-run: runs a program that knows nothing of rdma-qosd so that its queue pairs are in classes of the policy.
 //
-// It only prepares the environment, and then becomes the program: exit status, signals and process id are the program's own.
-// What follows the queue pairs is the library in preload/, which the dynamic linker loads into it.
+// It only prepares the environment, and then becomes the program: exit status, signals and process id are the program's
+// own. What follows the queue pairs is the library in preload/, which the dynamic linker loads into it.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -84,16 +84,17 @@ int print_environment(const Options& options)
         fmt::print("{}={}\n", each.name, each.value);
     }
     if (marks->sl && infiniband && !marks->sl_of_host) {
-        fmt::print(stderr,
-                   "rdma-qos-run: SL {} of level {} is left out: this host has InfiniBand ports, where the SL is the subnet "
-                   "manager's, unless the level says `sl-source: host`\n",
-                   *marks->sl, marks->level);
+        fmt::print(
+            stderr,
+            "rdma-qos-run: SL {} of level {} is left out: this host has InfiniBand ports, where the SL is the subnet "
+            "manager's, unless the level says `sl-source: host`\n",
+            *marks->sl, marks->level);
     }
     return 0;
 }
 
-// For what the preload library cannot mark: address handles of datagrams, DC. Only with a level for all of the program, and
-// only where the user has set nothing.
+// For what the preload library cannot mark: address handles of datagrams, DC. Only with a level for all of the program,
+// and only where the user has set nothing.
 void export_marks(const Options& options, const Result<Marks>& marks)
 {
     if (!marks || options.level.empty() || options.keep_sl) {

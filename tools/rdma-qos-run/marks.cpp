@@ -56,8 +56,8 @@ Result<Marks> ask_marks(const fs::path& root, const std::string& level)
     if (!level.empty()) {
         request.set("level", level);
     }
-    const auto answer =
-        client->call(bus::names::kRoot, bus::names::kManager, "QueryPath", {bus::Value(std::move(request))});
+    const auto answer = client->call(bus::names::kRoot, bus::names::kManager, "QueryPath",
+                                     {bus::Value(std::move(request))});
     if (!answer) {
         return fail(answer.error());
     }

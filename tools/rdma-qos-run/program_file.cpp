@@ -50,7 +50,7 @@ bool has_interpreter(std::ifstream& file, const Elf64_Ehdr& header)
 }
 
 // Of "#!/usr/bin/env -S python3 -u": the program that will read the script.
-std::string interpreter_of(std::string line)
+std::string interpreter_of(const std::string& line)
 {
     std::istringstream words(line.substr(2));
     std::string word;
@@ -93,7 +93,7 @@ std::string find_program(const std::string& name)
     const char* path = std::getenv("PATH");    // NOLINT(concurrency-mt-unsafe): one thread
     std::istringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
     for (std::string folder; std::getline(folders, folder, ':');) {
-        const std::string candidate = (folder.empty() ? std::string(".") : folder) + "/" + name;
+        std::string candidate = (folder.empty() ? std::string(".") : folder) + "/" + name;
         if (can_run(candidate)) {
             return candidate;
         }

@@ -10,8 +10,8 @@ namespace rdmaqos::run {
 [[nodiscard]] std::string find_program(const std::string& name);
 
 // Why the dynamic linker will not load a preload library into this program, as a sentence about it: it is statically
-// linked, has privileges of its own, or is for another machine. Scripts are judged by their interpreter. Nothing: it will,
-// or the file cannot be read.
+// linked, has privileges of its own, or is for another machine. Scripts are judged by their interpreter. Nothing: it
+// will, or the file cannot be read.
 [[nodiscard]] std::optional<std::string> reason_without_preload(const std::string& path);
 
 }    // namespace rdmaqos::run

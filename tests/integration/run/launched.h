@@ -68,7 +68,8 @@ using Words = std::vector<std::string>;
 class Launched {
 public:
     // `rdma-qos-run --root ROOT LAUNCHER -- COMMAND`.
-    Launched(const std::filesystem::path& root, const Words& launcher, const Words& command, const Words& environment = {})
+    Launched(const std::filesystem::path& root, const Words& launcher, const Words& command,
+             const Words& environment = {})
         : child_(words(root, launcher, command), environment, folder_.path() / "output")
     {
     }
@@ -109,7 +110,8 @@ public:
             std::string sl;
             std::string traffic_class;
             Described each;
-            if (in >> word && word == "qp" && in >> each.number >> word >> sl >> word >> traffic_class >> word >> each.pid) {
+            if (in >> word && word == "qp" &&
+                in >> each.number >> word >> sl >> word >> traffic_class >> word >> each.pid) {
                 each.marks = "sl " + sl + " traffic-class " + traffic_class;
                 all.push_back(each);
             }

@@ -45,7 +45,8 @@ TEST(RunProgram, ThatTakeNoPreloadLibraryAreRecognised)
     std::string other(64, '\0');
     other.replace(0, 6, std::string("\177ELF\1\1", 6));    // of 32 bits
     folder.write("other", other);
-    EXPECT_THAT(run::reason_without_preload(folder.path() / "other").value_or(""), HasSubstr("another kind of machine"));
+    EXPECT_THAT(run::reason_without_preload(folder.path() / "other").value_or(""),
+                HasSubstr("another kind of machine"));
 }
 
 TEST(RunProgram, WithPrivilegesOfItsOwnIsRecognised)

@@ -88,8 +88,9 @@ TEST(RunMarks, InfiniBandKeepsTheServiceLevelAndSaysSoOnce)
     std::string output;
     const std::string each = std::string(kInRpc) + ", sl 1 traffic-class 8\n";
     EXPECT_EQ(marks_on_infiniband(daemon, "rpc", output), each + each + each);
-    EXPECT_THAT(output, HasSubstr("keeps its own SL 1, level rpc has SL 3: on InfiniBand the SL is the subnet manager's, "
-                                  "unless the level says `sl-source: host`"));
+    EXPECT_THAT(output,
+                HasSubstr("keeps its own SL 1, level rpc has SL 3: on InfiniBand the SL is the subnet manager's, "
+                          "unless the level says `sl-source: host`"));
     const auto first = output.find("rdma-qos-run: ");
     ASSERT_NE(first, std::string::npos);
     EXPECT_EQ(output.find("rdma-qos-run: ", first + 1), std::string::npos) << output;
@@ -143,7 +144,8 @@ protected:
     [[nodiscard]] std::string tos(const std::string& device) const
     {
         std::string text;
-        std::getline(std::ifstream(root.path() / "sys/kernel/config/rdma_cm" / device / "ports/1/default_roce_tos"), text);
+        std::getline(std::ifstream(root.path() / "sys/kernel/config/rdma_cm" / device / "ports/1/default_roce_tos"),
+                     text);
         return text;
     }
 

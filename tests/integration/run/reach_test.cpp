@@ -55,8 +55,8 @@ protected:
                 marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("priority").dump(),
                                                       fields.at("dscp").get<unsigned>() << 2U);
             } else if (fields.contains("traffic-class")) {
-                marks[fields.at("qpn")] =
-                    fmt::format("sl {} traffic-class {}", fields.at("sl").dump(), fields.at("traffic-class").dump());
+                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("sl").dump(),
+                                                      fields.at("traffic-class").dump());
             }
         }
         std::vector<std::string> all;
@@ -73,8 +73,8 @@ TEST_P(EveryWay, EachQueuePairGetsTheLevelOfItsDestination)
 {
     const Way& way = GetParam();
     Launched launched(daemon.root(), {},
-                      held({program(way.program), way.way, "-n", "4", "-g", std::string(kElsewhere) + "," + kTarget, "-s",
-                            "1", "-c", "8", "-x", "7"}));
+                      held({program(way.program), way.way, "-n", "4", "-g", std::string(kElsewhere) + "," + kTarget,
+                            "-s", "1", "-c", "8", "-x", "7"}));
     ASSERT_TRUE(launched.ready()) << launched.output();
     const std::string storage = at(kInStorage, way.storage_marks);
     EXPECT_THAT(told(launched), ::testing::ElementsAre(in_default, storage, in_default, storage));

@@ -150,8 +150,8 @@ TEST(RunTrouble, QueuePairsWaitForADaemon)
     EXPECT_EQ(launched.queue_pairs().front().marks, "sl 0 traffic-class 0") << "it was too late for marks";
 }
 
-// On a kernel that refuses calls on a queue pair while the daemon moves it: the program, which would not expect that, does not
-// see it.
+// On a kernel that refuses calls on a queue pair while the daemon moves it: the program, which would not expect that,
+// does not see it.
 TEST(RunTrouble, ReloadsThatMoveQueuePairsAreNotSeen)
 {
     const Daemon daemon(with_levels());
@@ -206,8 +206,8 @@ double cost_alone()
     return cost_in({std::istreambuf_iterator<char>(file), {}});
 }
 
-// What modify_qp() costs more, as a multiple of what it costs without the launcher: the lowest of some rounds, in turn, so
-// that they meet the same machine.
+// What modify_qp() costs more, as a multiple of what it costs without the launcher: the lowest of some rounds, in turn,
+// so that they meet the same machine.
 TEST(RunTrouble, CostOfModify)
 {
     const TempDir nothing;
@@ -220,9 +220,10 @@ TEST(RunTrouble, CostOfModify)
         without = std::min(without, cost_below(nothing.path()));
         with = std::min(with, cost_below(daemon.root()));
     }
-    printf("ibv_modify_qp, on average of the three steps: %.1f us as it is, %.2f times that below rdma-qos-run without a "
-           "daemon, %.2f times with one\n",
-           alone, without / alone, with / alone);
+    printf(
+        "ibv_modify_qp, on average of the three steps: %.1f us as it is, %.2f times that below rdma-qos-run without a "
+        "daemon, %.2f times with one\n",
+        alone, without / alone, with / alone);
     EXPECT_GT(alone, 0);
     // Two of the three steps ask a daemon that also writes to the device; a call of the emulator is a round trip, too.
     EXPECT_LT(without / alone, 10);

@@ -12,7 +12,8 @@
 
 static atomic_bool said[COMPLAINTS];
 
-/* The journal's own protocol: a datagram of fields, each on a line. syslog(3) would change what the program set with openlog(). */
+/* The journal's own protocol: a datagram of fields, each on a line. syslog(3) would change what the program set with
+ * openlog(). */
 static void write_journal(const char* root, const char* line)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -21,8 +22,7 @@ static void write_journal(const char* root, const char* line)
         return;
     }
     char entry[640];
-    const int size =
-        snprintf(entry, sizeof(entry), "PRIORITY=4\nSYSLOG_IDENTIFIER=rdma-qos-run\nMESSAGE=%s\n", line);
+    const int size = snprintf(entry, sizeof(entry), "PRIORITY=4\nSYSLOG_IDENTIFIER=rdma-qos-run\nMESSAGE=%s\n", line);
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return;

@@ -13,8 +13,8 @@ enum complaint {
     COMPLAINTS
 };
 
-/* `root` is what the journal's socket is looked for in, "" for the host. errno is kept. Safe in any thread, also in the child
- * of a fork: it takes no lock and allocates nothing. */
+/* `root` is what the journal's socket is looked for in, "" for the host. errno is kept. Safe in any thread, also in the
+ * child of a fork: it takes no lock and allocates nothing. */
 void complain(const char* root, enum complaint about, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 #ifdef __cplusplus

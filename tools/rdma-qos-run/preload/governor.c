@@ -1,8 +1,8 @@
 /* The governor: librdmaqos, with what somebody else's process asks for.
  *
- * All calls of the daemon happen under one lock. A thread of its own hears what the daemon says, for a client that reads
- * nothing is disconnected, and comes back after a restart of the daemon. librdmaqos has such a thread, too; this one also
- * sees to it that it is not the last in the process. */
+ * All calls of the daemon happen under one lock. A thread of its own hears what the daemon says, for a client that
+ * reads nothing is disconnected, and comes back after a restart of the daemon. librdmaqos has such a thread, too; this
+ * one also sees to it that it is not the last in the process. */
 #include "tools/rdma-qos-run/preload/governor.h"
 
 #include <errno.h>
@@ -20,20 +20,20 @@
 #include "lib/client/rdmaqos.h"
 
 enum {
-    PATIENCE_MS = 1000,    /* of each call */
-    LONG_MS = 800,         /* a call that takes so long has waited for a daemon that does not answer */
-    TRY_AGAIN_S = 10,      /* after the session was refused */
-    WATCH_MS = 5000        /* how often the thread looks whether it is still needed */
+    PATIENCE_MS = 1000, /* of each call */
+    LONG_MS = 800,      /* a call that takes so long has waited for a daemon that does not answer */
+    TRY_AGAIN_S = 10,   /* after the session was refused */
+    WATCH_MS = 5000     /* how often the thread looks whether it is still needed */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char socket_path[320];
 static char level[LEVEL_BYTES];
 
-static struct rdmaqos_handle* handle;         /* NULL: none yet, or the session was refused */
-static struct rdmaqos_handle* of_parent;      /* in a child: what it has inherited */
-static bool hung;                             /* it did not answer, and has not yet been heard of again */
-static int64_t not_before_ms;                 /* when to ask again for a session that was refused */
+static struct rdmaqos_handle* handle;    /* NULL: none yet, or the session was refused */
+static struct rdmaqos_handle* of_parent; /* in a child: what it has inherited */
+static bool hung;                        /* it did not answer, and has not yet been heard of again */
+static int64_t not_before_ms;            /* when to ask again for a session that was refused */
 static char last_failure[GOVERNOR_TEXT];
 
 static int64_t now_ms(void)
@@ -266,7 +266,8 @@ static int mark(const struct connection* connection, struct marking* marking, ch
 
 static int attach(const struct queue_pair* queue_pair, char* text)
 {
-    static const uint32_t types[] = {RDMAQOS_QP_RC, RDMAQOS_QP_UC, RDMAQOS_QP_UD, RDMAQOS_QP_RAW_PACKET, RDMAQOS_QP_DEVX};
+    static const uint32_t types[] = {RDMAQOS_QP_RC, RDMAQOS_QP_UC, RDMAQOS_QP_UD, RDMAQOS_QP_RAW_PACKET,
+                                     RDMAQOS_QP_DEVX};
     char gid[RDMAQOS_GID_TEXT];
     const struct rdmaqos_request request = request_of(&queue_pair->connection, gid);
     struct rdmaqos_queue_pair described;
@@ -286,8 +287,8 @@ static int attach(const struct queue_pair* queue_pair, char* text)
         /* Also without a daemon: then it is remembered. */
         char why[GOVERNOR_TEXT];
         const int64_t begin = now_ms();
-        const int attached =
-            judge(rdmaqos_attach_number(handle, &described, level[0] != '\0' ? NULL : &request, NULL), begin, why);
+        const int attached = judge(rdmaqos_attach_number(handle, &described, level[0] != '\0' ? NULL : &request, NULL),
+                                   begin, why);
         if (error == 0 && attached != 0) {
             error = attached;
             say(text, why);
@@ -309,5 +310,5 @@ static void detach(const char* device, uint32_t number)
 }
 
 extern const struct governor rdma_qos_run_governor;
-__attribute__((visibility("default"))) const struct governor rdma_qos_run_governor = {GOVERNOR_VERSION, start, mark,
-                                                                                      attach, detach};
+__attribute__((visibility("default")))
+const struct governor rdma_qos_run_governor = {GOVERNOR_VERSION, start, mark, attach, detach};

@@ -1,7 +1,7 @@
 /* How the preload library talks to rdma-qosd: what to set for a connection, and which queue pairs exist.
  *
- * The implementation is a library of its own, which the preload library loads when the program makes its first queue pair:
- * a program that makes none, a shell for example, never has a D-Bus library in it. */
+ * The implementation is a library of its own, which the preload library loads when the program makes its first queue
+ * pair: a program that makes none, a shell for example, never has a D-Bus library in it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* librdma-qos-run.so, loaded before the program's own libraries: puts its queue pairs into classes of rdma-qosd.
  *
- * One function is in the way of every queue pair, however the program reaches libibverbs: ioctl() (uverbs_call.h). It is no
- * part of the data path: what posts work and polls for completions does not call the kernel. The functions of librdmacm
- * below only tell what a connection is for. */
+ * One function is in the way of every queue pair, however the program reaches libibverbs: ioctl() (uverbs_call.h). It
+ * is no part of the data path: what posts work and polls for completions does not call the kernel. The functions of
+ * librdmacm below only tell what a connection is for. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -57,8 +57,8 @@ HOOK int ioctl(int fd, unsigned long request, ...)
 
 /* ---- librdmacm ---- */
 
-/* The function of librdmacm itself. That is not always where the program's own symbols are looked for: a module that was
- * loaded with RTLD_LOCAL may have brought it. */
+/* The function of librdmacm itself. That is not always where the program's own symbols are looked for: a module that
+ * was loaded with RTLD_LOCAL may have brought it. */
 static void* find_next(const char* name)
 {
     void* found = dlsym(RTLD_NEXT, name);

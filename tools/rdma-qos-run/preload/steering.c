@@ -13,7 +13,8 @@
 #include "tools/rdma-qos-run/preload/device.h"
 #include "tools/rdma-qos-run/preload/known.h"
 
-/* What the launcher has put into the environment (tools/rdma-qos-run/main.cpp), read once: the program may change it. */
+/* What the launcher has put into the environment (tools/rdma-qos-run/main.cpp), read once: the program may change it.
+ */
 static struct {
     char root[256];
     char level[LEVEL_BYTES];
@@ -83,8 +84,8 @@ struct interruptions {
     int cancellation;
 };
 
-/* While the daemon is asked no handler of the program runs on this thread: it might use queue pairs too, and would wait for
- * ever. Nor is the thread cancelled with a lock in its hands. */
+/* While the daemon is asked no handler of the program runs on this thread: it might use queue pairs too, and would wait
+ * for ever. Nor is the thread cancelled with a lock in its hands. */
 static void hold_interruptions(struct interruptions* before)
 {
     sigset_t held;
@@ -166,8 +167,8 @@ static bool wants_marks(const struct known* known, const struct uverbs_call* cal
     return marks->set_sl || marks->set_traffic_class;
 }
 
-/* The daemon may be moving a queue pair at this moment, and then the kernel refuses other calls on it. The program, which
- * knows nothing of the daemon, must not see that. */
+/* The daemon may be moving a queue pair at this moment, and then the kernel refuses other calls on it. The program,
+ * which knows nothing of the daemon, must not see that. */
 static int forward_patiently(int fd, struct ib_uverbs_ioctl_hdr* header, forward_call forward)
 {
     enum { FIRST = 20000, LONGEST = 4000000, TOTAL = 50000000 }; /* ns */
@@ -204,9 +205,11 @@ static int forward_marked(int fd, struct ib_uverbs_ioctl_hdr* header, const stru
     errno = before;
     const int again = forward_patiently(fd, header, forward);
     if (again == 0) {
-        complain(settings.root, COMPLAINT_MARKING, "queue pair %u of %s keeps its own marks: the device refuses SL %u, "
-                 "traffic class %u: %s", known->queue_pair.number, known->queue_pair.connection.device, marks->sl,
-                 marks->traffic_class, strerrordesc_np(refusal));
+        complain(settings.root, COMPLAINT_MARKING,
+                 "queue pair %u of %s keeps its own marks: the device refuses SL %u, "
+                 "traffic class %u: %s",
+                 known->queue_pair.number, known->queue_pair.connection.device, marks->sl, marks->traffic_class,
+                 strerrordesc_np(refusal));
     }
     return again;
 }
@@ -217,8 +220,10 @@ static void attach(struct known* known)
         return;
     }
     if (known->queue_pair.type == TYPE_OTHER) {
-        complain(settings.root, COMPLAINT_QUEUE_PAIR, "queue pair %u of %s is in no class: it is neither RC, UC, UD nor "
-                 "raw packet", known->queue_pair.number, known->queue_pair.connection.device);
+        complain(settings.root, COMPLAINT_QUEUE_PAIR,
+                 "queue pair %u of %s is in no class: it is neither RC, UC, UD nor "
+                 "raw packet",
+                 known->queue_pair.number, known->queue_pair.connection.device);
         return;
     }
     known->in_place = known->asked = true;    // also if it is refused: the governor has it, and may do it later

@@ -26,8 +26,8 @@ static const struct ib_uverbs_attr* find_const(const struct ib_uverbs_ioctl_hdr*
     return find((struct ib_uverbs_ioctl_hdr*)header, id);
 }
 
-/* What an attribute points to, if that has so many bytes. Up to 8 bytes of input are in the attribute itself; nothing here is
- * that short. */
+/* What an attribute points to, if that has so many bytes. Up to 8 bytes of input are in the attribute itself; nothing
+ * here is that short. */
 static void* content(const struct ib_uverbs_attr* attribute, size_t bytes)
 {
     const bool there = attribute != NULL && attribute->len >= bytes && attribute->len > sizeof(attribute->data);
@@ -47,10 +47,10 @@ enum {
     OPCODE_RST2INIT = 0x502,
     OPCODE_INIT2RTR = 0x503,
     OPCODE_RTR2RTS = 0x504,
-    QPC = 192,             /* where the context of a queue pair begins in a command */
-    PATH = QPC + 192,      /* and in it the primary address path */
+    QPC = 192,        /* where the context of a queue pair begins in a command */
+    PATH = QPC + 192, /* and in it the primary address path */
     PATH_BITS = 44 * 8,
-    SERVICE_DATAGRAM = 2   /* the last of RC, UC, UD */
+    SERVICE_DATAGRAM = 2 /* the last of RC, UC, UD */
 };
 static const struct field kOpcode = {0, 16};
 static const struct field kStatus = {0, 8};
@@ -267,10 +267,8 @@ bool read_made(const struct ib_uverbs_ioctl_hdr* header, const struct uverbs_cal
         return true;
     }
     /* Both forms of the old command begin alike in what they answer. */
-    const struct ib_uverbs_create_qp_resp* answer =
-        content(find_const(header, UVERBS_ATTR_CORE_OUT), sizeof(*answer));
-    const bool extended =
-        (find_const(header, UVERBS_ATTR_WRITE_CMD)->data & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0;
+    const struct ib_uverbs_create_qp_resp* answer = content(find_const(header, UVERBS_ATTR_CORE_OUT), sizeof(*answer));
+    const bool extended = (find_const(header, UVERBS_ATTR_WRITE_CMD)->data & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0;
     const size_t place = extended ? offsetof(struct ib_uverbs_ex_create_qp, qp_type)
                                   : offsetof(struct ib_uverbs_create_qp, qp_type);
     const uint8_t* request = content(call->command, place + 1);

@@ -1,8 +1,8 @@
 /* What an ioctl of libibverbs means for a queue pair.
  *
- * All ways to a queue pair end in one: a program may be linked to libibverbs, look its functions up with dlsym() or dlvsym(), have
- * it inside another library, or use DEVX; each time the kernel is asked by ioctl(RDMA_VERBS_IOCTL). The structures below are
- * its public interface (rdma/ib_user_*.h, rdma/mlx5_user_ioctl_*.h). */
+ * All ways to a queue pair end in one: a program may be linked to libibverbs, look its functions up with dlsym() or
+ * dlvsym(), have it inside another library, or use DEVX; each time the kernel is asked by ioctl(RDMA_VERBS_IOCTL). The
+ * structures below are its public interface (rdma/ib_user_*.h, rdma/mlx5_user_ioctl_*.h). */
 #pragma once
 
 #include <stdbool.h>

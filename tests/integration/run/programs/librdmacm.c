@@ -1,5 +1,5 @@
-// Plays librdmacm.so.1 for rdma_cm.c, because the emulator has no /dev/infiniband/rdma_cm: no address is resolved and nothing
-// connects, but queue pairs are made and moved where the real one does it, by its own calls of libibverbs.
+// Plays librdmacm.so.1 for rdma_cm.c, because the emulator has no /dev/infiniband/rdma_cm: no address is resolved and
+// nothing connects, but queue pairs are made and moved where the real one does it, by its own calls of libibverbs.
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +52,7 @@ int rdma_create_qp(struct rdma_cm_id* id, struct ibv_pd* pd, struct ibv_qp_init_
         return -1;
     }
     struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-    return ibv_modify_qp(id->qp, &attributes,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0
+    return ibv_modify_qp(id->qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0
                ? 0
                : -1;
 }

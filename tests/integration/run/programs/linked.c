@@ -1,6 +1,6 @@
-// Linked to libibverbs, like most programs; with the way `devx` its queue pairs are made by DEVX, as UCX makes them. With `path` it
-// also says who answers in its data path; with `types` it makes a queue pair of each type, and takes the first once more from
-// RESET to RTS.
+// Linked to libibverbs, like most programs; with the way `devx` its queue pairs are made by DEVX, as UCX makes them.
+// With `path` it also says who answers in its data path; with `types` it makes a queue pair of each type, and takes the
+// first once more from RESET to RTS.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -28,10 +28,9 @@ static struct mlx5dv_devx_obj* create_by_devx(const struct world_of_program* wor
         give_up("what a DEVX queue pair needs");
     }
     memset(memory, 0, QUEUE_BYTES);
-    struct mlx5dv_devx_umem* queue =
-        mlx5dv_devx_umem_reg(world->context, memory, DOORBELL_AT, IBV_ACCESS_LOCAL_WRITE);
-    struct mlx5dv_devx_umem* doorbell =
-        mlx5dv_devx_umem_reg(world->context, memory + DOORBELL_AT, 64, IBV_ACCESS_LOCAL_WRITE);
+    struct mlx5dv_devx_umem* queue = mlx5dv_devx_umem_reg(world->context, memory, DOORBELL_AT, IBV_ACCESS_LOCAL_WRITE);
+    struct mlx5dv_devx_umem* doorbell = mlx5dv_devx_umem_reg(world->context, memory + DOORBELL_AT, 64,
+                                                             IBV_ACCESS_LOCAL_WRITE);
     if (queue == NULL || doorbell == NULL) {
         give_up("mlx5dv_devx_umem_reg");
     }
@@ -89,7 +88,8 @@ static void make_every_type(const struct world_of_program* world, const uint8_t 
     for (int i = 0; i < 4; ++i) {
         struct ibv_qp* qp = qp_in_state(&mine, types[i], IBV_QPS_RTS);
         struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-        if (qp == NULL || (i == 0 && (ibv_modify_qp(qp, &reset, IBV_QP_STATE) != 0 || drive_qp(qp, IBV_QPS_RTS) != 0))) {
+        if (qp == NULL ||
+            (i == 0 && (ibv_modify_qp(qp, &reset, IBV_QP_STATE) != 0 || drive_qp(qp, IBV_QPS_RTS) != 0))) {
             give_up("a queue pair");
         }
         describe(qp->qp_num, 0, 0);
@@ -119,8 +119,8 @@ int main(int argc, char** argv)
     };
     const char* way = argc > 1 ? argv[1] : "";
     return run_program(argc, argv, &linked,
-                       strcmp(way, "devx") == 0   ? make_by_devx
-                       : strcmp(way, "path") == 0 ? make_and_show_path
+                       strcmp(way, "devx") == 0    ? make_by_devx
+                       : strcmp(way, "path") == 0  ? make_and_show_path
                        : strcmp(way, "types") == 0 ? make_every_type
-                                                  : make_by_verbs);
+                                                   : make_by_verbs);
 }

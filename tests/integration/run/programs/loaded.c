@@ -1,5 +1,5 @@
-// Not linked to libibverbs: loads it when it runs. With the way `dlvsym` as NCCL does it, which looks every function up with
-// its version; with `dlsym` as UCX's modules and Python's ctypes do.
+// Not linked to libibverbs: loads it when it runs. With the way `dlvsym` as NCCL does it, which looks every function up
+// with its version; with `dlsym` as UCX's modules and Python's ctypes do.
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Knows nothing of RDMA: a module does, which brings librdmacm with it, where the program's own symbols are not looked for. So do
-// UCX and modules of Python.
+// Knows nothing of RDMA: a module does, which brings librdmacm with it, where the program's own symbols are not looked
+// for. So do UCX and modules of Python.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

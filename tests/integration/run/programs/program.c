@@ -176,19 +176,44 @@ static void read_options(int argc, char** argv)
     optind = 2;
     for (int option = 0; (option = getopt(argc, argv, "d:n:g:s:c:t:fu:x:ek:m")) != -1;) {
         switch (option) {
-        case 'd': options.device = optarg; break;
-        case 'n': options.count = atoi(optarg); break;
-        case 'g': options.gids = optarg; break;
-        case 's': options.sl = atoi(optarg); break;
-        case 'c': options.traffic_class = atoi(optarg); break;
-        case 't': options.threads = atoi(optarg); break;
-        case 'f': options.forks = true; break;
-        case 'u': options.until = optarg; break;
-        case 'x': options.status = atoi(optarg); break;
-        case 'e': options.ends_by_thread = true; break;
-        case 'k': options.cycles = atoi(optarg); break;
-        case 'm': options.measures = true; break;
-        default: exit(91);
+        case 'd':
+            options.device = optarg;
+            break;
+        case 'n':
+            options.count = atoi(optarg);
+            break;
+        case 'g':
+            options.gids = optarg;
+            break;
+        case 's':
+            options.sl = atoi(optarg);
+            break;
+        case 'c':
+            options.traffic_class = atoi(optarg);
+            break;
+        case 't':
+            options.threads = atoi(optarg);
+            break;
+        case 'f':
+            options.forks = true;
+            break;
+        case 'u':
+            options.until = optarg;
+            break;
+        case 'x':
+            options.status = atoi(optarg);
+            break;
+        case 'e':
+            options.ends_by_thread = true;
+            break;
+        case 'k':
+            options.cycles = atoi(optarg);
+            break;
+        case 'm':
+            options.measures = true;
+            break;
+        default:
+            exit(91);
         }
     }
 }

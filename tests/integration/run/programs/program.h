@@ -1,5 +1,5 @@
-// A program that knows nothing of rdma-qosd: makes queue pairs, connects each to a GID, says what the device has of them, and
-// waits. How it gets at libibverbs is the difference between the programs.
+// A program that knows nothing of rdma-qosd: makes queue pairs, connects each to a GID, says what the device has of
+// them, and waits. How it gets at libibverbs is the difference between the programs.
 #pragma once
 
 #include <stdbool.h>
@@ -25,19 +25,19 @@ struct verbs {
 };
 
 struct options {
-    const char* way;       // the first argument
-    const char* device;    // -d, "mlx5_0"
-    int count;             // -n, of queue pairs
-    const char* gids;      // -g "GID,GID": the queue pairs are dealt to them in turn
-    int sl;                // -s, as the program would set them itself
-    int traffic_class;     // -c
-    int threads;           // -t: so many make queue pairs at the same time
-    bool forks;            // -f: a child makes as many again
-    const char* until;     // -u: waits until this file is there
-    int status;            // -x: the exit status
-    bool ends_by_thread;   // -e: the first thread ends by pthread_exit(), and another ends the program
-    int cycles;            // -k: so many times each queue pair is made and destroyed, before the one that stays
-    bool measures;         // -m: says how long modify_qp() took on average
+    const char* way;        // the first argument
+    const char* device;     // -d, "mlx5_0"
+    int count;              // -n, of queue pairs
+    const char* gids;       // -g "GID,GID": the queue pairs are dealt to them in turn
+    int sl;                 // -s, as the program would set them itself
+    int traffic_class;      // -c
+    int threads;            // -t: so many make queue pairs at the same time
+    bool forks;             // -f: a child makes as many again
+    const char* until;      // -u: waits until this file is there
+    int status;             // -x: the exit status
+    bool ends_by_thread;    // -e: the first thread ends by pthread_exit(), and another ends the program
+    int cycles;             // -k: so many times each queue pair is made and destroyed, before the one that stays
+    bool measures;          // -m: says how long modify_qp() took on average
 };
 
 struct world_of_program {

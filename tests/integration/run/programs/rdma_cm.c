@@ -1,5 +1,6 @@
-// Uses librdmacm, which makes and connects the queue pairs. With the way `call` it is who connects, with `answer` who accepts. Port
-// 4420 is who is called; a traffic class, if one is given, is the type of service. Built as a program, and as a module of one.
+// Uses librdmacm, which makes and connects the queue pairs. With the way `call` it is who connects, with `answer` who
+// accepts. Port 4420 is who is called; a traffic class, if one is given, is the type of service. Built as a program,
+// and as a module of one.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
