@@ -14,7 +14,7 @@ set -euo pipefail
 build_packages=(
     g++ cmake ninja-build pkg-config
     libexpected-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev
-    libsystemd-dev libudev-dev libibverbs-dev
+    libsystemd-dev libudev-dev libibverbs-dev librdmacm-dev
 )
 # The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5; ps and kill, setsid and flock.
 run_packages=(dbus ibverbs-providers procps util-linux)

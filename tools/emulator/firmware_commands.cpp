@@ -56,6 +56,7 @@ private:
     [[nodiscard]] QueuePairRecord record() const;
     void attach(const QueuePairRecord& record, std::uint64_t requester, std::uint64_t responder);
     void modify_queue_pair();
+    void note_marks();
     void query_send_queue();
     void modify_send_queue();
 
@@ -309,7 +310,18 @@ void Execution::modify_queue_pair()
     if (record.state != transition->from) {
         throw wrong_state(record);
     }
+    if (opcode == Init2Rtr) {
+        note_marks();
+    }
     firmware_.set_queue_pair_state(record.number, transition->to);
+}
+
+// How the connection asks the network to treat it: on Ethernet by priority and DSCP, on InfiniBand by service level.
+void Execution::note_marks()
+{
+    note("sl", get(in_, at(kQpc, qpc::kSl)));
+    note("priority", get(in_, at(kQpc, qpc::kEthPriority)));
+    note("dscp", get(in_, at(kQpc, qpc::kDscp)));
 }
 
 // The send queue of a raw packet queue pair, which the kernel makes ready with the pair.

@@ -268,6 +268,10 @@ void modify(Context& context, const ib_uverbs_modify_qp& request, std::optional<
     if (to != now) {
         firmware.set_queue_pair_state(object->number, to);
     }
+    if ((request.attr_mask & IBV_QP_AV) != 0) {
+        context.call.note("sl", request.dest.sl);
+        context.call.note("traffic-class", request.dest.traffic_class);
+    }
     if ((request.attr_mask & IBV_QP_RATE_LIMIT) != 0) {
         try {
             set_rate(context, *object, data.type, rate.value_or(0));

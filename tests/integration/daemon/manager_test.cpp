@@ -211,6 +211,27 @@ TEST_F(Manager, AnswersPathQueries)
     EXPECT_EQ(daemon.sessions(), 0U) << "asking registers nothing";
 }
 
+// What a launcher sets on the queue pairs of programs that do not ask themselves.
+TEST_F(Manager, SaysHowAPathIsMarkedAndWhoseServiceLevelItIs)
+{
+    const auto marking = [&](const char* level) {
+        Dict request;
+        request.set("level", level);
+        const auto answers = call("QueryPath", {Value(request)});
+        if (!answers) {
+            return to_string(answers.error());
+        }
+        const Dict& answer = answers->front().as<std::vector<Dict>>()->front();
+        return text_of(answer, "sl") + " " + text_of(answer, "sl-source") + " " + text_of(answer, "traffic-class");
+    };
+    write_policy("version: 1\nqos-levels:\n  - {name: DEFAULT}\n  - {name: own, sl: 3, sl-source: host, dscp: 26}\n"
+                 "  - {name: asked, sl: 2, traffic-class: 0x21}\n");
+    ASSERT_TRUE(call("Reload"));
+    EXPECT_EQ(marking("DEFAULT"), "absent absent absent");
+    EXPECT_EQ(marking("own"), "3 host 104");
+    EXPECT_EQ(marking("asked"), "2 absent 33");
+}
+
 TEST_F(Manager, ExplainsAsTextAndAsJson)
 {
     Dict request;

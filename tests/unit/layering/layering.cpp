@@ -116,6 +116,7 @@ const std::vector<Folder>& folders()
          "rdmaqos_emulator",
          {"policy/yaml", "policy/model", "lib/tree", "lib/model", "lib/mlx5", "lib/base"}},
         {"tools/rdma-qos-sample", "", {"lib/client", "lib/bus", "lib/base"}},
+        {"tools/rdma-qos-run", "rdmaqos_run", {"lib/client", "lib/bus", "lib/base"}},
     };
     return table;
 }
@@ -132,11 +133,16 @@ const std::vector<Home>& homes()
 {
     static const std::vector<Home> table{
         {"yaml-cpp/", "yaml-cpp", {"policy/yaml/yaml_reader.cpp", "policy/yaml/CMakeLists.txt"}},
-        {"systemd/", "PkgConfig::systemd", {"lib/bus/", "lib/client/", "daemon/", "tools/rdma-qosctl/"}},
+        {"systemd/",
+         "PkgConfig::systemd",
+         {"lib/bus/", "lib/client/", "daemon/", "tools/rdma-qosctl/", "tools/rdma-qos-run/preload/"}},
         {"infiniband/",
          "PkgConfig::ibverbs",
-         {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/"}},
-        {"rdma/", "PkgConfig::rdmacm", {"lib/mlx5/", "lib/rdma_netlink/", "lib/nic_mlx5/", "lib/client/", "tools/emulator/"}},
+         {"lib/nic_mlx5/", "lib/client/", "tools/emulator/", "tools/rdma-qos-sample/", "tools/rdma-qos-run/preload/"}},
+        {"rdma/",
+         "PkgConfig::rdmacm",
+         {"lib/mlx5/", "lib/rdma_netlink/", "lib/nic_mlx5/", "lib/client/", "tools/emulator/",
+          "tools/rdma-qos-run/preload/"}},
         {"libudev.h", "PkgConfig::udev", {"lib/nic_mlx5/"}},
         {"spdlog/", "spdlog::spdlog", {"daemon/"}},
         {"CLI/", "CLI11::CLI11", {"daemon/", "tools/"}},

@@ -1,0 +1,187 @@
+// Service levels and traffic classes: on InfiniBand, in the environment, and in the kernel's defaults.
+#include <csignal>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/run/launched.h"
+#include "tools/rdma-qos-run/default_tos.h"
+#include "tools/rdma-qos-run/marks.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> names_and_values(const run::Marks& marks, bool infiniband)
+{
+    std::vector<std::string> all;
+    for (const auto& each : variables_of(marks, infiniband)) {
+        all.push_back(each.name + "=" + each.value);
+    }
+    return all;
+}
+
+TEST(RunMarks, AreTheVariablesOfTheLibraries)
+{
+    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, false),
+                ElementsAre("NCCL_IB_SL=3", "NCCL_IB_TC=104", "NVSHMEM_IB_SL=3", "NVSHMEM_IB_TRAFFIC_CLASS=104",
+                            "UCX_IB_SL=3", "UCX_IB_TRAFFIC_CLASS=104", "OMPI_MCA_btl_openib_ib_service_level=3",
+                            "MV2_DEFAULT_SERVICE_LEVEL=3"));
+    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, true),
+                ElementsAre("NCCL_IB_TC=104", "NVSHMEM_IB_TRAFFIC_CLASS=104", "UCX_IB_TRAFFIC_CLASS=104"));
+    EXPECT_THAT(names_and_values({"rpc", 3, true, {}}, true),
+                ElementsAre("NCCL_IB_SL=3", "NVSHMEM_IB_SL=3", "UCX_IB_SL=3", "OMPI_MCA_btl_openib_ib_service_level=3",
+                            "MV2_DEFAULT_SERVICE_LEVEL=3"));
+    EXPECT_THAT(names_and_values({"rpc", {}, false, {}}, false), ElementsAre());
+}
+
+TEST(RunMarks, ArePrinted)
+{
+    const Daemon daemon(with_levels());
+    Launched launched(daemon.root(), {"--level", "rpc", "--print-env"}, {});
+    EXPECT_EQ(launched.ended(), 0);
+    EXPECT_THAT(launched.output(), HasSubstr("NCCL_IB_SL=3\nNCCL_IB_TC=104\n"));
+    EXPECT_THAT(launched.output(), HasSubstr("\nUCX_IB_SL=3\nUCX_IB_TRAFFIC_CLASS=104\n"));
+    const TempDir nothing;
+    Launched without(nothing.path(), {"--level", "rpc", "--print-env"}, {});
+    EXPECT_EQ(without.ended(), 125);
+}
+
+TEST(RunMarks, GoIntoTheEnvironmentWhereTheUserHasSetNone)
+{
+    const Daemon daemon(with_levels());
+    const Words show{"/bin/sh", "-c", "echo nccl=$NCCL_IB_TC ucx=$UCX_IB_TRAFFIC_CLASS."};
+    const auto shown = [&](const Words& launcher) {
+        Launched launched(daemon.root(), launcher, show, {"UCX_IB_TRAFFIC_CLASS=16"});
+        EXPECT_EQ(launched.ended(), 0);
+        return launched.output();
+    };
+    EXPECT_EQ(shown({"--level", "rpc"}), "nccl=104 ucx=16.\n");
+    EXPECT_EQ(shown({"--level", "rpc", "--keep-sl"}), "nccl= ucx=16.\n");
+    EXPECT_EQ(shown({}), "nccl= ucx=16.\n") << "which level a queue pair gets is not known yet";
+}
+
+// ---- InfiniBand, where the subnet manager has the say ----
+
+std::string marks_on_infiniband(const Daemon& daemon, const char* level, std::string& output)
+{
+    const TempDir folder;
+    Launched launched(daemon.root(), {"--level", level},
+                      Launched::held(folder, {program("linked"), "linked", "-n", "3", "-s", "1", "-c", "8"}));
+    EXPECT_TRUE(launched.ready()) << launched.output();
+    std::string text;
+    for (const auto& each : launched.queue_pairs()) {
+        text += place_of(each.number) + ", " + each.marks + "\n";
+    }
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 0);
+    output = launched.output();
+    return text;
+}
+
+TEST(RunMarks, InfiniBandKeepsTheServiceLevelAndSaysSoOnce)
+{
+    const Daemon daemon(with_levels());
+    std::string output;
+    const std::string each = std::string(kInRpc) + ", sl 1 traffic-class 8\n";
+    EXPECT_EQ(marks_on_infiniband(daemon, "rpc", output), each + each + each);
+    EXPECT_THAT(output,
+                HasSubstr("keeps its own SL 1, level rpc has SL 3: on InfiniBand the SL is the subnet manager's, "
+                          "unless the level says `sl-source: host`"));
+    const auto first = output.find("rdma-qos-run: ");
+    ASSERT_NE(first, std::string::npos);
+    EXPECT_EQ(output.find("rdma-qos-run: ", first + 1), std::string::npos) << output;
+}
+
+TEST(RunMarks, InfiniBandTakesTheServiceLevelOfTheHostIfTheLevelSaysSo)
+{
+    const Daemon daemon(with_levels());
+    std::string output;
+    const std::string each = std::string(kInOwn) + ", sl 6 traffic-class 8\n";
+    EXPECT_EQ(marks_on_infiniband(daemon, "own", output), each + each + each);
+    EXPECT_EQ(output.find("rdma-qos-run: "), std::string::npos) << output;
+}
+
+TEST(RunMarks, InfiniBandLeavesTheServiceLevelOutOfTheEnvironment)
+{
+    EXPECT_TRUE(run::host_has_infiniband());
+    const Daemon daemon(with_levels());
+    Launched kept(daemon.root(), {"--level", "rpc", "--print-env"}, {});
+    EXPECT_EQ(kept.ended(), 0);
+    EXPECT_EQ(kept.count("NCCL_IB_SL="), 0U) << kept.output();
+    EXPECT_EQ(kept.count("NCCL_IB_TC=104\n"), 1U) << kept.output();
+    EXPECT_EQ(kept.count("rdma-qos-run: SL 3 of level rpc is left out"), 1U) << kept.output();
+    Launched own(daemon.root(), {"--level", "own", "--print-env"}, {});
+    EXPECT_EQ(own.ended(), 0);
+    EXPECT_EQ(own.count("NCCL_IB_SL=6\n"), 1U) << own.output();
+}
+
+// ---- the kernel's default for rdma_cm ----
+
+TEST(RunDefaultTos, IsParsed)
+{
+    const auto good = run::parse_default_tos("mlx5_0/2=0x68");
+    ASSERT_TRUE(good);
+    EXPECT_EQ(good->device, "mlx5_0");
+    EXPECT_EQ(good->port, 2U);
+    EXPECT_EQ(good->tos, 104);
+    for (const char* wrong : {"", "mlx5_0", "mlx5_0=4", "mlx5_0/1", "mlx5_0/1=", "mlx5_0/0=4", "mlx5_0/1=256", "/1=4",
+                              "mlx5_0/1=-1", "mlx5_0/x=1", "../a/1=1", "mlx5_0/1=4x"}) {
+        EXPECT_FALSE(run::parse_default_tos(wrong)) << wrong;
+    }
+}
+
+class RunDefaultTosOf : public ::testing::Test {
+protected:
+    RunDefaultTosOf()
+    {
+        root.write("sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos", "32\n");
+        root.write("sys/kernel/config/rdma_cm/mlx5_1/ports/1/default_roce_tos", "0\n");
+    }
+    [[nodiscard]] std::string tos(const std::string& device) const
+    {
+        std::string text;
+        std::getline(std::ifstream(root.path() / "sys/kernel/config/rdma_cm" / device / "ports/1/default_roce_tos"),
+                     text);
+        return text;
+    }
+
+    TempDir root;
+};
+
+TEST_F(RunDefaultTosOf, IsSetWhileTheProgramRuns)
+{
+    const std::string file = root.path() / "sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos";
+    Launched launched(root.path(), {"--default-roce-tos", "mlx5_0/1=104", "--default-roce-tos", "mlx5_1/1=8"},
+                      {"/bin/sh", "-c", "cat " + file + "; exit 5"});
+    EXPECT_EQ(launched.ended(), 5);
+    EXPECT_EQ(launched.output(), "104\n");
+    EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32" && tos("mlx5_1") == "0"; }));
+}
+
+TEST_F(RunDefaultTosOf, IsRestoredWhenTheProgramIsKilled)
+{
+    Launched launched(root.path(), {"--default-roce-tos", "mlx5_0/1=104"}, {"/bin/sleep", "60"});
+    ASSERT_TRUE(eventually([&] { return tos("mlx5_0") == "104"; }));
+    launched.child().signal(SIGKILL);
+    EXPECT_EQ(launched.ended(), 128 + SIGKILL);
+    EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32"; }));
+}
+
+TEST_F(RunDefaultTosOf, OneThatCannotBeSetLeavesAllAsTheyWere)
+{
+    Launched launched(root.path(), {"--default-roce-tos", "mlx5_0/1=104", "--default-roce-tos", "mlx5_7/1=8"},
+                      {"/bin/echo", "it ran"});
+    EXPECT_EQ(launched.ended(), 0);
+    EXPECT_EQ(tos("mlx5_0"), "32");
+    EXPECT_EQ(launched.count("the default type of service is not set: "), 1U) << launched.output();
+    EXPECT_EQ(launched.count("it ran"), 1U);
+    Launched required(root.path(), {"--required", "--default-roce-tos", "mlx5_7/1=8"}, {"/bin/echo", "it ran"});
+    EXPECT_EQ(required.ended(), 125);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

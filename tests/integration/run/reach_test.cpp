@@ -1,0 +1,242 @@
+// However a program gets at libibverbs, its queue pairs are in the leaf of their level, and marked as it says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/run/launched.h"
+#include "tests/nic_mlx5/program.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Reach : public ::testing::Test {
+protected:
+    // "rate 25000 share 7 < root, sl 5 traffic-class 33" of each, as the device has it.
+    static std::vector<std::string> where(const Launched& launched)
+    {
+        std::vector<std::string> all;
+        for (const auto& each : launched.queue_pairs()) {
+            all.push_back(place_of(each.number) + ", " + each.marks);
+        }
+        return all;
+    }
+    static std::string at(const char* place, const char* marks) { return std::string(place) + ", " + marks; }
+
+    Words held(Words command) const { return Launched::held(folder, std::move(command)); }
+
+    const std::string in_default = at(kInDefault, "sl 1 traffic-class 8");    // what the program sets itself
+    const std::string in_rpc = at(kInRpc, "sl 3 traffic-class 104");
+    const std::string in_storage = at(kInStorage, "sl 5 traffic-class 33");
+
+    Daemon daemon{with_levels()};
+    TempDir folder;
+};
+
+struct Way {
+    const char* name;
+    const char* program;
+    const char* way;
+    const char* storage_marks;    // a DEVX queue pair has a DSCP, without the two bits below it
+
+    friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+};
+
+class EveryWay : public Reach, public ::testing::WithParamInterface<Way> {
+protected:
+    // The same with the marks of the commands that brought them to RTR, as the emulator got them.
+    std::vector<std::string> told(const Launched& launched)
+    {
+        std::map<std::uint32_t, std::string> marks;
+        for (const auto& call : trace.calls()) {
+            const auto& fields = call.at("fields");
+            if (Trace::command_of(call) == "init2rtr-qp") {
+                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("priority").dump(),
+                                                      fields.at("dscp").get<unsigned>() << 2U);
+            } else if (fields.contains("traffic-class")) {
+                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("sl").dump(),
+                                                      fields.at("traffic-class").dump());
+            }
+        }
+        std::vector<std::string> all;
+        for (const auto& each : launched.queue_pairs()) {
+            all.push_back(place_of(each.number) + ", " + marks[each.number]);
+        }
+        return all;
+    }
+
+    Trace trace;
+};
+
+TEST_P(EveryWay, EachQueuePairGetsTheLevelOfItsDestination)
+{
+    const Way& way = GetParam();
+    Launched launched(daemon.root(), {},
+                      held({program(way.program), way.way, "-n", "4", "-g", std::string(kElsewhere) + "," + kTarget,
+                            "-s", "1", "-c", "8", "-x", "7"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    const std::string storage = at(kInStorage, way.storage_marks);
+    EXPECT_THAT(told(launched), ::testing::ElementsAre(in_default, storage, in_default, storage));
+    EXPECT_EQ(daemon.sessions(), 1U);
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 7) << launched.output();
+    EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
+    EXPECT_TRUE(eventually([] { return emulated_device().at("queue-pairs").empty(); }));
+}
+
+TEST_P(EveryWay, OneLevelForAll)
+{
+    const Way& way = GetParam();
+    Launched launched(daemon.root(), {"--level", "rpc"},
+                      held({program(way.program), way.way, "-n", "2", "-g", std::string(kElsewhere) + "," + kTarget}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(told(launched), ::testing::ElementsAre(in_rpc, in_rpc));
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 0);
+}
+
+TEST_P(EveryWay, MarksCanBeLeftToTheProgram)
+{
+    const Way& way = GetParam();
+    Launched launched(daemon.root(), {"--level", "rpc", "--keep-sl"},
+                      held({program(way.program), way.way, "-s", "1", "-c", "8"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(told(launched), ::testing::ElementsAre(at(kInRpc, "sl 1 traffic-class 8")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
+                         ::testing::Values(Way{"Linked", "linked", "linked", "sl 5 traffic-class 33"},
+                                           Way{"Devx", "linked", "devx", "sl 5 traffic-class 32"},
+                                           Way{"Dlsym", "loaded", "dlsym", "sl 5 traffic-class 33"},
+                                           Way{"Dlvsym", "loaded", "dlvsym", "sl 5 traffic-class 33"}),
+                         [](const auto& way) { return way.param.name; });
+
+// Inside librdmacm, which knows more of the connection.
+TEST_F(Reach, RdmaCmCallsAService)
+{
+    Launched launched(daemon.root(), {}, held({program("rdma_cm"), "call"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_storage));
+}
+
+TEST_F(Reach, RdmaCmIsCalled)
+{
+    Launched launched(daemon.root(), {}, held({program("rdma_cm"), "answer"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_storage));
+}
+
+TEST_F(Reach, RdmaCmWithATypeOfService)
+{
+    Launched launched(daemon.root(), {}, held({program("rdma_cm"), "call", "-c", "96"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_rpc)) << "the rule for the QoS class comes first";
+}
+
+TEST_F(Reach, RdmaCmInsideAModule)
+{
+    Launched launched(daemon.root(), {}, held({program("modular"), "answer"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_storage));
+}
+
+TEST_F(Reach, EveryTypeOfQueuePair)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may make raw packet queue pairs";
+    }
+    Launched launched(daemon.root(), {"--level", "rpc"}, held({program("linked"), "types"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    for (const auto& each : launched.queue_pairs()) {
+        EXPECT_EQ(place_of(each.number), kInRpc) << each.number;
+    }
+    EXPECT_EQ(launched.queue_pairs().size(), 4U);
+    EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
+}
+
+// Two of the stock program, which talk to each other.
+TEST_F(Reach, StockPingpong)
+{
+    const Words pingpong{"ibv_rc_pingpong", "-d", "mlx5_0", "-g", "0", "-p", "18611"};
+    Launched server(daemon.root(), {"--level", "rpc"}, pingpong);
+    usleep(500'000);    // until it listens
+    Words calling = pingpong;
+    calling.emplace_back("localhost");
+    Launched client(daemon.root(), {"--level", "storage"}, calling);
+    const auto all_places = [] {
+        std::vector<std::string> all;
+        for (const auto& [number, place] : places(emulated_device())) {
+            all.push_back(place);
+        }
+        return all;
+    };
+    EXPECT_TRUE(eventually([&] {
+        return ::testing::Value(all_places(), ::testing::UnorderedElementsAre(kInRpc, kInStorage));
+    })) << server.output()
+        << client.output();
+    EXPECT_EQ(daemon.sessions(), 2U);
+}
+
+TEST_F(Reach, AForkedChildHasASessionOfItsOwn)
+{
+    Launched launched(daemon.root(), {}, held({program("linked"), "linked", "-f", "-g", kTarget, "-x", "3"}));
+    ASSERT_TRUE(launched.ready(2)) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_storage, in_storage));
+    const auto all = launched.queue_pairs();
+    EXPECT_NE(all.front().pid, all.back().pid);
+    EXPECT_EQ(daemon.sessions(), 2U);
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 3);
+}
+
+TEST_F(Reach, FollowsExecThroughAShell)
+{
+    Words command = held({program("linked"), "linked", "-g", kTarget, "-x", "4"});
+    std::string line = "true; exec env";
+    for (const auto& word : command) {
+        line += " " + word;
+    }
+    Launched launched(daemon.root(), {}, {"/bin/sh", "-c", line});
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::ElementsAre(in_storage));
+    EXPECT_EQ(launched.queue_pairs().front().pid, launched.child().pid()) << "the launcher becomes the program";
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 4);
+}
+
+TEST_F(Reach, ThreadsAtTheSameTime)
+{
+    Launched launched(daemon.root(), {},
+                      held({program("linked"), "linked", "-t", "8", "-n", "6", "-g", std::string(kTarget), "-k", "1"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(where(launched), ::testing::AllOf(::testing::SizeIs(48), ::testing::Each(in_storage)));
+    EXPECT_EQ(daemon.sessions(), 1U);
+    EXPECT_EQ(emulated_device().at("queue-pairs").size(), 48U) << "what was destroyed is gone";
+    auto client = daemon.direct();
+    EXPECT_TRUE(eventually([&] { return queue_pairs_of(client, "/org/rdmaqos1/session/1").size() == 48; }))
+        << "and the daemon knows it";
+    EXPECT_THAT(daemon.log(), Not(HasSubstr("warning")));
+    EXPECT_THAT(daemon.log(), Not(HasSubstr("error")));
+}
+
+// What posts work and polls for completions is as without the launcher; the preload library exports what it needs to.
+TEST_F(Reach, TheDataPathIsUntouched)
+{
+    Launched launched(daemon.root(), {}, held({program("linked"), "path"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_THAT(launched.output(), HasSubstr("post_send libmlx5"));
+    EXPECT_THAT(launched.output(), HasSubstr("poll_cq libmlx5"));
+
+    FILE* pipe = popen("nm -D --defined-only --format=just-symbols " RDMAQOS_RUN_PRELOAD, "r");
+    ASSERT_NE(pipe, nullptr);
+    std::string symbols;
+    for (int c = 0; (c = fgetc(pipe)) != EOF;) {
+        symbols += c == '\n' ? ' ' : static_cast<char>(c);
+    }
+    ASSERT_EQ(pclose(pipe), 0);
+    EXPECT_EQ(symbols, "ioctl rdma_accept rdma_create_qp rdma_create_qp_ex rdma_destroy_id rdma_set_option ");
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

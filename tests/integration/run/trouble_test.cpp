@@ -1,0 +1,234 @@
+// Without a daemon, with one that hangs, refuses or comes back: the program runs on.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/integration/run/launched.h"
+
+namespace rdmaqos::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+double seconds_of(const std::function<void()>& work)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(RunTrouble, WithoutADaemonTheProgramRunsOn)
+{
+    const TempDir root;
+    JournalSocket journal(root.path());
+    Launched launched(root.path(), {}, {program("linked"), "linked", "-n", "20", "-s", "1", "-c", "8", "-x", "6"});
+    EXPECT_EQ(launched.ended(), 6);
+    EXPECT_EQ(launched.queue_pairs().size(), 20U);
+    EXPECT_EQ(launched.queue_pairs().front().marks, "sl 1 traffic-class 8");
+    EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
+    EXPECT_THAT(launched.output(), HasSubstr("it runs without a class: rdma-qosd cannot be reached at "));
+    const std::string entry = journal.take();
+    EXPECT_THAT(entry, HasSubstr("PRIORITY=4\nSYSLOG_IDENTIFIER=rdma-qos-run\nMESSAGE=linked["));
+    EXPECT_THAT(entry, HasSubstr("it runs without a class"));
+    EXPECT_EQ(journal.take(), "");
+}
+
+// Something accepts connections, and never says anything.
+TEST(RunTrouble, ADaemonThatHangsIsWaitedForOnceAtMostASecond)
+{
+    const TempDir root;
+    std::filesystem::create_directories(root.path() / "run/rdma-qos");
+    const UniqueFd silent(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (root.path() / "run/rdma-qos/bus").string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ASSERT_EQ(bind(silent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);    // NOLINT
+    ASSERT_EQ(listen(silent.get(), 100), 0);
+    const double taken = seconds_of([&] {
+        Launched launched(root.path(), {}, {program("linked"), "linked", "-n", "30", "-t", "4"});
+        EXPECT_EQ(launched.ended(), 0);
+        EXPECT_EQ(launched.queue_pairs().size(), 120U);
+        EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
+        EXPECT_THAT(launched.output(), HasSubstr("rdma-qosd does not answer"));
+    });
+    EXPECT_GT(taken, 0.9);
+    EXPECT_LT(taken, 3.0);
+}
+
+// The daemon is stopped when it is already known.
+TEST(RunTrouble, ADaemonThatStopsAnsweringIsWaitedForOnce)
+{
+    Daemon daemon(with_levels());
+    const TempDir folder;
+    daemon.process().signal(SIGSTOP);
+    const double taken = seconds_of([&] {
+        Launched launched(daemon.root(), {}, {program("linked"), "linked", "-n", "30"});
+        EXPECT_EQ(launched.ended(), 0);
+        EXPECT_EQ(launched.queue_pairs().size(), 30U);
+        EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
+    });
+    daemon.process().signal(SIGCONT);
+    EXPECT_LT(taken, 3.0);
+}
+
+TEST(RunTrouble, ALevelThatIsRefusedIsToldOnce)
+{
+    const Daemon daemon(with_levels());
+    Launched launched(daemon.root(), {"--level", "private"}, {program("linked"), "linked", "-n", "9", "-x", "2"});
+    EXPECT_EQ(launched.ended(), 2);
+    EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
+    EXPECT_THAT(launched.output(), HasSubstr("private"));
+    EXPECT_EQ(daemon.sessions(), 0U);
+}
+
+TEST(RunTrouble, RequiredFailsBeforeTheProgram)
+{
+    const auto refused = [](const std::filesystem::path& root, const char* level) {
+        Launched launched(root, {"--required", "--level", level}, {"/bin/echo", "it ran"});
+        EXPECT_EQ(launched.ended(), 125);
+        EXPECT_EQ(launched.count("it ran"), 0U);
+        return launched.output();
+    };
+    const TempDir nothing;
+    EXPECT_THAT(refused(nothing.path(), "rpc"), HasSubstr("rdma-qos-run: error: "));
+    const Daemon daemon(with_levels());
+    EXPECT_THAT(refused(daemon.root(), "private"), HasSubstr("private"));
+    EXPECT_THAT(refused(daemon.root(), "rcp"), HasSubstr("did you mean \"rpc\"?"));
+    Launched granted(daemon.root(), {"--required", "--level", "rpc"}, {"/bin/echo", "it ran"});
+    EXPECT_EQ(granted.ended(), 0);
+    EXPECT_EQ(granted.count("it ran"), 1U);
+}
+
+// A new daemon knows nothing of what was attached.
+TEST(RunTrouble, QueuePairsComeBackAfterARestart)
+{
+    Daemon daemon(with_levels());
+    const TempDir folder;
+    Launched launched(daemon.root(), {},
+                      Launched::held(folder, {program("linked"), "linked", "-n", "4", "-g",
+                                              std::string(kElsewhere) + "," + kTarget}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    emulator("set busy-leaf released");    // else leaves with queue pairs in them are leaked, as in the kernel
+    daemon.kill();
+    make_as_it_was();
+    std::vector<std::string> command{RDMAQOS_DAEMON, "--root", daemon.root(), "--host-devices"};
+    const Child again(command, {}, folder.path() / "again.log");
+    const auto everywhere = [&] {
+        std::vector<std::string> all;
+        for (const auto& each : launched.queue_pairs()) {
+            all.push_back(place_of(each.number));
+        }
+        return all;
+    };
+    EXPECT_TRUE(eventually([&] {
+        return ::testing::Value(everywhere(), ::testing::ElementsAre(kInDefault, kInStorage, kInDefault, kInStorage));
+    })) << ::testing::PrintToString(everywhere());
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 0);
+    EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
+}
+
+// What was made before there was a daemon.
+TEST(RunTrouble, QueuePairsWaitForADaemon)
+{
+    const TempDir root;
+    const TempDir folder;
+    root.write("etc/rdma-qos/policy.yaml", kLevelsByDestination);
+    std::filesystem::create_directories(root.path() / "run");
+    Launched launched(root.path(), {}, Launched::held(folder, {program("linked"), "linked", "-n", "2", "-g", kTarget}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    emulator("set busy-leaf released");    // the daemon ends before the program
+    const Child daemon({RDMAQOS_DAEMON, "--root", root.path(), "--host-devices"}, {}, folder.path() / "log");
+    EXPECT_TRUE(eventually([&] {
+        return std::ranges::all_of(launched.queue_pairs(),
+                                   [](const Described& each) { return place_of(each.number) == kInStorage; });
+    })) << launched.output();
+    EXPECT_EQ(launched.queue_pairs().front().marks, "sl 0 traffic-class 0") << "it was too late for marks";
+}
+
+// On a kernel that refuses calls on a queue pair while the daemon moves it: the program, which would not expect that,
+// does not see it.
+TEST(RunTrouble, ReloadsThatMoveQueuePairsAreNotSeen)
+{
+    const Daemon daemon(with_levels());
+    emulator("set modify-lock exclusive");
+    emulator("delay attach 5");
+    std::string other = kLevelsByDestination;
+    other.replace(other.find("qos-level-name: storage"), 23, "qos-level-name: rpc");
+    auto client = daemon.direct();
+    Launched launched(daemon.root(), {},
+                      {program("linked"), "linked", "-t", "2", "-n", "4", "-k", "20", "-g", kTarget, "-x", "3"});
+    int reloads = 0;
+    while (launched.ended(30ms) == -1) {
+        daemon.dir().write("etc/rdma-qos/policy.yaml", reloads++ % 2 == 0 ? other : kLevelsByDestination);
+        ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}));
+        ASSERT_LT(reloads, 10'000);
+    }
+    make_as_it_was();
+    EXPECT_EQ(launched.ended(), 3) << launched.output();
+    EXPECT_EQ(launched.queue_pairs().size(), 8U);
+    EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
+    printf("168 queue pairs made, 160 destroyed, during %d reloads\n", reloads);
+}
+
+// The thread that listens to the daemon must not keep a process alive whose own threads have ended.
+TEST(RunTrouble, AProgramEndsWithTheLastThreadOfItsOwn)
+{
+    const Daemon daemon(with_levels());
+    Launched launched(daemon.root(), {}, {program("linked"), "linked", "-e"});
+    EXPECT_EQ(launched.ended(20s), 0) << launched.output();
+}
+
+// What a program with many queue pairs says of modify_qp(), in µs.
+double cost_in(const std::string& output)
+{
+    const auto at = output.find("modify_qp ");
+    return at == std::string::npos ? 0.0 : std::stod(output.substr(at + 10));
+}
+
+double cost_below(const std::filesystem::path& root)
+{
+    Launched launched(root, {}, {program("linked"), "linked", "-n", "200", "-m"});
+    EXPECT_EQ(launched.ended(), 0) << launched.output();
+    return cost_in(launched.output());
+}
+
+double cost_alone()
+{
+    const TempDir folder;
+    Child child({program("linked"), "linked", "-n", "200", "-m"}, {}, folder.path() / "output");
+    EXPECT_TRUE(child.wait(20s).has_value());
+    std::ifstream file(folder.path() / "output");
+    return cost_in({std::istreambuf_iterator<char>(file), {}});
+}
+
+// What modify_qp() costs more, as a multiple of what it costs without the launcher: the lowest of some rounds, in turn,
+// so that they meet the same machine.
+TEST(RunTrouble, CostOfModify)
+{
+    const TempDir nothing;
+    const Daemon daemon(with_levels());
+    double alone = 1e9;
+    double without = 1e9;
+    double with = 1e9;
+    for (int round = 0; round < 3; ++round) {
+        alone = std::min(alone, cost_alone());
+        without = std::min(without, cost_below(nothing.path()));
+        with = std::min(with, cost_below(daemon.root()));
+    }
+    printf(
+        "ibv_modify_qp, on average of the three steps: %.1f us as it is, %.2f times that below rdma-qos-run without a "
+        "daemon, %.2f times with one\n",
+        alone, without / alone, with / alone);
+    EXPECT_GT(alone, 0);
+    // Two of the three steps ask a daemon that also writes to the device; a call of the emulator is a round trip, too.
+    EXPECT_LT(without / alone, 10);
+    EXPECT_LT(with / alone, 200);
+}
+
+}    // namespace
+}    // namespace rdmaqos::test

@@ -1,0 +1,104 @@
+#include "tools/rdma-qos-run/marks.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "lib/bus/client.h"
+#include "lib/bus/names.h"
+
+namespace rdmaqos::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Meaning : std::uint8_t { ServiceLevel, TrafficClass };
+
+// As their sources have them; docs/man/rdma-qos-run.1 names the projects.
+struct Name {
+    const char* name;
+    Meaning meaning;
+};
+constexpr Name kNames[] = {
+    {"NCCL_IB_SL", Meaning::ServiceLevel},
+    {"NCCL_IB_TC", Meaning::TrafficClass},
+    {"NVSHMEM_IB_SL", Meaning::ServiceLevel},
+    {"NVSHMEM_IB_TRAFFIC_CLASS", Meaning::TrafficClass},
+    {"UCX_IB_SL", Meaning::ServiceLevel},
+    {"UCX_IB_TRAFFIC_CLASS", Meaning::TrafficClass},
+    {"OMPI_MCA_btl_openib_ib_service_level", Meaning::ServiceLevel},
+    {"MV2_DEFAULT_SERVICE_LEVEL", Meaning::ServiceLevel},
+};
+
+std::optional<std::uint8_t> byte_of(const bus::Dict& dict, std::string_view key)
+{
+    const auto* value = dict.find(key);
+    const auto number = value != nullptr ? value->as_unsigned() : std::nullopt;
+    return number ? std::optional(static_cast<std::uint8_t>(*number)) : std::nullopt;
+}
+
+std::string text_of(const bus::Dict& dict, std::string_view key)
+{
+    const auto* value = dict.find(key);
+    const auto* text = value != nullptr ? value->as<std::string>() : nullptr;
+    return text != nullptr ? *text : "";
+}
+
+}    // namespace
+
+Result<Marks> ask_marks(const fs::path& root, const std::string& level)
+{
+    // The preload library knows only this socket.
+    auto client = bus::Client::connect_direct(root / fs::path(bus::names::kSocket).relative_path());
+    if (!client) {
+        return fail(client.error());
+    }
+    bus::Dict request;
+    if (!level.empty()) {
+        request.set("level", level);
+    }
+    const auto answer = client->call(bus::names::kRoot, bus::names::kManager, "QueryPath",
+                                     {bus::Value(std::move(request))});
+    if (!answer) {
+        return fail(answer.error());
+    }
+    const auto* paths = answer->size() == 1 ? answer->front().as<std::vector<bus::Dict>>() : nullptr;
+    if (paths == nullptr || paths->empty()) {
+        return fail(ErrorCode::Internal, "QueryPath was answered with something else than documented");
+    }
+    const bus::Dict& path = paths->front();
+    return Marks{text_of(path, "level"), byte_of(path, "sl"), text_of(path, "sl-source") == "host",
+                 byte_of(path, "traffic-class")};
+}
+
+bool host_has_infiniband()
+{
+    const char* sysfs = secure_getenv("SYSFS_PATH");    // as libibverbs
+    std::error_code error;
+    for (const auto& device :
+         fs::directory_iterator(fs::path(sysfs != nullptr ? sysfs : "/sys") / "class/infiniband", error)) {
+        for (const auto& port : fs::directory_iterator(device.path() / "ports", error)) {
+            std::string layer;
+            std::getline(std::ifstream(port.path() / "link_layer"), layer);
+            if (layer == "InfiniBand") {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+std::vector<Variable> variables_of(const Marks& marks, bool infiniband)
+{
+    const bool sl_counts = marks.sl && (!infiniband || marks.sl_of_host);
+    std::vector<Variable> variables;
+    for (const Name& each : kNames) {
+        if (each.meaning == Meaning::ServiceLevel && sl_counts) {
+            variables.push_back({each.name, std::to_string(*marks.sl)});
+        } else if (each.meaning == Meaning::TrafficClass && marks.traffic_class) {
+            variables.push_back({each.name, std::to_string(*marks.traffic_class)});
+        }
+    }
+    return variables;
+}
+
+}    // namespace rdmaqos::run

@@ -1,0 +1,22 @@
+/* One line on stderr and in the journal. Part of the launcher, of the preload library and of nothing else. */
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a line is about. A process says each at most once. */
+enum complaint {
+    COMPLAINT_NOT_GOVERNED, /* of the program: it runs without a class */
+    COMPLAINT_QUEUE_PAIR,   /* of one queue pair, which is in no class */
+    COMPLAINT_MARKING,      /* of service level and traffic class */
+    COMPLAINTS
+};
+
+/* `root` is what the journal's socket is looked for in, "" for the host. errno is kept. Safe in any thread, also in the
+ * child of a fork: it takes no lock and allocates nothing. */
+void complain(const char* root, enum complaint about, const char* format, ...) __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,314 @@
+/* The governor: librdmaqos, with what somebody else's process asks for.
+ *
+ * All calls of the daemon happen under one lock. A thread of its own hears what the daemon says, for a client that
+ * reads nothing is disconnected, and comes back after a restart of the daemon. librdmaqos has such a thread, too; this
+ * one also sees to it that it is not the last in the process. */
+#include "tools/rdma-qos-run/preload/governor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/client/rdmaqos.h"
+
+enum {
+    PATIENCE_MS = 1000, /* of each call */
+    LONG_MS = 800,      /* a call that takes so long has waited for a daemon that does not answer */
+    TRY_AGAIN_S = 10,   /* after the session was refused */
+    WATCH_MS = 5000     /* how often the thread looks whether it is still needed */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char socket_path[320];
+static char level[LEVEL_BYTES];
+
+static struct rdmaqos_handle* handle;    /* NULL: none yet, or the session was refused */
+static struct rdmaqos_handle* of_parent; /* in a child: what it has inherited */
+static bool hung;                        /* it did not answer, and has not yet been heard of again */
+static int64_t not_before_ms;            /* when to ask again for a session that was refused */
+static char last_failure[GOVERNOR_TEXT];
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void say(char* text, const char* what)
+{
+    (void)snprintf(text, GOVERNOR_TEXT, "%s", what);
+}
+
+/* ---- the thread ---- */
+
+/* Whether the program's first thread has ended and no other is left: then this one must not keep the process alive. */
+static bool is_last(void)
+{
+    struct stat tasks;
+    enum { LINKS_OF_TWO = 4 };    // itself, its parent, and a folder for each thread
+    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > LINKS_OF_TWO) {
+        return false;
+    }
+    char text[512];
+    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    const char* name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'Z';
+}
+
+/* librdmaqos drops a connection on which it was not answered; a new one is there only if the daemon has answered. */
+static void hear_again(struct rdmaqos_handle* mine)
+{
+    const bool answers = rdmaqos_get_transport(mine) == RDMAQOS_TRANSPORT_DIRECT;
+    pthread_mutex_lock(&mutex);
+    hung = hung && !answers;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void* watch(void* watched_handle)
+{
+    struct rdmaqos_handle* const mine = watched_handle;
+    struct pollfd readable = {rdmaqos_get_fd(mine), POLLIN, 0};
+    while (!is_last()) {
+        if (poll(&readable, 1, WATCH_MS) > 0) {
+            (void)rdmaqos_dispatch(mine);
+            hear_again(mine);
+        }
+    }
+    return NULL;
+}
+
+static void begin_watching(void)
+{
+    enum { STACK_BYTES = 256 * 1024 };
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const bool watched = pthread_create(&thread, &attributes, watch, handle) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (watched) {
+        (void)pthread_setname_np(thread, "rdma-qos-run");
+    }
+}
+
+/* The child of a fork has neither the session nor the thread, and none of the queue pairs. Nothing is freed here, where
+ * only what is safe in a signal handler may be done. */
+static void begin_in_child(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&mutex, &fresh, sizeof(mutex));
+    of_parent = handle != NULL ? handle : of_parent;
+    handle = NULL;
+    hung = false;
+    not_before_ms = 0;
+}
+
+/* ---- the daemon ---- */
+
+/* What a call that began at `begin` has given. 0, or as struct governor says, with `text`. */
+static int judge(int result, int64_t begin, char* text)
+{
+    if (result != 0 && now_ms() - begin >= LONG_MS) {
+        say(last_failure, "rdma-qosd does not answer");
+        hung = true;
+        say(text, last_failure);
+        return -ENOTCONN;
+    }
+    if (result == 0) {
+        return 0;
+    }
+    if (result == -ENOTCONN || result == RDMAQOS_PENDING) {
+        (void)snprintf(text, GOVERNOR_TEXT, "rdma-qosd cannot be reached at %.150s", socket_path);
+        return -ENOTCONN;
+    }
+    say(text, rdmaqos_last_error());
+    return result;
+}
+
+static int open_and_register(char* text)
+{
+    struct rdmaqos_open_attr open;
+    struct rdmaqos_request request;
+    rdmaqos_open_attr_init(&open);
+    rdmaqos_request_init(&request);
+    /* Without a daemon, too: what is attached is remembered, and comes into its class when there is one. */
+    open.flags = RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_WITHOUT_DAEMON;
+    open.open_timeout_ms = PATIENCE_MS;
+    open.timeout_ms = PATIENCE_MS;
+    open.socket = socket_path;
+    request.level = level[0] != '\0' ? level : NULL;
+
+    rdmaqos_close(of_parent);
+    of_parent = NULL;
+    const int64_t begin = now_ms();
+    int result = rdmaqos_open(&handle, &open);
+    if (result == 0) {
+        result = rdmaqos_register(handle, &request, NULL);
+    }
+    result = judge(result, begin, text);
+    if (handle != NULL && (result == 0 || result == -ENOTCONN)) {
+        begin_watching();
+        return result;
+    }
+    /* Refused: the level is not there or not for us. That holds for every queue pair. */
+    rdmaqos_close(handle);
+    handle = NULL;
+    not_before_ms = now_ms() + TRY_AGAIN_S * 1000;
+    say(last_failure, text);
+    return -ENOTCONN;
+}
+
+/* 0: there is somebody to ask. */
+static int ready(char* text)
+{
+    if (hung || now_ms() < not_before_ms) {
+        say(text, last_failure);
+        return -ENOTCONN;
+    }
+    return handle != NULL ? 0 : open_and_register(text);
+}
+
+/* ---- the interface ---- */
+
+static int start(const struct governor_options* options, char* text)
+{
+    const int length = snprintf(socket_path, sizeof(socket_path), "%s/run/rdma-qos/bus", options->root);
+    if (length < 0 || (size_t)length >= sizeof(socket_path)) {
+        say(text, "the path of the daemon's socket is too long");
+        return -ENAMETOOLONG;
+    }
+    (void)snprintf(level, sizeof(level), "%s", options->level);
+    (void)pthread_atfork(NULL, NULL, begin_in_child);
+    return 0;
+}
+
+/* What the policy may match by; `gid` has to live as long as the request. */
+static struct rdmaqos_request request_of(const struct connection* connection, char gid[RDMAQOS_GID_TEXT])
+{
+    struct rdmaqos_request request;
+    rdmaqos_request_init(&request);
+    request.device = connection->device;
+    if (connection->port != 0) {
+        request.mask |= RDMAQOS_BY_PORT;
+        request.port = connection->port;
+    }
+    if (connection->has_destination) {
+        union ibv_gid destination;
+        memcpy(destination.raw, connection->destination, sizeof(destination.raw));
+        request.destination = rdmaqos_gid_text(&destination, gid);
+    }
+    if (connection->has_pkey) {
+        request.mask |= RDMAQOS_BY_PKEY;
+        request.pkey = connection->pkey;
+    }
+    if (connection->has_service_id) {
+        request.mask |= RDMAQOS_BY_SERVICE_ID;
+        request.service_id = connection->service_id;
+    }
+    if (connection->has_tos) {
+        request.mask |= RDMAQOS_BY_TOS;
+        request.tos = connection->tos;
+    }
+    return request;
+}
+
+static void read_marking(const struct rdmaqos_answer* path, struct marking* marking)
+{
+    const int sl = rdmaqos_answer_sl(path);
+    const int traffic_class = rdmaqos_answer_traffic_class(path);
+    marking->has_sl = sl >= 0;
+    marking->sl = (uint8_t)(sl >= 0 ? sl : 0);
+    marking->sl_of_host = rdmaqos_answer_sl_source(path) == RDMAQOS_SL_HOST;
+    marking->has_traffic_class = traffic_class >= 0;
+    marking->traffic_class = (uint8_t)(traffic_class >= 0 ? traffic_class : 0);
+    (void)snprintf(marking->level, sizeof(marking->level), "%s", rdmaqos_answer_level(path));
+}
+
+static int mark(const struct connection* connection, struct marking* marking, char* text)
+{
+    pthread_mutex_lock(&mutex);
+    int error = ready(text);
+    if (error == 0) {
+        char gid[RDMAQOS_GID_TEXT];
+        struct rdmaqos_request request = request_of(connection, gid);
+        struct rdmaqos_answer* path = NULL;
+        request.level = level[0] != '\0' ? level : NULL;
+        const int64_t begin = now_ms();
+        error = judge(rdmaqos_query_path(handle, &request, &path), begin, text);
+        if (error == 0) {
+            read_marking(path, marking);
+        }
+        rdmaqos_answer_free(path);
+    }
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+static int attach(const struct queue_pair* queue_pair, char* text)
+{
+    static const uint32_t types[] = {RDMAQOS_QP_RC, RDMAQOS_QP_UC, RDMAQOS_QP_UD, RDMAQOS_QP_RAW_PACKET,
+                                     RDMAQOS_QP_DEVX};
+    char gid[RDMAQOS_GID_TEXT];
+    const struct rdmaqos_request request = request_of(&queue_pair->connection, gid);
+    struct rdmaqos_queue_pair described;
+    rdmaqos_queue_pair_init(&described);
+    described.device = queue_pair->connection.device;
+    described.port = queue_pair->connection.port;
+    described.fd = queue_pair->fd;
+    described.handle = queue_pair->handle;
+    described.number = queue_pair->number;
+    described.type = types[queue_pair->type];
+    /* For libmlx5 the number of a raw packet queue pair is that of its send queue. */
+    described.sq_number = queue_pair->type == TYPE_RAW_PACKET ? queue_pair->number : 0;
+
+    pthread_mutex_lock(&mutex);
+    int error = ready(text);
+    if (handle != NULL && !hung) {
+        /* Also without a daemon: then it is remembered. */
+        char why[GOVERNOR_TEXT];
+        const int64_t begin = now_ms();
+        const int attached = judge(rdmaqos_attach_number(handle, &described, level[0] != '\0' ? NULL : &request, NULL),
+                                   begin, why);
+        if (error == 0 && attached != 0) {
+            error = attached;
+            say(text, why);
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return error;
+}
+
+static void detach(const char* device, uint32_t number)
+{
+    char ignored[GOVERNOR_TEXT];
+    pthread_mutex_lock(&mutex);
+    if (handle != NULL && !hung) {
+        const int64_t begin = now_ms();
+        (void)judge(rdmaqos_detach_number(handle, device, number), begin, ignored);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+extern const struct governor rdma_qos_run_governor;
+__attribute__((visibility("default")))
+const struct governor rdma_qos_run_governor = {GOVERNOR_VERSION, start, mark, attach, detach};
