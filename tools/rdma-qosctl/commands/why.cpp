@@ -133,8 +133,8 @@ Result<WhyReport> nobody(const Context& context, bus::Client& client, const std:
     if (auto level = would_get(context, target); !level.empty()) {
         report.advice.push_back(std::move(level));
     }
-    report.advice.emplace_back("`rdma-qosctl request --level LEVEL -- COMMAND` holds a session while COMMAND runs; "
-                               "programs register by D-Bus (rdma-qosd(8))");
+    report.advice.emplace_back("`rdma-qos-run -- COMMAND` puts the queue pairs of a program that knows nothing of the "
+                               "daemon into classes; programs of your own use librdmaqos(3)");
     return report;
 }
 
