@@ -101,9 +101,8 @@ void write_tracked(Writer& writer, const HostQueuePair& queue_pair, const HostSt
 class HostListing {
 public:
     HostListing(BusEndpoint& endpoint, const Call& call, Filter filter, std::shared_ptr<const HostSurvey> survey)
-        : service_(endpoint.context.service), call_(call), filter_(std::move(filter)), survey_(std::move(survey)),
-          with_session_(service_.host().processes_with_session()), untracked_(service_.host().untracked(*survey_)),
-          reply_(call.begin_reply())
+        : host_(endpoint.context.service.host()), call_(call), filter_(std::move(filter)),
+          walk_(host_.walk(std::move(survey))), reply_(call.begin_reply())
     {
         if (reply_) {
             writer_ = std::make_unique<Writer>(reply_.get());
@@ -117,16 +116,17 @@ public:
         if (!writer_ || !call_.is_wanted()) {
             return false;
         }
-        if (next_ < survey_->queue_pairs.size()) {
-            write(survey_->queue_pairs[next_]);
-        } else if (next_ < survey_->queue_pairs.size() + untracked_.size()) {
-            write(untracked_[next_ - survey_->queue_pairs.size()]);
-        } else {
+        HostEntry entry;
+        if (!walk_.next(entry)) {
             writer_->close();
             call_.finish_reply(reply_, writer_->result());
             return false;
         }
-        ++next_;
+        if (entry.tracked != nullptr) {
+            write(*entry.tracked);
+        } else if (entry.untracked) {
+            write(*entry.untracked);
+        }
         return writer_->result() >= 0;
     }
 
@@ -135,13 +135,13 @@ private:
     {
         if (filter_.takes_device(queue_pair.device, queue_pair.tracked.port) &&
             filter_.takes_owner(queue_pair.owner.get())) {
-            write_tracked(*writer_, queue_pair, service_.host().standing(queue_pair, with_session_));
+            write_tracked(*writer_, queue_pair, host_.standing(queue_pair));
         }
     }
 
     void write(const QueuePairName& name)
     {
-        const auto known = service_.host().standing(name);
+        const auto known = host_.standing(name);
         if (!known || !filter_.takes_device(known->name, known->port) || !filter_.takes_owner(known->owner.get())) {
             return;
         }
@@ -153,15 +153,12 @@ private:
         write_standing(dict, known->standing);
     }
 
-    const Service& service_;
+    HostView& host_;
     Call call_;
     Filter filter_;
-    std::shared_ptr<const HostSurvey> survey_;
-    HostView::Processes with_session_;
-    std::vector<QueuePairName> untracked_;
+    HostWalk walk_;
     bus::MessageRef reply_;
     std::unique_ptr<Writer> writer_;
-    std::size_t next_ = 0;
 };
 
 }    // namespace
@@ -173,7 +170,7 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         call.refuse(filter.error());
         return;
     }
-    endpoint.context.service.survey([&endpoint, call, filter = std::move(*filter), uid = peer.identity->uid](
+    endpoint.context.service.host().survey([&endpoint, call, filter = std::move(*filter), uid = peer.identity->uid](
                                         const Result<std::shared_ptr<const HostSurvey>>& survey) {
         if (!survey) {
             call.refuse(survey.error());
@@ -195,27 +192,26 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
 
 void on_count_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)
 {
-    auto& service = endpoint.context.service;
-    service.survey([&service, call](const Result<std::shared_ptr<const HostSurvey>>& survey) {
-        if (!survey) {
-            call.refuse(survey.error());
+    endpoint.context.service.host().count([call](const Result<HostView::Counted>& counted) {
+        if (!counted) {
+            call.refuse(counted.error());
             return;
         }
         call.reply([&](Writer& writer) {
             writer.open('a', "a{sv}");
-            for (const auto& [of, count] : service.host().count(**survey)) {
+            for (const auto& [of, count] : counted->counts) {
                 Answer<kHostCountKeys> dict(writer);
                 dict.set("device", of.first);
                 dict.set_text("outside", std::string(of.second));
                 dict.set("count", static_cast<std::uint64_t>(count));
             }
-            for (const auto& [device, count] : (*survey)->left_out) {
+            for (const auto& [device, count] : counted->survey->left_out) {
                 Answer<kHostCountKeys> dict(writer);
                 dict.set("device", device);
                 dict.set_text("outside", std::string(kNotLookedAt));
                 dict.set("count", static_cast<std::uint64_t>(count));
             }
-            for (const auto& [device, why] : (*survey)->failures) {
+            for (const auto& [device, why] : counted->survey->failures) {
                 Answer<kHostCountKeys> dict(writer);
                 dict.set_text("device", device);
                 dict.set_text("failure", why);

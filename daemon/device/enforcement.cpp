@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "daemon/model/host_survey.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -117,6 +119,16 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
         return {};
     }
     return {shortfall.empty() ? "attach-mode" : gap, joined(shortfall, verdict.words)};
+}
+
+std::string_view outside_leaf(const DeviceFacts& facts, std::uint32_t number)
+{
+    const KnownQueuePair& outcome = facts.queue_pairs.at(number);
+    if (!outcome.last.requester.empty()) {
+        return {};
+    }
+    const Unenforced why = why_unenforced(facts, *facts.book.find(number), outcome);
+    return !why.cause.empty() ? why.cause : outcome.last.rate ? kPacedOnly : kNothingAsked;
 }
 
 std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, std::uint32_t number)

@@ -35,6 +35,9 @@ struct QueuePairStanding {
 [[nodiscard]] Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& membership,
                                               const Identity& owner);
 
+// Why a member is in no leaf, in a word; empty: it is in one.
+[[nodiscard]] std::string_view outside_leaf(const DeviceFacts& facts, std::uint32_t number);
+
 // The lowest of the caps from a leaf up to the root, as they are for this process, and the link.
 [[nodiscard]] Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t pid);
 

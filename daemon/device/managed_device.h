@@ -124,6 +124,10 @@ public:
     {
         return expected_enforcement(facts_, membership, owner);
     }
+    [[nodiscard]] std::string_view outside_leaf(std::uint32_t number) const
+    {
+        return rdmaqos::outside_leaf(facts_, number);
+    }
     [[nodiscard]] Bandwidth max_rate_now(const ElementPath& leaf, pid_t pid) const
     {
         return rdmaqos::max_rate_now(facts_, leaf, pid);

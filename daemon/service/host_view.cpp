@@ -1,11 +1,15 @@
 #include "daemon/service/host_view.h"
 
-#include <map>
-#include <string>
+#include <chrono>
 #include <utility>
 
 namespace rdmaqos {
 namespace {
+
+constexpr Duration kFreshCount = std::chrono::seconds(1);
+// What a turn may take of the main loop.
+constexpr Duration kTurn = std::chrono::microseconds(500);
+constexpr int kBetweenLooksAtTheClock = 64;
 
 Surveyor::Look look_of(const ServiceOptions& options)
 {
@@ -14,57 +18,80 @@ Surveyor::Look look_of(const ServiceOptions& options)
 
 }    // namespace
 
+bool HostWalk::next(HostEntry& entry)
+{
+    entry = {};
+    if (next_ < survey_->queue_pairs.size()) {
+        entry.tracked = &survey_->queue_pairs[next_++];
+        tracked_[entry.tracked->device].insert(entry.tracked->tracked.number);
+        return true;
+    }
+    const Session* session = sessions_.find(session_);
+    if (auto name = session == nullptr ? std::nullopt : session->next_queue_pair(after_)) {
+        const auto seen = tracked_.find(name->device.substr(0, name->device.rfind('/')));
+        if (seen == tracked_.end() || !seen->second.contains(name->number)) {
+            entry.untracked = name;
+        }
+        after_ = std::move(name);
+        return true;
+    }
+    const auto next = sessions_.next_after(session_);
+    session_ = next.value_or(session_);
+    after_.reset();
+    return next.has_value();
+}
+
 HostView::HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions)
-    : devices_(devices), sessions_(sessions), surveyor_(context.executor, context.clock, look_of(context.options))
+    : context_(context), devices_(devices), sessions_(sessions),
+      surveyor_(context.executor, context.clock, look_of(context.options))
 {
 }
 
-HostView::Processes HostView::processes_with_session() const
+HostView::Found HostView::find(const HostQueuePair& queue_pair) const
 {
-    Processes processes;
-    for (const auto& [id, session] : sessions_) {
-        processes.insert(session.owner->pid);
-    }
-    return processes;
-}
-
-void HostView::fill_in(const ManagedDevice& device, std::uint32_t number, HostStanding& standing) const
-{
-    const Member* member = device.book().find(number);
-    standing.session = member->session;
-    standing.result = device.result(number);
-    const QueuePairResult& result = *standing.result;
-    if (result.leaf.empty()) {
-        standing.outside = !result.cause.empty() ? result.cause : result.rate ? kPacedOnly : kNothingAsked;
-    }
-}
-
-HostStanding HostView::standing(const HostQueuePair& queue_pair, const Processes& with_session) const
-{
-    HostStanding standing;
+    Found found;
     for (const auto& [key, device] : devices_) {
         const DeviceInfo& info = device->info();
         const std::uint32_t port = queue_pair.tracked.port;
         if (info.name != queue_pair.device || (port != 0 && port != info.port)) {
             continue;
         }
-        standing.device = standing.device.empty() ? key : standing.device;
+        found.device = found.device.empty() ? key : found.device;
         const Member* member = device->book().find(queue_pair.tracked.number);
         // A number is used again: it is the session's only if its process has it now.
         if (member != nullptr && queue_pair.owner != nullptr && member->owner->pid == queue_pair.owner->pid) {
-            standing.device = key;
-            fill_in(*device, queue_pair.tracked.number, standing);
-            return standing;
+            return {key, device.get()};
         }
     }
+    return found;
+}
+
+std::string_view HostView::outside(const HostQueuePair& queue_pair, const Found& found) const
+{
+    if (found.of != nullptr) {
+        return found.of->outside_leaf(queue_pair.tracked.number);
+    }
     if (!queue_pair.tracked.kernel_name.empty()) {
-        standing.outside = kOfKernel;
-    } else if (standing.device.empty()) {
-        standing.outside = kUnmanaged;
-    } else if (queue_pair.owner == nullptr) {
-        standing.outside = kOwnerUnknown;
-    } else {
-        standing.outside = with_session.contains(queue_pair.owner->pid) ? kNotAttached : kUnregistered;
+        return kOfKernel;
+    }
+    if (found.device.empty()) {
+        return kUnmanaged;
+    }
+    if (queue_pair.owner == nullptr) {
+        return kOwnerUnknown;
+    }
+    return sessions_.has_session(queue_pair.owner->pid) ? kNotAttached : kUnregistered;
+}
+
+HostStanding HostView::standing(const HostQueuePair& queue_pair) const
+{
+    const Found found = find(queue_pair);
+    HostStanding standing;
+    standing.device = found.device;
+    standing.outside = outside(queue_pair, found);
+    if (found.of != nullptr) {
+        standing.session = found.of->book().find(queue_pair.tracked.number)->session;
+        standing.result = found.of->result(queue_pair.tracked.number);
     }
     return standing;
 }
@@ -77,44 +104,68 @@ std::optional<HostView::Known> HostView::standing(const QueuePairName& queue_pai
         return std::nullopt;
     }
     Known known{device->info().name, device->info().port, member->ref.type, member->owner, {}};
-    known.standing.device = queue_pair.device;
-    fill_in(*device, queue_pair.number, known.standing);
+    known.standing = {queue_pair.device, member->session, device->result(queue_pair.number),
+                      device->outside_leaf(queue_pair.number)};
     return known;
 }
 
-std::vector<QueuePairName> HostView::untracked(const HostSurvey& survey) const
+void HostView::count(Callback<Counted> done)
 {
-    std::map<std::string, std::unordered_set<std::uint32_t>> tracked;    // by device
-    for (const auto& queue_pair : survey.queue_pairs) {
-        tracked[queue_pair.device].insert(queue_pair.tracked.number);
+    if (last_ && waiting_.empty() && context_.clock.now() - counted_at_ < kFreshCount) {
+        context_.calls.defer([done = std::move(done), counted = *last_] { done(counted); });
+        return;
     }
-    std::vector<QueuePairName> others;
-    for (const auto& [id, session] : sessions_) {
-        for (const auto& [key, numbers] : session.queue_pairs) {
-            const auto seen = tracked.find(key.substr(0, key.rfind('/')));
-            for (const std::uint32_t number : numbers) {
-                if (seen == tracked.end() || !seen->second.contains(number)) {
-                    others.push_back({key, number});
-                }
-            }
+    waiting_.push_back(std::move(done));
+    if (waiting_.size() > 1) {
+        return;
+    }
+    survey([this](const Result<std::shared_ptr<const HostSurvey>>& survey) {
+        if (!survey) {
+            answer(fail(survey.error()));
+            return;
         }
-    }
-    return others;
+        counting_ = {{}, *survey};
+        walk_.emplace(sessions_, *survey);
+        go_on();
+    });
 }
 
-HostCounts HostView::count(const HostSurvey& survey) const
+void HostView::add(const HostEntry& entry)
 {
-    HostCounts counts;
-    const Processes with_session = processes_with_session();
-    for (const auto& queue_pair : survey.queue_pairs) {
-        ++counts[{queue_pair.device, standing(queue_pair, with_session).outside}];
-    }
-    for (const auto& [key, number] : untracked(survey)) {
-        if (const auto known = standing(QueuePairName{key, number})) {
-            ++counts[{known->name, known->standing.outside}];
+    if (entry.tracked != nullptr) {
+        ++counting_.counts[{entry.tracked->device, outside(*entry.tracked, find(*entry.tracked))}];
+    } else if (entry.untracked) {
+        const ManagedDevice* device = devices_.find(entry.untracked->device);
+        if (device != nullptr && device->book().find(entry.untracked->number) != nullptr) {
+            ++counting_.counts[{device->info().name, device->outside_leaf(entry.untracked->number)}];
         }
     }
-    return counts;
+}
+
+void HostView::go_on()
+{
+    const TimePoint until = context_.clock.now() + kTurn;
+    do {
+        for (int looked = 0; looked < kBetweenLooksAtTheClock; ++looked) {
+            HostEntry entry;
+            if (!walk_->next(entry)) {
+                last_ = std::exchange(counting_, {});
+                counted_at_ = context_.clock.now();
+                answer(*last_);
+                return;
+            }
+            add(entry);
+        }
+    } while (context_.clock.now() < until);
+    next_turn_ = context_.executor.after(Duration(0), [this] { go_on(); });
+}
+
+void HostView::answer(const Result<Counted>& counted)
+{
+    walk_.reset();
+    for (const auto& done : std::exchange(waiting_, {})) {
+        done(counted);
+    }
 }
 
 }    // namespace rdmaqos

@@ -4,14 +4,14 @@
 // Thread: the main loop.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "daemon/loop/callback.h"
 #include "daemon/model/host_survey.h"
@@ -22,19 +22,43 @@
 
 namespace rdmaqos {
 
+// One of them: tracked by the kernel, or else attached by a session (made through DEVX, or of a simulated device).
+struct HostEntry {
+    const HostQueuePair* tracked = nullptr;
+    std::optional<QueuePairName> untracked;
+};
+
+// All of them, one at a time, so that others are served in between: sessions and devices may change meanwhile.
+class HostWalk {
+public:
+    HostWalk(const SessionTable& sessions, std::shared_ptr<const HostSurvey> survey)
+        : sessions_(sessions), survey_(std::move(survey))
+    {
+    }
+
+    // One, or nothing where there is nothing to see; false at the end.
+    bool next(HostEntry& entry);
+
+private:
+    const SessionTable& sessions_;
+    std::shared_ptr<const HostSurvey> survey_;
+    std::size_t next_ = 0;
+    std::unordered_map<std::string, std::unordered_set<std::uint32_t>> tracked_;    // by device, as far as seen
+    SessionId session_{};    // that is looked at; ids begin at 1
+    std::optional<QueuePairName> after_;
+};
+
 class HostView {
 public:
-    using Processes = std::unordered_set<pid_t>;
-
     // All must outlive it.
     HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions);
 
     // At most a second old.
     void survey(Callback<std::shared_ptr<const HostSurvey>> done) { surveyor_.survey(std::move(done)); }
+    [[nodiscard]] HostWalk walk(std::shared_ptr<const HostSurvey> survey) const { return {sessions_, std::move(survey)}; }
 
     // What the daemon knows of it now, which may be later than it was seen.
-    [[nodiscard]] HostStanding standing(const HostQueuePair& queue_pair, const Processes& with_session) const;
-    [[nodiscard]] Processes processes_with_session() const;
+    [[nodiscard]] HostStanding standing(const HostQueuePair& queue_pair) const;
     // Of one that a session attached, whether or not the kernel tracks it; empty: it is attached no more.
     struct Known {
         std::string name;    // of its device
@@ -44,18 +68,36 @@ public:
         HostStanding standing;
     };
     [[nodiscard]] std::optional<Known> standing(const QueuePairName& queue_pair) const;
-    // Queue pairs of sessions that the kernel does not track: made through DEVX, or of a simulated device.
-    [[nodiscard]] std::vector<QueuePairName> untracked(const HostSurvey& survey) const;
-    // Those of `untracked` too.
-    [[nodiscard]] HostCounts count(const HostSurvey& survey) const;
+
+    // How many are where, with what could not be seen. Counted in turns of the loop; at most a second old.
+    struct Counted {
+        HostCounts counts;
+        std::shared_ptr<const HostSurvey> survey;
+    };
+    void count(Callback<Counted> done);
 
 private:
-    // Of one that a session attached.
-    void fill_in(const ManagedDevice& device, std::uint32_t number, HostStanding& standing) const;
+    struct Found {
+        std::string device;                     // key; empty: not managed
+        const ManagedDevice* of = nullptr;      // null: no session attached it
+    };
+    [[nodiscard]] Found find(const HostQueuePair& queue_pair) const;
+    [[nodiscard]] std::string_view outside(const HostQueuePair& queue_pair, const Found& found) const;
+    void add(const HostEntry& entry);
+    void go_on();
+    void answer(const Result<Counted>& counted);
 
+    ServiceContext& context_;
     const DeviceTable& devices_;
     const SessionTable& sessions_;
     Surveyor surveyor_;
+    // The count that is being made, for all who have asked since it began, and the last one.
+    std::vector<Callback<Counted>> waiting_;
+    std::optional<HostWalk> walk_;
+    Counted counting_;
+    std::unique_ptr<Timer> next_turn_;
+    std::optional<Counted> last_;
+    TimePoint counted_at_{};
 };
 
 }    // namespace rdmaqos

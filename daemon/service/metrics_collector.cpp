@@ -64,9 +64,9 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
         });
     }
     all->expect(kHost);
-    host_.survey([this, collection, all](const Result<std::shared_ptr<const HostSurvey>>& survey) {
-        if (survey && collection_ == collection) {
-            host_counts_ = host_.count(**survey);
+    host_.count([this, collection, all](const Result<HostView::Counted>& counted) {
+        if (counted && collection_ == collection) {
+            host_counts_ = counted->counts;
         }
         all->came(kHost);
     });

@@ -251,12 +251,7 @@ std::optional<DeviceStatus> Service::device(const std::string& key) const
 
 // Metrics.
 
-void Service::survey(Callback<std::shared_ptr<const HostSurvey>> done)
-{
-    state_->host.survey(std::move(done));
-}
-
-const HostView& Service::host() const
+HostView& Service::host()
 {
     return state_->host;
 }

@@ -99,8 +99,7 @@ public:
     void counters(const std::string& device, Callback<CounterReading> done);
 
     // All queue pairs of the host, whether their programs know of us or not; see HostView.
-    void survey(Callback<std::shared_ptr<const HostSurvey>> done);
-    [[nodiscard]] const HostView& host() const;
+    [[nodiscard]] HostView& host();
 
     // All there is to count, at this moment; ports that do not answer soon are left out.
     void metrics(LoopCallback<void(Metrics)> done);

@@ -60,10 +60,17 @@ std::set<SessionId> SessionTable::of_peer(PeerId peer) const
     return found == by_peer_.end() ? std::set<SessionId>{} : found->second;
 }
 
+std::optional<SessionId> SessionTable::next_after(SessionId id) const
+{
+    const auto next = sessions_.upper_bound(id);
+    return next == sessions_.end() ? std::nullopt : std::optional(next->first);
+}
+
 Session& SessionTable::add(Session session)
 {
     const SessionId id = session.id;
     by_peer_[static_cast<std::uint64_t>(session.peer)].insert(id);
+    ++by_process_[session.owner->pid];
     return sessions_.emplace(id, std::move(session)).first->second;
 }
 
@@ -74,6 +81,9 @@ Session SessionTable::take(SessionId id)
     peer->second.erase(id);
     if (peer->second.empty()) {
         by_peer_.erase(peer);
+    }
+    if (const auto process = by_process_.find(session.owner->pid); --process->second == 0) {
+        by_process_.erase(process);
     }
     limits.remove_queue_pairs(session.owner->uid, session.queue_pair_count());
     limits.remove_session(session.owner->uid);

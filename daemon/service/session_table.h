@@ -53,6 +53,9 @@ public:
     // UnknownSession; NotOwner.
     [[nodiscard]] Result<Session*> owned(PeerId peer, SessionId id);
     [[nodiscard]] std::set<SessionId> of_peer(PeerId peer) const;
+    // The one after this; empty: it is the last one.
+    [[nodiscard]] std::optional<SessionId> next_after(SessionId id) const;
+    [[nodiscard]] bool has_session(pid_t process) const { return by_process_.contains(process); }
 
     [[nodiscard]] SessionId new_id() { return SessionId{next_++}; }
     // Rises with each session.
@@ -66,6 +69,7 @@ public:
 private:
     Map sessions_;
     std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer_;
+    std::unordered_map<pid_t, std::size_t> by_process_;    // how many
     std::uint64_t next_ = 1;
 };
 

@@ -46,14 +46,20 @@ protected:
     }
     std::shared_ptr<const HostSurvey> survey()
     {
-        auto got = answer<std::shared_ptr<const HostSurvey>>([&](auto done) { service->survey(std::move(done)); });
+        auto got = answer<std::shared_ptr<const HostSurvey>>([&](auto done) { service->host().survey(std::move(done)); });
         EXPECT_TRUE(got);
         return got ? *got : std::make_shared<const HostSurvey>();
     }
     HostStanding standing(std::size_t index)
     {
         const auto now = survey();
-        return service->host().standing(now->queue_pairs.at(index), service->host().processes_with_session());
+        return service->host().standing(now->queue_pairs.at(index));
+    }
+    HostCounts count()
+    {
+        const auto got = answer<HostView::Counted>([&](auto done) { service->host().count(std::move(done)); });
+        EXPECT_TRUE(got);
+        return got ? got->counts : HostCounts();
     }
     void join(std::uint32_t number, pid_t pid, const std::string& level = "rpc")
     {
@@ -89,7 +95,7 @@ TEST_F(HostViewTest, EachIsInALeafOrThereIsAReason)
     EXPECT_EQ(standing(4).outside, kOwnerUnknown);
     EXPECT_EQ(standing(5).outside, kNothingAsked) << "attached, but its level has no schedule";
     EXPECT_EQ(standing(6).outside, kUnmanaged);
-    EXPECT_THAT(service->host().count(*survey()),
+    EXPECT_THAT(count(),
                 UnorderedElementsAre(Pair(Pair("mlx5_0", ""), 1), Pair(Pair("mlx5_0", kOfKernel), 1),
                                      Pair(Pair("mlx5_0", kNotAttached), 1), Pair(Pair("mlx5_0", kUnregistered), 1),
                                      Pair(Pair("mlx5_0", kOwnerUnknown), 1), Pair(Pair("mlx5_0", kNothingAsked), 1),
@@ -112,12 +118,11 @@ TEST_F(HostViewTest, WhatTheKernelDoesNotTrackIsCountedWithItsSession)
     begin();
     join(17, 100);
     join(30, 200);
-    const auto now = survey();
-    const auto others = service->host().untracked(*now);
-    ASSERT_EQ(others.size(), 1U);
-    EXPECT_EQ(others[0].number, 30U);
-    EXPECT_EQ(service->host().standing(others[0])->standing.result->leaf, "/rpc");
-    EXPECT_THAT(service->host().count(*now), ElementsAre(Pair(Pair("mlx5_0", ""), 2)));
+    const auto known = service->host().standing(QueuePairName{"mlx5_0/1", 30});
+    ASSERT_TRUE(known);
+    EXPECT_EQ(known->standing.result->leaf, "/rpc");
+    EXPECT_EQ(known->owner->pid, 200);
+    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0", ""), 2)));
 }
 
 TEST_F(HostViewTest, TheKernelIsAskedOnceASecondAtMost)
@@ -129,7 +134,7 @@ TEST_F(HostViewTest, TheKernelIsAskedOnceASecondAtMost)
     loop.clock.advance(std::chrono::milliseconds(1001));
     int answered = 0;
     for (int i = 0; i < 10; ++i) {
-        service->survey([&](const Result<std::shared_ptr<const HostSurvey>>&) { ++answered; });
+        service->host().survey([&](const Result<std::shared_ptr<const HostSurvey>>&) { ++answered; });
     }
     EXPECT_TRUE(loop.run_until([&] { return answered == 10; }));
     EXPECT_EQ(looks, 2) << "all who ask meanwhile share a look";
@@ -140,12 +145,26 @@ TEST_F(HostViewTest, ALookThatFailsIsAnErrorAndTheNextOneIsTaken)
     begin();
     fails = true;
     const auto failed =
-        answer<std::shared_ptr<const HostSurvey>>([&](auto done) { service->survey(std::move(done)); });
+        answer<std::shared_ptr<const HostSurvey>>([&](auto done) { service->host().survey(std::move(done)); });
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, ErrorCode::Internal);
     fails = false;
     see("mlx5_0", 17, 100);
     EXPECT_EQ(survey()->queue_pairs.size(), 1U);
+}
+
+// Sessions that come and go while they are counted are counted or not, and nothing else.
+TEST_F(HostViewTest, EverySessionIsWalkedOnce)
+{
+    begin();
+    for (std::uint32_t number = 1; number <= 300; ++number) {
+        join(number, static_cast<pid_t>(1000 + number));
+    }
+    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0", ""), 300)));
+    service->peer_gone(PeerId{1001});
+    settle();
+    loop.clock.advance(std::chrono::milliseconds(1001));
+    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0", ""), 299)));
 }
 
 TEST_F(HostViewTest, MetricsHaveTheCounts)
