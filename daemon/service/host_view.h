@@ -69,7 +69,7 @@ public:
     };
     [[nodiscard]] std::optional<Known> standing(const QueuePairName& queue_pair) const;
 
-    // How many are where, with what could not be seen. Counted in turns of the loop; at most a second old.
+    // How many are where, with what could not be seen. Counted in turns of the loop; kept for a second.
     struct Counted {
         HostCounts counts;
         std::shared_ptr<const HostSurvey> survey;

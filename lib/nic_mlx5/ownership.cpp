@@ -12,12 +12,6 @@ namespace rdmaqos::mlx5 {
 
 using namespace rdma_netlink;
 
-namespace {
-
-constexpr std::uint8_t kNoType = 0xff;    // a driver's own, which cannot be placed
-
-}    // namespace
-
 bool is_thread_of(pid_t thread, pid_t process)
 {
     return thread == process ||
@@ -45,16 +39,14 @@ OwnerAnswer find_owner(Bytes datagram, std::uint32_t sequence, std::uint32_t que
         // The entry itself, or (as in a dump) in a table.
         const Bytes table = content_of(attributes, RDMA_NLDEV_ATTR_RES_QP);
         const Bytes entry = table.empty() ? attributes : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
-        if (number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN) != queue_pair) {
+        const auto found = read_queue_pair(entry);
+        if (!found || found->number != queue_pair) {
             return AnswerEnd::Nothing;
         }
-        // 0: of a kernel's queue pair, of a thread that has ended, or of another pid namespace.
-        if (const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID); pid && *pid != 0) {
-            answer.owner = static_cast<pid_t>(*pid);
-        }
-        answer.protection_domain = number_in(entry, RDMA_NLDEV_ATTR_RES_PDN);
-        answer.type = attachable_type(byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE).value_or(kNoType));
-        answer.state = state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE));
+        answer.owner = found->thread;
+        answer.protection_domain = found->domain;
+        answer.type = attachable_type(found->type);
+        answer.state = found->state;
         return AnswerEnd::Found;
     });
     return answer;
@@ -64,14 +56,13 @@ SurroundingAnswer find_surrounding(Bytes datagram, std::uint32_t sequence, Surro
 {
     SurroundingAnswer answer;
     answer.end = read_datagram(datagram, sequence, [&](Bytes attributes) {
-        const bool is_domain = which == Surrounding::ProtectionDomain;
-        if (number_in(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN) != number) {
+        const auto found = read_holder(
+            attributes, which == Surrounding::ProtectionDomain ? HolderKind::Domain : HolderKind::Context);
+        if (!found || found->number != number) {
             return AnswerEnd::Nothing;
         }
-        if (const auto pid = number_in(attributes, RDMA_NLDEV_ATTR_RES_PID); pid && *pid != 0) {
-            answer.maker = static_cast<pid_t>(*pid);
-        }
-        answer.context = is_domain ? number_in(attributes, RDMA_NLDEV_ATTR_RES_CTXN) : std::nullopt;
+        answer.maker = found->thread;
+        answer.context = found->context;
         return AnswerEnd::Found;
     });
     return answer;

@@ -20,27 +20,19 @@ constexpr std::array kTypes{
     TypeName{8, "raw-packet"}, TypeName{9, "xrc-ini"}, TypeName{10, "xrc-tgt"}, TypeName{0xff, "driver"},
 };
 
+// The kernel counts the states as QueuePairState does.
+std::optional<QueuePairState> state_of(std::optional<std::uint8_t> state)
+{
+    return state && *state <= static_cast<std::uint8_t>(QueuePairState::Error)
+               ? std::optional(static_cast<QueuePairState>(*state))
+               : std::nullopt;
+}
+
 // 0: a thread in another pid namespace.
 std::optional<pid_t> thread_in(Bytes entry)
 {
     const auto pid = number_in(entry, RDMA_NLDEV_ATTR_RES_PID);
     return pid.value_or(0) == 0 ? std::nullopt : std::optional(static_cast<pid_t>(*pid));
-}
-
-TrackedQueuePair to_queue_pair(Bytes entry, std::uint32_t number)
-{
-    TrackedQueuePair queue_pair;
-    queue_pair.number = number;
-    queue_pair.port = number_in(entry, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
-    queue_pair.type = byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE).value_or(0xff);
-    queue_pair.state = state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE));
-    // 0: it is not connected yet.
-    const std::uint32_t remote = number_in(entry, RDMA_NLDEV_ATTR_RES_RQPN).value_or(0);
-    queue_pair.remote = remote == 0 ? std::nullopt : std::optional(remote);
-    queue_pair.domain = number_in(entry, RDMA_NLDEV_ATTR_RES_PDN);
-    queue_pair.thread = thread_in(entry);
-    queue_pair.kernel_name = text_in(entry, RDMA_NLDEV_ATTR_RES_KERN_NAME);
-    return queue_pair;
 }
 
 // Of a table: entries, all of one type.
@@ -79,13 +71,6 @@ Result<std::vector<Row>> ask_for_dump(Connection& kernel, std::uint16_t command,
 
 }    // namespace
 
-std::optional<QueuePairState> state_of(std::optional<std::uint8_t> state)
-{
-    return state && *state <= static_cast<std::uint8_t>(QueuePairState::Error)
-               ? std::optional(static_cast<QueuePairState>(*state))
-               : std::nullopt;
-}
-
 std::string name_of_type(std::uint8_t type)
 {
     const auto found = std::ranges::find(kTypes, type, &TypeName::type);
@@ -95,6 +80,34 @@ std::string name_of_type(std::uint8_t type)
 std::optional<QueuePairType> attachable_type(std::uint8_t type)
 {
     return parse_queue_pair_type(name_of_type(type));
+}
+
+std::optional<TrackedQueuePair> read_queue_pair(Bytes entry)
+{
+    const auto number = number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN);
+    if (!number) {
+        return std::nullopt;
+    }
+    TrackedQueuePair queue_pair;
+    queue_pair.number = *number;
+    queue_pair.port = number_in(entry, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
+    queue_pair.type = byte_in(entry, RDMA_NLDEV_ATTR_RES_TYPE).value_or(0xff);
+    queue_pair.state = state_of(byte_in(entry, RDMA_NLDEV_ATTR_RES_STATE));
+    // 0: it is not connected yet.
+    const std::uint32_t remote = number_in(entry, RDMA_NLDEV_ATTR_RES_RQPN).value_or(0);
+    queue_pair.remote = remote == 0 ? std::nullopt : std::optional(remote);
+    queue_pair.domain = number_in(entry, RDMA_NLDEV_ATTR_RES_PDN);
+    queue_pair.thread = thread_in(entry);
+    queue_pair.kernel_name = text_in(entry, RDMA_NLDEV_ATTR_RES_KERN_NAME);
+    return queue_pair;
+}
+
+std::optional<Holder> read_holder(Bytes entry, HolderKind kind)
+{
+    const bool is_domain = kind == HolderKind::Domain;
+    const auto context = number_in(entry, RDMA_NLDEV_ATTR_RES_CTXN);
+    const auto number = is_domain ? number_in(entry, RDMA_NLDEV_ATTR_RES_PDN) : context;
+    return number ? std::optional(Holder{*number, is_domain ? context : std::nullopt, thread_in(entry)}) : std::nullopt;
 }
 
 AnswerEnd read_devices(Bytes datagram, std::uint32_t sequence, std::vector<TrackedDevice>& devices, int& failed)
@@ -119,8 +132,8 @@ AnswerEnd read_queue_pairs(Bytes datagram, std::uint32_t sequence, std::vector<T
         datagram, sequence,
         [&](Bytes attributes) {
             for_each_entry(attributes, RDMA_NLDEV_ATTR_RES_QP, [&](Bytes entry) {
-                if (const auto number = number_in(entry, RDMA_NLDEV_ATTR_RES_LQPN)) {
-                    queue_pairs.push_back(to_queue_pair(entry, *number));
+                if (auto queue_pair = read_queue_pair(entry)) {
+                    queue_pairs.push_back(std::move(*queue_pair));
                 }
             });
             return AnswerEnd::More;
@@ -136,9 +149,8 @@ AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, 
         datagram, sequence,
         [&](Bytes attributes) {
             for_each_entry(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PD : RDMA_NLDEV_ATTR_RES_CTX, [&](Bytes entry) {
-                const auto context = number_in(entry, RDMA_NLDEV_ATTR_RES_CTXN);
-                if (const auto number = is_domain ? number_in(entry, RDMA_NLDEV_ATTR_RES_PDN) : context) {
-                    holders.push_back({*number, is_domain ? context : std::nullopt, thread_in(entry)});
+                if (const auto holder = read_holder(entry, kind)) {
+                    holders.push_back(*holder);
                 }
             });
             return AnswerEnd::More;

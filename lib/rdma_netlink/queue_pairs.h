@@ -41,9 +41,6 @@ struct TrackedDevice {
     friend bool operator==(const TrackedDevice&, const TrackedDevice&) = default;
 };
 
-// The kernel counts the states as QueuePairState does.
-[[nodiscard]] std::optional<QueuePairState> state_of(std::optional<std::uint8_t> state);
-
 // What queue pairs are in: a protection domain, which is in an open device file ("context"). Both often outlive the
 // thread that made the queue pair.
 enum class HolderKind : std::uint8_t { Domain, Context };
@@ -54,6 +51,10 @@ struct Holder {
 
     friend bool operator==(const Holder&, const Holder&) = default;
 };
+
+// An entry of a dump, or the answer about one. Empty: it has no number. Pure.
+[[nodiscard]] std::optional<TrackedQueuePair> read_queue_pair(Bytes entry);
+[[nodiscard]] std::optional<Holder> read_holder(Bytes entry, HolderKind kind);
 
 // Adds what a datagram of a dump says. Nothing ends the dump; `failed` then is 0 or an errno. Pure.
 AnswerEnd read_devices(Bytes datagram, std::uint32_t sequence, std::vector<TrackedDevice>& devices, int& failed);

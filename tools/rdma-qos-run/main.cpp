@@ -44,11 +44,11 @@ int refuse(const std::string& why)
     return kRefused;
 }
 
-// Beside the program in a build tree, else where it is installed.
+// Next to the program in a build tree, else where it is installed.
 fs::path preload_library()
 {
-    const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / kPreload;
-    return fs::exists(beside) ? beside : fs::path(RDMAQOS_PRELOAD_FOLDER) / kPreload;
+    const fs::path in_build = fs::read_symlink("/proc/self/exe").parent_path() / kPreload;
+    return fs::exists(in_build) ? in_build : fs::path(RDMAQOS_PRELOAD_FOLDER) / kPreload;
 }
 
 void set_variable(const std::string& name, const std::string& value)

@@ -31,12 +31,12 @@ struct options {
     const char* gids;       // -g "GID,GID": the queue pairs are dealt to them in turn
     int sl;                 // -s, as the program would set them itself
     int traffic_class;      // -c
-    int threads;            // -t: so many make queue pairs at the same time
+    int threads;            // -t: how many make queue pairs at the same time
     bool forks;             // -f: a child makes as many again
     const char* until;      // -u: waits until this file is there
     int status;             // -x: the exit status
     bool ends_by_thread;    // -e: the first thread ends by pthread_exit(), and another ends the program
-    int cycles;             // -k: so many times each queue pair is made and destroyed, before the one that stays
+    int cycles;             // -k: how often each queue pair is made and destroyed before the one that stays
     bool measures;          // -m: says how long modify_qp() took on average
 };
 
