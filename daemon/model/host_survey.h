@@ -39,6 +39,12 @@ inline constexpr std::string_view kNotAttached = "not-attached";
 inline constexpr std::string_view kOwnerUnknown = "owner-unknown";
 inline constexpr std::string_view kPacedOnly = "paced-only";    // its level gives it a rate, and no leaf
 inline constexpr std::string_view kNotLookedAt = "not-looked-at";    // the host has too many
+// With `unregistered: adopt`, instead of kUnregistered.
+inline constexpr std::string_view kNoRule = "no-rule";             // concerns its program
+inline constexpr std::string_view kNotScheduled = "no-schedule";   // its level has no `schedule`
+inline constexpr std::string_view kExcluded = "excluded";          // by `adopt: no`
+inline constexpr std::string_view kNotReady = "not-ready";         // it is adopted when it may send (RTS)
+inline constexpr std::string_view kNotAdoptable = "not-adoptable";    // HostStanding::reason says why
 
 // What the daemon knows of one.
 struct HostStanding {
@@ -46,6 +52,7 @@ struct HostStanding {
     std::optional<SessionId> session;            // that attached it
     std::optional<QueuePairResult> result;       // of that session
     std::string_view outside;    // why it is in no leaf, in a word; empty: it is in one
+    std::string reason{};        // the same in a sentence, with what to do; empty: the word says it all
 };
 
 // How many of a device are in a leaf (`outside` is empty), or in none for this reason.

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/model/adoption.h"
 #include "daemon/model/host_survey.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
@@ -121,6 +122,7 @@ struct Metrics {
     TransportCounters transports;
     std::vector<DeviceMetrics> devices;    // by name
     HostCounts host;    // queue pairs; empty: the kernel did not say in time
+    AdoptionStatus adoption;
 };
 
 }    // namespace rdmaqos

@@ -100,6 +100,7 @@ struct SessionInfo {
     SessionState state = SessionState::Active;
     Grant grant;
     std::vector<QueuePairResult> queue_pairs;    // attached ones
+    bool adopted = false;    // the daemon's own: its program did not register
 };
 
 // Of a QoS level: who is in it now.

@@ -393,6 +393,13 @@ std::vector<std::string> Service::features() const
     return features;
 }
 
+AdoptionStatus Service::adoption() const
+{
+    AdoptionStatus status;
+    status.setting = settings().unregistered;
+    return status;
+}
+
 bool Service::simulated() const
 {
     return state_->context.options.simulated;
@@ -416,7 +423,7 @@ std::optional<SessionInfo> Service::session_alone(SessionId id) const
     if (session == nullptr) {
         return std::nullopt;
     }
-    return SessionInfo{id, session->peer, *session->owner, session->state, state_->grants.of(*session), {}};
+    return SessionInfo{id, session->peer, *session->owner, session->state, state_->grants.of(*session), {}, session->adopted};
 }
 
 std::optional<QueuePairName> Service::next_queue_pair(SessionId id, const std::optional<QueuePairName>& after) const

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "daemon/loop/callback.h"
+#include "daemon/model/adoption.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/metrics.h"
 #include "daemon/model/path_result.h"
@@ -100,6 +101,9 @@ public:
 
     // All queue pairs of the host, whether their programs know of us or not; see HostView.
     [[nodiscard]] HostView& host();
+
+    // Programs that were taken in without their help.
+    [[nodiscard]] AdoptionStatus adoption() const;
 
     // All there is to count, at this moment; ports that do not answer soon are left out.
     void metrics(LoopCallback<void(Metrics)> done);

@@ -26,6 +26,7 @@ struct Session {
     std::string device;    // key of the request's device; may be empty
     SessionState state = SessionState::Active;
     Choice choice;
+    bool adopted = false;    // the daemon's own, for a program that did not register; `peer` is nobody then
     bool leaving = false;    // over, but for queue pairs that are still to be taken out
     std::optional<Grant> grant;    // of Grants; empty: it was not made yet
     std::map<std::string, std::set<std::uint32_t>> queue_pairs;    // per device key

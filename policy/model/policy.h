@@ -122,6 +122,7 @@ struct QosLevel {
     std::optional<MessageModel> message_model;
     std::optional<ClientCriteria> allow;        // empty: everyone
     bool log = false;                           // [host] a line in the log for each session that gets the level
+    bool adopt = true;                          // [host] also queue pairs of programs that do not register
     bool from_ulp = false;                      // made by a qos-ulps entry ("SimpleQoSLevel_SL3"); cannot be named
     Location location;
 };
@@ -141,6 +142,7 @@ struct MatchRule {
     std::optional<ClientCriteria> client;    // [host]
     std::vector<std::string> devices;        // [host] globs over "mlx5_0", "mlx5_0/1", netdev and PCI names
     std::size_t level = 0;                   // index into Policy::levels
+    bool adopt = true;                       // [host] also queue pairs of programs that do not register
     Location location;
 };
 

@@ -12,6 +12,8 @@ enum class Mode : std::uint8_t { Enforce, Monitor };
 // Automatic: as the backend finds out.
 enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, None };
 enum class CapMode : std::uint8_t { Whole, Divide };
+// Queue pairs of programs that do not register: not looked at, counted and listed, or also taken into the tree.
+enum class Unregistered : std::uint8_t { Ignore, Count, Adopt };
 
 struct Limits {
     std::uint32_t sessions_per_uid = 4096;
@@ -37,6 +39,7 @@ struct Settings {
     OnUnsupported on_unsupported = OnUnsupported::Error;
     AttachModeSetting attach_mode = AttachModeSetting::Automatic;
     CapMode cap_mode = CapMode::Whole;
+    Unregistered unregistered = Unregistered::Count;
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals
     Limits limits;
