@@ -44,6 +44,7 @@ struct Criterion {
     std::string_view key;    // as in the policy: "service-id", "client.user"
     Trust trust;
     std::variant<EndKind, NumberKind, DeviceKind, const ClientKey*> kind;
+    bool of_path = false;    // of a program that never registered it is known only through its device file
 };
 
 template <auto Member>
@@ -55,14 +56,14 @@ std::optional<std::uint64_t> number_in(const Request& request)
 
 // Those that go by the request, in the order of the keys in docs/policy-reference.md.
 inline constexpr std::array kRequestCriteria{
-    Criterion{"source", Trust::Claimed, EndKind{&MatchRule::source, &Request::source}},
-    Criterion{"destination", Trust::Claimed, EndKind{&MatchRule::destination, &Request::destination}},
+    Criterion{"source", Trust::Claimed, EndKind{&MatchRule::source, &Request::source}, true},
+    Criterion{"destination", Trust::Claimed, EndKind{&MatchRule::destination, &Request::destination}, true},
     Criterion{"qos-class", Trust::Claimed,
               NumberKind{&MatchRule::qos_class, number_in<&Request::qos_class>, 0xFFFF, NumberBase::Decimal}},
     Criterion{"service-id", Trust::Claimed,
               NumberKind{&MatchRule::service_id, number_in<&Request::service_id>, ~std::uint64_t{0}, NumberBase::Hex}},
     Criterion{"pkey", Trust::Claimed,
-              NumberKind{&MatchRule::pkey, number_in<&Request::pkey>, kPKeyMask, NumberBase::Hex}},
+              NumberKind{&MatchRule::pkey, number_in<&Request::pkey>, kPKeyMask, NumberBase::Hex}, true},
     Criterion{"device", Trust::Claimed, DeviceKind{&MatchRule::devices, &Request::device}},
 };
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/overloaded.h"
+#include "policy/match/adoption.h"
 #include "policy/match/client.h"
 #include "policy/match/path_end.h"
 
@@ -24,16 +25,18 @@ constexpr std::uint16_t bit_of(std::size_t criterion)
     return static_cast<std::uint16_t>(1U << criterion);
 }
 
-constexpr std::uint16_t verified_criteria()
+template <typename Has>
+constexpr std::uint16_t criteria_that(Has has)
 {
     unsigned mask = 0;
     for (std::size_t i = 0; i < kCriteria.size(); ++i) {
-        mask |= kCriteria[i].trust == Trust::Verified ? bit_of(i) : 0U;
+        mask |= has(kCriteria[i]) ? bit_of(i) : 0U;
     }
     return static_cast<std::uint16_t>(mask);
 }
 
-constexpr std::uint16_t kVerified = verified_criteria();
+constexpr std::uint16_t kVerified = criteria_that([](const Criterion& row) { return row.trust == Trust::Verified; });
+constexpr std::uint16_t kPath = criteria_that([](const Criterion& row) { return row.of_path; });
 
 constexpr bool has_type(const NodeTypes& types, NodeType type)
 {
@@ -107,9 +110,12 @@ private:
             const auto asks = static_cast<Mask>(mask);
             const auto [entry, is_new] = by_mask.emplace(asks, index_.families_.size());
             if (is_new) {
-                index_.families_.push_back({asks, 0, 0, {}});
+                index_.families_.push_back({asks, 0, 0, {}, {}});
             }
-            index_.families_[entry->second].rules.push_back(i);
+            Family& family = index_.families_[entry->second];
+            family.rules.push_back(i);
+            const bool adopts = adoption_of(index_.policy_.levels[rules[i].level], &rules[i]) == AdoptionVerdict::Adopt;
+            family.adopts.push_back(adopts ? static_cast<std::uint32_t>(rules[i].level) : kNowhere);
             index_.asked_ |= asks;
         }
         std::uint32_t word = 0;
@@ -257,9 +263,11 @@ public:
         }
     }
 
-    // The first rule before `limit` of a family that accepts the request as far as the criteria in `mask` go, and whose
-    // level the client may use; an index into Policy::rules, or kNoLimit. Families in their order.
-    [[nodiscard]] std::uint32_t first(const Family& family, Mask mask, std::uint32_t limit)
+    // The first rule before `limit` of a family that accepts the request as far as the criteria in `mask` go, whose
+    // place in the family is `wanted`, and whose level the client may use; an index into Policy::rules, or kNoLimit.
+    // Families in their order.
+    template <typename Wanted>
+    [[nodiscard]] std::uint32_t first(const Family& family, Mask mask, std::uint32_t limit, Wanted wanted)
     {
         std::uint32_t word = family.first_word;
         while (word < family.end_word) {
@@ -280,13 +288,18 @@ public:
                 if (place >= family.rules.size() || family.rules[place] >= limit) {
                     return kNoLimit;
                 }
-                if (is_open(family.rules[place])) {
+                if (wanted(place) && is_open(family.rules[place])) {
                     return family.rules[place];
                 }
             }
             ++word;
         }
         return kNoLimit;
+    }
+
+    [[nodiscard]] std::uint32_t first(const Family& family, Mask mask, std::uint32_t limit)
+    {
+        return first(family, mask, limit, [](std::size_t) { return true; });
     }
 
     void rewind()
@@ -434,6 +447,22 @@ MatchIndex::Found MatchIndex::find(const Request& request, const Identity& ident
     return found;
 }
 
+bool MatchIndex::perhaps_otherwise(const Request& request, const Identity& identity, const MatchRule* before,
+                                   const QosLevel* same) const
+{
+    if ((asked_ & kPath) == 0) {
+        return false;
+    }
+    const auto limit = before == nullptr ? kNoLimit : static_cast<std::uint32_t>(before - policy_.rules.data());
+    const auto usual = same == nullptr ? kNowhere : static_cast<std::uint32_t>(same - policy_.levels.data());
+    Question question(*this, request, identity);
+    return std::ranges::any_of(families_, [&](const Family& family) {
+        const auto differs = [&](std::size_t place) { return family.adopts[place] != usual; };
+        return (family.asks & kPath) != 0 && family.rules.front() < limit &&
+               question.first(family, family.asks & ~kPath, limit, differs) != kNoLimit;
+    });
+}
+
 std::size_t MatchIndex::memory() const
 {
     std::size_t bytes = sets_.memory() + guids_.memory() + gids_.memory();
@@ -443,7 +472,7 @@ std::size_t MatchIndex::memory() const
         bytes += ends.by_group.capacity() * sizeof(RuleSets::Set);
     }
     for (const auto& family : families_) {
-        bytes += sizeof(family) + family.rules.capacity() * sizeof(std::uint32_t);
+        bytes += sizeof(family) + (family.rules.capacity() + family.adopts.capacity()) * sizeof(std::uint32_t);
     }
     return bytes;
 }

@@ -28,6 +28,10 @@ public:
         bool verified = false;              // as in Match, for the rules alone
     };
     [[nodiscard]] Found find(const Request& request, const Identity& identity) const;
+    // For adoption.h: of the rules that ask for the path and would match on one path or another, does one that stands
+    // before `before` (null: any) lead to adoption into a level other than `same`, or, if that is not null, to none?
+    [[nodiscard]] bool perhaps_otherwise(const Request& request, const Identity& identity, const MatchRule* before,
+                                         const QosLevel* same) const;
     [[nodiscard]] std::size_t memory() const;
 
 private:
@@ -39,8 +43,10 @@ private:
         Mask asks = 0;
         std::uint32_t first_word = 0;
         std::uint32_t end_word = 0;
-        std::vector<std::uint32_t> rules;    // indexes into Policy::rules by position
+        std::vector<std::uint32_t> rules;     // indexes into Policy::rules by position
+        std::vector<std::uint32_t> adopts;    // by position: the level it adopts into, by index, or kNowhere
     };
+    static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
     // From a number to the rules that accept it.
     struct NumberIndex {
         IntervalIndex<std::uint64_t> intervals;

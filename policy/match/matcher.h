@@ -67,6 +67,7 @@ public:
 
     [[nodiscard]] const Policy& policy() const { return *policy_; }
     [[nodiscard]] const ResolvedGroups& groups() const { return groups_; }
+    [[nodiscard]] const MatchIndex& index() const { return *index_; }
     // Bytes of the indexes.
     [[nodiscard]] std::size_t memory() const;
 
