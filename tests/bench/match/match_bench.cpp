@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include "policy/match/adoption.h"
 #include "policy/match/matcher.h"
 #include "tests/support/scan.h"
 
@@ -185,6 +186,38 @@ RDMAQOS_MATCH_BENCH(pkeys_and_classes);
 RDMAQOS_MATCH_BENCH(port_groups);
 RDMAQOS_MATCH_BENCH(client_globs);
 #undef RDMAQOS_MATCH_BENCH
+
+// A program that never registered: a rule of its unit or cgroup among rules that ask for the path, none of which leads
+// elsewhere, so that all of them are looked at.
+World adopted_clients(std::size_t rules)
+{
+    World world = client_globs(rules);
+    world.policy.levels[0].schedule.emplace();
+    world.policy.groups.emplace_back().port_guids = IntervalSet({{1, 1}});
+    for (std::size_t i = 0; i < rules; i += 2) {
+        world.policy.rules[i].client.reset();
+        world.policy.rules[i].destination = {0};
+    }
+    std::erase_if(world.clients, [](const Identity& client) { return !client.unit.empty(); });
+    world.requests.resize(world.clients.size());
+    return world;
+}
+
+void BM_ChooseForAdoption(benchmark::State& state)
+{
+    const World world = adopted_clients(static_cast<std::size_t>(state.range(0)));
+    const Matcher matcher(world.policy, resolve(world.policy, {}, {}));
+    std::size_t question = 0;
+    for (auto _ : state) {
+        const auto choice = choose_for_adoption(matcher, {}, world.clients[question], false);
+        if (choice.verdict != AdoptionVerdict::Adopt) {
+            state.SkipWithError("a client was not adopted");
+            return;
+        }
+        question = (question + 1) % world.clients.size();
+    }
+}
+BENCHMARK(BM_ChooseForAdoption)->RangeMultiplier(10)->Range(10, 10000);
 
 // Making a policy ready, which a reload does once.
 template <World (*make)(std::size_t)>
