@@ -20,6 +20,8 @@ constexpr std::array<Choice<AttachModeSetting>, 4> kAttachModes{{{"auto", Attach
                                                                  {"per-process", AttachModeSetting::PerProcess},
                                                                  {"none", AttachModeSetting::None}}};
 constexpr std::array<Choice<CapMode>, 2> kCapModes{{{"whole", CapMode::Whole}, {"divide", CapMode::Divide}}};
+constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
+    {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
 constexpr std::uint32_t kHighestLimit = 10'000'000;
 constexpr std::uint32_t kHighestReserve = 65'535;
 
@@ -92,6 +94,7 @@ constexpr std::array kSettings{
     choice<&Settings::on_unsupported, kOnUnsupported>("on-unsupported"),
     choice<&Settings::attach_mode, kAttachModes>("attach-mode"),
     choice<&Settings::cap_mode, kCapModes>("cap-mode"),
+    choice<&Settings::unregistered, kUnregistered>("unregistered"),
     duration<Settings, &Settings::drift_interval, 24>("drift-interval"),
     number<Settings, &Settings::leaf_reserve, 0, kHighestReserve>("leaf-reserve"),
 };

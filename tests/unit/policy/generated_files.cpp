@@ -194,6 +194,7 @@ const std::vector<Object>& other_objects()
           {"on-unsupported", "degrade"},
           {"attach-mode", "shared"},
           {"cap-mode", "divide"},
+          {"unregistered", "adopt"},
           {"drift-interval", "60s"},
           {"leaf-reserve", "4"},
           {"limits", "{}"},

@@ -24,6 +24,7 @@ mode: monitor
 on-unsupported: degrade
 attach-mode: per-process
 cap-mode: divide
+unregistered: adopt
 drift-interval: 5min
 leaf-reserve: 0
 limits:
@@ -39,6 +40,7 @@ limits:
     expected.on_unsupported = OnUnsupported::Degrade;
     expected.attach_mode = AttachModeSetting::PerProcess;
     expected.cap_mode = CapMode::Divide;
+    expected.unregistered = Unregistered::Adopt;
     expected.drift_interval = std::chrono::minutes(5);
     expected.leaf_reserve = 0;
     expected.limits = {1, 2, 3, 4, 5, 6};
