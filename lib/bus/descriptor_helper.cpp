@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,10 +19,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "lib/base/file.h"
+#include "lib/base/verbs_devices.h"
 #include "lib/bus/descriptor_wire.h"
 
 namespace rdmaqos::bus {
@@ -44,21 +43,6 @@ constexpr std::array<long, 12> kLocalFileSystems{
     0x2FC12FC1,           // ZFS
     static_cast<long>(0xCA451A4E),    // bcachefs
 };
-
-bool is_verbs_device(dev_t number)
-{
-    const char* given = secure_getenv("SYSFS_PATH");
-    const std::filesystem::path devices = std::filesystem::path(given == nullptr ? "/sys" : given) / "class/infiniband_verbs";
-    const std::string wanted = fmt::format("{}:{}\n", major(number), minor(number));
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(devices, error)) {
-        const auto dev = read_kernel_file(entry.path() / "dev");
-        if (dev && (*dev == wanted || *dev + "\n" == wanted)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 // Without asking a file system: FUSE answers from what it has cached.
 mode_t type_of(int fd)
@@ -234,7 +218,7 @@ void Helper::look_at(std::size_t index, const DescriptorRequest& request)
         return;
     }
     struct stat status {};
-    if (fstat(fd.get(), &status) == 0 && S_ISCHR(status.st_mode) && is_verbs_device(status.st_rdev)) {
+    if (fstat(fd.get(), &status) == 0 && S_ISCHR(status.st_mode) && verbs_devices().contains(status.st_rdev)) {
         reply_.kinds[index] = DescriptorKind::Verbs;
         accepted_.push_back(std::move(fd));
         return;
