@@ -40,15 +40,30 @@ Bytes content_of(Bytes attributes, std::uint16_t type)
     return {};
 }
 
-std::optional<std::uint32_t> number_in(Bytes attributes, std::uint16_t type)
+namespace {
+
+template <typename Number>
+std::optional<Number> value_in(Bytes attributes, std::uint16_t type)
 {
     const Bytes content = content_of(attributes, type);
-    std::uint32_t value = 0;
+    Number value = 0;
     if (content.size() != sizeof(value)) {
         return std::nullopt;
     }
     std::memcpy(&value, content.data(), sizeof(value));
     return value;
+}
+
+}    // namespace
+
+std::optional<std::uint32_t> number_in(Bytes attributes, std::uint16_t type)
+{
+    return value_in<std::uint32_t>(attributes, type);
+}
+
+std::optional<std::uint64_t> wide_number_in(Bytes attributes, std::uint16_t type)
+{
+    return value_in<std::uint64_t>(attributes, type);
 }
 
 std::optional<std::uint8_t> byte_in(Bytes attributes, std::uint16_t type)

@@ -21,6 +21,7 @@ void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, std::uint
 [[nodiscard]] Bytes content_of(Bytes attributes, std::uint16_t type);
 // Empty where there is none, or none of this size.
 [[nodiscard]] std::optional<std::uint32_t> number_in(Bytes attributes, std::uint16_t type);
+[[nodiscard]] std::optional<std::uint64_t> wide_number_in(Bytes attributes, std::uint16_t type);
 [[nodiscard]] std::optional<std::uint8_t> byte_in(Bytes attributes, std::uint16_t type);
 // Up to its first NUL; "" where there is none.
 [[nodiscard]] std::string text_in(Bytes attributes, std::uint16_t type);

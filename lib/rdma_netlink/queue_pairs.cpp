@@ -44,6 +44,15 @@ void for_each_entry(Bytes attributes, std::uint16_t table, Take take)
     }
 }
 
+struct OneAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    std::optional<TrackedQueuePair> queue_pair;
+};
+struct CountAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    std::optional<ResourceCounts> counts;
+};
+
 struct DumpEnd {
     AnswerEnd end = AnswerEnd::More;
 };
@@ -167,6 +176,73 @@ Result<std::vector<TrackedQueuePair>> list_queue_pairs(Connection& kernel, const
 {
     return ask_for_dump<TrackedQueuePair>(kernel, RDMA_NLDEV_CMD_RES_QP_GET, &device, read_queue_pairs,
                                           fmt::format("queue pairs of {}", device.name));
+}
+
+std::optional<ResourceCounts> read_counts(Bytes attributes)
+{
+    ResourceCounts counts;
+    bool any = false;
+    const Bytes summary = content_of(attributes, RDMA_NLDEV_ATTR_RES_SUMMARY);
+    for (auto next = first_of(summary); next; next = first_of(next->rest)) {
+        const std::string name = text_in(next->content, RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME);
+        const auto count = wide_number_in(next->content, RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR);
+        if (count && name == "qp") {
+            counts.queue_pairs = *count;
+            any = true;
+        } else if (count && name == "ctx") {
+            counts.contexts = *count;
+        }
+    }
+    return any ? std::optional(counts) : std::nullopt;
+}
+
+Result<ResourceCounts> count_resources(Connection& kernel, const TrackedDevice& device)
+{
+    std::vector<std::uint8_t> attributes;
+    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    int failed = kernel.ask(RDMA_NLDEV_CMD_RES_GET, 0, attributes);
+    if (failed == 0) {
+        failed = ETIMEDOUT;    // unless there is an answer
+        const auto answer = kernel.read([&](Bytes datagram) {
+            CountAnswer found;
+            found.end = read_datagram(
+                datagram, kernel.sequence(),
+                [&](Bytes content) {
+                    found.counts = read_counts(content);
+                    return AnswerEnd::Found;
+                },
+                &failed);
+            return found;
+        });
+        if (answer.counts) {
+            return *answer.counts;
+        }
+    }
+    return fail(Error{ErrorCode::Io, failed, fmt::format("the kernel does not count the queue pairs of {}", device.name)});
+}
+
+std::optional<TrackedQueuePair> ask_for_queue_pair(Connection& kernel, const TrackedDevice& device, std::uint32_t port,
+                                                   std::uint32_t number)
+{
+    std::vector<std::uint8_t> attributes;
+    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    append(attributes, RDMA_NLDEV_ATTR_PORT_INDEX, port);
+    append(attributes, RDMA_NLDEV_ATTR_RES_LQPN, number);
+    if (kernel.ask(RDMA_NLDEV_CMD_RES_QP_GET, 0, attributes) != 0) {
+        return std::nullopt;
+    }
+    const auto answer = kernel.read([&](Bytes datagram) {
+        OneAnswer found;
+        found.end = read_datagram(datagram, kernel.sequence(), [&](Bytes content) {
+            // The entry itself, or (as in a dump) in a table.
+            const Bytes table = content_of(content, RDMA_NLDEV_ATTR_RES_QP);
+            found.queue_pair =
+                read_queue_pair(table.empty() ? content : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY));
+            return AnswerEnd::Found;
+        });
+        return found;
+    });
+    return answer.queue_pair && answer.queue_pair->number == number ? answer.queue_pair : std::nullopt;
 }
 
 Result<std::vector<Holder>> list_holders(Connection& kernel, const TrackedDevice& device, HolderKind kind)

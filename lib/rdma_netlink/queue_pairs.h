@@ -63,10 +63,25 @@ AnswerEnd read_queue_pairs(Bytes datagram, std::uint32_t sequence, std::vector<T
 AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, std::vector<Holder>& holders,
                        int& failed);
 
+// How many a device has of each.
+struct ResourceCounts {
+    std::uint64_t queue_pairs = 0;
+    std::uint64_t contexts = 0;    // open device files
+
+    friend bool operator==(const ResourceCounts&, const ResourceCounts&) = default;
+};
+// Of the answer's attributes. Empty: it says nothing of them. Pure.
+[[nodiscard]] std::optional<ResourceCounts> read_counts(Bytes attributes);
+
 // Asks the kernel, on an open connection. Errors: Io.
 [[nodiscard]] Result<std::vector<TrackedDevice>> list_devices(Connection& kernel);
 // Every queue pair costs mlx5 devices a command.
 [[nodiscard]] Result<std::vector<TrackedQueuePair>> list_queue_pairs(Connection& kernel, const TrackedDevice& device);
+// Costs a device no command.
+[[nodiscard]] Result<ResourceCounts> count_resources(Connection& kernel, const TrackedDevice& device);
+// One, by the port it has. Empty: it is not there, has another port, or is not tracked.
+[[nodiscard]] std::optional<TrackedQueuePair> ask_for_queue_pair(Connection& kernel, const TrackedDevice& device,
+                                                                 std::uint32_t port, std::uint32_t number);
 [[nodiscard]] Result<std::vector<Holder>> list_holders(Connection& kernel, const TrackedDevice& device,
                                                        HolderKind kind);
 
