@@ -22,6 +22,14 @@ std::string_view to_string(AttachMode mode)
     return "none";
 }
 
+Result<QueuePairSearch> Backend::find_queue_pairs(const std::shared_ptr<ClientFile>& /*file*/,
+                                                  const std::vector<SoughtQueuePair>& /*sought*/,
+                                                  const std::set<std::uint32_t>& /*known*/)
+{
+    return fail(ErrorCode::Unsupported,
+                fmt::format("{} does not tell which queue pairs are in a file of another process", info().key()));
+}
+
 std::string DeviceInfo::key() const
 {
     return fmt::format("{}/{}", name, port);

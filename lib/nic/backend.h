@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -123,24 +124,55 @@ struct ElementState {
     friend bool operator==(const ElementState&, const ElementState&) = default;
 };
 
-// An owner's open device file, through which its queue pairs are reached; shared by the queue pairs of one session.
-// While it is held, the owner's objects and pinned memory live on, even if the owner is dead. The last close of such a
+// An owner's device file, through which its queue pairs are reached; shared by the queue pairs of one session. One that
+// its owner passed is open as long as this lives; one that is taken from its owner (daemon/adoption), while it is used.
+// While it is open, the owner's objects and pinned memory live on, even if the owner is dead. The last close of such a
 // file destroys all of that and can take long: `close` gets the descriptor, on whichever thread lets go last.
 class ClientFile {
 public:
     using Close = std::function<void(UniqueFd)>;
 
     ClientFile(UniqueFd fd, Close close) : fd_(std::move(fd)), close_(std::move(close)) {}
-    ~ClientFile()
-    {
-        if (close_) {
-            close_(std::move(fd_));
-        }
-    }
+    virtual ~ClientFile() { close_fd(); }
     ClientFile(const ClientFile&) = delete;
     ClientFile& operator=(const ClientFile&) = delete;
 
+    // -1: it is not open.
     [[nodiscard]] int fd() const { return fd_.get(); }
+
+    // Keeps it open. What a backend's functions are given need not be open; they see to that.
+    class Use {
+    public:
+        explicit Use(ClientFile& file) : file_(file), opened_(file.open()) {}
+        ~Use()
+        {
+            if (opened_) {
+                file_.used();
+            }
+        }
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+
+        // BadQueuePair: its owner has closed it, or ended. Otherwise it could not be taken.
+        [[nodiscard]] const Result<void>& opened() const { return opened_; }
+
+    private:
+        ClientFile& file_;
+        const Result<void> opened_;
+    };
+
+protected:
+    // For each Use; used() follows what worked.
+    virtual Result<void> open() { return {}; }
+    virtual void used() {}
+    void set_fd(UniqueFd fd) { fd_ = std::move(fd); }
+    void close_fd()
+    {
+        if (close_ && fd_) {
+            close_(std::move(fd_));
+        }
+        fd_.reset();
+    }
 
 private:
     UniqueFd fd_;
@@ -154,6 +186,40 @@ struct QueuePairRef {
     std::uint32_t sq_number = 0;    // raw packet only
     std::int32_t owner_pid = 0;     // the process it must belong to; 0: anybody's
     std::shared_ptr<ClientFile> file;
+};
+
+// A queue pair that somebody says is in a file.
+struct SoughtQueuePair {
+    std::uint32_t number = 0;
+    QueuePairType type = QueuePairType::Rc;
+    std::optional<std::uint32_t> remote;    // number of its peer's, if it is connected
+
+    friend bool operator==(const SoughtQueuePair&, const SoughtQueuePair&) = default;
+};
+
+// What the kernel says of one that is in it.
+struct FoundQueuePair {
+    std::uint32_t number = 0;
+    std::uint32_t handle = 0;
+    QueuePairState state = QueuePairState::Reset;
+    // Of its address vector; a datagram queue pair has none.
+    std::optional<Gid> source;
+    std::optional<Gid> destination;    // empty too where it is addressed by a LID alone
+    std::uint16_t destination_lid = 0;
+    std::uint8_t sl = 0;
+    std::uint8_t traffic_class = 0;
+    std::optional<std::uint16_t> pkey;    // with membership bit
+
+    friend bool operator==(const FoundQueuePair&, const FoundQueuePair&) = default;
+};
+
+// As much of the search as is done at once.
+struct QueuePairSearch {
+    std::vector<FoundQueuePair> found;
+    std::vector<std::uint32_t> others;    // handles that were looked at, and are none of those sought
+    bool complete = true;    // false: there are more handles; call again with these known
+
+    friend bool operator==(const QueuePairSearch&, const QueuePairSearch&) = default;
 };
 
 // What could be found out about a queue pair before it is taken on.
@@ -204,6 +270,13 @@ public:
     // Asked once, before a queue pair is taken on. Errors: NotUverbs (the file is none of a device), WrongDevice,
     // BadQueuePair (handle, number and type do not belong together), NotOwner.
     [[nodiscard]] virtual Result<Admission> admit(const QueuePairRef& queue_pair) = 0;
+    // Which of these are in this file, without its owner's help: handle and number are the kernel's own pair. Those that
+    // are not, or are just now used by their owner, are left out. `known`: handles that need not be looked at, since each
+    // look may refuse its owner a call (EBUSY). Looks at a limited number of handles, so that others have their turn.
+    // Errors: as those of admit(); Unsupported: this device or kernel does not tell.
+    [[nodiscard]] virtual Result<QueuePairSearch> find_queue_pairs(const std::shared_ptr<ClientFile>& file,
+                                                                   const std::vector<SoughtQueuePair>& sought,
+                                                                   const std::set<std::uint32_t>& known);
     // Puts a queue pair into leaves; an empty side is taken out of any. Errors: BadQueuePair, BadState (says which
     // state and what to do), Unsupported (type), Busy (the owner's call was in flight; try again).
     [[nodiscard]] virtual Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,

@@ -178,6 +178,10 @@ Result<void> MirroredTree::modify_mirrors(ElementHandle element, ElementKind kin
         if (found == tree.mirrors.end() || !file) {
             continue;
         }
+        const ClientFile::Use use(*file);
+        if (!use.opened()) {
+            continue;    // its owner has closed it, and with it the mirrors in it
+        }
         const auto answer = devx_modify(file->fd(), found->second.handle,
                                         modify_element(kind, found->second.id, change));
         if (!answer && result) {
@@ -205,6 +209,10 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
         const auto file = tree.file.lock();
         if (found == tree.mirrors.end() || !file) {
             continue;
+        }
+        const ClientFile::Use use(*file);
+        if (!use.opened()) {
+            continue;    // its owner has closed it, and with it the mirrors in it
         }
         const auto answer =
             devx_query(file->fd(), found->second.handle, query_element(found->second.id), kQueryElementBytes);

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <system_error>
-#include <thread>
 #include <unordered_map>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -20,6 +15,8 @@
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/context.h"
 #include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/event_thread.h"
+#include "lib/nic_mlx5/find_queue_pairs.h"
 #include "lib/nic_mlx5/ownership.h"
 #include "lib/nic_mlx5/sysfs.h"
 #include "lib/nic_mlx5/uverbs.h"
@@ -27,86 +24,6 @@
 
 namespace rdmaqos::mlx5 {
 namespace {
-
-// Listens to the device's asynchronous events on a thread of its own, until the device is dead or this object goes.
-class EventThread {
-public:
-    explicit EventThread(ibv_context& context) : context_(context), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-    ~EventThread()
-    {
-        if (thread_.joinable()) {
-            eventfd_write(stop_.get(), 1);
-            thread_.join();
-        }
-    }
-    EventThread(const EventThread&) = delete;
-    EventThread& operator=(const EventThread&) = delete;
-
-    void start(Backend::EventHandler handler)
-    {
-        if (!stop_) {
-            log(LogLevel::Error, "{}: its events cannot be received: no descriptor",
-                ibv_get_device_name(context_.device));
-            return;    // a thread that cannot be stopped must not begin
-        }
-        thread_ = std::thread([this, handler = std::move(handler)] { listen(handler); });
-    }
-
-private:
-    void listen(const Backend::EventHandler& handler);
-    // False: the device is dead.
-    bool take(const Backend::EventHandler& handler);
-
-    ibv_context& context_;
-    UniqueFd stop_;
-    std::thread thread_;
-};
-
-void EventThread::listen(const Backend::EventHandler& handler)
-{
-    fcntl(context_.async_fd, F_SETFL, fcntl(context_.async_fd, F_GETFL) | O_NONBLOCK);
-    while (true) {
-        pollfd fds[] = {{context_.async_fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-        if (poll(fds, std::size(fds), -1) < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            log(LogLevel::Error, "{}: its events can no longer be received: {}", ibv_get_device_name(context_.device),
-                std::generic_category().message(errno));
-            return;
-        }
-        if (fds[1].revents != 0) {
-            return;
-        }
-        if (!take(handler)) {
-            handler({DeviceEventKind::Removed});
-            return;
-        }
-    }
-}
-
-bool EventThread::take(const Backend::EventHandler& handler)
-{
-    ibv_async_event event{};
-    errno = 0;    // the end of the file sets none
-    if (ibv_get_async_event(&context_, &event) != 0) {
-        return errno == EAGAIN || errno == EINTR;
-    }
-    ibv_ack_async_event(&event);
-    switch (event.event_type) {
-    case IBV_EVENT_DEVICE_FATAL:
-        return false;
-    case IBV_EVENT_PORT_ACTIVE:
-    case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_GID_CHANGE:
-    case IBV_EVENT_PKEY_CHANGE:
-    case IBV_EVENT_LID_CHANGE:
-        handler({DeviceEventKind::LinkChanged});
-        return true;
-    default:
-        return true;    // nothing of ours can have an event of its own
-    }
-}
 
 class Mlx5Backend final : public Backend {
 public:
@@ -129,6 +46,9 @@ public:
     Result<void> destroy_element(ElementHandle element) override { return named(tree_->destroy(element)); }
 
     Result<Admission> admit(const QueuePairRef& queue_pair) override;
+    Result<QueuePairSearch> find_queue_pairs(const std::shared_ptr<ClientFile>& file,
+                                             const std::vector<SoughtQueuePair>& sought,
+                                             const std::set<std::uint32_t>& known) override;
     Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
                        std::optional<ElementHandle> responder) override;
     Result<void> set_rate(const QueuePairRef& queue_pair, const std::optional<RateLimit>& rate) override;
@@ -309,6 +229,10 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
             fmt::format("a queue pair of {} needs `uverbs`, the descriptor of its open verbs context, and `handle`",
                         info_.name));
     }
+    const ClientFile::Use use(*queue_pair.file);
+    if (!use.opened()) {
+        return fail(use.opened().error());
+    }
     if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
         return fail(is_ours.error());
     }
@@ -354,6 +278,28 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
         facts_of(queue_pair.file).states[queue_pair.handle] = *found.state;
     }
     return admission;
+}
+
+Result<QueuePairSearch> Mlx5Backend::find_queue_pairs(const std::shared_ptr<ClientFile>& file,
+                                                      const std::vector<SoughtQueuePair>& sought,
+                                                      const std::set<std::uint32_t>& known)
+{
+    const ClientFile::Use use(*file);
+    if (!use.opened()) {
+        return fail(use.opened().error());
+    }
+    if (const auto is_ours = check_file(*file); !is_ours) {
+        return fail(is_ours.error());
+    }
+    auto found = mlx5::find_queue_pairs(file->fd(), {sys_, info_.name, info_.port}, sought, known);
+    if (!found) {
+        const int error = found.error().sys_errno;
+        const bool too_old = error == EOPNOTSUPP || error == EPROTONOSUPPORT || error == ENOTTY;
+        return too_old ? fail(Error{ErrorCode::Unsupported, error,
+                                    "this kernel does not list the queue pairs in a device file (Linux 5.0 does)"})
+                       : fail(name(explain(Command::QueryQueuePair, found.error()), file->fd()));
+    }
+    return std::move(*found);
 }
 
 Answer<void> Mlx5Backend::send_place(const QueuePairRef& queue_pair, QueuePairState state, const LeafIds& leaves) const
@@ -419,6 +365,10 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
     if (auto is_there = check_own_file(); !is_there) {
         return is_there;
     }
+    const ClientFile::Use use(*queue_pair.file);
+    if (!use.opened()) {
+        return use.opened();
+    }
     const auto leaves = tree_->leaves_for(queue_pair.file, requester, responder);
     if (!leaves) {
         tree_->not_placed(queue_pair.file);
@@ -443,6 +393,10 @@ Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::op
         if (auto fits = check_range(*rate); !fits) {
             return fits;
         }
+    }
+    const ClientFile::Use use(*queue_pair.file);
+    if (!use.opened()) {
+        return use.opened();
     }
     const auto answer = modify_rate(queue_pair.file->fd(), queue_pair.handle, rate);
     if (answer) {
@@ -473,6 +427,10 @@ Result<void> Mlx5Backend::set_rate(const QueuePairRef& queue_pair, const std::op
 
 Result<QueuePairState> Mlx5Backend::query_queue_pair(const QueuePairRef& queue_pair)
 {
+    const ClientFile::Use use(*queue_pair.file);
+    if (!use.opened()) {
+        return fail(use.opened().error());
+    }
     const auto answer = query(queue_pair);
     if (!answer) {
         return fail(name(explain(Command::QueryQueuePair, answer.error()), queue_pair));

@@ -50,6 +50,11 @@ std::optional<std::uint64_t> number_of(std::string_view text, int base)
     return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+fs::path port_folder(const fs::path& sys, const std::string& device, std::uint32_t port)
+{
+    return sys / "class/infiniband" / device / "ports" / std::to_string(port);
+}
+
 // "0c42:a103:0065:1234"
 Guid guid_of(std::string text)
 {
@@ -218,9 +223,22 @@ std::string device_of_number(const fs::path& sys, dev_t number)
     return {};
 }
 
+std::optional<Gid> read_gid(const fs::path& sys, const std::string& device, std::uint32_t port, std::uint32_t index)
+{
+    const auto gid = parse_gid(line_of(port_folder(sys, device, port) / "gids" / std::to_string(index)));
+    return gid && *gid != Gid{} ? gid : std::nullopt;
+}
+
+std::optional<std::uint16_t> read_pkey(const fs::path& sys, const std::string& device, std::uint32_t port,
+                                       std::uint32_t index)
+{
+    const auto pkey = number_of(line_of(port_folder(sys, device, port) / "pkeys" / std::to_string(index)), 16);
+    return pkey && *pkey != 0 && *pkey <= 0xffff ? std::optional(static_cast<std::uint16_t>(*pkey)) : std::nullopt;
+}
+
 Result<PortCounters> read_counters(const fs::path& sys, const std::string& device, std::uint32_t port)
 {
-    const fs::path folder = sys / "class/infiniband" / device / "ports" / std::to_string(port) / "counters";
+    const fs::path folder = port_folder(sys, device, port) / "counters";
     const auto sent = number_of(line_of(folder / "port_xmit_data"), 10);
     const auto received = number_of(line_of(folder / "port_rcv_data"), 10);
     if (!sent || !received) {

@@ -25,6 +25,12 @@ namespace rdmaqos::mlx5 {
 // The RDMA device behind a uverbs character device ("mlx5_0"); empty: the number is none's.
 [[nodiscard]] std::string device_of_number(const std::filesystem::path& sys, dev_t number);
 
+// An entry of a port's table; nothing if it has none there.
+[[nodiscard]] std::optional<Gid> read_gid(const std::filesystem::path& sys, const std::string& device,
+                                          std::uint32_t port, std::uint32_t index);
+[[nodiscard]] std::optional<std::uint16_t> read_pkey(const std::filesystem::path& sys, const std::string& device,
+                                                     std::uint32_t port, std::uint32_t index);
+
 // Unsupported: the port does not count.
 [[nodiscard]] Result<PortCounters> read_counters(const std::filesystem::path& sys, const std::string& device,
                                                  std::uint32_t port);

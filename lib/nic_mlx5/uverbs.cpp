@@ -158,25 +158,84 @@ Answer<void> devx_destroy(int fd, std::uint32_t handle)
     return {};
 }
 
-Answer<QueuePairState> query_state(int fd, std::uint32_t handle)
+namespace {
+
+// 0, or an errno.
+int query_queue_pair(int fd, std::uint32_t handle, std::uint32_t wanted, ib_uverbs_query_qp_resp& answer)
 {
     ib_uverbs_query_qp request{};
     request.qp_handle = handle;
-    request.attr_mask = IBV_QP_STATE;
-    ib_uverbs_query_qp_resp answer{};
+    request.attr_mask = wanted;
     Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
     call.in_value(UVERBS_ATTR_WRITE_CMD, std::uint64_t{IB_USER_VERBS_CMD_QUERY_QP})
         .in_value(UVERBS_ATTR_CORE_IN, request)
         .out_value(UVERBS_ATTR_CORE_OUT, answer);
-    if (const int error = call.run(fd); error != 0) {
-        return tl::unexpected(Failure{error, 0, 0});
-    }
-    if (answer.qp_state > IBV_QPS_ERR) {
-        return tl::unexpected(Failure{EPROTO, 0, 0});
-    }
+    const int error = call.run(fd);
+    return error == 0 && answer.qp_state > IBV_QPS_ERR ? EPROTO : error;
+}
+
+QueuePairState state_of(const ib_uverbs_query_qp_resp& answer)
+{
     static_assert(static_cast<int>(QueuePairState::Error) == IBV_QPS_ERR &&
                   static_cast<int>(QueuePairState::Sqd) == IBV_QPS_SQD);
     return static_cast<QueuePairState>(answer.qp_state);
+}
+
+}    // namespace
+
+Answer<QueuePairState> query_state(int fd, std::uint32_t handle)
+{
+    ib_uverbs_query_qp_resp answer{};
+    if (const int error = query_queue_pair(fd, handle, IBV_QP_STATE, answer); error != 0) {
+        return tl::unexpected(Failure{error, 0, 0});
+    }
+    return state_of(answer);
+}
+
+Answer<VerbsQueuePair> query_verbs(int fd, std::uint32_t handle)
+{
+    constexpr std::uint32_t kWanted =
+        IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
+    ib_uverbs_query_qp_resp answer{};
+    if (const int error = query_queue_pair(fd, handle, kWanted, answer); error != 0) {
+        return tl::unexpected(Failure{error, 0, 0});
+    }
+    const ib_uverbs_qp_dest& address = answer.dest;
+    VerbsQueuePair found;
+    found.state = state_of(answer);
+    found.remote = answer.dest_qp_num;
+    found.port = answer.port_num;
+    found.pkey_index = answer.pkey_index;
+    found.is_global = address.is_global != 0;
+    static_assert(sizeof(address.dgid) == sizeof(found.destination.bytes));
+    std::memcpy(found.destination.bytes.data(), address.dgid, sizeof(address.dgid));
+    found.destination_lid = address.dlid;
+    found.source_index = address.sgid_index;
+    found.sl = address.sl;
+    found.traffic_class = address.traffic_class;
+    return found;
+}
+
+Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
+{
+    constexpr std::size_t kMost = 1U << 17U;
+    for (std::size_t room = 256;; room *= 8) {
+        std::vector<std::uint32_t> handles(room);
+        std::uint32_t total = 0;
+        Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES);
+        call.in_value(UVERBS_ATTR_INFO_OBJECT_ID, std::uint64_t{UVERBS_OBJECT_QP})
+            .out_value(UVERBS_ATTR_INFO_TOTAL_HANDLES, total)
+            .out(UVERBS_ATTR_INFO_HANDLES_LIST,
+                 {reinterpret_cast<std::uint8_t*>(handles.data()), handles.size() * sizeof(handles.front())});
+        if (const int error = call.run(fd); error != 0) {
+            return tl::unexpected(Failure{error, 0, 0});
+        }
+        // The kernel counts no more than there is room for.
+        if (total < room || room > kMost) {
+            handles.resize(std::min<std::size_t>(total, room));
+            return handles;
+        }
+    }
 }
 
 Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate)

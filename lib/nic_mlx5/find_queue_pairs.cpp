@@ -1,0 +1,116 @@
+#include "lib/nic_mlx5/find_queue_pairs.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "lib/nic_mlx5/sysfs.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+// In one call: some milliseconds. A handle costs a command or two, a pair that is wrong a system call; these are many
+// where nothing tells look-alikes apart.
+constexpr std::size_t kMostLooked = 128;
+constexpr std::size_t kMostTries = 4096;
+
+// What is looked up in the port's tables, each entry once.
+class Tables {
+public:
+    explicit Tables(const PortName& port) : port_(port) {}
+
+    std::optional<Gid> gid(std::uint32_t index)
+    {
+        const auto [entry, is_new] = gids_.try_emplace(index);
+        if (is_new) {
+            entry->second = read_gid(port_.sys, port_.device, port_.port, index);
+        }
+        return entry->second;
+    }
+    std::optional<std::uint16_t> pkey(std::uint32_t index)
+    {
+        const auto [entry, is_new] = pkeys_.try_emplace(index);
+        if (is_new) {
+            entry->second = read_pkey(port_.sys, port_.device, port_.port, index);
+        }
+        return entry->second;
+    }
+
+private:
+    const PortName& port_;
+    std::map<std::uint32_t, std::optional<Gid>> gids_;
+    std::map<std::uint32_t, std::optional<std::uint16_t>> pkeys_;
+};
+
+bool may_be(const SoughtQueuePair& sought, const VerbsQueuePair& there)
+{
+    const bool is_connected = sought.type == QueuePairType::Rc || sought.type == QueuePairType::Uc;
+    return !is_connected || !sought.remote || *sought.remote == there.remote;
+}
+
+FoundQueuePair found_as(std::uint32_t number, std::uint32_t handle, const VerbsQueuePair& there, bool has_address,
+                        Tables& tables)
+{
+    FoundQueuePair found;
+    found.number = number;
+    found.handle = handle;
+    found.state = there.state;
+    found.pkey = tables.pkey(there.pkey_index);
+    if (has_address) {
+        found.sl = there.sl;
+        found.traffic_class = there.traffic_class;
+        found.destination_lid = there.destination_lid;
+        if (there.is_global) {
+            found.source = tables.gid(there.source_index);
+            found.destination = there.destination;
+        }
+    }
+    return found;
+}
+
+}    // namespace
+
+Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vector<SoughtQueuePair> sought,
+                                         const std::set<std::uint32_t>& known)
+{
+    const auto handles = queue_pair_handles(fd);
+    if (!handles) {
+        return tl::unexpected(handles.error());
+    }
+    // The kernel lists the newest first; numbers mostly rise.
+    std::ranges::sort(sought, std::greater(), &SoughtQueuePair::number);
+    Tables tables(port);
+    QueuePairSearch search;
+    std::size_t looked = 0;
+    std::size_t tries = 0;
+    for (const std::uint32_t handle : *handles) {
+        if (sought.empty()) {
+            break;
+        }
+        if (known.contains(handle)) {
+            continue;
+        }
+        if (++looked > kMostLooked || tries > kMostTries) {
+            search.complete = false;
+            break;
+        }
+        const auto there = query_verbs(fd, handle);
+        const auto which =
+            !there || there->port != port.port
+                ? sought.end()
+                : std::ranges::find_if(sought, [&](const SoughtQueuePair& each) {
+                      return may_be(each, *there) && ++tries > 0 &&
+                             devx_query(fd, handle, query_queue_pair(each.number), prm::kQueryQpBytes);
+                  });
+        if (which == sought.end()) {
+            search.others.push_back(handle);
+            continue;
+        }
+        const bool has_address = which->type == QueuePairType::Rc || which->type == QueuePairType::Uc;
+        search.found.push_back(found_as(which->number, handle, *there, has_address, tables));
+        sought.erase(which);
+    }
+    return search;
+}
+
+}    // namespace rdmaqos::mlx5
