@@ -91,9 +91,15 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     bus::block_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
     bus::EventLoop loop;
     const bool on_host = options.root.empty() || options.root == "/";
+    const auto closer = std::make_shared<FileCloser>();
     ServiceOptions of_service{options.root, NameService::host(), !options.simulate.empty()};
     if (options.simulate.empty() && (on_host || options.host_devices)) {
         of_service.survey_host = [] { return survey_host("/proc"); };
+        of_service.program_files = std::make_shared<HostProgramFiles>(
+            [closer](std::uint32_t uid, UniqueFd fd) { closer->close(uid, std::move(fd)); });
+        of_service.watch_host = [&loop, &clock](HostNewsHandler news) {
+            return watch_queue_pairs(loop, clock, std::move(news));
+        };
     }
     Service service(std::move(of_service), loop, clock);
     BusTransports transports(service, loop,

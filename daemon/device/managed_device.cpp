@@ -202,7 +202,7 @@ std::optional<Error> ManagedDevice::why_not_added(const Member& member, const Re
         return admission.error();
     }
     const Member* present = facts_.book.find(member.ref.number);
-    if (present != nullptr && present->session != member.session) {
+    if (present != nullptr && present->session != member.session && !may_take_over(*present, *member.owner)) {
         return Error{ErrorCode::NotOwner, 0,
                      fmt::format("queue pair {} of {} was attached in the meantime", member.ref.number, facts_.key)};
     }
@@ -251,6 +251,16 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
         }
         done(std::move(*results));
     });
+}
+
+void ManagedDevice::find_queue_pairs(std::shared_ptr<ClientFile> file, std::vector<SoughtQueuePair> sought,
+                                     std::set<std::uint32_t> known, Callback<QueuePairSearch> done)
+{
+    worker_.run(
+        [file = std::move(file), sought = std::move(sought), known = std::move(known)](DeviceWorker::Core& core) {
+            return core.backend->find_queue_pairs(file, sought, known);
+        },
+        std::move(done));
 }
 
 // Lets go of those that were never ours to place.

@@ -107,6 +107,9 @@ public:
     // what an admitted member gets is chosen last.
     void add(std::vector<Member> members, ChooseMembership choose,
              LoopCallback<void(std::vector<QueuePairResult>)> done);
+    // As Backend::find_queue_pairs.
+    void find_queue_pairs(std::shared_ptr<ClientFile> file, std::vector<SoughtQueuePair> sought,
+                          std::set<std::uint32_t> known, Callback<QueuePairSearch> done);
     // Of this session; also those that are not admitted yet.
     void remove(SessionId session, const std::vector<std::uint32_t>& numbers, LoopCallback<void()> done);
     void change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);

@@ -39,6 +39,11 @@ bool is_below(const ElementPath& path, const ElementPath& node)
 
 }    // namespace
 
+bool may_take_over(const Member& present, const Identity& process)
+{
+    return present.adopted && present.owner->pid == process.pid && present.owner->start_time == process.start_time;
+}
+
 ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
 {
     ScheduleSpec spec{to_tree_spec(policy), {}, leaf_reserve};

@@ -40,11 +40,16 @@ struct Member {
     QueuePairRef ref;
     Request request;    // path keys of its own, over those of its session
     bool has_path = false;
+    bool adopted = false;    // its program did not register
     std::shared_ptr<const Identity> owner;
     Membership membership;
     std::optional<RateLimit> requested_rate;    // by SetRate
     std::uint64_t order = 0;                    // of arrival; set by add()
 };
+
+// Whether a session of this process may have a queue pair that another one attached: what the daemon adopted goes to its
+// program when that registers.
+[[nodiscard]] bool may_take_over(const Member& present, const Identity& process);
 
 // What a policy asks of every device.
 struct ScheduleSpec {

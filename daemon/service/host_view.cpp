@@ -41,10 +41,20 @@ bool HostWalk::next(HostEntry& entry)
     return next.has_value();
 }
 
-HostView::HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions)
-    : context_(context), devices_(devices), sessions_(sessions),
+HostView::HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions,
+                   const AdoptionVerdicts& verdicts)
+    : context_(context), devices_(devices), sessions_(sessions), verdicts_(verdicts),
       surveyor_(context.executor, context.clock, look_of(context.options))
 {
+}
+
+void HostView::survey(Callback<std::shared_ptr<const HostSurvey>> done)
+{
+    if (verdicts_.setting == Unregistered::Ignore) {
+        context_.calls.defer([done = std::move(done)] { done(std::make_shared<const HostSurvey>()); });
+        return;
+    }
+    surveyor_.survey(std::move(done));
 }
 
 HostView::Found HostView::find(const HostQueuePair& queue_pair) const
@@ -80,7 +90,7 @@ std::string_view HostView::outside(const HostQueuePair& queue_pair, const Found&
     if (queue_pair.owner == nullptr) {
         return kOwnerUnknown;
     }
-    return sessions_.has_session(queue_pair.owner->pid) ? kNotAttached : kUnregistered;
+    return sessions_.has_session(queue_pair.owner->pid) ? kNotAttached : verdicts_.word(queue_pair);
 }
 
 HostStanding HostView::standing(const HostQueuePair& queue_pair) const
@@ -89,6 +99,12 @@ HostStanding HostView::standing(const HostQueuePair& queue_pair) const
     HostStanding standing;
     standing.device = found.device;
     standing.outside = outside(queue_pair, found);
+    const bool is_unregistered = found.of == nullptr && queue_pair.tracked.kernel_name.empty() &&
+                                 queue_pair.owner != nullptr && !found.device.empty() &&
+                                 !sessions_.has_session(queue_pair.owner->pid);
+    if (is_unregistered) {
+        standing.reason = verdicts_.reason(queue_pair);
+    }
     if (found.of != nullptr) {
         standing.session = found.of->book().find(queue_pair.tracked.number)->session;
         standing.result = found.of->result(queue_pair.tracked.number);

@@ -15,6 +15,7 @@
 
 #include "daemon/loop/callback.h"
 #include "daemon/model/host_survey.h"
+#include "daemon/service/adoption_verdicts.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/session_table.h"
@@ -51,10 +52,11 @@ private:
 class HostView {
 public:
     // All must outlive it.
-    HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions);
+    HostView(ServiceContext& context, const DeviceTable& devices, const SessionTable& sessions,
+             const AdoptionVerdicts& verdicts);
 
-    // At most a second old.
-    void survey(Callback<std::shared_ptr<const HostSurvey>> done) { surveyor_.survey(std::move(done)); }
+    // At most a second old. With `unregistered: ignore`, nobody is looked at.
+    void survey(Callback<std::shared_ptr<const HostSurvey>> done);
     [[nodiscard]] HostWalk walk(std::shared_ptr<const HostSurvey> survey) const { return {sessions_, std::move(survey)}; }
 
     // What the daemon knows of it now, which may be later than it was seen.
@@ -90,6 +92,7 @@ private:
     ServiceContext& context_;
     const DeviceTable& devices_;
     const SessionTable& sessions_;
+    const AdoptionVerdicts& verdicts_;
     Surveyor surveyor_;
     // The count that is being made, for all who have asked since it began, and the last one.
     std::vector<Callback<Counted>> waiting_;

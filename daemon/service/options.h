@@ -4,9 +4,12 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 
+#include "daemon/adoption/program_files.h"
 #include "daemon/model/host_survey.h"
 #include "daemon/model/metrics.h"
+#include "daemon/survey/queue_pair_watch.h"
 #include "policy/model/name_service.h"
 
 namespace rdmaqos {
@@ -16,6 +19,9 @@ struct ServiceOptions {
     NameService names = NameService::host();
     bool simulated = false;
     std::function<WallTime()> wall_clock = std::chrono::system_clock::now;
+    // Adoption; null: there is nothing to adopt.
+    std::function<std::unique_ptr<HostWatch>(HostNewsHandler)> watch_host = {};
+    std::shared_ptr<ProgramFiles> program_files = {};
     std::function<HostSurvey()> survey_host = {};    // waits for the kernel; null: there is nothing but sessions
 };
 

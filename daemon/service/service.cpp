@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "daemon/loop/gathering.h"
+#include "daemon/service/adoption.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_control.h"
 #include "daemon/service/device_table.h"
@@ -63,7 +64,8 @@ struct Service::State final : DeviceListener {
     SessionTable sessions;
     // What is done with it.
     Grants grants{context, devices, sessions};
-    HostView host{context, devices, sessions};
+    AdoptionVerdicts verdicts;
+    HostView host{context, devices, sessions, verdicts};
     MetricsCollector metrics{context, policy, devices, sessions, host};
     PolicyChanges changes{context, policy, devices, sessions, grants};
     Reloads reloads{context, policy, devices, sessions, changes, metrics};
@@ -71,6 +73,7 @@ struct Service::State final : DeviceListener {
     FabricUpkeep fabric{context, policy, changes};
     DeviceControl control{context, policy, devices, grants, changes, *this};
     SessionCalls calls{context, policy, devices, sessions, grants, metrics};
+    Adoption adoption{context, policy, devices, sessions, calls, verdicts};
 };
 
 Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)
@@ -92,7 +95,9 @@ void Service::remove_observer(ServiceObserver& observer)
 
 ReloadOutcome Service::start()
 {
-    return state_->reloads.start();
+    auto outcome = state_->reloads.start();
+    state_->adoption.policy_changed();
+    return outcome;
 }
 
 void Service::reload(LoopCallback<void(ReloadOutcome)> done)
@@ -395,9 +400,7 @@ std::vector<std::string> Service::features() const
 
 AdoptionStatus Service::adoption() const
 {
-    AdoptionStatus status;
-    status.setting = settings().unregistered;
-    return status;
+    return state_->adoption.status();
 }
 
 bool Service::simulated() const

@@ -161,12 +161,13 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
     member.ref = request.ref;
     member.ref.owner_pid = session.owner->pid;
     member.owner = session.owner;
+    member.adopted = session.adopted;
     member.has_path = request.has_path;
     member.request = merged(session.request, request.path);
     const DeviceInfo& info = device.info();
     member.request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
     const Member* present = device.book().find(request.ref.number);
-    if (present != nullptr && present->session != session.id) {
+    if (present != nullptr && present->session != session.id && !may_take_over(*present, *session.owner)) {
         return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} is already attached by another session",
                                                      request.ref.number, device.key()));
     }
@@ -294,10 +295,91 @@ void SessionCalls::finish_attach(SessionId id, const std::vector<QueuePairResult
             }
         }
     }
+    for (const auto& result : results) {
+        if (!result.error) {
+            take_over(session, result);
+        }
+    }
     session.state = SessionState::Active;
     grants_.refresh(session);
     grants_.refresh_neighbours();
     context_.notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
+}
+
+void SessionCalls::adopt(std::shared_ptr<const Identity> owner, std::vector<QueuePairRequest> queue_pairs,
+                         Callback<std::vector<QueuePairResult>> done)
+{
+    if (const auto is_ready = ready(); !is_ready) {
+        done(fail(is_ready.error()));
+        return;
+    }
+    Session* session = sessions_.adopted(*owner);
+    if (session == nullptr) {
+        if (const auto room = sessions_.limits.add_session(owner->uid); !room) {
+            done(fail(room.error()));
+            return;
+        }
+        Session made;
+        made.id = sessions_.new_id();
+        made.owner = std::move(owner);
+        made.adopted = true;
+        made.choice = choose(policy_.rules(), made.request, *made.owner);
+        session = &sessions_.add(std::move(made));
+        context_.notify([id = session->id](ServiceObserver& observer) { observer.session_added(id); });
+    }
+    attach(*session, std::move(queue_pairs),
+           [this, id = session->id, done = std::move(done)](Result<std::vector<QueuePairResult>> results) {
+               if (Session* const still = sessions_.find(id)) {
+                   end_if_empty(*still);
+               }
+               done(std::move(results));
+           });
+}
+
+void SessionCalls::let_go(const std::string& device, const std::vector<std::uint32_t>& numbers)
+{
+    ManagedDevice* const holder = devices_.find(device);
+    std::map<SessionId, std::vector<std::uint32_t>> of_session;
+    for (const std::uint32_t number : numbers) {
+        const Member* member = holder == nullptr ? nullptr : holder->book().find(number);
+        if (member != nullptr && member->adopted) {
+            of_session[member->session].push_back(number);
+        }
+    }
+    for (const auto& [id, some] : of_session) {
+        Session* const session = sessions_.find(id);
+        if (session == nullptr || session->leaving) {
+            continue;
+        }
+        for (const std::uint32_t number : some) {
+            if (session->queue_pairs[device].erase(number) > 0) {
+                sessions_.limits.remove_queue_pairs(session->owner->uid, 1);
+            }
+        }
+        holder->remove(id, some, [this] { grants_.refresh_neighbours(); });
+        changed(*session);
+        end_if_empty(*session);
+    }
+}
+
+void SessionCalls::take_over(const Session& session, const QueuePairResult& attached)
+{
+    Session* const adopted = session.adopted ? nullptr : sessions_.adopted(*session.owner);
+    if (adopted == nullptr) {
+        return;
+    }
+    const auto on_device = adopted->queue_pairs.find(attached.device);
+    if (on_device != adopted->queue_pairs.end() && on_device->second.erase(attached.number) > 0) {
+        sessions_.limits.remove_queue_pairs(adopted->owner->uid, 1);
+        end_if_empty(*adopted);
+    }
+}
+
+void SessionCalls::end_if_empty(Session& session)
+{
+    if (session.adopted && session.queue_pair_count() == 0) {
+        remove(session.id, [] {});
+    }
 }
 
 Result<std::pair<Session*, ManagedDevice*>>
@@ -488,6 +570,7 @@ void SessionCalls::queue_pairs_vanished(const std::string& device,
     }
     for (const SessionId id : affected) {
         changed(sessions_.at(id));
+        end_if_empty(sessions_.at(id));
     }
 }
 
@@ -506,6 +589,7 @@ void SessionCalls::device_was_reset(const std::string& device, const std::vector
         }
         session.state = SessionState::Detached;
         changed(session);
+        end_if_empty(session);
     }
 }
 

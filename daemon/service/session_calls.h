@@ -45,6 +45,13 @@ public:
     void release(PeerId peer, SessionId session, Callback<void> done);
     void peer_gone(PeerId peer);
 
+    // Attaches queue pairs of a program that did not register, in a session that is the daemon's own: the one its process
+    // has, or a new one. A session that has lost its last queue pair ends.
+    void adopt(std::shared_ptr<const Identity> owner, std::vector<QueuePairRequest> queue_pairs,
+               Callback<std::vector<QueuePairResult>> done);
+    // Takes adopted ones out and forgets them; others are left alone.
+    void let_go(const std::string& device, const std::vector<std::uint32_t>& numbers);
+
     // As the functions of DeviceListener with these names.
     void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers);
     void queue_pairs_vanished(const std::string& device, const std::vector<std::pair<SessionId, std::uint32_t>>& gone);
@@ -68,6 +75,10 @@ private:
     void attach(Session& session, std::vector<QueuePairRequest> queue_pairs,
                 Callback<std::vector<QueuePairResult>> done);
     void finish_attach(SessionId id, const std::vector<QueuePairResult>& results);
+    // Its program has attached it itself.
+    void take_over(const Session& session, const QueuePairResult& attached);
+    // Of a session of the daemon's own: ends it if it has nothing left.
+    void end_if_empty(Session& session);
     // Its end begins; `done` when the devices have released its queue pairs.
     void remove(SessionId id, LoopCallback<void()> done);
     void begin_to_leave(SessionId id, LoopCallback<void()> done);

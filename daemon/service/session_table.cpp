@@ -47,11 +47,24 @@ Result<Session*> SessionTable::owned(PeerId peer, SessionId id)
         return fail(ErrorCode::UnknownSession,
                     fmt::format("there is no session {}; it may have been released", static_cast<std::uint64_t>(id)));
     }
+    if (session->adopted) {
+        return fail(ErrorCode::NotOwner,
+                    fmt::format("session {} is the daemon's own: its program did not register",
+                                static_cast<std::uint64_t>(id)));
+    }
     if (session->peer != peer) {
         return fail(ErrorCode::NotOwner,
                     fmt::format("session {} belongs to another connection", static_cast<std::uint64_t>(id)));
     }
     return session;
+}
+
+Session* SessionTable::adopted(const Identity& process)
+{
+    const auto latest = adopted_.find(process.pid);
+    Session* const session = latest == adopted_.end() ? nullptr : find(latest->second);
+    const bool is_its = session != nullptr && !session->leaving && session->owner->start_time == process.start_time;
+    return is_its ? session : nullptr;
 }
 
 std::set<SessionId> SessionTable::of_peer(PeerId peer) const
@@ -69,21 +82,31 @@ std::optional<SessionId> SessionTable::next_after(SessionId id) const
 Session& SessionTable::add(Session session)
 {
     const SessionId id = session.id;
-    by_peer_[static_cast<std::uint64_t>(session.peer)].insert(id);
-    ++by_process_[session.owner->pid];
+    if (session.adopted) {
+        adopted_[session.owner->pid] = id;
+    } else {
+        by_peer_[static_cast<std::uint64_t>(session.peer)].insert(id);
+        ++by_process_[session.owner->pid];
+    }
     return sessions_.emplace(id, std::move(session)).first->second;
 }
 
 Session SessionTable::take(SessionId id)
 {
     Session session = std::move(sessions_.extract(id).mapped());
-    const auto peer = by_peer_.find(static_cast<std::uint64_t>(session.peer));
-    peer->second.erase(id);
-    if (peer->second.empty()) {
-        by_peer_.erase(peer);
-    }
-    if (const auto process = by_process_.find(session.owner->pid); --process->second == 0) {
-        by_process_.erase(process);
+    if (session.adopted) {
+        if (const auto latest = adopted_.find(session.owner->pid); latest->second == id) {
+            adopted_.erase(latest);
+        }
+    } else {
+        const auto peer = by_peer_.find(static_cast<std::uint64_t>(session.peer));
+        peer->second.erase(id);
+        if (peer->second.empty()) {
+            by_peer_.erase(peer);
+        }
+        if (const auto process = by_process_.find(session.owner->pid); --process->second == 0) {
+            by_process_.erase(process);
+        }
     }
     limits.remove_queue_pairs(session.owner->uid, session.queue_pair_count());
     limits.remove_session(session.owner->uid);

@@ -56,7 +56,11 @@ public:
     [[nodiscard]] std::set<SessionId> of_peer(PeerId peer) const;
     // The one after this; empty: it is the last one.
     [[nodiscard]] std::optional<SessionId> next_after(SessionId id) const;
+    // Adopted ones do not count.
     [[nodiscard]] bool has_session(pid_t process) const { return by_process_.contains(process); }
+    // Of a program that did not register; null: there is none, or it ends.
+    [[nodiscard]] Session* adopted(const Identity& process);
+    [[nodiscard]] const std::unordered_map<pid_t, SessionId>& all_adopted() const { return adopted_; }
 
     [[nodiscard]] SessionId new_id() { return SessionId{next_++}; }
     // Rises with each session.
@@ -71,6 +75,7 @@ private:
     Map sessions_;
     std::unordered_map<std::uint64_t, std::set<SessionId>> by_peer_;
     std::unordered_map<pid_t, std::size_t> by_process_;    // how many
+    std::unordered_map<pid_t, SessionId> adopted_;         // the latest of each process
     std::uint64_t next_ = 1;
 };
 

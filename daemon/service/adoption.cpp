@@ -1,0 +1,479 @@
+#include "daemon/service/adoption.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "lib/base/log.h"
+
+namespace rdmaqos {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a turn may take of the main loop.
+constexpr Duration kTurn = 500us;
+constexpr std::size_t kMostInJob = 64;
+constexpr std::size_t kMostRunning = 8;
+constexpr std::size_t kMostChoices = 4096;
+// The owner's own call may be in flight, or a queue pair be moved on: it is tried again after a while.
+constexpr Duration kLater = 50ms;
+constexpr std::uint32_t kMostAttempts = 5;
+
+std::string_view word_of(AdoptionVerdict verdict)
+{
+    switch (verdict) {
+    case AdoptionVerdict::NotScheduled:
+        return kNotScheduled;
+    case AdoptionVerdict::Excluded:
+        return kExcluded;
+    case AdoptionVerdict::Adopt:
+    case AdoptionVerdict::NeedsPath:
+    case AdoptionVerdict::NoRule:
+        break;
+    }
+    return kNoRule;
+}
+
+Request request_of(const DeviceInfo& info)
+{
+    Request request;
+    request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
+    return request;
+}
+
+// Why one that the kernel lists cannot be taken; empty: it can.
+std::string why_not_this(const ManagedDevice& device, std::uint8_t kernel_type)
+{
+    const auto type = rdma_netlink::attachable_type(kernel_type);
+    if (!device.capabilities().scheduling) {
+        return fmt::format("{} cannot schedule queue pairs of other processes", device.key());
+    }
+    if (type == QueuePairType::RawPacket) {
+        return "the kernel does not tell the send queue of a raw packet queue pair: its program has to register, or to be "
+               "run with rdma-qos-run";
+    }
+    if (!type || !device.capabilities().attachable.contains(*type)) {
+        return fmt::format("{} cannot schedule queue pairs of type {}", device.key(),
+                           rdma_netlink::name_of_type(kernel_type));
+    }
+    return {};
+}
+
+}    // namespace
+
+struct Adoption::Search {
+    Job job;
+    std::vector<std::shared_ptr<ClientFile>> files;
+    std::size_t file = 0;    // that is searched
+    std::set<std::uint32_t> known;    // handles in it
+    std::map<std::uint32_t, std::pair<FoundQueuePair, std::shared_ptr<ClientFile>>> found;    // by number
+    std::string problem;    // why a file could not be searched
+};
+
+Adoption::Adoption(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
+                   SessionTable& sessions, SessionCalls& calls, AdoptionVerdicts& verdicts)
+    : context_(context), policy_(policy), devices_(devices), sessions_(sessions), calls_(calls), verdicts_(verdicts),
+      thread_calls_(context.executor)
+{
+    context_.observers.push_back(this);
+}
+
+Adoption::~Adoption()
+{
+    std::erase(context_.observers, this);
+}
+
+AdoptionStatus Adoption::status() const
+{
+    AdoptionStatus status;
+    status.setting = policy_.settings().unregistered;
+    status.unavailable = status.setting == Unregistered::Adopt ? verdicts_.unavailable : std::string();
+    status.programs = sessions_.all_adopted().size();
+    for (const auto& [process, id] : sessions_.all_adopted()) {
+        status.queue_pairs += sessions_.at(id).queue_pair_count();
+    }
+    status.counters = counters_;
+    return status;
+}
+
+void Adoption::device_added(const std::string& /*key*/)
+{
+    if (watch_) {
+        watch_->tell_again();
+    }
+}
+
+void Adoption::look_again_soon()
+{
+    again_timer_ = context_.executor.after(Duration(0), [this] { look_again(); });
+}
+
+void Adoption::look_again()
+{
+    const bool adopts = policy_.settings().unregistered == Unregistered::Adopt && policy_.exists();
+    verdicts_.setting = policy_.settings().unregistered;
+    verdicts_.clear();
+    choices_.clear();
+    const std::string before = std::exchange(verdicts_.unavailable, {});
+    if (adopts) {
+        verdicts_.unavailable = context_.options.program_files && context_.options.watch_host
+                                    ? context_.options.program_files->why_not()
+                                    : "there are no devices of this host";
+        if (!verdicts_.unavailable.empty() && verdicts_.unavailable != before) {
+            log(LogLevel::Warning, "no program is adopted: {}", verdicts_.unavailable);
+        }
+    }
+    if (!adopts || !verdicts_.unavailable.empty()) {
+        // Its end waits for the kernel.
+        worker_.submit_always([watch = std::shared_ptr<HostWatch>(std::move(watch_))] {});
+        news_.clear();
+        taken_ = 0;
+        waiting_.clear();
+        later_.clear();
+    } else if (!watch_) {
+        watch_ = context_.options.watch_host([this](HostNews news) { take(std::move(news)); });
+    } else {
+        watch_->tell_again();
+    }
+    reviewed_ = {};
+    reviewed_queue_pair_.reset();
+    review_some();
+}
+
+void Adoption::review_some()
+{
+    const bool adopts = watch_ != nullptr && policy_.exists();
+    const TimePoint until = context_.clock.now() + kTurn;
+    std::map<std::string, std::vector<std::uint32_t>> unwanted;
+    bool more = true;
+    while (more && context_.clock.now() < until) {
+        const Session* session = sessions_.find(reviewed_);
+        auto name = session == nullptr || !session->adopted ? std::nullopt
+                                                            : session->next_queue_pair(reviewed_queue_pair_);
+        if (!name) {
+            const auto next = sessions_.next_after(reviewed_);
+            more = next.has_value();
+            reviewed_ = next.value_or(reviewed_);
+            reviewed_queue_pair_.reset();
+            continue;
+        }
+        const ManagedDevice* device = devices_.find(name->device);
+        const Member* member = device == nullptr ? nullptr : device->book().find(name->number);
+        if (member != nullptr && member->session == session->id) {
+            const auto choice = adopts ? choose_for_adoption(*policy_.rules().matcher, member->request, *member->owner, true)
+                                       : AdoptionChoice{};
+            if (choice.verdict != AdoptionVerdict::Adopt) {
+                unwanted[name->device].push_back(name->number);
+                if (adopts) {
+                    refuse(device->info().name, name->number, member->owner->pid, word_of(choice.verdict));
+                }
+            }
+        }
+        reviewed_queue_pair_ = std::move(name);
+    }
+    for (const auto& [device, numbers] : unwanted) {
+        calls_.let_go(device, numbers);
+    }
+    review_timer_ = more ? context_.executor.after(Duration(0), [this] { review_some(); }) : nullptr;
+}
+
+void Adoption::take(HostNews news)
+{
+    if (context_.shutting_down) {
+        return;
+    }
+    news_.push_back(std::move(news));
+    if (!news_timer_) {
+        take_some();
+    }
+}
+
+void Adoption::take_some()
+{
+    const TimePoint until = context_.clock.now() + kTurn;
+    while (!news_.empty() && context_.clock.now() < until) {
+        const HostNews& news = news_.front();
+        if (taken_ < news.gone.size()) {
+            take_gone(news.gone[taken_].first, news.gone[taken_].second);
+        } else if (taken_ < news.gone.size() + news.ready.size()) {
+            consider(news.ready[taken_ - news.gone.size()], news.seen_at);
+        }
+        if (++taken_ >= news.gone.size() + news.ready.size()) {
+            news_.pop_front();
+            taken_ = 0;
+        }
+    }
+    start_jobs();
+    news_timer_ = news_.empty() ? nullptr : context_.executor.after(Duration(0), [this] { take_some(); });
+}
+
+void Adoption::take_gone(const std::string& device, std::uint32_t number)
+{
+    verdicts_.forget(device, number);
+    for (const auto& [key, managed] : devices_) {
+        if (managed->info().name != device) {
+            continue;
+        }
+        if (!running_.empty() || !waiting_.empty() || !later_.empty()) {
+            gone_.emplace(key, number);
+        }
+        calls_.let_go(key, {number});
+    }
+}
+
+void Adoption::refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
+                      std::string reason)
+{
+    if (verdicts_.set(device, number, {word, std::move(reason), process})) {
+        ++counters_.refused[word];
+    }
+}
+
+AdoptionVerdict Adoption::choose(const Identity& owner, const ManagedDevice& device)
+{
+    if (choices_.size() >= kMostChoices) {
+        choices_.clear();
+    }
+    const auto [choice, is_new] = choices_.try_emplace({{owner.pid, device.key()}, owner.start_time});
+    if (is_new) {
+        choice->second =
+            choose_for_adoption(*policy_.rules().matcher, request_of(device.info()), owner, false).verdict;
+    }
+    return choice->second;
+}
+
+void Adoption::consider(const HostQueuePair& ready, TimePoint seen_at)
+{
+    const auto found = std::ranges::find_if(devices_, [&](const auto& entry) {
+        const DeviceInfo& info = entry.second->info();
+        return info.name == ready.device && (ready.tracked.port == 0 || ready.tracked.port == info.port);
+    });
+    if (found == devices_.end() || ready.owner == nullptr || !policy_.exists()) {
+        return;
+    }
+    const ManagedDevice& device = *found->second;
+    const std::uint32_t number = ready.tracked.number;
+    const pid_t process = ready.owner->pid;
+    const Member* present = device.book().find(number);
+    if ((present != nullptr && present->owner->pid == process) || sessions_.has_session(process)) {
+        return;    // it is in, or its program sees to that
+    }
+    if (auto why = why_not_this(device, ready.tracked.type); !why.empty()) {
+        refuse(ready.device, number, process, kNotAdoptable, std::move(why));
+        return;
+    }
+    const AdoptionVerdict verdict = choose(*ready.owner, device);
+    if (verdict != AdoptionVerdict::Adopt && verdict != AdoptionVerdict::NeedsPath) {
+        refuse(ready.device, number, process, word_of(verdict));
+        return;
+    }
+    gone_.erase({device.key(), number});
+    Candidate candidate{{number, *rdma_netlink::attachable_type(ready.tracked.type), ready.tracked.remote}, seen_at, 0};
+    auto& jobs = waiting_[ready.owner->uid];
+    if (!jobs.empty() && jobs.back().owner->pid == process && jobs.back().device == device.key() &&
+        jobs.back().candidates.size() < kMostInJob) {
+        jobs.back().candidates.push_back(std::move(candidate));
+    } else {
+        jobs.push_back({ready.owner, device.key(), {std::move(candidate)}});
+    }
+}
+
+void Adoption::start_jobs()
+{
+    std::size_t passed_over = 0;    // users whose next job has to wait for one of the same process
+    while (running_.size() < kMostRunning && passed_over < waiting_.size()) {
+        auto next = waiting_.upper_bound(last_user_);
+        next = next == waiting_.end() ? waiting_.begin() : next;
+        last_user_ = next->first;
+        auto& jobs = next->second;
+        if (running_.contains({jobs.front().owner->pid, jobs.front().device})) {
+            ++passed_over;
+            continue;
+        }
+        passed_over = 0;
+        Job job = std::move(jobs.front());
+        jobs.pop_front();
+        if (jobs.empty()) {
+            waiting_.erase(next);
+        }
+        run(std::move(job));
+    }
+    if (running_.empty() && waiting_.empty() && later_.empty()) {
+        gone_.clear();
+    }
+}
+
+void Adoption::run(Job job)
+{
+    running_.emplace(job.owner->pid, job.device);
+    auto search = std::make_shared<Search>();
+    search->job = std::move(job);
+    thread_calls_.run(
+        worker_, [files = context_.options.program_files, owner = search->job.owner] { return files->of(owner); },
+        [this, search](Result<std::vector<std::shared_ptr<ClientFile>>> files) {
+            if (files) {
+                search->files = std::move(*files);
+            } else {
+                search->problem = to_string(files.error());
+            }
+            search_next(search);
+        });
+}
+
+void Adoption::search_next(std::shared_ptr<Search> search)
+{
+    ManagedDevice* const device = devices_.find(search->job.device);
+    std::vector<SoughtQueuePair> sought;
+    for (const auto& candidate : search->job.candidates) {
+        if (!search->found.contains(candidate.sought.number)) {
+            sought.push_back(candidate.sought);
+        }
+    }
+    if (device == nullptr || sought.empty() || search->file >= search->files.size()) {
+        finish(search);
+        return;
+    }
+    device->find_queue_pairs(search->files[search->file], std::move(sought), search->known,
+                             [this, search](Result<QueuePairSearch> found) {
+                                 if (!found) {
+                                     // Of another device: one of several that its process has.
+                                     const bool is_other = found.error().code == ErrorCode::WrongDevice;
+                                     search->problem = is_other ? search->problem : to_string(found.error());
+                                     found = QueuePairSearch{};
+                                 }
+                                 take_found(search, std::move(*found));
+                             });
+}
+
+void Adoption::take_found(const std::shared_ptr<Search>& search, QueuePairSearch found)
+{
+    for (auto& each : found.found) {
+        search->known.insert(each.handle);
+        search->found.emplace(each.number, std::pair(std::move(each), search->files[search->file]));
+    }
+    search->known.insert(found.others.begin(), found.others.end());
+    const bool stuck = !found.complete && found.found.empty() && found.others.empty();
+    if (found.complete || stuck) {
+        ++search->file;
+        search->known.clear();
+    }
+    search_next(search);
+}
+
+void Adoption::finish(const std::shared_ptr<Search>& search)
+{
+    const Job& job = search->job;
+    running_.erase({job.owner->pid, job.device});
+    const ManagedDevice* device = devices_.find(job.device);
+    std::vector<QueuePairRequest> requests;
+    for (const auto& candidate : job.candidates) {
+        const std::uint32_t number = candidate.sought.number;
+        if (device == nullptr || gone_.contains({job.device, number}) || !policy_.exists()) {
+            continue;
+        }
+        const auto found = search->found.find(number);
+        if (found == search->found.end()) {
+            try_later(job, candidate,
+                      !search->problem.empty()
+                          ? search->problem
+                          : fmt::format("process {} has no open file of {} with this queue pair in it: another process "
+                                        "has it, or its main thread has ended",
+                                        job.owner->pid, job.device));
+            continue;
+        }
+        const auto& [there, file] = found->second;
+        QueuePairRequest request;
+        request.device = job.device;
+        request.ref = {number, candidate.sought.type, there.handle, 0, job.owner->pid, file};
+        request.path.pkey = there.pkey;
+        if (there.destination) {
+            request.path.destination = *there.destination;
+        }
+        if (there.source) {
+            request.path.source = *there.source;
+        }
+        request.has_path = there.pkey || there.destination || there.source;
+        Request whole = request.path;
+        whole.device = request_of(device->info()).device;
+        const auto verdict = choose_for_adoption(*policy_.rules().matcher, whole, *job.owner, true).verdict;
+        if (verdict != AdoptionVerdict::Adopt) {
+            refuse(device->info().name, number, job.owner->pid, word_of(verdict));
+        } else {
+            requests.push_back(std::move(request));
+        }
+    }
+    if (!requests.empty() && watch_) {
+        calls_.adopt(job.owner, std::move(requests), [this, job](const Result<std::vector<QueuePairResult>>& results) {
+            take_results(job, results);
+        });
+    }
+    start_jobs();
+}
+
+void Adoption::take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results)
+{
+    const ManagedDevice* device = devices_.find(job.device);
+    if (device == nullptr) {
+        return;
+    }
+    const std::string& name = device->info().name;
+    std::map<std::uint32_t, Error> errors;
+    std::set<std::uint32_t> attached;
+    for (const auto& result : results.value_or(std::vector<QueuePairResult>())) {
+        if (result.error) {
+            errors.emplace(result.number, *result.error);
+        } else {
+            attached.insert(result.number);
+        }
+    }
+    for (const auto& candidate : job.candidates) {
+        const std::uint32_t number = candidate.sought.number;
+        const auto error = errors.find(number);
+        if (attached.contains(number)) {
+            ++counters_.adopted;
+            counters_.delay.observe(context_.clock.now() - candidate.seen_at);
+            verdicts_.forget(name, number);
+        } else if (!results) {
+            refuse(name, number, job.owner->pid, kNotAdoptable, to_string(results.error()));
+        } else if (error == errors.end()) {
+            continue;    // was not tried
+        } else if (error->second.code == ErrorCode::Busy || error->second.code == ErrorCode::BadState) {
+            try_later(job, candidate, to_string(error->second));
+        } else if (error->second.code == ErrorCode::BadQueuePair || error->second.code == ErrorCode::NotOwner) {
+            verdicts_.forget(name, number);    // it is gone, or somebody else's: what is true now will be told
+        } else {
+            refuse(name, number, job.owner->pid, kNotAdoptable, to_string(error->second));
+        }
+    }
+}
+
+void Adoption::try_later(const Job& job, Candidate candidate, std::string reason)
+{
+    if (++candidate.attempts >= kMostAttempts) {
+        const ManagedDevice* device = devices_.find(job.device);
+        refuse(device == nullptr ? job.device : device->info().name, candidate.sought.number, job.owner->pid,
+               kNotAdoptable, std::move(reason));
+        return;
+    }
+    later_.push_back({job.owner, job.device, {std::move(candidate)}});
+    if (later_timer_) {
+        return;
+    }
+    later_timer_ = context_.executor.after(kLater, [this] {
+        later_timer_.reset();
+        for (auto& again : std::exchange(later_, {})) {
+            auto& jobs = waiting_[again.owner->uid];
+            if (!jobs.empty() && jobs.back().owner == again.owner && jobs.back().device == again.device &&
+                jobs.back().candidates.size() < kMostInJob) {
+                jobs.back().candidates.push_back(again.candidates.front());
+            } else {
+                jobs.push_back(std::move(again));
+            }
+        }
+        start_jobs();
+    });
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,122 @@
+// Takes programs that know nothing of us into the tree (`unregistered: adopt`).
+//
+//     watch ── a queue pair is ready ──▶ do rules concern its program? ── no ──▶ a verdict, and it is left alone
+//                                              │ perhaps
+//                                              ▼
+//     its device files (thread) ──▶ which handle it is, and its path (device's worker) ──▶ its level ──▶ attach
+//
+// A queue pair is adopted when it is ready to send (RTS): then its path is known, and it is taken once. What is adopted is a
+// session of the daemon's own, which goes when its last queue pair does.
+//
+// Work is done in jobs, each for some queue pairs of one process on one device; users have their turns one after the other.
+//
+// Thread: the main loop.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/adoption/program_files.h"
+#include "daemon/model/adoption.h"
+#include "daemon/service/adoption_verdicts.h"
+#include "daemon/service/context.h"
+#include "daemon/service/device_table.h"
+#include "daemon/service/policy_in_force.h"
+#include "daemon/service/session_calls.h"
+#include "daemon/service/session_table.h"
+#include "daemon/survey/queue_pair_watch.h"
+#include "lib/reconcile/worker.h"
+#include "policy/match/adoption.h"
+
+namespace rdmaqos {
+
+class Adoption final : public ServiceObserver {
+public:
+    // All must outlive it.
+    Adoption(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices, SessionTable& sessions,
+             SessionCalls& calls, AdoptionVerdicts& verdicts);
+    ~Adoption() override;
+    Adoption(const Adoption&) = delete;
+    Adoption& operator=(const Adoption&) = delete;
+
+    [[nodiscard]] AdoptionStatus status() const;
+
+    // What the rules say now may differ: all that is ready is looked at once more.
+    void policy_changed() override { look_again_soon(); }
+    void fabric_changed() override { look_again_soon(); }
+    void device_added(const std::string& key) override;
+
+private:
+    struct Candidate {
+        SoughtQueuePair sought;
+        TimePoint seen_at{};
+        std::uint32_t attempts = 0;
+    };
+    struct Job {
+        std::shared_ptr<const Identity> owner;
+        std::string device;    // key
+        std::vector<Candidate> candidates;
+    };
+    using JobKey = std::pair<pid_t, std::string>;    // process, key of the device
+    struct Search;    // of a job that runs
+    // By the rules, of a process on a device before the path is known; asked for each queue pair, answered once.
+    using ChoiceKey = std::pair<JobKey, std::uint64_t>;    // and when the process started
+
+    void look_again_soon();
+    void look_again();
+    // What the watch says, in turns of the loop.
+    void take(HostNews news);
+    void take_some();
+    void take_gone(const std::string& device, std::uint32_t number);
+    [[nodiscard]] AdoptionVerdict choose(const Identity& owner, const ManagedDevice& device);
+    void consider(const HostQueuePair& ready, TimePoint seen_at);
+    void refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
+                std::string reason = {});
+    void start_jobs();
+    void run(Job job);
+    void search_next(std::shared_ptr<Search> search);
+    void take_found(const std::shared_ptr<Search>& search, QueuePairSearch found);
+    void finish(const std::shared_ptr<Search>& search);
+    void attach(const Search& search, std::vector<QueuePairRequest> requests);
+    void take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results);
+    // Again later, a few times; then with this verdict.
+    void try_later(const Job& job, Candidate candidate, std::string reason);
+    // Lets go of what the rules no longer want, some at a time.
+    void review_some();
+
+    ServiceContext& context_;
+    const PolicyInForce& policy_;
+    const DeviceTable& devices_;
+    SessionTable& sessions_;
+    SessionCalls& calls_;
+    AdoptionVerdicts& verdicts_;
+    AdoptionCounters counters_;
+    std::deque<HostNews> news_;
+    std::size_t taken_ = 0;    // of the first
+    std::unique_ptr<Timer> news_timer_;
+    std::map<ChoiceKey, AdoptionVerdict> choices_;
+    // Jobs that wait, by user, and whose had its turn last.
+    std::map<std::uint32_t, std::deque<Job>> waiting_;
+    std::uint32_t last_user_ = 0;
+    std::set<JobKey> running_;
+    std::set<std::pair<std::string, std::uint32_t>> gone_;    // while there were jobs: of these, some are for nothing
+    std::vector<Job> later_;
+    std::unique_ptr<Timer> later_timer_;
+    std::unique_ptr<Timer> again_timer_;
+    // The review that is made: the session, and the queue pair in it, that were looked at last.
+    bool reviewing_ = false;
+    SessionId reviewed_{};
+    std::optional<QueuePairName> reviewed_queue_pair_;
+    std::unique_ptr<Timer> review_timer_;
+    std::unique_ptr<HostWatch> watch_;
+    Worker worker_{"adoption", 1024};
+    LoopCalls thread_calls_;    // goes first: what the thread says then is not heard
+};
+
+}    // namespace rdmaqos

@@ -1,0 +1,51 @@
+// Why queue pairs of programs that did not register are in no leaf, one by one, for whoever lists them.
+//
+// Thread: the main loop.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "daemon/model/host_survey.h"
+#include "policy/model/settings.h"
+
+namespace rdmaqos {
+
+struct AdoptionVerdictOf {
+    std::string_view word;    // kNoRule and its like
+    std::string reason;       // a sentence with what to do; may be empty
+    pid_t process = 0;        // whose it was; a number is used again
+};
+
+class AdoptionVerdicts {
+public:
+    Unregistered setting = Unregistered::Count;
+    std::string unavailable;    // why none is adopted at all; empty: they are
+
+    // False: that was known.
+    bool set(const std::string& device, std::uint32_t number, AdoptionVerdictOf verdict)
+    {
+        AdoptionVerdictOf& present = verdicts_[{device, number}];
+        const bool is_new = present.word != verdict.word || present.process != verdict.process;
+        present = std::move(verdict);
+        return is_new;
+    }
+    void forget(const std::string& device, std::uint32_t number) { verdicts_.erase({device, number}); }
+    void clear() { verdicts_.clear(); }
+
+    // Of a tracked one that no session has.
+    [[nodiscard]] std::string_view word(const HostQueuePair& queue_pair) const;
+    [[nodiscard]] std::string reason(const HostQueuePair& queue_pair) const;
+
+private:
+    [[nodiscard]] const AdoptionVerdictOf* find(const HostQueuePair& queue_pair) const;
+
+    std::map<std::pair<std::string, std::uint32_t>, AdoptionVerdictOf> verdicts_;    // by device ("mlx5_0") and number
+};
+
+}    // namespace rdmaqos
