@@ -75,7 +75,7 @@ struct Adoption::Search {
 Adoption::Adoption(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
                    SessionTable& sessions, SessionCalls& calls, AdoptionVerdicts& verdicts)
     : context_(context), policy_(policy), devices_(devices), sessions_(sessions), calls_(calls), verdicts_(verdicts),
-      thread_calls_(context.executor)
+      files_(context.executor, context.options.program_files)
 {
     context_.observers.push_back(this);
 }
@@ -127,7 +127,7 @@ void Adoption::look_again()
     }
     if (!adopts || !verdicts_.unavailable.empty()) {
         // Its end waits for the kernel.
-        worker_.submit_always([watch = std::shared_ptr<HostWatch>(std::move(watch_))] {});
+        files_.destroy(std::shared_ptr<HostWatch>(std::move(watch_)));
         news_.clear();
         taken_ = 0;
         waiting_.clear();
@@ -310,16 +310,14 @@ void Adoption::run(Job job)
     running_.emplace(job.owner->pid, job.device);
     auto search = std::make_shared<Search>();
     search->job = std::move(job);
-    thread_calls_.run(
-        worker_, [files = context_.options.program_files, owner = search->job.owner] { return files->of(owner); },
-        [this, search](Result<std::vector<std::shared_ptr<ClientFile>>> files) {
-            if (files) {
-                search->files = std::move(*files);
-            } else {
-                search->problem = to_string(files.error());
-            }
-            search_next(search);
-        });
+    files_.find(search->job.owner, [this, search](Result<std::vector<std::shared_ptr<ClientFile>>> files) {
+        if (files) {
+            search->files = std::move(*files);
+        } else {
+            search->problem = to_string(files.error());
+        }
+        search_next(search);
+    });
 }
 
 void Adoption::search_next(std::shared_ptr<Search> search)

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/adoption/program_files.h"
+#include "daemon/adoption/file_finder.h"
 #include "daemon/model/adoption.h"
 #include "daemon/service/adoption_verdicts.h"
 #include "daemon/service/context.h"
@@ -31,7 +31,6 @@
 #include "daemon/service/session_calls.h"
 #include "daemon/service/session_table.h"
 #include "daemon/survey/queue_pair_watch.h"
-#include "lib/reconcile/worker.h"
 #include "policy/match/adoption.h"
 
 namespace rdmaqos {
@@ -115,8 +114,7 @@ private:
     std::optional<QueuePairName> reviewed_queue_pair_;
     std::unique_ptr<Timer> review_timer_;
     std::unique_ptr<HostWatch> watch_;
-    Worker worker_{"adoption", 1024};
-    LoopCalls thread_calls_;    // goes first: what the thread says then is not heard
+    FileFinder files_;    // goes first: what it finds then is not heard
 };
 
 }    // namespace rdmaqos
