@@ -40,6 +40,7 @@ Request request_of(const DeviceInfo& info)
 {
     Request request;
     request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
+    request.of_kernel = true;
     return request;
 }
 
@@ -385,6 +386,7 @@ void Adoption::finish(const std::shared_ptr<Search>& search)
         QueuePairRequest request;
         request.device = job.device;
         request.ref = {number, candidate.sought.type, there.handle, 0, job.owner->pid, file};
+        request.path.of_kernel = true;
         request.path.pkey = there.pkey;
         if (there.destination) {
             request.path.destination = *there.destination;

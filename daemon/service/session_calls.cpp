@@ -132,6 +132,9 @@ Result<Membership> SessionCalls::membership_now(const Member& member) const
 Result<void> SessionCalls::settle_file(Session& session, const std::string& device, QueuePairRef& ref)
 {
     constexpr std::size_t kMostFiles = 64;    // of a session on a device; programs open one, libraries in them a few
+    if (session.adopted) {
+        return {};    // each of its files is one object, and open only while it is used
+    }
     auto& files = session.files[device];
     std::erase_if(files, [](const auto& file) { return file.expired(); });
     if (!ref.file) {
@@ -323,6 +326,7 @@ void SessionCalls::adopt(std::shared_ptr<const Identity> owner, std::vector<Queu
         made.id = sessions_.new_id();
         made.owner = std::move(owner);
         made.adopted = true;
+        made.request.of_kernel = true;
         made.choice = choose(policy_.rules(), made.request, *made.owner);
         session = &sessions_.add(std::move(made));
         context_.notify([id = session->id](ServiceObserver& observer) { observer.session_added(id); });

@@ -165,7 +165,8 @@ std::string Evaluator::reasons(const MatchRule& rule) const
         const auto* key = std::get_if<const ClientKey*>(&criterion.kind);
         const std::string fact = key != nullptr ? has_in_words(identity_, **key)
                                                 : fmt::format("{} {}", criterion.key, has(criterion));
-        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", fact, to_string(criterion.trust));
+        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", fact,
+                            to_string(trust_in(criterion, request_)));
     }
     return text;
 }

@@ -47,6 +47,13 @@ struct Criterion {
     bool of_path = false;    // of a program that never registered it is known only through its device file
 };
 
+// Of what a criterion looks at in this request.
+[[nodiscard]] inline Trust trust_in(const Criterion& criterion, const Request& request)
+{
+    const bool is_of_request = !std::holds_alternative<const ClientKey*>(criterion.kind);
+    return request.of_kernel && is_of_request ? Trust::Verified : criterion.trust;
+}
+
 template <auto Member>
 std::optional<std::uint64_t> number_in(const Request& request)
 {

@@ -36,6 +36,8 @@ constexpr std::uint16_t criteria_that(Has has)
 }
 
 constexpr std::uint16_t kVerified = criteria_that([](const Criterion& row) { return row.trust == Trust::Verified; });
+constexpr std::uint16_t kOfRequest = criteria_that(
+    [](const Criterion& row) { return !std::holds_alternative<const ClientKey*>(row.kind); });
 constexpr std::uint16_t kPath = criteria_that([](const Criterion& row) { return row.of_path; });
 
 constexpr bool has_type(const NodeTypes& types, NodeType type)
@@ -440,9 +442,10 @@ MatchIndex::Found MatchIndex::find(const Request& request, const Identity& ident
     // A rule that asks for claims and would have been open to this client, up to the deciding one, took part.
     question.rewind();
     const std::uint32_t limit = best == kNoLimit ? kNoLimit : best + 1;
+    const unsigned verified = request.of_kernel ? kVerified | kOfRequest : kVerified;
     found.verified = std::none_of(families_.begin(), families_.end(), [&](const Family& family) {
-        return (family.asks & ~kVerified) != 0 && family.rules.front() < limit &&
-               question.first(family, family.asks & kVerified, limit) != kNoLimit;
+        return (family.asks & ~verified) != 0 && family.rules.front() < limit &&
+               question.first(family, static_cast<Mask>(family.asks & verified), limit) != kNoLimit;
     });
     return found;
 }

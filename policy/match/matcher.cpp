@@ -82,7 +82,8 @@ Result<Match> Matcher::match(const Request& request, const Identity& identity) c
         return Match{&policy_->levels[rule->level], rule, nullptr, LevelSource::Rule, verified};
     }
     if (const Partition* partition = partition_with_level(*policy_, request, identity)) {
-        return Match{&policy_->levels[*partition->level], nullptr, partition, LevelSource::Partition, false};
+        return Match{&policy_->levels[*partition->level], nullptr, partition, LevelSource::Partition,
+                     verified && request.of_kernel};
     }
     const QosLevel& level = policy_->levels.at(policy_->default_level);
     if (auto permission = may_use(level, identity); !permission.allowed) {
@@ -93,7 +94,7 @@ Result<Match> Matcher::match(const Request& request, const Identity& identity) c
     // A P_Key could have led to a partition's level.
     const bool partition_levels = std::any_of(policy_->partitions.begin(), policy_->partitions.end(),
                                               [](const Partition& partition) { return partition.level.has_value(); });
-    return Match{&level, nullptr, nullptr, LevelSource::Default, verified && !partition_levels};
+    return Match{&level, nullptr, nullptr, LevelSource::Default, verified && (!partition_levels || request.of_kernel)};
 }
 
 std::string Matcher::why(const Match& match, const Request& request, const Identity& identity) const
@@ -107,8 +108,9 @@ std::string Matcher::why(const Match& match, const Request& request, const Ident
                            reasons.empty() ? "it has no criterion and matches everything" : reasons);
     }
     case LevelSource::Partition:
-        return fmt::format("default of partition {}: pkey {:#x} (claimed), no rule matched", match.partition->name,
-                           request.pkey.value_or(match.partition->pkey));
+        return fmt::format("default of partition {}: pkey {:#x} ({}), no rule matched", match.partition->name,
+                           request.pkey.value_or(match.partition->pkey),
+                           to_string(request.of_kernel ? Trust::Verified : Trust::Claimed));
     case LevelSource::Default:
         return "the default: no rule matched";
     }

@@ -43,7 +43,8 @@ struct DeviceNames {
     friend bool operator==(const DeviceNames&, const DeviceNames&) = default;
 };
 
-// What a client asks. Everything is optional; an empty request is valid. All of it is a claim of the client.
+// What a client asks. Everything is optional; an empty request is valid. All of it is a claim of the client, unless
+// `of_kernel` says otherwise.
 struct Request {
     std::optional<std::string> level;
     std::optional<std::uint16_t> qos_class;    // 12 bits
@@ -52,6 +53,8 @@ struct Request {
     std::optional<Endpoint> source;
     std::optional<Endpoint> destination;
     std::optional<DeviceNames> device;
+    // The daemon asks for a program that does not register: nothing here is a claim, and what is absent cannot be claimed.
+    bool of_kernel = false;
     // Only for a path answer (path.h); they play no part in choosing a level.
     std::optional<std::uint8_t> sl;
     std::optional<Selected<IbMtu>> mtu;

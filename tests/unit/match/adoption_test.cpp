@@ -257,6 +257,24 @@ TEST(Adoption, ThePartitionsDefaultCountsAsARuleOfThePKey)
 }
 
 // Some hundred rules that perhaps match, of which the last says otherwise.
+// What the daemon asks for a program that did not register is the kernel's word.
+TEST(Adoption, ThePathIsNoClaim)
+{
+    TestPolicy policy = with_levels();
+    policy.rule("slow", kOfPartition);
+    policy.rule("fast", kToStorage);
+    const Matcher matcher(policy.policy, policy.resolved());
+    Request request = to_storage();
+    for (const bool of_kernel : {false, true}) {
+        request.of_kernel = of_kernel;
+        const auto found = matcher.match(request, somebody());
+        ASSERT_TRUE(found.has_value());
+        EXPECT_EQ(found->verified, of_kernel);
+        EXPECT_EQ(matcher.why(*found, request, somebody()).ends_with(of_kernel ? "(verified)" : "(claimed)"), true)
+            << matcher.why(*found, request, somebody());
+    }
+}
+
 TEST(Adoption, FindsTheOneAmongMany)
 {
     TestPolicy policy = with_levels();
