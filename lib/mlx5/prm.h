@@ -141,6 +141,24 @@ constexpr std::size_t kQueryQpBytes = 272;
 constexpr Field kQueueMemory{2112, 32};
 constexpr Field kQueueMemoryValid{2144, 1};
 constexpr std::size_t kCreateQpBytes = 272;
+// An address path in a queue pair's context.
+namespace path {
+constexpr Field kPkeyIndex{16, 16};
+constexpr Field kGlobal{40, 1};    // on InfiniBand
+constexpr Field kPathBits{41, 7};
+constexpr Field kLid{48, 16};
+constexpr Field kAckTimeout{64, 5};
+constexpr Field kGidIndex{72, 8};
+constexpr Field kStaticRate{84, 4};
+constexpr Field kHopLimit{88, 8};
+constexpr Field kTrafficClass{100, 8};
+constexpr Field kFlowLabel{108, 20};
+constexpr std::size_t kGid = 128;    // its 16 bytes
+constexpr Field kDscp{266, 6};
+constexpr Field kEthPriority{289, 3};
+constexpr Field kSl{292, 4};
+constexpr Field kPort{296, 8};
+}    // namespace path
 namespace qpc {
 constexpr Field kState{0, 4};
 constexpr Field kServiceType{8, 8};
@@ -153,15 +171,17 @@ constexpr Field kLogReceiveStride{77, 3};    // of 16 bytes
 constexpr Field kLogSendBlocks{81, 4};
 constexpr Field kUarPage{104, 24};
 constexpr Field kRemoteQpn{168, 24};
-// The primary address path, and what is in it.
+// The primary address path and the alternate one.
 constexpr std::size_t kPath = 192;
 constexpr std::size_t kPathBytes = 44;
-constexpr Field kPkeyIndex{kPath + 16, 16};
-constexpr Field kAckTimeout{kPath + 64, 5};
-constexpr Field kDscp{kPath + 266, 6};
-constexpr Field kEthPriority{kPath + 289, 3};
-constexpr Field kSl{kPath + 292, 4};
-constexpr Field kPort{kPath + 296, 8};
+constexpr std::size_t kSecondPath = kPath + 8 * kPathBytes;
+// Of the primary one.
+constexpr Field kPkeyIndex = at(kPath, path::kPkeyIndex);
+constexpr Field kAckTimeout = at(kPath, path::kAckTimeout);
+constexpr Field kDscp = at(kPath, path::kDscp);
+constexpr Field kEthPriority = at(kPath, path::kEthPriority);
+constexpr Field kSl = at(kPath, path::kSl);
+constexpr Field kPort = at(kPath, path::kPort);
 constexpr Field kLogSraMax{904, 3};
 constexpr Field kRetryCount{909, 3};
 constexpr Field kRnrRetry{912, 3};

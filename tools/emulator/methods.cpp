@@ -230,6 +230,11 @@ ContextId Context::context() const
     return *open;
 }
 
+bool Context::is_infiniband(std::uint32_t port) const
+{
+    return device.ports()[port == 0 ? 0 : port - 1].infiniband;
+}
+
 void Context::create_queue_pair(std::uint32_t number, QueuePairType type)
 {
     if (!device.firmware().create_queue_pair(number, type, QueuePairState::Reset, context())) {
@@ -258,9 +263,6 @@ void Context::complete()
 int run_call(Call& call, UverbsFile& file, const Behaviour& behaviour, std::string& name)
 {
     try {
-        if (const auto delay = behaviour.call_microseconds.load(); delay > 0) {
-            std::this_thread::sleep_for(std::chrono::microseconds(delay));
-        }
         const auto& header = call.header();
         const Method* method = find_method(header.object_id, header.method_id);
         if (header.reserved1 != 0 || header.reserved2 != 0 || method == nullptr) {
@@ -278,6 +280,10 @@ int run_call(Call& call, UverbsFile& file, const Behaviour& behaviour, std::stri
             return run_on_dead_file(*method, context);
         }
         run_method(*method, context);
+        // With its objects held, as if the device took the time.
+        if (const auto delay = behaviour.call_microseconds.load(); delay > 0) {
+            std::this_thread::sleep_for(std::chrono::microseconds(delay));
+        }
         return file.is_dead() ? EIO : 0;
     } catch (const Failure& failure) {
         return failure.error();

@@ -37,6 +37,8 @@ public:
     void bind(std::uint16_t attribute, const std::shared_ptr<Object>& object);
 
     [[nodiscard]] ContextId context() const;
+    // Of a port of the device; 0, which is none, is like the first.
+    [[nodiscard]] bool is_infiniband(std::uint32_t port) const;
     // On the device, in RESET. EIO: the file is from before a reset.
     void create_queue_pair(std::uint32_t number, QueuePairType type);
     // The object exists from now on.
@@ -83,13 +85,6 @@ inline void nothing(Context&) {}
 [[nodiscard]] std::vector<Method> resource_methods();
 [[nodiscard]] std::vector<Method> queue_pair_methods();
 [[nodiscard]] std::vector<Method> devx_methods();
-
-// As the device has it: a datagram's is the largest once it can receive.
-[[nodiscard]] inline std::uint8_t path_mtu_of(const QueuePairData& data)
-{
-    constexpr std::uint8_t kLargest = 5;    // 4096 bytes
-    return data.type == QueuePairType::Ud && data.connected ? kLargest : data.attributes.path_mtu;
-}
 
 // The old commands, which travel inside INVOKE_WRITE.
 struct WriteCommand {

@@ -9,6 +9,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "lib/mlx5/prm.h"
+#include "tools/emulator/address_path.h"
 #include "tools/emulator/firmware_commands.h"
 #include "tools/emulator/methods.h"
 
@@ -288,13 +289,10 @@ void modify_object(Context& context)
 }
 
 // What the kernel wrote into a queue pair's context when a verb changed it.
-void add_attributes(QueuePairData& data, Mailbox& answer)
+void add_attributes(const Context& context, QueuePairData& data, Mailbox& answer)
 {
     const std::lock_guard lock(data.mutex);
-    const auto put = [&](Field field, std::uint64_t value) { set(answer, at(kQpc, field), value); };
-    put(qpc::kPort, data.attributes.port_num);
-    put(qpc::kQkey, data.attributes.qkey);
-    put(qpc::kMtu, path_mtu_of(data));
+    put_attributes(answer, data, context.is_infiniband(data.attributes.port_num));
 }
 
 void query_object(Context& context)
@@ -314,7 +312,7 @@ void query_object(Context& context)
         set(answer, at(kQpc, qpc::kServiceType), devx->service_type);
     } else if (const auto* data = std::get_if<std::unique_ptr<QueuePairData>>(&object.data);
                data != nullptr && subject == Subject::QueuePair) {
-        add_attributes(**data, answer);
+        add_attributes(context, **data, answer);
     }
     context.call.out_whole(kOut, std::move(answer));
 }

@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/mlx5-abi.h>
 
+#include "tools/emulator/address_path.h"
 #include "tools/emulator/methods.h"
 #include "tools/emulator/qp_states.h"
 
@@ -141,7 +142,8 @@ QueuePairState state_of(const Context& context, const Object& queue_pair)
     return record->state;
 }
 
-void check_address(const Context& context, const ib_uverbs_qp_dest& dest, std::uint32_t port)
+// And makes it fit.
+void check_address(const Context& context, ib_uverbs_qp_dest& dest, std::uint32_t port)
 {
     const auto& ports = context.device.ports();
     if (port == 0 || port > ports.size()) {
@@ -151,9 +153,12 @@ void check_address(const Context& context, const ib_uverbs_qp_dest& dest, std::u
     if ((!at.infiniband && dest.is_global == 0) || (dest.is_global != 0 && dest.sgid_index >= at.gids.size())) {
         throw Failure(EINVAL);    // on Ethernet the global route is not optional
     }
+    if (const int error = fit_address(dest, at.infiniband); error != 0) {
+        throw Failure(error);
+    }
 }
 
-void check_values(const Context& context, const ib_uverbs_modify_qp& request)
+void check_values(const Context& context, ib_uverbs_modify_qp& request)
 {
     const std::uint32_t mask = request.attr_mask;
     const auto refuse_if = [](bool wrong) {
@@ -175,7 +180,12 @@ void check_values(const Context& context, const ib_uverbs_modify_qp& request)
     if ((mask & IBV_QP_ALT_PATH) != 0) {
         refuse_if(request.alt_port_num == 0 || request.alt_pkey_index >= kPkeys);
         check_address(context, request.alt_dest, request.alt_port_num);
+        refuse_if(!context.is_infiniband(request.alt_port_num));    // none migrates on Ethernet
     }
+    constexpr std::uint32_t kNumber = 0xffffff;
+    request.rq_psn &= kNumber;
+    request.sq_psn &= kNumber;
+    request.dest_qp_num &= kNumber;
 }
 
 // The attributes that were set, into those kept for queries.
@@ -246,7 +256,7 @@ void set_rate(Context& context, const Object& queue_pair, QueuePairType type, st
     }
 }
 
-void modify(Context& context, const ib_uverbs_modify_qp& request, std::optional<std::uint32_t> rate)
+void modify(Context& context, ib_uverbs_modify_qp request, std::optional<std::uint32_t> rate)
 {
     const auto object = context.take(request.qp_handle, ObjectType::QueuePair, Access::Read);
     QueuePairData& data = data_of(*object);
@@ -280,15 +290,10 @@ void modify(Context& context, const ib_uverbs_modify_qp& request, std::optional<
             throw;
         }
     }
-    if (to == QueuePairState::Reset) {
-        data.attributes = {};
-        data.attributes.port_num = data.type == QueuePairType::RawPacket ? 1 : 0;
-        data.connected = false;
-    } else {
-        keep(data.attributes, request);
-        data.connected = data.connected || to == QueuePairState::Rtr;
-        data.port = data.attributes.port_num;
-    }
+    // The context is as it was after RESET, too, until the next steps write it anew.
+    keep(data.attributes, request);
+    data.connected = data.connected || to == QueuePairState::Rtr;
+    data.port = data.attributes.port_num;
 }
 
 void modify_qp(Context& context)
@@ -333,8 +338,11 @@ void query_qp(Context& context)
     const auto state = static_cast<std::uint8_t>(state_of(context, *object));
     const auto& kept = data.attributes;
     ib_uverbs_query_qp_resp answer{};
-    answer.dest = kept.dest;
-    answer.alt_dest = kept.alt_dest;
+    if (has_address(data)) {
+        const bool infiniband = context.is_infiniband(kept.port_num);
+        answer.dest = told_address(kept.dest, kept.port_num, infiniband);
+        answer.alt_dest = told_address(kept.alt_dest, kept.alt_port_num, infiniband);
+    }
     answer.max_send_wr = data.cap.max_send_wr;
     answer.max_recv_wr = data.cap.max_recv_wr;
     answer.max_send_sge = data.cap.max_send_sge;

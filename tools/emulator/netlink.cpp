@@ -15,119 +15,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/emulator/netlink_message.h"
 #include "tools/emulator/uverbs_file.h"
 
 namespace rdmaqos::emulator {
 namespace {
 
-using Datagram = std::vector<std::uint8_t>;
-
 constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
 constexpr std::uint16_t kCommandMask = 0x3ff;
-
-struct Request : nlmsghdr {
-    pid_t reader = 0;    // who gets the answer; 0: nobody whose pid namespace matters
-};
-
-// Netlink attributes, appended to a message.
-class Writer {
-public:
-    Writer(std::uint16_t type, std::uint16_t flags, const Request& request) : reader_(request.reader)
-    {
-        nlmsghdr header{};
-        header.nlmsg_type = type;
-        header.nlmsg_flags = flags;
-        header.nlmsg_seq = request.nlmsg_seq;
-        header.nlmsg_pid = request.nlmsg_pid;
-        append(&header, sizeof(header));
-    }
-
-    void put(std::uint16_t type, const void* data, std::size_t size)
-    {
-        nlattr attribute{};
-        attribute.nla_type = type;
-        attribute.nla_len = static_cast<std::uint16_t>(sizeof(attribute) + size);
-        append(&attribute, sizeof(attribute));
-        append(data, size);
-    }
-    void put(std::uint16_t type, std::uint32_t value) { put(type, &value, sizeof(value)); }
-    void put_byte(std::uint16_t type, std::uint8_t value) { put(type, &value, sizeof(value)); }
-    void put_long(std::uint16_t type, std::uint64_t value) { put(type, &value, sizeof(value)); }
-    void put(std::uint16_t type, const std::string& text) { put(type, text.c_str(), text.size() + 1); }
-
-    std::size_t begin_nested(std::uint16_t type)
-    {
-        const std::size_t start = bytes_.size();
-        put(static_cast<std::uint16_t>(type | NLA_F_NESTED), nullptr, 0);
-        return start;
-    }
-    void end_nested(std::size_t start)
-    {
-        const auto length = static_cast<std::uint16_t>(bytes_.size() - start);
-        std::memcpy(&bytes_[start], &length, sizeof(length));
-    }
-
-    [[nodiscard]] std::size_t size() const { return bytes_.size(); }
-    [[nodiscard]] pid_t reader() const { return reader_; }
-    Datagram finish()
-    {
-        const auto length = static_cast<std::uint32_t>(bytes_.size());
-        std::memcpy(bytes_.data(), &length, sizeof(length));
-        return std::move(bytes_);
-    }
-
-    void append(const void* data, std::size_t size)
-    {
-        const auto* from = static_cast<const std::uint8_t*>(data);
-        bytes_.insert(bytes_.end(), from, from + size);
-        bytes_.resize(NLMSG_ALIGN(bytes_.size()));
-    }
-
-private:
-    pid_t reader_;
-    Datagram bytes_;
-};
-
-Datagram error_answer(const Request& request, int error)
-{
-    Writer writer(NLMSG_ERROR, 0, request);
-    nlmsgerr body{};
-    body.error = -error;
-    body.msg = static_cast<const nlmsghdr&>(request);
-    writer.append(&body, sizeof(body));
-    return writer.finish();
-}
-
-Datagram done(const Request& request)
-{
-    Writer writer(NLMSG_DONE, NLM_F_MULTI, request);
-    const int status = 0;
-    writer.append(&status, sizeof(status));
-    return writer.finish();
-}
-
-std::optional<std::uint32_t> find_u32(std::span<const std::uint8_t> attributes, std::uint16_t type)
-{
-    while (attributes.size() >= sizeof(nlattr)) {
-        nlattr header{};
-        std::memcpy(&header, attributes.data(), sizeof(header));
-        if (header.nla_len < sizeof(header) || header.nla_len > attributes.size()) {
-            return std::nullopt;
-        }
-        if ((header.nla_type & NLA_TYPE_MASK) == type && header.nla_len == sizeof(header) + 4) {
-            std::uint32_t value = 0;
-            std::memcpy(&value, attributes.data() + sizeof(header), sizeof(value));
-            return value;
-        }
-        attributes = attributes.subspan(std::min<std::size_t>(NLA_ALIGN(header.nla_len), attributes.size()));
-    }
-    return std::nullopt;
-}
-
-std::uint16_t answer_type(std::uint16_t command)
-{
-    return static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
-}
 
 bool is_alive(const Creator& creator)
 {
@@ -194,9 +89,9 @@ void put_properties(Writer& writer, const Device& device)
     writer.put(RDMA_NLDEV_ATTR_DEV_PROTOCOL, std::string(first.infiniband ? "ib" : "roce"));
 }
 
-Datagram one_device(const Request& request, const Device& device)
+Datagram one_device(const Request& request, const Device& device, std::uint16_t flags)
 {
-    Writer writer(answer_type(RDMA_NLDEV_CMD_GET), 0, request);
+    Writer writer(answer_type(RDMA_NLDEV_CMD_GET), flags, request);
     put_properties(writer, device);
     return writer.finish();
 }
@@ -220,21 +115,6 @@ Datagram one_port(const Request& request, const Device& device, std::uint32_t nu
     writer.put_byte(RDMA_NLDEV_ATTR_PORT_STATE, up ? 4 : 1);
     writer.put_byte(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, up ? 5 : 3);
     return writer.finish();
-}
-
-std::vector<Datagram> list_devices(const Request& request, const std::vector<std::shared_ptr<Device>>& devices)
-{
-    std::vector<Datagram> answers;
-    for (const auto& device : devices) {
-        if (device->firmware().presence() != DevicePresence::Present) {
-            continue;
-        }
-        Writer writer(answer_type(RDMA_NLDEV_CMD_GET), NLM_F_MULTI, request);
-        put_properties(writer, *device);
-        answers.push_back(writer.finish());
-    }
-    answers.push_back(done(request));
-    return answers;
 }
 
 void put_queue_pair(Writer& writer, const QueuePairOwner& owner)
@@ -360,6 +240,48 @@ std::vector<Datagram> dump(const Request& request, std::uint16_t command, const 
     }
 }
 
+// ---- counts ----
+
+std::size_t count(const Device& device, std::optional<ObjectType> type)
+{
+    return resources_of(device, type).size();
+}
+
+// How many the kernel tracks of each kind, in its order.
+Datagram counts_of(const Request& request, const Device& device, std::uint16_t flags)
+{
+    using enum ObjectType;
+    const std::pair<const char*, std::size_t> counts[] = {
+        {"pd", count(device, ProtectionDomain)},    {"cq", count(device, CompletionQueue)},
+        {"qp", count(device, QueuePair)},           {"cm_id", 0},
+        {"mr", count(device, MemoryRegion)},        {"ctx", count(device, std::nullopt)},
+        {"srq", count(device, SharedReceiveQueue)},
+    };
+    Writer writer(answer_type(RDMA_NLDEV_CMD_RES_GET), flags, request);
+    put_device(writer, device);
+    const auto table = writer.begin_nested(RDMA_NLDEV_ATTR_RES_SUMMARY);
+    for (const auto& [name, number] : counts) {
+        const auto entry = writer.begin_nested(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY);
+        writer.put(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, std::string(name));
+        writer.put_long(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR, number);
+        writer.end_nested(entry);
+    }
+    writer.end_nested(table);
+    return writer.finish();
+}
+
+// What holds for all devices: they are those of every network namespace; memory may be registered before a fork.
+Datagram system_settings(const Request& request)
+{
+    Writer writer(answer_type(RDMA_NLDEV_CMD_SYS_GET), 0, request);
+    writer.put_byte(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
+    writer.put_byte(RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE, 0);
+    writer.put_byte(RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
+    return writer.finish();
+}
+
+// ---- one of them ----
+
 // Of one, without the tables that a dump nests: as kernels since 5.1 answer, and only to who knows its port.
 Datagram one_queue_pair(const Request& request, const Device& device, std::uint32_t port, std::uint32_t number)
 {
@@ -398,6 +320,21 @@ Datagram one_resource(const Request& request, std::uint16_t command, const Devic
     return error_answer(request, ENOENT);
 }
 
+// A message for each device, of RDMA_NLDEV_CMD_GET or _RES_GET.
+std::vector<Datagram> list_devices(const Request& request, std::uint16_t command,
+                                   const std::vector<std::shared_ptr<Device>>& devices)
+{
+    std::vector<Datagram> answers;
+    for (const auto& device : devices) {
+        if (device->firmware().presence() == DevicePresence::Present) {
+            answers.push_back(command == RDMA_NLDEV_CMD_GET ? one_device(request, *device, NLM_F_MULTI)
+                                                            : counts_of(request, *device, NLM_F_MULTI));
+        }
+    }
+    answers.push_back(done(request));
+    return answers;
+}
+
 // About the device that the request names.
 std::vector<Datagram> answer_device(const Request& request, std::uint16_t command, bool is_dump,
                                     std::span<const std::uint8_t> attributes,
@@ -416,7 +353,10 @@ std::vector<Datagram> answer_device(const Request& request, std::uint16_t comman
     }
     const std::uint32_t port = find_u32(attributes, RDMA_NLDEV_ATTR_PORT_INDEX).value_or(0);
     if (command == RDMA_NLDEV_CMD_GET) {
-        return {one_device(request, **found)};
+        return {one_device(request, **found, 0)};
+    }
+    if (command == RDMA_NLDEV_CMD_RES_GET) {
+        return {counts_of(request, **found, 0)};
     }
     if (command == RDMA_NLDEV_CMD_PORT_GET) {
         return {one_port(request, **found, port)};
@@ -477,7 +417,11 @@ std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
     const auto attributes = request.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
     switch (command) {
     case RDMA_NLDEV_CMD_GET:
-        return is_dump ? list_devices(header, devices) : answer_device(header, command, is_dump, attributes, devices);
+    case RDMA_NLDEV_CMD_RES_GET:
+        return is_dump ? list_devices(header, command, devices)
+                       : answer_device(header, command, is_dump, attributes, devices);
+    case RDMA_NLDEV_CMD_SYS_GET:
+        return {is_dump ? error_answer(header, EINVAL) : system_settings(header)};
     case RDMA_NLDEV_CMD_RES_QP_GET:
     case RDMA_NLDEV_CMD_RES_PD_GET:
     case RDMA_NLDEV_CMD_RES_CTX_GET:

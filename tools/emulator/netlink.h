@@ -1,7 +1,7 @@
-// RDMA netlink, as far as finding out who owns what needs it: devices and ports, all queue pairs, protection domains,
-// completion queues and contexts of a device (NLM_F_DUMP), the queue pair that RDMA_NLDEV_ATTR_RES_LQPN names, and one
-// protection domain or context.
-// Everything else is refused with EOPNOTSUPP, and libraries fall back to sysfs.
+// RDMA netlink, as far as finding out who owns what needs it: the system's settings, devices and ports, how much of
+// everything a device has, all its queue pairs, protection domains, completion queues and contexts (NLM_F_DUMP), the
+// queue pair that RDMA_NLDEV_ATTR_RES_LQPN names, and one protection domain or context. Everything else is refused with
+// EOPNOTSUPP, and libraries fall back to sysfs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct QueuePairOwner {
     std::uint32_t number = 0;
     std::uint32_t port = 0;    // 0: not in INIT or beyond yet
     pid_t process = 0;
-    pid_t thread = 0;          // that made it; 0: it has ended
+    pid_t thread = 0;               // that made it; 0: it has ended
     std::uint8_t verbs_type = 0;    // enum ib_uverbs_qp_type; DEVX-created ones are not tracked, as in the kernel
     QueuePairState state = QueuePairState::Reset;
     std::uint32_t domain = 0;    // the number of its protection domain

@@ -38,6 +38,7 @@ constexpr FieldRule kFieldRules[] = {
     {qpc::kRnrRetry, Rtr2Rts, 1U << 13},
     {qpc::kAckTimeout, Rtr2Rts, 1U << 14},
 };
+constexpr std::uint64_t kOptSecondPath = 1U << 0;
 constexpr std::uint64_t kOptPath = 1U << 7;
 
 struct TargetState {
@@ -48,14 +49,19 @@ struct TargetState {
 constexpr TargetState kTargetStates[] = {{Rst2Init, 1}, {Init2Init, 1}, {Init2Rtr, 2}, {Rtr2Rts, 3},
                                          {Rts2Rts, 3},  {Sqerr2Rts, 3}, {Qp2Err, 6},   {Qp2Rst, 0}};
 
+void copy_path(Mailbox& context, const Mailbox& command, std::size_t path)
+{
+    for (std::size_t bit = path; bit < path + 8 * qpc::kPathBytes; bit += 8) {
+        set(context, {bit, 8}, get(command, at(kQpc, {bit, 8})));
+    }
+}
+
 // The path but for what has rules of its own.
 void take_path(Mailbox& context, const Mailbox& command)
 {
     const auto pkey_index = get(context, qpc::kPkeyIndex);
     const auto timeout = get(context, qpc::kAckTimeout);
-    for (std::size_t bit = qpc::kPath; bit < qpc::kPath + 8 * qpc::kPathBytes; bit += 8) {
-        set(context, {bit, 8}, get(command, at(kQpc, {bit, 8})));
-    }
+    copy_path(context, command, qpc::kPath);
     set(context, qpc::kPkeyIndex, pkey_index);
     set(context, qpc::kAckTimeout, timeout);
 }
@@ -79,6 +85,9 @@ void apply_transition(Mailbox& context, const Mailbox& command)
     const bool connects = opcode == Init2Rtr && get(context, qpc::kServiceType) != qpc::kUnreliableDatagram;
     if (connects || (optional & kOptPath) != 0) {
         take_path(context, command);
+    }
+    if ((optional & kOptSecondPath) != 0) {
+        copy_path(context, command, qpc::kSecondPath);
     }
     for (const auto& rule : kFieldRules) {
         if (opcode == rule.required || (optional & rule.optional) != 0) {

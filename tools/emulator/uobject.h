@@ -41,7 +41,7 @@ struct QueuePairData {
     std::uint32_t port = 0;         // as first set: the kernel remembers it in RESET
     ib_uverbs_qp_cap cap{};
     bool signal_all = false;
-    bool connected = false;         // has been in RTR since RESET
+    bool connected = false;         // has been in RTR
     std::mutex mutex;               // held while its state changes
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"    // it ends in an array without a length

@@ -170,12 +170,59 @@ TEST(EmulatorNetlink, ManyQueuePairsComeInSeveralDatagrams)
     EXPECT_EQ(header_of(answers.back()).nlmsg_type, NLMSG_DONE);
 }
 
+// The counts of a message of RDMA_NLDEV_CMD_RES_GET: "pd 1 cq 1 qp 2 ..."
+std::string counts_in(const Mailbox& answer)
+{
+    std::string text;
+    for (const char* name : {"pd", "cq", "qp", "cm_id", "mr", "ctx", "srq"}) {
+        Mailbox entry(4 + NLA_ALIGN(std::strlen(name) + 1));
+        const nlattr header{static_cast<std::uint16_t>(4 + std::strlen(name) + 1),
+                            RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME};
+        std::memcpy(entry.data(), &header, sizeof(header));
+        std::memcpy(entry.data() + 4, name, std::strlen(name));
+        const auto found = std::search(answer.begin(), answer.end(), entry.begin(), entry.end());
+        if (answer.end() - found < static_cast<std::ptrdiff_t>(entry.size()) + 12) {
+            return text + "and no " + name;
+        }
+        std::uint64_t count = 0;
+        std::memcpy(&count, &*found + entry.size() + 4, sizeof(count));
+        text += std::string(name) + " " + std::to_string(count) + " ";
+    }
+    return text;
+}
+
+TEST(EmulatorNetlink, CountsWhatADeviceHas)
+{
+    EmulatorInProcess emulator;
+    const auto& devices = emulator.server().devices();
+    const auto counts = [&] { return counts_in(netlink_answer(request(RDMA_NLDEV_CMD_RES_GET, 0, 0), devices).at(0)); };
+    EXPECT_EQ(counts(), "pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0 srq 0 ");
+    UverbsClient client(emulator.path());
+    (void)client.make_qp();
+    EXPECT_EQ(counts(), "pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 1 srq 0 ");
+    const auto all = netlink_answer(request(RDMA_NLDEV_CMD_RES_GET, NLM_F_DUMP), devices);
+    ASSERT_EQ(all.size(), 3U) << "two devices, done";
+    EXPECT_EQ(counts_in(all[0]), counts());
+    EXPECT_EQ(counts_in(all[1]), "pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0 srq 0 ");
+    EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_GET, 0, 9), devices).at(0)), EINVAL);
+}
+
+TEST(EmulatorNetlink, TellsTheSystemsSettings)
+{
+    EmulatorInProcess emulator;
+    const auto& devices = emulator.server().devices();
+    const Mailbox answer = netlink_answer(request(RDMA_NLDEV_CMD_SYS_GET, 0), devices).at(0);
+    const Mailbox shared{5, 0, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 0, 1, 0, 0, 0};
+    EXPECT_NE(std::search(answer.begin(), answer.end(), shared.begin(), shared.end()), answer.end());
+    EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_SYS_GET, NLM_F_DUMP), devices).at(0)), EINVAL);
+}
+
 TEST(EmulatorNetlink, RefusesWhatItDoesNotPlayAndWhatIsBroken)
 {
     EmulatorInProcess emulator;
     const auto& devices = emulator.server().devices();
     EXPECT_EQ(netlink_answer(request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP), devices).size(), 3U) << "two devices, done";
-    EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_SYS_GET, 0), devices).at(0)), EOPNOTSUPP);
+    EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_MR_GET, NLM_F_DUMP, 0), devices).at(0)), EOPNOTSUPP);
     EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP), devices).at(0)), EINVAL);
     EXPECT_EQ(error_of(netlink_answer(request(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, 9), devices).at(0)), EINVAL);
     EXPECT_TRUE(netlink_answer(Mailbox(5), devices).empty());

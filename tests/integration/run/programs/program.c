@@ -10,6 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/emulator/clients/prm.h"
+#include "tests/emulator/clients/uverbs.h"
+
 const struct verbs* verbs;
 struct options options;
 static make_one make;
@@ -35,6 +38,23 @@ void describe(uint32_t number, unsigned sl, unsigned traffic_class)
     fflush(stdout);
 }
 
+// On Ethernet mlx5 keeps the service level as the priority, and verbs do not tell it.
+static unsigned priority_of(const struct ibv_qp* qp)
+{
+    enum { QUERY_QP = 0x50b, PRIORITY = 192 + 192 + 289 };
+    uint8_t in[16] = {0};
+    uint8_t out[272] = {0};
+    prm_set(in, 0, 16, QUERY_QP);
+    prm_set(in, 72, 24, qp->qp_num);
+    const int error = uverbs_devx_query(qp->context->cmd_fd, qp->handle, &(struct uverbs_buffer){in, sizeof(in)},
+                                        &(struct uverbs_buffer){out, sizeof(out)});
+    if (error != 0) {
+        errno = error;
+        give_up("QUERY_QP");
+    }
+    return prm_get(out, PRIORITY, 3);
+}
+
 void describe_qp(struct ibv_qp* qp)
 {
     struct ibv_qp_attr attributes;
@@ -42,7 +62,7 @@ void describe_qp(struct ibv_qp* qp)
     if (verbs->query_qp(qp, &attributes, IBV_QP_AV, &initial) != 0) {
         give_up("query_qp");
     }
-    describe(qp->qp_num, attributes.ah_attr.sl, attributes.ah_attr.grh.traffic_class);
+    describe(qp->qp_num, attributes.ah_attr.sl | priority_of(qp), attributes.ah_attr.grh.traffic_class);
 }
 
 void step(struct ibv_qp* qp, enum ibv_qp_state state, const uint8_t gid[16])

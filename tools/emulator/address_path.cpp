@@ -1,0 +1,122 @@
+#include "tools/emulator/address_path.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include <infiniband/verbs.h>
+
+namespace rdmaqos::emulator {
+namespace {
+
+using namespace mlx5;
+using namespace mlx5::prm;
+
+// The hop limit of a route without one of its own: on Ethernet the kernel takes the route's.
+constexpr std::uint8_t kRouteHops = 64;
+
+// Of enum ibv_rate.
+std::uint8_t hardware_rate(std::uint8_t rate)
+{
+    constexpr std::uint8_t kOffset = 5;
+    // At their places in the hardware's count.
+    constexpr std::uint8_t kOwn[] = {IBV_RATE_MAX,      IBV_RATE_56_GBPS, IBV_RATE_25_GBPS, IBV_RATE_100_GBPS,
+                                     IBV_RATE_200_GBPS, IBV_RATE_50_GBPS, IBV_RATE_400_GBPS};
+    const auto* found = std::find(std::begin(kOwn), std::end(kOwn), rate);
+    return static_cast<std::uint8_t>(found == std::end(kOwn) ? rate + kOffset : found - std::begin(kOwn));
+}
+
+struct Path {
+    std::size_t place;    // in the context
+    const ib_uverbs_qp_dest& address;
+    std::uint64_t port;
+    std::uint64_t pkey_index;
+    std::uint64_t timeout;
+};
+
+void put_path(Mailbox& answer, const Path& from, bool infiniband)
+{
+    const auto put = [&](Field field, std::uint64_t value) { set(answer, at(kQpc + from.place, field), value); };
+    const ib_uverbs_qp_dest& address = from.address;
+    put(path::kPort, from.port);
+    put(path::kPkeyIndex, from.pkey_index);
+    put(path::kAckTimeout, from.timeout);
+    put(path::kStaticRate, hardware_rate(address.static_rate));
+    if (infiniband) {
+        put(path::kGlobal, address.is_global);
+        put(path::kPathBits, address.src_path_bits);
+        put(path::kLid, address.dlid);
+        put(path::kSl, address.sl);
+    } else {
+        put(path::kEthPriority, address.sl);
+        put(path::kDscp, address.traffic_class >> 2U);
+    }
+    if (address.is_global == 0) {
+        return;
+    }
+    put(path::kGidIndex, address.sgid_index);
+    put(path::kHopLimit, address.hop_limit);
+    put(path::kTrafficClass, address.traffic_class);
+    put(path::kFlowLabel, address.flow_label);
+    for (std::size_t byte = 0; byte < std::size(address.dgid); ++byte) {
+        put({path::kGid + 8 * byte, 8}, address.dgid[byte]);
+    }
+}
+
+}    // namespace
+
+int fit_address(ib_uverbs_qp_dest& address, bool infiniband)
+{
+    if (address.static_rate != IBV_RATE_MAX &&
+        (address.static_rate < IBV_RATE_2_5_GBPS || address.static_rate > IBV_RATE_600_GBPS)) {
+        return EINVAL;
+    }
+    address.sl &= infiniband ? 0xf : 0x7;
+    address.src_path_bits &= 0x7f;
+    address.flow_label &= 0xfffff;
+    address.is_global = address.is_global != 0 ? 1 : 0;
+    if (!infiniband) {
+        address.hop_limit = kRouteHops;
+    }
+    return 0;
+}
+
+ib_uverbs_qp_dest told_address(const ib_uverbs_qp_dest& fitted, std::uint32_t port, bool infiniband)
+{
+    ib_uverbs_qp_dest told{};
+    if (port == 0) {
+        return told;
+    }
+    told.port_num = static_cast<std::uint8_t>(port);
+    told.static_rate = fitted.static_rate;
+    told.is_global = infiniband ? fitted.is_global : 1;
+    if (infiniband) {
+        told.dlid = fitted.dlid;
+        told.sl = fitted.sl;
+        told.src_path_bits = fitted.src_path_bits;
+    }
+    if (fitted.is_global != 0) {
+        std::copy(std::begin(fitted.dgid), std::end(fitted.dgid), std::begin(told.dgid));
+        told.flow_label = fitted.flow_label;
+        told.sgid_index = fitted.sgid_index;
+        told.hop_limit = fitted.hop_limit;
+        told.traffic_class = fitted.traffic_class;
+    }
+    return told;
+}
+
+void put_attributes(Mailbox& answer, const QueuePairData& data, bool infiniband)
+{
+    const auto& kept = data.attributes;
+    const auto put = [&](Field field, std::uint64_t value) { set(answer, at(kQpc, field), value); };
+    put(qpc::kQkey, kept.qkey);
+    put(qpc::kMtu, path_mtu_of(data));
+    put(qpc::kRemoteQpn, kept.dest_qp_num);
+    put(qpc::kNextReceivePsn, kept.rq_psn);
+    put(qpc::kNextSendPsn, kept.sq_psn);
+    put_path(answer, {qpc::kPath, kept.dest, kept.port_num, kept.pkey_index, kept.timeout}, infiniband);
+    put_path(answer, {qpc::kSecondPath, kept.alt_dest, kept.alt_port_num, kept.alt_pkey_index, kept.alt_timeout},
+             infiniband);
+}
+
+}    // namespace rdmaqos::emulator
