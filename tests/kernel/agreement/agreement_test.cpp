@@ -23,12 +23,13 @@ using namespace std::chrono_literals;
 using testing::IsEmpty;
 using testing::UnorderedElementsAreArray;
 
-// Under an emulator of its own. `seed`: words for ctl before the program starts. `areas`: empty: all.
-std::string transcript_of(const Variant& variant, const std::string& seed = "", const std::string& areas = "")
+// Under an emulator of its own. `seed`: words for ctl before the program starts. `areas`: empty: all of the variant.
+std::string transcript_of(const Variant& variant, const std::string& seed = "", std::string areas = "")
 {
     const TempDir folder;
     const auto output = folder.path() / "transcript.txt";
-    std::vector<std::string> command{RDMAQOS_EMULATOR, "run", "--devices", RDMAQOS_AGREEMENT};
+    areas = areas.empty() ? variant.areas : areas;
+    std::vector<std::string> command{RDMAQOS_EMULATOR, "run", "--devices", description_of(variant, RDMAQOS_AGREEMENT)};
     if (variant.isolated) {
         command.emplace_back("--isolate-queue-groups");
     }
@@ -162,6 +163,10 @@ INSTANTIATE_TEST_SUITE_P(
              {"busy.modify while it is modified", "busy.query while it is modified", "busy.modify while it is queried",
               "busy.ibv_query_qp while it is moved", "busy.ibv_modify_qp while it is moved",
               "busy.QUERY_QP while it is moved", "busy.move while it is moved"}},
+        Seed{"ExclusiveModifyOfAnother",
+             "set modify-lock exclusive",
+             "other-process",
+             {"other-process.meanwhile: its query while it is moved"}},
         Seed{"SharedLeaves",
              "set queue-groups shared",
              "queue-pair",

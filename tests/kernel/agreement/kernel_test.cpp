@@ -2,6 +2,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -19,23 +21,48 @@ namespace fs = std::filesystem;
 constexpr const char* kDirectory = "/run/firmware";
 constexpr const char* kResults = "/results/agreement";
 
+// Whether a port on Ethernet has an address that packets can be sent to: the kernel looks for twins first.
+bool has_address()
+{
+    std::istringstream lines(read_text("/proc/net/if_inet6"));
+    std::string address;
+    std::string flags;
+    std::string word;
+    bool found = false;
+    while (lines >> address >> word >> word >> word >> flags >> word) {
+        constexpr unsigned long kTentative = 0x40;
+        if (address.starts_with("fe80")) {
+            found = true;
+            if ((std::stoul(flags, nullptr, 16) & kTentative) != 0) {
+                return false;
+            }
+        }
+    }
+    return found;
+}
+
 class KernelAgreement : public testing::TestWithParam<Variant> {};
 
 TEST_P(KernelAgreement, TheKernelDoesWhatTheGoldenFileSays)
 {
     const Variant& variant = GetParam();
-    const LoadedNic nic("plugged=0");
-    std::vector<std::string> command{RDMAQOS_EMULATOR, "firmware",        "--directory", kDirectory,
-                                     "--devices",      RDMAQOS_AGREEMENT, "--plug"};
+    const LoadedNic nic(variant.ethernet ? "plugged=0 eth=1" : "plugged=0 eth=0");
+    std::vector<std::string> command{RDMAQOS_EMULATOR, "firmware",  "--directory",
+                                     kDirectory,       "--devices", description_of(variant, RDMAQOS_AGREEMENT),
+                                     "--plug"};
     if (variant.isolated) {
         command.emplace_back("--isolate-queue-groups");
     }
     const Child firmware(command, {}, "/tmp/firmware.log");
     ASSERT_TRUE(wait_for_nic(true)) << read_text("/tmp/firmware.log");
+    ASSERT_TRUE(!variant.ethernet || eventually(has_address, 60s)) << read_text("/proc/net/if_inet6");
     // Kept, to become the golden file.
     fs::create_directories(kResults);
     const fs::path output = fs::path(kResults) / (std::string(variant.name) + ".txt");
-    Child transcript({RDMAQOS_TRANSCRIPT}, {std::string("RDMA_QOS_EMULATOR=") + kDirectory, "PATH=/bin"}, output);
+    std::vector<std::string> program{RDMAQOS_TRANSCRIPT};
+    std::istringstream areas(variant.areas);
+    program.insert(program.end(), std::istream_iterator<std::string>(areas), {});
+    Child transcript(program, {std::string("RDMA_QOS_EMULATOR=") + kDirectory, "PATH=/bin"}, output);
     const auto status = transcript.wait(300s);
     ASSERT_TRUE(status.has_value()) << "it does not end: " << read_text(output);
     EXPECT_EQ(*status, 0) << read_text(output);

@@ -29,6 +29,8 @@ int main(int argc, char** argv)
         {"busy", say_busy},
         {"handles", say_handles},
         {"netlink", say_netlink},
+        {"route", say_routes},
+        {"other-process", say_other_process},
         {"pacing", say_pacing},
         {"sysfs", say_sysfs},
         {"reset", say_reset},

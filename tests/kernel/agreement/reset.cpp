@@ -93,6 +93,14 @@ std::string compared(const Node& before, const Node& after)
                        before.status.st_ino == after.status.st_ino ? "the same" : "another");
 }
 
+// What /proc calls it.
+std::string link_of(int fd)
+{
+    char text[128] = {};
+    const std::string path = fmt::format("/proc/self/fd/{}", fd);
+    return readlink(path.c_str(), text, sizeof(text) - 1) > 0 ? text : spelled(errno);
+}
+
 // ---- a dead file ----
 
 struct Held {
@@ -165,6 +173,8 @@ void say_dead_file(const std::string& after, Held& held)
     const int error = fstat(fd, &status) == 0 ? 0 : errno;
     say_it("fstat", fmt::format("{}, {}", spelled(error),
                                 status.st_rdev == held.before.status.st_rdev ? "its old number" : "another number"));
+    say_it("its link", link_of(fd));
+    say_it("its names", std::to_string(status.st_nlink));
     pollfd readable{fd, POLLIN, 0};
     (void)poll(&readable, 1, 0);
     say_it("poll", fmt::format("{:#x}", static_cast<unsigned>(readable.revents)));
@@ -225,6 +235,7 @@ void say_unplugged()
             const int fd = open(("/dev/infiniband/" + held->before.name).c_str(), O_RDWR | O_CLOEXEC);
             return spelled(fd >= 0 ? 0 : errno);
         }());
+        say("unplug, the link of the old file", link_of(held->room.fd()));
         say_events("unplug", *held);
         control("plug mlx5_0");
         (void)wait_for(can_be_used);

@@ -195,6 +195,8 @@ void say_refusals();
 void say_busy();
 void say_handles();
 void say_netlink();
+void say_routes();
+void say_other_process();
 void say_pacing();
 void say_sysfs();
 void say_reset();

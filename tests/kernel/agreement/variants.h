@@ -7,8 +7,10 @@
 namespace rdmaqos::test::agreement {
 
 struct Variant {
-    const char* name;    // of its golden file
-    bool isolated;       // a queue pair may use leaves of its own file only
+    const char* name;          // of its golden file
+    bool isolated;             // a queue pair may use leaves of its own file only
+    bool ethernet = false;     // instead of InfiniBand
+    const char* areas = "";    // that may differ then; "": all
 };
 
 inline const std::vector<Variant>& variants()
@@ -16,6 +18,7 @@ inline const std::vector<Variant>& variants()
     static const std::vector<Variant> all{
         {"isolated", true},
         {"shared", false},
+        {"ethernet", true, true, "route other-process"},
     };
     return all;
 }
@@ -23,6 +26,12 @@ inline const std::vector<Variant>& variants()
 inline void PrintTo(const Variant& variant, std::ostream* to)
 {
     *to << variant.name;
+}
+
+// Its description in a folder.
+[[nodiscard]] inline std::string description_of(const Variant& variant, const std::string& folder)
+{
+    return folder + (variant.ethernet ? "/device-ethernet.yaml" : "/device.yaml");
 }
 
 [[nodiscard]] inline std::string golden_of(const Variant& variant)
