@@ -121,7 +121,7 @@ std::optional<HostView::Known> HostView::standing(const QueuePairName& queue_pai
     }
     Known known{device->info().name, device->info().port, member->ref.type, member->owner, {}};
     known.standing = {queue_pair.device, member->session, device->result(queue_pair.number),
-                      device->outside_leaf(queue_pair.number)};
+                      device->outside_leaf(queue_pair.number), {}};
     return known;
 }
 

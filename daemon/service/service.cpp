@@ -426,7 +426,8 @@ std::optional<SessionInfo> Service::session_alone(SessionId id) const
     if (session == nullptr) {
         return std::nullopt;
     }
-    return SessionInfo{id, session->peer, *session->owner, session->state, state_->grants.of(*session), {}, session->adopted};
+    return SessionInfo{id, session->peer, *session->owner, session->state, state_->grants.of(*session), {},
+                       session->adopted};
 }
 
 std::optional<QueuePairName> Service::next_queue_pair(SessionId id, const std::optional<QueuePairName>& after) const
