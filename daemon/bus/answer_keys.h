@@ -91,13 +91,13 @@ inline constexpr std::array kHostQueuePairKeys{
     AnswerKey{"unit", "s", ""},
     AnswerKey{"command", "s", ""},
     AnswerKey{"session", "t", "that attached it: last part of its object path"},
-    AnswerKey{"level", "s", "as of a result, like the next six; only with `session`"},
+    AnswerKey{"level", "s", "as of a result, like the next five; only with `session`"},
     AnswerKey{"rule", "s", ""},
     AnswerKey{"leaf", "s", ""},
     AnswerKey{"responder-leaf", "s", ""},
     AnswerKey{"rate", "t", ""},
     AnswerKey{"enforced", "b", ""},
-    AnswerKey{"reason", "s", ""},
+    AnswerKey{"reason", "s", "as of a result; without a session, more about `outside`, and what to do"},
     AnswerKey{"outside", "s", "why it is in no leaf, one of [these](#outside) or of [Causes](#causes); absent: it is in one"},
 };
 
@@ -338,6 +338,13 @@ inline constexpr std::array kManagerStatistics{
     AnswerKey{"sessions", "t", ""},
     AnswerKey{"sessions-now", "t", "those there are"},
     AnswerKey{"reloads", "t", ""},
+};
+
+inline constexpr std::array kAdoptionKeys{
+    AnswerKey{"setting", "s", "`unregistered` of the settings: `ignore`, `count` or `adopt`"},
+    AnswerKey{"unavailable", "s", "why no program can be adopted although the settings ask for it, and what to do"},
+    AnswerKey{"programs", "u", "processes that are adopted now"},
+    AnswerKey{"queue-pairs", "u", "of theirs, in the tree now"},
 };
 
 inline constexpr std::array kDeviceStatistics{

@@ -69,6 +69,19 @@ void write_one(Writer& writer, const QueuePairResult& result)
     }
 }
 
+std::string_view word_of(Unregistered setting)
+{
+    switch (setting) {
+    case Unregistered::Ignore:
+        return "ignore";
+    case Unregistered::Count:
+        return "count";
+    case Unregistered::Adopt:
+        return "adopt";
+    }
+    return "";
+}
+
 std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
 {
     std::vector<std::string> texts;
@@ -245,6 +258,15 @@ void write_tree(Writer& writer, const DeviceStatus& status)
         }
     }
     writer.close();
+}
+
+void write(Writer& writer, const AdoptionStatus& adoption)
+{
+    Answer<kAdoptionKeys> dict(writer);
+    dict.set("setting", word_of(adoption.setting));
+    dict.set_text("unavailable", adoption.unavailable);
+    dict.set("programs", static_cast<std::uint32_t>(adoption.programs));
+    dict.set("queue-pairs", static_cast<std::uint32_t>(adoption.queue_pairs));
 }
 
 void write(Writer& writer, const Policy& policy, const QosLevel& level, const LevelUse& use)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/bus/convert_in.h"
+#include "daemon/model/adoption.h"
 #include "daemon/model/device_status.h"
 #include "daemon/model/path_result.h"
 #include "daemon/model/session.h"
@@ -32,6 +33,7 @@ void write(bus::Writer& writer, const std::vector<DeviceAttribute>& attributes);
 void write_tree(bus::Writer& writer, const DeviceStatus& status);
 
 void write(bus::Writer& writer, const Policy& policy, const QosLevel& level, const LevelUse& use);
+void write(bus::Writer& writer, const AdoptionStatus& adoption);
 
 [[nodiscard]] std::string_view to_string(SessionState state);
 

@@ -74,27 +74,13 @@ void write_standing(Answer<kHostQueuePairKeys>& dict, const HostStanding& standi
         dict.set_text("responder-leaf", result->responder_leaf);
         dict.set("rate", result->rate ? std::optional(result->rate->rate.kbps()) : std::nullopt);
         dict.set("enforced", result->enforced);
-        dict.set_text("reason", result->reason);
+    }
+    if (!standing.reason.empty()) {
+        dict.set("reason", standing.reason);
+    } else if (standing.result) {
+        dict.set_text("reason", standing.result->reason);
     }
     dict.set_text("outside", std::string(standing.outside));
-}
-
-void write_tracked(Writer& writer, const HostQueuePair& queue_pair, const HostStanding& standing)
-{
-    const auto& tracked = queue_pair.tracked;
-    Answer<kHostQueuePairKeys> dict(writer);
-    dict.set("device", standing.device.empty() ? queue_pair.device : standing.device);
-    dict.set("number", tracked.number);
-    dict.set("type", rdma_netlink::name_of_type(tracked.type));
-    if (tracked.state) {
-        dict.set_text("state", std::string(to_string(*tracked.state)));
-    }
-    dict.set("remote", tracked.remote);
-    dict.set_text("kernel", tracked.kernel_name);
-    if (queue_pair.owner) {
-        write_owner(dict, *queue_pair.owner);
-    }
-    write_standing(dict, standing);
 }
 
 // What is being written; ends when its client does.
@@ -135,7 +121,7 @@ private:
     {
         if (filter_.takes_device(queue_pair.device, queue_pair.tracked.port) &&
             filter_.takes_owner(queue_pair.owner.get())) {
-            write_tracked(*writer_, queue_pair, host_.standing(queue_pair));
+            rdmaqos::write(*writer_, queue_pair, host_.standing(queue_pair));
         }
     }
 
@@ -162,6 +148,24 @@ private:
 };
 
 }    // namespace
+
+void write(Writer& writer, const HostQueuePair& queue_pair, const HostStanding& standing)
+{
+    const auto& tracked = queue_pair.tracked;
+    Answer<kHostQueuePairKeys> dict(writer);
+    dict.set("device", standing.device.empty() ? queue_pair.device : standing.device);
+    dict.set("number", tracked.number);
+    dict.set("type", rdma_netlink::name_of_type(tracked.type));
+    if (tracked.state) {
+        dict.set_text("state", std::string(to_string(*tracked.state)));
+    }
+    dict.set("remote", tracked.remote);
+    dict.set_text("kernel", tracked.kernel_name);
+    if (queue_pair.owner) {
+        write_owner(dict, *queue_pair.owner);
+    }
+    write_standing(dict, standing);
+}
 
 void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {

@@ -419,6 +419,11 @@ void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
                            {"reloads", tally.reloads_accepted + tally.reloads_refused}});
 }
 
+void get_adoption(BusContext& context, const char* /*path*/, Writer& writer)
+{
+    write(writer, context.service.adoption());
+}
+
 const sd_bus_vtable kManagerMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Register", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("o", session, "a{sv}", grant),
                             method<on_register>, kOpen),
@@ -460,6 +465,7 @@ constexpr Property kManagerProperties[] = {
     property<get_last_reload>("LastReload", "a{sv}", kChanges),
     property<get_fabric_diagnostics>("FabricDiagnostics", "aa{sv}", kChanges),
     property<get_released>("ReleasedDevices", "as", kChanges),
+    property<get_adoption>("Adoption", "a{sv}", 0),
     property<get_statistics>("Statistics", "a{st}", 0),
 };
 

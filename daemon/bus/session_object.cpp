@@ -161,6 +161,11 @@ void get_owner(BusContext& context, const char* path, Writer& writer)
     write(writer, owner);
 }
 
+void get_adopted(BusContext& context, const char* path, Writer& writer)
+{
+    writer.put(session_at(context, path).adopted);
+}
+
 void get_state(BusContext& context, const char* path, Writer& writer)
 {
     writer.put(to_string(session_at(context, path).state));
@@ -192,6 +197,7 @@ const sd_bus_vtable kSessionMethods[] = {
 
 constexpr Property kSessionProperties[] = {
     property<get_owner>("Owner", "a{sv}", kConst),
+    property<get_adopted>("Adopted", "b", kConst),
     property<get_state>("State", "s", kChanges),
     property<get_level>("Level", "s", kChanges),
     property<get_grant>("Grant", "a{sv}", kChanges),

@@ -9,6 +9,7 @@
 
 #include "daemon/bus/convert_out.h"
 #include "daemon/bus/convert_report.h"
+#include "daemon/bus/host_listing.h"
 #include "tests/support/bus_pair.h"
 
 namespace rdmaqos {
@@ -136,6 +137,51 @@ TEST(AnswerKeys, OfSessions)
     owner.executable = "/bin/a";
     owner.command = "a";
     expect_all(kOwnerKeys, keys_in(written([&](Writer& writer) { write(writer, owner); })), "owner");
+}
+
+TEST(AnswerKeys, OfTheHost)
+{
+    Identity owner;
+    owner.unit = "a.service";
+    owner.command = "a";
+    HostQueuePair seen;
+    seen.device = "mlx5_0";
+    seen.tracked.state = QueuePairState::Rts;
+    seen.tracked.remote = 18;
+    seen.tracked.kernel_name = "ib_core";
+    seen.owner = std::make_shared<Identity>(owner);
+    HostStanding standing;
+    standing.session = SessionId{1};
+    standing.result = full_result();
+    standing.outside = kNotAdoptable;
+    const auto of = [&] { return written([&](Writer& writer) { write(writer, seen, standing); }); };
+    expect_all(kHostQueuePairKeys, keys_in(of()), "queue pair of the host");
+    EXPECT_EQ(*at(of(), "reason").as<std::string>(), "the device is about to do it") << "of the result";
+    standing.result->reason.clear();
+    EXPECT_FALSE(keys_in(of()).contains("reason s"));
+
+    standing = {};
+    standing.outside = kNotAdoptable;
+    EXPECT_FALSE(keys_in(of()).contains("reason s")) << "the word says it all";
+    standing.reason = "made through DEVX: use `rdma-qos-run`";
+    EXPECT_EQ(*at(of(), "reason").as<std::string>(), standing.reason);
+}
+
+TEST(AnswerKeys, OfAdoption)
+{
+    AdoptionStatus adoption{Unregistered::Adopt, "the helper is not there", 12, 96, {}};
+    const auto of = [&] { return written([&](Writer& writer) { write(writer, adoption); }); };
+    expect_all(kAdoptionKeys, keys_in(of()), "adoption");
+    EXPECT_EQ(at(of(), "programs").as_unsigned(), 12U);
+    EXPECT_EQ(at(of(), "queue-pairs").as_unsigned(), 96U);
+    for (const auto& [setting, word] : {std::pair(Unregistered::Ignore, "ignore"), {Unregistered::Count, "count"},
+                                        {Unregistered::Adopt, "adopt"}}) {
+        adoption.setting = setting;
+        EXPECT_EQ(*at(of(), "setting").as<std::string>(), word);
+    }
+    adoption = {};
+    EXPECT_FALSE(keys_in(of()).contains("unavailable s"));
+    EXPECT_EQ(at(of(), "programs").as_unsigned(), 0U);
 }
 
 TEST(AnswerKeys, OfPaths)

@@ -91,6 +91,7 @@ const std::map<std::string, std::string>& tables()
         {"counters", table_of(kCounterKeys)},
         {"self-test", table_of(kSelfTestKeys)},
         {"tree", table_of(kTreeKeys)},
+        {"adoption", table_of(kAdoptionKeys)},
         {"manager statistics", table_of(kManagerStatistics)},
         {"device statistics", table_of(kDeviceStatistics)},
     };
