@@ -180,6 +180,35 @@ void write_clients(Text& text, const Metrics& metrics)
     text.histogram({}, metrics.service.attach_calls);
 }
 
+// Those refused for good are counted from the first; one that is not ready yet is tried again.
+constexpr std::array kRefused{kNoRule, kNotScheduled, kExcluded, kNotAdoptable};
+
+void write_adoption(Text& text, const AdoptionStatus& adoption)
+{
+    text.family({"rdmaqos_adoption_available", Type::Gauge,
+                 "Whether programs that do not register can be adopted; absent unless the settings ask for it."});
+    if (adoption.setting == Unregistered::Adopt) {
+        text.sample({}, adoption.unavailable.empty());
+    }
+    text.family({"rdmaqos_adopted_programs", Type::Gauge, "Processes that are adopted."});
+    text.sample({}, adoption.programs);
+    text.family({"rdmaqos_adopted_queue_pairs", Type::Gauge, "Queue pairs of adopted processes in the tree."});
+    text.sample({}, adoption.queue_pairs);
+    text.family({"rdmaqos_adopted_queue_pairs_total", Type::Counter, "Queue pairs that have been adopted."});
+    text.sample({}, adoption.counters.adopted);
+    text.family({"rdmaqos_adoption_refused_total", Type::Counter, "Queue pairs that were not adopted, by reason."});
+    auto refused = adoption.counters.refused;
+    for (const auto reason : kRefused) {
+        refused.try_emplace(reason);
+    }
+    for (const auto& [reason, count] : refused) {
+        text.sample({{"reason", reason}}, count);
+    }
+    text.family({"rdmaqos_adoption_delay_seconds", Type::Histogram,
+                 "From when a queue pair was first seen ready to send to when it was in its leaf."});
+    text.histogram({}, adoption.counters.delay);
+}
+
 struct LevelFamily {
     Family family;
     std::uint64_t LevelMetrics::*value;
@@ -371,6 +400,7 @@ std::string to_prometheus(const Metrics& metrics)
     Text text;
     write_daemon(text, metrics);
     write_clients(text, metrics);
+    write_adoption(text, metrics.adoption);
     write_levels(text, metrics);
     write_devices(text, metrics);
     write_operations(text, metrics);

@@ -263,7 +263,10 @@ HostView& Service::host()
 
 void Service::metrics(LoopCallback<void(Metrics)> done)
 {
-    state_->metrics.collect(std::move(done));
+    state_->metrics.collect([this, done = std::move(done)](Metrics metrics) {
+        metrics.adoption = adoption();
+        done(std::move(metrics));
+    });
 }
 
 const ServiceCounters& Service::tally() const

@@ -101,6 +101,8 @@ Metrics everything()
     idle.queue_limit = 1024;
     idle.levels = {{"bulk", {}}, {"rpc", {}}};
     metrics.devices = {busy_device(), idle};
+    metrics.adoption = {Unregistered::Adopt, "", 12, 96,
+                        {400, {{kExcluded, 3}, {kNotAdoptable, 7}}, histogram({4ms, 37ms})}};
     metrics.host = {{{"mlx5_0", ""}, 5}, {{"mlx5_0", kOfKernel}, 2}, {{"mlx5_1", kUnregistered}, 38}};
     return metrics;
 }
@@ -145,6 +147,36 @@ TEST(MetricsText, MonitorModeAndAGoodReload)
     EXPECT_NE(text.find("rdmaqos_last_reload_successful 1\n"), std::string::npos);
 }
 
+TEST(MetricsText, AdoptionIsAvailableOnlyWhereItIsAskedFor)
+{
+    Metrics metrics;
+    const auto available = [&] {
+        const std::string text = to_prometheus(metrics);
+        const std::string_view name = "\nrdmaqos_adoption_available ";
+        const auto at = text.find(name);
+        return at == std::string::npos ? std::string() : text.substr(at + name.size(), 1);
+    };
+    EXPECT_EQ(available(), "");
+    metrics.adoption.setting = Unregistered::Ignore;
+    EXPECT_EQ(available(), "");
+    metrics.adoption.setting = Unregistered::Adopt;
+    EXPECT_EQ(available(), "1");
+    metrics.adoption.unavailable = "the helper is not there";
+    EXPECT_EQ(available(), "0");
+}
+
+TEST(MetricsText, EveryReasonNotToAdoptIsCountedFromZero)
+{
+    Metrics metrics;
+    metrics.adoption.counters.refused = {{kNotReady, 2}};
+    const std::string text = to_prometheus(metrics);
+    for (const char* sample : {"no-rule\"} 0", "no-schedule\"} 0", "excluded\"} 0", "not-adoptable\"} 0",
+                               "not-ready\"} 2"}) {
+        EXPECT_NE(text.find(std::string("rdmaqos_adoption_refused_total{reason=\"") + sample), std::string::npos)
+            << sample;
+    }
+}
+
 TEST(MetricsText, LabelsAreEscaped)
 {
     EXPECT_EQ(escape_label(R"(a"b\c)"), R"(a\"b\\c)");
@@ -159,7 +191,7 @@ TEST(MetricsText, LabelsAreEscaped)
 TEST(MetricsText, LabelsAreOfABoundedSet)
 {
     const std::set<std::string> allowed{"device", "level",   "error",    "operation", "result",
-                                        "le",     "version", "revision", "cause",     "place"};
+                                        "le",     "version", "revision", "cause",     "place", "reason"};
     std::set<std::string> used;
     const std::string text = to_prometheus(everything());
     const std::regex label("[{,]([a-z_]+)=\"");
