@@ -333,14 +333,16 @@ void Parser::add_views()
         "qps", "List all queue pairs of this host, whoever made them, and why those outside the tree are there",
         "  rdma-qosctl qps\n"
         "  rdma-qosctl qps 4711                           of this process\n"
-        "  rdma-qosctl qps --outside --device mlx5_0      of programs, in no leaf",
+        "  rdma-qosctl qps --outside --device mlx5_0      of programs, in no leaf\n"
+        "  rdma-qosctl qps --outside=no-rule,excluded     for one of these reasons",
         [options = options_](const Context& context) { return host_queue_pairs(context, options->host); });
     qps_command->add_option("PID", options_->host.pid, "Only those of this process; none: all");
     qps_command->add_option("--device", options_->host.device, "Only those of this device")->type_name("DEVICE");
     qps_command->add_option("--unit", options_->host.unit, "Only those of this systemd unit; may be a glob")
         ->type_name("UNIT");
     qps_command->add_option("--level", options_->host.level, "Only those in this level")->type_name("LEVEL");
-    qps_command->add_flag("--outside", options_->host.outside, "Only those of programs that are in no leaf");
+    qps_command->add_flag("--outside", options_->host.outside,
+                          "Only those of programs that are in no leaf; --outside=WORD,...: for one of these reasons");
 
     add_command("metrics", "Print the daemon's metrics in the text format of Prometheus",
                 "  rdma-qosctl metrics\n"

@@ -58,6 +58,33 @@ TEST(CtlWhy, CappedAndCrowded)
     ASSERT_EQ(json.at("sessions").size(), 4U);
 }
 
+TEST(CtlQueuePairs, OutsideForAReason)
+{
+    const Daemon daemon({kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON});
+    auto client = daemon.direct();
+    for (const auto& [level, number] : {std::pair("rpc", 17U), {"DEFAULT", 18U}}) {
+        bus::Dict request;
+        request.set("level", level);
+        request.set("queue-pairs", std::vector<bus::Dict>{queue_pair("mlx5_0", number, "devx")});
+        ASSERT_TRUE(register_session(client, request));
+    }
+    const auto numbers = [&](const std::string& options) {
+        const Outcome outcome = run_ctl(daemon.root(), fmt::format("qps {} {} --json", getpid(), options));
+        EXPECT_EQ(outcome.status, 0) << outcome.error;
+        std::vector<int> found;
+        const Json json = Json::parse(outcome.output);
+        for (const auto& one : json.at("queue-pairs")) {
+            found.push_back(one.at("number"));
+        }
+        return found;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(numbers(""), ElementsAre(17, 18));
+    EXPECT_THAT(numbers("--outside"), ElementsAre(18));
+    EXPECT_THAT(numbers("--outside=no-rule,nothing-asked"), ElementsAre(18));
+    EXPECT_THAT(numbers("--outside=no-rule"), ElementsAre());
+}
+
 TEST(CtlWhy, NobodyRegistered)
 {
     const Daemon daemon({kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON});

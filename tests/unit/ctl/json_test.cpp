@@ -42,6 +42,23 @@ TEST(Json, StatusIsOkWithoutProblems)
     EXPECT_FALSE(json.at("policy").contains("last-reload-error"));
 }
 
+TEST(Json, StatusTellsOfAdoption)
+{
+    World world = sample_world();
+    EXPECT_FALSE(status_json(world, {}).contains("adoption")) << "an older daemon does not tell";
+    world.manager.adoption = {"adopt", "", 12, 96};
+    EXPECT_EQ(status_json(world, {}).at("adoption"),
+              Json({{"setting", "adopt"}, {"programs", 12}, {"queue-pairs", 96}}));
+    world.manager.adoption.unavailable = "the kernel is too old";
+    EXPECT_EQ(status_json(world, {}).at("adoption").at("unavailable"), "the kernel is too old");
+}
+
+TEST(Json, AdoptedSessions)
+{
+    EXPECT_TRUE(sessions_json({sample_session_adopted()}).at("sessions").at(0).at("adopted").get<bool>());
+    EXPECT_FALSE(sessions_json({sample_session_rpc()}).at("sessions").at(0).at("adopted").get<bool>());
+}
+
 TEST(Json, Levels)
 {
     expect_golden("ctl/levels.json", to_text({{"levels", to_json(sample_world().manager.levels)}}));

@@ -105,6 +105,22 @@ TEST(Online, Session)
     EXPECT_EQ(text_of(session.owner, "unit"), "a.scope");
     EXPECT_EQ(session.level, "rpc");
     EXPECT_EQ(text_of(session.grant, "level"), "rpc");
+    EXPECT_FALSE(session.adopted) << "an older daemon does not tell";
+    EXPECT_TRUE(to_session("/org/rdmaqos1/session/43", dict({{"Adopted", true}})).adopted);
+}
+
+TEST(Online, Adoption)
+{
+    EXPECT_EQ(to_manager(bus::Dict()).adoption.setting, "") << "an older daemon does not tell";
+    const AdoptionView adoption = to_manager(dict({{"Adoption", dict({{"setting", "adopt"},
+                                                                      {"unavailable", "the kernel is too old"},
+                                                                      {"programs", 12U},
+                                                                      {"queue-pairs", 96U}})}}))
+                                      .adoption;
+    EXPECT_EQ(adoption.setting, "adopt");
+    EXPECT_EQ(adoption.unavailable, "the kernel is too old");
+    EXPECT_EQ(adoption.programs, 12U);
+    EXPECT_EQ(adoption.queue_pairs, 96U);
 }
 
 TEST(Online, WorldIsSortedByNameAndNumber)

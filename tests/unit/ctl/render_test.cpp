@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/text.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ctl/sample.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -40,6 +41,16 @@ TEST(Render, QueuePairsOfTheHost)
     expect_golden("ctl/qps.txt", render_host_queue_pairs(sample_host(), Colour::Off));
     expect_golden("ctl/qps.json", to_text(host_queue_pairs_json(sample_host())));
     EXPECT_EQ(render_host_queue_pairs({}, Colour::Off), "no queue pair\n");
+    const auto below = [](const std::vector<bus::Dict>& queue_pairs) {
+        const std::string text = render_host_queue_pairs(queue_pairs, Colour::Off);
+        const auto end_of_table = text.find("\n\n");
+        return end_of_table == std::string::npos ? "" : text.substr(end_of_table + 2);
+    };
+    EXPECT_EQ(below(sample_host()), "");
+    EXPECT_EQ(below({not_adopted(1, "not-adoptable", "because"), not_adopted(2, "not-adoptable", "because")}),
+              "not-adoptable: because\n");
+    EXPECT_EQ(below({not_adopted(1, "not-adoptable", "a"), not_adopted(2, "not-adoptable", "b\x1b")}),
+              "not-adoptable, mlx5_0/1:1: a\nnot-adoptable, mlx5_0/1:2: b\\x1b\n");
 }
 
 TEST(Render, StatusCountsTheHost)
@@ -64,6 +75,36 @@ TEST(HostFilter, TakesWhatItNames)
     EXPECT_THAT(taken({"", {}, "RPC", "", false}), ElementsAre(17));
     EXPECT_THAT(taken({"", {}, "", "job-*.scope", false}), ElementsAre(17));
     EXPECT_THAT(taken({"", {}, "", "", true}), ElementsAre(40, 99)) << "those of the kernel cannot be placed";
+    EXPECT_THAT(taken({"", {}, "", "", true, {"owner-unknown", "no-rule"}}), ElementsAre(40));
+    EXPECT_THAT(taken({"", {}, "", "", true, {"kernel"}}), ElementsAre(1)) << "asked for by name";
+}
+
+TEST(Render, StatusSaysWhetherProgramsAreAdopted)
+{
+    World world = sample_world();
+    const auto line = [&] {
+        const std::string text = render_status(world, find_problems(world), Colour::Off);
+        for (const auto each : lines_of(text)) {
+            if (each.starts_with("adoption:")) {
+                return std::string(without_leading_blanks(each.substr(9)));
+            }
+        }
+        return std::string("nothing");
+    };
+    EXPECT_EQ(line(), "nothing") << "an older daemon does not tell";
+    world.manager.adoption = {"count", "", 0, 0};
+    EXPECT_EQ(line(), "off (unregistered: count)");
+    world.manager.adoption = {"adopt", "", 12, 96};
+    EXPECT_EQ(line(), "on: 12 programs, 96 queue pairs");
+    world.manager.adoption = {"adopt", "", 1, 1};
+    EXPECT_EQ(line(), "on: 1 program, 1 queue pair");
+    EXPECT_TRUE(find_problems(world).empty());
+    world.manager.adoption.unavailable = "the kernel is older than 5.6";
+    EXPECT_EQ(line(), "unavailable, see below");
+    const auto problems = find_problems(world);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_TRUE(problems[0].is_error);
+    EXPECT_EQ(problems[0].what, "programs that do not register are not adopted: the kernel is older than 5.6");
 }
 
 TEST(Render, NoLevels)
@@ -415,6 +456,7 @@ TEST(Render, SignalsAsSentences)
 {
     const std::string root = "/org/rdmaqos1";
     const std::string session = root + "/session/3";
+    const std::string adopted = root + "/session/4";
     const std::string device = root + "/device/mlx5_0";
     const std::string manager = "org.rdmaqos1.Manager";
     const std::string properties = "org.freedesktop.DBus.Properties";
@@ -429,6 +471,11 @@ TEST(Render, SignalsAsSentences)
             return dict({{"Owner", dict({{"pid", 4711U}, {"uid", 4294967290U}, {"command", "trainer\x1b"}})},
                          {"Grant", grant}});
         }
+        if (path == adopted) {
+            return dict({{"Owner", dict({{"pid", 4712U}, {"uid", 4294967290U}, {"command", "ib_write_bw"}})},
+                         {"Adopted", true},
+                         {"Grant", grant}});
+        }
         return dict({{"Name", "mlx5_0"}, {"Port", 1U}, {"Reason", "the link is down"}});
     });
     const HeardCase cases[] = {
@@ -441,6 +488,8 @@ TEST(Render, SignalsAsSentences)
          "mlx5_0/1 is degraded: the link is down"},
         {{root, objects, "InterfacesAdded", {bus::ObjectPath{session}}},
          "session 3 (trainer\\x1b, pid 4711, 4294967290) registered: level rpc, enforced"},
+        {{root, objects, "InterfacesAdded", {bus::ObjectPath{adopted}}},
+         "session 4 (ib_write_bw, pid 4712, 4294967290) was adopted: level rpc, enforced"},
         {{session,
           "org.rdmaqos1.Session",
           "GrantChanged",

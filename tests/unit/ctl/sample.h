@@ -83,6 +83,38 @@ inline std::vector<bus::Dict> sample_host()
             one(99, "ud", {{"pid", 815U}, {"uid", 4242U}, {"command", "cp\x1b[31m"}, {"outside", "unregistered"}})};
 }
 
+// Of a program that did not register, while programs are adopted.
+inline bus::Dict not_adopted(std::uint32_t number, const char* outside, const char* reason = "")
+{
+    bus::Dict one = dict({{"device", "mlx5_0/1"},
+                          {"number", number},
+                          {"type", "rc"},
+                          {"state", "RTS"},
+                          {"pid", 4712U},
+                          {"uid", 1000U},
+                          {"user", "alice"},
+                          {"command", "ib_write_bw"},
+                          {"outside", outside}});
+    if (*reason != '\0') {
+        one.set("reason", reason);
+    }
+    return one;
+}
+
+constexpr const char* kSharedFile = "its device file was opened without DEVX: let the program register, or run it with "
+                                    "rdma-qos-run";
+
+inline std::vector<bus::Dict> sample_not_adopted()
+{
+    std::vector<bus::Dict> all{not_adopted(20, "no-rule"), not_adopted(21, "no-schedule"), not_adopted(22, "excluded"),
+                               not_adopted(23, "not-ready")};
+    for (std::uint32_t number = 24; number < 30; ++number) {
+        all.push_back(not_adopted(number, "not-adoptable", kSharedFile));
+    }
+    all.push_back(not_adopted(30, "not-adoptable", "mlx5_0/1 cannot schedule queue pairs of type xrc-ini"));
+    return all;
+}
+
 inline std::vector<bus::Dict> sample_host_counts()
 {
     const auto count = [](const char* device, const char* outside, std::uint64_t many) {
@@ -218,6 +250,16 @@ inline SessionView sample_session_rpc()
                                  {"leaf", "/bulk"},
                                  {"rate", std::uint64_t{2'500'000}},
                                  {"enforced", true}})};
+    return session;
+}
+
+// The same process, if it did not register.
+inline SessionView sample_session_adopted()
+{
+    SessionView session = sample_session_rpc();
+    session.adopted = true;
+    session.grant.set("rule", "match rule 3 (policy.yaml:48:5): client command ib_send_bw");
+    session.grant.set("verified", true);
     return session;
 }
 

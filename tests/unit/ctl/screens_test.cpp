@@ -28,6 +28,7 @@
 #include "tools/rdma-qosctl/rendering/why.h"
 #include "tools/rdma-qosctl/simulate/report_text.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
+#include "tools/rdma-qosctl/world/not_adopted.h"
 #include "tools/rdma-qosctl/world/problems.h"
 #include "tools/rdma-qosctl/world/why.h"
 
@@ -43,6 +44,16 @@ using namespace test;
 std::string draw_status(const Screen& screen)
 {
     const World world = troubled_world();
+    return render_status(world, find_problems(world), screen);
+}
+
+std::string draw_status_without_adoption(const Screen& screen)
+{
+    World world = sample_world();
+    world.manager.adoption = {"adopt",
+                              "/usr/libexec/rdma-qos/rdma-qos-files may not look at other processes: install the "
+                              "drop-in 50-adopt.conf of rdma-qosd.service and restart it",
+                              0, 0};
     return render_status(world, find_problems(world), screen);
 }
 
@@ -115,6 +126,16 @@ std::string draw_host(const Screen& screen)
     return render_host_queue_pairs(sample_host(), screen);
 }
 
+std::string draw_not_adopted(const Screen& screen)
+{
+    return render_host_queue_pairs(sample_not_adopted(), screen);
+}
+
+std::string draw_adopted_session(const Screen& screen)
+{
+    return render_sessions({sample_session_adopted(), sample_session_bulk()}, screen);
+}
+
 std::string draw_sessions(const Screen& screen)
 {
     return render_sessions(wide_world().sessions, screen);
@@ -165,10 +186,23 @@ std::string draw_why_crowded(const Screen& screen)
 std::string draw_why_unregistered(const Screen& screen)
 {
     WhyReport report;
-    report.unregistered = "process 4711 (ib_send_bw) has not registered: what it sends is outside the tree, without "
+    report.note = "process 4711 (ib_send_bw) has not registered: what it sends is outside the tree, without "
                           "share, guarantee or cap";
     report.advice = {
         fmt::format("if it registered and asked for nothing, it would be in level {}: {}", kWideLevel, kWideRule)};
+    return render_why(report, screen);
+}
+
+// Of its queue pairs some are adopted.
+std::string draw_why_adopted(const Screen& screen)
+{
+    World world = sample_world();
+    world.sessions = {sample_session_adopted()};
+    world.manager.adoption = {"adopt", "", 1, 2};
+    WhyReport report = why_of(world);
+    report.note = "not adopted, and so outside the tree: 11 queue pairs";
+    report.queue_pairs = sample_not_adopted();
+    report.advice = advice_on(report.queue_pairs, world.manager.adoption);
     return render_why(report, screen);
 }
 
@@ -360,15 +394,19 @@ const Shot kShots[] = {
     {"release", "release", draw_released},
     {"request", "request", draw_grant},
     {"qps", "qps", draw_host},
+    {"qps", "qps-not-adopted", draw_not_adopted},
     {"sessions", "sessions", draw_sessions},
+    {"sessions", "sessions-adopted", draw_adopted_session},
     {"simulate", "simulate", draw_simulation},
     {"simulate", "simulate-steps", draw_simulation_over_time},
     {"status", "status", draw_status},
+    {"status", "status-without-adoption", draw_status_without_adoption},
     {"tree", "tree", draw_tree},
     {"tree", "tree-alike", draw_trees_of_one_kind},
     {"tree", "tree-busy", draw_busy_tree},
     {"verify", "verify", draw_drift},
     {"why", "why", draw_why},
+    {"why", "why-adopted", draw_why_adopted},
     {"why", "why-crowded", draw_why_crowded},
     {"why", "why-unregistered", draw_why_unregistered},
 };

@@ -319,7 +319,7 @@ TEST(Why, WithoutQueuePairsAndWithoutASession)
 
     WhyReport nobody;
     nobody.target = "99";
-    nobody.unregistered = "process 99 (ib_send_bw) has not registered";
+    nobody.note = "process 99 (ib_send_bw) has not registered";
     nobody.queue_pairs = {dict({{"device", "mlx5_0/1"},
                                 {"number", 17U},
                                 {"type", "rc"},
@@ -332,6 +332,18 @@ TEST(Why, WithoutQueuePairsAndWithoutASession)
                                 {"outside", "unregistered"}})};
     nobody.advice = {"if it registered, it would be in level DEFAULT"};
     expect_texts("unregistered", nobody);
+}
+
+TEST(Why, Adopted)
+{
+    World world = test::sample_world();
+    world.sessions[0] = test::sample_session_adopted();
+    WhyReport report;
+    report.target = "4711";
+    report.sessions = {explain_session(world, world.sessions[0])};
+    report.note = "not adopted, and so outside the tree: 11 queue pairs";
+    report.queue_pairs = test::sample_not_adopted();
+    expect_texts("adopted", report);
 }
 
 std::vector<std::uint64_t> ids(const World& world, const std::string& target)

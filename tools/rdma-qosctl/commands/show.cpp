@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 constexpr std::size_t kPrincipalsShown = 16;
+constexpr std::string_view kForAnyReason = "true";    // as the parser of options has a flag without a value
 
 Result<World> ask(const Context& context)
 {
@@ -189,7 +191,13 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
 
 Result<ExitStatus> host_queue_pairs(const Context& context, const HostQueuePairOptions& options)
 {
-    HostFilter filter{options.device, {}, options.level, options.unit, options.outside};
+    HostFilter filter{options.device, {}, options.level, options.unit, !options.outside.empty()};
+    if (filter.outside && options.outside != kForAnyReason) {
+        std::istringstream words(options.outside);
+        for (std::string word; std::getline(words, word, ',');) {
+            filter.reasons.emplace(without_blanks(word));
+        }
+    }
     if (!options.pid.empty()) {
         const auto pid = parse_number(options.pid);
         if (!pid || *pid > std::numeric_limits<std::uint32_t>::max()) {

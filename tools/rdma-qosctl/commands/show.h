@@ -36,7 +36,7 @@ struct HostQueuePairOptions {
     std::string device;
     std::string level;
     std::string unit;
-    bool outside = false;
+    std::string outside;    // empty: also those inside; "true": for any reason; else the words of reasons, "a,b"
 };
 [[nodiscard]] Result<ExitStatus> host_queue_pairs(const Context& context, const HostQueuePairOptions& options);
 [[nodiscard]] Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter);

@@ -17,6 +17,7 @@
 #include "tools/rdma-qosctl/rendering/why.h"
 #include "tools/rdma-qosctl/rendering/why_json.h"
 #include "tools/rdma-qosctl/world/host.h"
+#include "tools/rdma-qosctl/world/not_adopted.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -108,8 +109,9 @@ std::string would_get(const Context& context, const std::string& pid)
                        world->matcher->why(*found, {}, world->identity));
 }
 
-// Nobody who registered is meant. A process that runs is worth an answer, anything else is a mistake.
-Result<WhyReport> nobody(const Context& context, bus::Client& client, const std::string& target)
+// Nobody who has a session is meant. A process that runs is worth an answer, anything else is a mistake.
+Result<WhyReport> nobody(const Context& context, bus::Client& client, const AdoptionView& adoption,
+                         const std::string& target)
 {
     const auto number = parse_number(target);
     if (!number || !std::filesystem::exists(fmt::format("{}/{}", kProc, *number))) {
@@ -123,19 +125,40 @@ Result<WhyReport> nobody(const Context& context, bus::Client& client, const std:
     IdentityOptions options;
     options.pid = target;
     const auto identity = identity_of(options);
-    report.unregistered = fmt::format(
-        "process {}{} has not registered: what it sends is outside the tree, without "
-        "share, guarantee or cap",
-        *number, identity && !identity->command.empty() ? fmt::format(" ({})", identity->command) : "");
+    report.note = fmt::format(
+        "process {}{} has not registered{}: what it sends is outside the tree, without share, guarantee or cap",
+        *number, identity && !identity->command.empty() ? fmt::format(" ({})", identity->command) : "",
+        adoption.setting == "adopt" ? " and is not adopted" : "");
     const auto queue_pairs = fetch_host_queue_pairs(
         client, {"", static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, UINT32_MAX)), "", "", false});
     report.queue_pairs = queue_pairs.value_or(std::vector<bus::Dict>());    // a daemon that is older does not tell
+    report.advice = advice_on(report.queue_pairs, adoption);
     if (auto level = would_get(context, target); !level.empty()) {
         report.advice.push_back(std::move(level));
     }
     report.advice.emplace_back("`rdma-qos-run -- COMMAND` puts the queue pairs of a program that knows nothing of the "
                                "daemon into classes; programs of your own use librdmaqos(3)");
     return report;
+}
+
+// Of adopted processes, what is outside the tree all the same.
+void add_not_adopted(bus::Client& client, const AdoptionView& adoption, const std::set<std::uint64_t>& processes,
+                     WhyReport& report)
+{
+    if (processes.empty()) {
+        return;
+    }
+    HostFilter filter;
+    if (processes.size() == 1) {
+        filter.pid = static_cast<std::uint32_t>(*processes.begin());
+    }
+    auto queue_pairs = fetch_host_queue_pairs(client, filter);
+    report.queue_pairs = not_attached(queue_pairs ? std::move(*queue_pairs) : std::vector<bus::Dict>(), processes);
+    if (!report.queue_pairs.empty()) {
+        report.note = fmt::format("not adopted, and so outside the tree: {}",
+                                  counted(report.queue_pairs.size(), "queue pair"));
+        report.advice = advice_on(report.queue_pairs, adoption);
+    }
 }
 
 }    // namespace
@@ -152,17 +175,22 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
     }
     Result<WhyReport> report = WhyReport{};
     report->target = options.target;
-    for (const auto* session : sessions_of(*world, options.target)) {
+    const auto sessions = sessions_of(*world, options.target);
+    for (const auto* session : sessions) {
         report->sessions.push_back(explain_session(*world, *session));
     }
-    if (report->sessions.empty()) {
-        report = nobody(context, *client, options.target);
+    const AdoptionView& adoption = world->manager.adoption;
+    if (sessions.empty()) {
+        report = nobody(context, *client, adoption, options.target);
         if (!report) {
             return fail(report.error());
         }
-    } else if (options.interval_ms > 0) {
-        report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
-        judge_by_use(*world, report->ports, report->sessions);
+    } else {
+        if (options.interval_ms > 0) {
+            report->ports = measure(*client, *world, report->sessions, std::chrono::milliseconds(options.interval_ms));
+            judge_by_use(*world, report->ports, report->sessions);
+        }
+        add_not_adopted(*client, adoption, adopted_processes(sessions), *report);
     }
     print(context.json ? to_text(why_json(*report)) : render_why(*report, context.screen));
     return ExitStatus::Ok;

@@ -1,5 +1,8 @@
 #include "tools/rdma-qosctl/rendering/host.h"
 
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +23,44 @@ Cell outside_cell(const bus::Dict& queue_pair)
 {
     const std::string reason = text_of(queue_pair, "outside");
     return {reason, reason.empty() || reason == "kernel" ? Style::Plain : Style::Warning};
+}
+
+// "mlx5_0/1:24, mlx5_0/1:25 and 2 more"
+std::string first_of(const std::vector<std::string>& names)
+{
+    constexpr std::size_t kNamed = 4;
+    const auto named = std::min(names.size(), kNamed);
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(named);
+    std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+    if (names.size() > named) {
+        text += fmt::format(" and {} more", names.size() - named);
+    }
+    return text;
+}
+
+// Below the table: a sentence does not fit beside so many columns. It names its queue pairs where the same word has
+// several.
+std::string render_reasons(const std::vector<bus::Dict>& queue_pairs, const Screen& screen)
+{
+    std::map<std::string, std::map<std::string, std::vector<std::string>>> having;    // word, sentence
+    for (const auto& queue_pair : queue_pairs) {
+        const std::string word = text_of(queue_pair, "outside");
+        const std::string sentence = text_of(queue_pair, "reason");
+        if (!word.empty() && !sentence.empty()) {
+            having[word][sentence].push_back(
+                fmt::format("{}:{}", text_of(queue_pair, "device"), number_of(queue_pair, "number")));
+        }
+    }
+    std::string text;
+    for (const auto& [word, sentences] : having) {
+        for (const auto& [sentence, names] : sentences) {
+            const std::string line = fmt::format("{}{}: {}", word,
+                                                 sentences.size() == 1 ? "" : fmt::format(", {}", first_of(names)),
+                                                 sentence);
+            text += fmt::format("{}{}\n", text.empty() ? "\n" : "", sentence_on(screen, 0, 2, printable(line)));
+        }
+    }
+    return text;
 }
 
 }    // namespace
@@ -50,7 +91,7 @@ std::string render_host_queue_pairs(const std::vector<bus::Dict>& queue_pairs, c
                    kernel.empty() ? text_of(queue_pair, "command") : fmt::format("[{}]", kernel),
                    text_of(queue_pair, "level"), text_of(queue_pair, "leaf"), outside_cell(queue_pair)});
     }
-    return table.render(screen);
+    return table.render(screen) + render_reasons(queue_pairs, screen);
 }
 
 Json host_queue_pairs_json(const std::vector<bus::Dict>& queue_pairs)

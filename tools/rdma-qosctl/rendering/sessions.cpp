@@ -19,6 +19,12 @@ Cell enforced_cell(const bus::Dict& queue_pair)
     return flag_of(queue_pair, "enforced") ? Cell("yes", Style::Good) : Cell("no", Style::Warning);
 }
 
+// "adopted" in place of "active".
+Cell state_cell(const SessionView& session)
+{
+    return {session.adopted && session.state == "active" ? "adopted" : session.state, style_of_state(session.state)};
+}
+
 // Why not, or what to know; of a refused one the error.
 std::string reason_text(const bus::Dict& queue_pair)
 {
@@ -74,7 +80,7 @@ std::string render_sessions(const std::vector<SessionView>& sessions, const Scre
     for (const auto& session : sessions) {
         owners.add({std::to_string(session.id), number_text(session.owner, "pid"), owner_text(session.owner),
                     text_of(session.owner, "unit"), text_of(session.owner, "command"),
-                    Cell(session.state, style_of_state(session.state)), session.level,
+                    state_cell(session), session.level,
                     std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
         add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
     }

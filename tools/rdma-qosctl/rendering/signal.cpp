@@ -211,7 +211,7 @@ std::string Narrator::came(const std::string& path)
     }
     const auto session = ask_session(path);
     const bool has_grant = session && !session->grant.empty();
-    return names_.at(path) + " registered" + (has_grant ? ": " + grant_in_words(session->grant) : "");
+    return names_.at(path) + (session && session->adopted ? " was adopted" : " registered") + (has_grant ? ": " + grant_in_words(session->grant) : "");
 }
 
 std::string Narrator::changed(const bus::Signal& signal)

@@ -57,6 +57,18 @@ std::string describe_sessions(const World& world)
                        counted(inside + outside, "queue pair"), inside, outside);
 }
 
+std::string describe_adoption(const AdoptionView& adoption)
+{
+    if (adoption.setting != "adopt") {
+        return fmt::format("off (unregistered: {})", adoption.setting);
+    }
+    if (!adoption.unavailable.empty()) {
+        return "unavailable, see below";
+    }
+    return fmt::format("on: {}, {}", counted(adoption.programs, "program"),
+                       counted(adoption.queue_pairs, "queue pair"));
+}
+
 std::string indented(std::string_view text, std::string_view indent)
 {
     std::string result;
@@ -108,6 +120,9 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
                accepted ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
     fields.add("sessions", describe_sessions(world));
+    if (const AdoptionView& adoption = manager.adoption; !adoption.setting.empty()) {
+        fields.add("adoption", describe_adoption(adoption), adoption.unavailable.empty() ? Style::Plain : Style::Bad);
+    }
     const HostSummary host = sum_up(world.host_counts);
     if (!world.host_counts.empty()) {
         fields.add("host", describe_host(host));
@@ -118,8 +133,11 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
         text += render_devices(world.devices, screen) + "\n";
     }
     if (world.host_counts.empty()) {
-        text += "Only processes that registered are governed: other RDMA traffic of this host\n"
-                "is outside the tree and competes with it.\n\n";
+        text += manager.adoption.setting == "adopt"
+                    ? "Only processes that registered or were adopted are governed: other RDMA traffic\n"
+                      "of this host is outside the tree and competes with it.\n\n"
+                    : "Only processes that registered are governed: other RDMA traffic of this host\n"
+                      "is outside the tree and competes with it.\n\n";
     } else if (host.outside > 0) {
         text += "What queue pairs in no leaf send competes with the whole tree; `rdma-qosctl qps --outside`\n"
                 "lists them.\n\n";

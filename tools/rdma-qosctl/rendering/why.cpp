@@ -96,9 +96,10 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
 std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
-    const std::string heading = fmt::format("process {}: session {}, level {}{}", describe_owner(session.owner),
-                                            session.id, session.level.empty() ? "none" : session.level,
-                                            session.state == "active" ? "" : fmt::format(", {}", session.state));
+    const std::string heading = fmt::format(
+        "process {}: {}session {}, level {}{}", describe_owner(session.owner), session.adopted ? "adopted, " : "",
+        session.id, session.level.empty() ? "none" : session.level,
+        session.state == "active" ? "" : fmt::format(", {}", session.state));
     std::string text = sentence_on(screen, 0, 2, printable(heading)) + "\n";
     if (const std::string rule = text_of(session.grant, "rule"); !rule.empty()) {
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(rule)));
@@ -129,13 +130,13 @@ std::string render_why(const WhyReport& report, const Screen& screen)
                                             100 * port.utilisation(), to_string(port.receives));
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, use));
     }
-    if (!report.unregistered.empty()) {
-        text += fmt::format("{}\n", sentence_on(screen, 0, 2, printable(report.unregistered)));
+    if (!report.note.empty()) {
+        text += fmt::format("{}{}\n", text.empty() ? "" : "\n", sentence_on(screen, 0, 2, printable(report.note)));
     }
     if (!report.queue_pairs.empty()) {
         const std::string drawn = render_host_queue_pairs(report.queue_pairs, screen.indented(2));
         for (const auto line : lines_of(drawn)) {
-            text += fmt::format("  {}\n", line);
+            text += line.empty() ? "\n" : fmt::format("  {}\n", line);
         }
     }
     for (const auto& advice : report.advice) {

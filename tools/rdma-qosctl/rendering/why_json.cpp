@@ -1,5 +1,7 @@
 #include "tools/rdma-qosctl/rendering/why_json.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "tools/rdma-qosctl/rendering/world_json.h"
@@ -76,10 +78,12 @@ Json why_json(const WhyReport& report)
                          {"transmits", port.transmits.kbps()},
                          {"receives", port.receives.kbps()}});
     }
-    Json json{{"target", report.target}, {"registered", !report.sessions.empty()}, {"sessions", std::move(sessions)}};
+    const bool registered = std::any_of(report.sessions.begin(), report.sessions.end(),
+                                        [](const WhySession& why) { return !why.session.adopted; });
+    Json json{{"target", report.target}, {"registered", registered}, {"sessions", std::move(sessions)}};
     json["ports"] = std::move(ports);
-    if (!report.unregistered.empty()) {
-        json["note"] = report.unregistered;
+    if (!report.note.empty()) {
+        json["note"] = report.note;
         json["queue-pairs"] = to_json(report.queue_pairs);
     }
     json["advice"] = report.advice;

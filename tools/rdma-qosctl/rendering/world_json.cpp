@@ -147,6 +147,15 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
     return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
 }
 
+Json adoption_json(const AdoptionView& adoption)
+{
+    Json json{{"setting", adoption.setting}};
+    set_text(json, "unavailable", adoption.unavailable);
+    json["programs"] = adoption.programs;
+    json["queue-pairs"] = adoption.queue_pairs;
+    return json;
+}
+
 }    // namespace
 
 Json reload_json(const ReloadView& reload)
@@ -160,6 +169,7 @@ Json reload_json(const ReloadView& reload)
 Json session_json(const SessionView& session)
 {
     return {{"session", session.id},
+            {"adopted", session.adopted},
             {"state", session.state},
             {"level", session.level},
             {"owner", to_json(session.owner)},
@@ -190,6 +200,9 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     json["sessions"] = world.sessions.size();
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
     json["host"] = to_json(world.host_counts);
+    if (!manager.adoption.setting.empty()) {
+        json["adoption"] = adoption_json(manager.adoption);
+    }
     json["statistics"] = to_json(manager.statistics);
     json["ok"] = std::none_of(problems.begin(), problems.end(),
                               [](const Problem& problem) { return problem.is_error; });

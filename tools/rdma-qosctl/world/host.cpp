@@ -19,7 +19,7 @@ bool HostFilter::takes(const bus::Dict& queue_pair) const
     const std::string reason = text_of(queue_pair, "outside");
     return (level.empty() || equals_ignoring_case(text_of(queue_pair, "level"), level)) &&
            (unit.empty() || glob_matches(unit, text_of(queue_pair, "unit"))) &&
-           (!outside || (!reason.empty() && reason != kOfKernel));
+           (!outside || (reasons.empty() ? !reason.empty() && reason != kOfKernel : reasons.contains(reason)));
 }
 
 Result<std::vector<bus::Dict>> fetch_host_queue_pairs(bus::Client& client, const HostFilter& filter)

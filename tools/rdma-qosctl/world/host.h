@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct HostFilter {
     std::string level;    // empty: any, or none
     std::string unit;     // may be a glob; empty: any, or none
     bool outside = false;    // only those of programs that are in no leaf
+    std::set<std::string, std::less<>> reasons{};    // with `outside`: for one of these, also the kernel's own; empty: any
 
     [[nodiscard]] bool takes(const bus::Dict& queue_pair) const;
 };

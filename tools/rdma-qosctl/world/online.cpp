@@ -153,6 +153,16 @@ std::string pacing_text(const bus::Dict& dict, std::string_view burst_key, std::
                        size(packet_key, "device default (the port's MTU)"));
 }
 
+namespace {
+
+AdoptionView to_adoption(const bus::Dict& dict)
+{
+    return {text_of(dict, "setting"), text_of(dict, "unavailable"), number_of(dict, "programs"),
+            number_of(dict, "queue-pairs")};
+}
+
+}    // namespace
+
 ManagerView to_manager(const bus::Dict& properties)
 {
     ManagerView manager;
@@ -164,6 +174,7 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.last_reload = to_reload(value_of<bus::Dict>(properties, "LastReload"));
     manager.fabric_diagnostics = to_diagnostics(dicts_of(properties, "FabricDiagnostics"));
     manager.released_devices = list_of(properties, "ReleasedDevices");
+    manager.adoption = to_adoption(value_of<bus::Dict>(properties, "Adoption"));
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
     return manager;
 }
@@ -236,6 +247,7 @@ SessionView to_session(const std::string& path, const bus::Dict& properties)
     SessionView session;
     session.id = parse_number(std::string_view(path).substr(path.rfind('/') + 1)).value_or(0);
     session.owner = value_of<bus::Dict>(properties, "Owner");
+    session.adopted = flag_of(properties, "Adopted");
     session.state = text_of(properties, "State");
     session.level = text_of(properties, "Level");
     session.grant = value_of<bus::Dict>(properties, "Grant");

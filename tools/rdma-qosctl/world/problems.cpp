@@ -30,6 +30,10 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
                             "correct it; it is read again automatically, and until then the fabric known so far "
                             "stays in use"});
     }
+    if (!manager.adoption.unavailable.empty()) {
+        problems.push_back(
+            {true, fmt::format("programs that do not register are not adopted: {}", manager.adoption.unavailable), ""});
+    }
     if (manager.mode == "monitor") {
         problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
@@ -139,7 +143,8 @@ std::vector<Problem> find_problems(const World& world)
             problems.push_back({false,
                                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
                                             number_of(session.owner, "pid"), text_of(session.owner, "command")),
-                                "its process must register again; restart it if it does not"});
+                                session.adopted ? "it is adopted again when its process opens a device again"
+                                                : "its process must register again; restart it if it does not"});
         }
     }
     if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {

@@ -28,6 +28,14 @@ struct ReloadView {
     std::vector<std::string> unanswered;
 };
 
+// Programs that were taken in without their help.
+struct AdoptionView {
+    std::string setting;        // "ignore", "count", "adopt"; empty: the daemon does not tell, for it is older
+    std::string unavailable;    // with "adopt": why it cannot be done, and what to do; empty: it can
+    std::uint64_t programs = 0;
+    std::uint64_t queue_pairs = 0;
+};
+
 struct ManagerView {
     std::string version;
     std::vector<std::string> features;
@@ -38,6 +46,7 @@ struct ManagerView {
     Diagnostics fabric_diagnostics;               // why the fabric file cannot be used; empty: it can
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
     std::vector<bus::Dict> levels;    // keys of docs/dbus.md, "ListLevels"
+    AdoptionView adoption;
     bus::Counts statistics;
 };
 
@@ -100,6 +109,7 @@ struct DeviceView {
 struct SessionView {
     std::uint64_t id = 0;    // the last part of its object path
     bus::Dict owner;         // keys of docs/dbus.md, "Owner"; and `user`, the name of its uid on this host
+    bool adopted = false;    // its process did not register
     std::string state;       // "active", "detached"
     std::string level;
     bus::Dict grant;                       // "Keys of a grant"

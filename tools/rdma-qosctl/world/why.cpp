@@ -187,7 +187,8 @@ void judge_outside(const World& world, const SessionView& session, const std::st
                                                    : fmt::format("not in the tree: {}", leaf.remark));
     leaf.remark.clear();
     if (session.state == "detached") {
-        leaf.advice = "the process must register again; restart it if it does not";
+        leaf.advice = session.adopted ? "the process must open a device again; restart it if it does not"
+                                      : "the process must register again; restart it if it does not";
     } else if (world.manager.mode == "monitor") {
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
     } else if (device != nullptr && device->state == "disabled") {

@@ -89,9 +89,9 @@ struct WhyReport {
     std::string target;
     std::vector<WhySession> sessions;
     std::vector<PortUse> ports;    // of the devices in use, where there are counters
-    // Without a session:
-    std::string unregistered;                 // a sentence
-    std::vector<bus::Dict> queue_pairs;       // of the process, as in docs/dbus.md, "Queue pairs of the host"
+    // Without a session, and of adopted processes what was not adopted:
+    std::string note;                         // a sentence
+    std::vector<bus::Dict> queue_pairs;       // as in docs/dbus.md, "Queue pairs of the host"
     std::vector<std::string> advice;
 };
 
