@@ -47,6 +47,22 @@ protected:
     const std::string broken = replaced(kTwoLevelPolicy, "max-rate: 40Gbps", "max-rat: 40Gbps");
 };
 
+TEST_F(Manager, SaysWhetherProgramsAreAdopted)
+{
+    const auto adoption = [&] { return *properties().find("Adoption")->as<Dict>(); };
+    EXPECT_EQ(text_of(adoption(), "setting"), "count");
+    EXPECT_EQ(text_of(adoption(), "unavailable"), "absent");
+    EXPECT_EQ(text_of(adoption(), "programs"), "0");
+    EXPECT_EQ(text_of(adoption(), "queue-pairs"), "0");
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root may reload by the direct socket";
+    }
+    daemon.dir().write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nunregistered: adopt\n");
+    ASSERT_TRUE(call("Reload"));
+    EXPECT_EQ(text_of(adoption(), "setting"), "adopt");
+    EXPECT_TRUE(eventually([&] { return text_of(adoption(), "unavailable") != "absent"; })) << "devices are simulated";
+}
+
 TEST_F(Manager, ReloadTakesANewPolicy)
 {
     if (geteuid() != 0) {

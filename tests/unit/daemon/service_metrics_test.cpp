@@ -74,6 +74,16 @@ TEST_F(ServiceMetrics, OfADaemonThatHasJustStarted)
     EXPECT_GT(nic0.passes.count(), 0U);
 }
 
+TEST_F(ServiceMetrics, TellWhatAdoptionDoes)
+{
+    EXPECT_EQ(metrics().adoption.setting, Unregistered::Count);
+    settings("version: 1\nunregistered: adopt\n");
+    ASSERT_TRUE(reload().accepted);
+    const AdoptionStatus adoption = metrics().adoption;
+    EXPECT_EQ(adoption.setting, Unregistered::Adopt);
+    EXPECT_EQ(adoption, service->adoption());
+}
+
 TEST_F(ServiceMetrics, SessionsQueuePairsAndLeavesPerLevel)
 {
     ASSERT_TRUE(register_as(PeerId{1}, process(1), asking_for("rpc", "mlx5_0", {10, 11})));
