@@ -121,7 +121,7 @@ void Adoption::look_again()
     if (adopts) {
         verdicts_.unavailable = context_.options.program_files && context_.options.watch_host
                                     ? context_.options.program_files->why_not()
-                                    : "there are no devices of this host";
+                                    : "the devices are simulated, and no program can open them";
         if (!verdicts_.unavailable.empty() && verdicts_.unavailable != before) {
             log(LogLevel::Warning, "no program is adopted: {}", verdicts_.unavailable);
         }

@@ -1,17 +1,12 @@
 #include "daemon/service/session_calls.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
 
 namespace rdmaqos {
 namespace {
-
-// Of sessions that end; the rest of the loop has its turn in between.
-constexpr auto kTakenOutAtOnce = std::chrono::milliseconds(1);
-constexpr std::size_t kQueuePairsTakenOut = 256;
 
 // The queue pair's own path keys over those of its session; a level named by the session does not count then.
 Request merged(const Request& session, const Request& own)
@@ -462,85 +457,15 @@ void SessionCalls::release(PeerId peer, SessionId session, Callback<void> done)
 void SessionCalls::peer_gone(PeerId peer)
 {
     for (const SessionId id : sessions_.of_peer(peer)) {
-        begin_to_leave(id, [] {});
+        leaving_.begin(id, [] {});
     }
-    take_out_leaving();
+    leaving_.take_out();
 }
 
 void SessionCalls::remove(SessionId id, LoopCallback<void()> done)
 {
-    begin_to_leave(id, std::move(done));
-    take_out_leaving();
-}
-
-void SessionCalls::begin_to_leave(SessionId id, LoopCallback<void()> done)
-{
-    Session* session = sessions_.find(id);
-    if (session == nullptr || session->leaving) {
-        done();
-        return;
-    }
-    session->leaving = true;
-    leaving_[session->owner->uid].emplace_back(
-        id, Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); }));
-}
-
-void SessionCalls::take_out_leaving()
-{
-    if (taking_out_) {
-        return;    // a turn comes
-    }
-    const auto end = context_.clock.now() + kTakenOutAtOnce;
-    while (!leaving_.empty() && context_.clock.now() < end) {
-        take_out_some();
-    }
-    taking_out_ = !leaving_.empty();
-    if (taking_out_) {
-        context_.calls.defer([this] {
-            taking_out_ = false;
-            take_out_leaving();
-        });
-    }
-}
-
-void SessionCalls::take_out_some()
-{
-    // One user after the other: who has little to take out does not wait for who has much.
-    auto next = leaving_.upper_bound(last_to_leave_);
-    if (next == leaving_.end()) {
-        next = leaving_.begin();
-    }
-    last_to_leave_ = next->first;
-    const auto [id, all] = next->second.front();
-    Session& session = sessions_.at(id);
-    const auto on_device = session.queue_pairs.begin();
-    if (on_device != session.queue_pairs.end()) {
-        auto& [key, numbers] = *on_device;
-        std::vector<std::uint32_t> some;
-        while (!numbers.empty() && some.size() < kQueuePairsTakenOut) {
-            some.push_back(numbers.extract(numbers.begin()).value());
-        }
-        sessions_.limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(some.size()));
-        ManagedDevice* device = devices_.find(key);
-        if (device != nullptr && !some.empty()) {
-            all->expect(key);
-            device->remove(id, some, [this, all = all, key = key] {
-                grants_.refresh_neighbours();
-                all->came(key);
-            });
-        }
-        if (numbers.empty()) {
-            session.queue_pairs.erase(on_device);
-        }
-        return;
-    }
-    next->second.pop_front();
-    if (next->second.empty()) {
-        leaving_.erase(next);
-    }
-    static_cast<void>(sessions_.take(id));
-    context_.notify([id = id](ServiceObserver& observer) { observer.session_removed(id); });
-    all->all_expected();
+    leaving_.begin(id, std::move(done));
+    leaving_.take_out();
 }
 
 void SessionCalls::changed(Session& session)

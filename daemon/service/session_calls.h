@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,10 +11,10 @@
 #include <vector>
 
 #include "daemon/loop/callback.h"
-#include "daemon/loop/gathering.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
 #include "daemon/service/grants.h"
+#include "daemon/service/leaving_sessions.h"
 #include "daemon/service/metrics_collector.h"
 #include "daemon/service/policy_in_force.h"
 #include "daemon/service/session_table.h"
@@ -81,10 +80,6 @@ private:
     void end_if_empty(Session& session);
     // Its end begins; `done` when the devices have released its queue pairs.
     void remove(SessionId id, LoopCallback<void()> done);
-    void begin_to_leave(SessionId id, LoopCallback<void()> done);
-    void take_out_leaving();
-    // Of one session that leaves: some of its queue pairs, or, when it has none, itself.
-    void take_out_some();
     // Its queue pairs are not what they were.
     void changed(Session& session);
 
@@ -94,9 +89,7 @@ private:
     SessionTable& sessions_;
     Grants& grants_;
     MetricsCollector& metrics_;
-    std::map<std::uint32_t, std::deque<std::pair<SessionId, std::shared_ptr<Gathering>>>> leaving_;    // by user
-    std::uint32_t last_to_leave_ = 0;    // whose session had its turn last
-    bool taking_out_ = false;    // has a turn to come
+    LeavingSessions leaving_{context_, devices_, sessions_, grants_};
 };
 
 }    // namespace rdmaqos
