@@ -4,8 +4,7 @@
 It shows how to use the D-Bus API (docs/dbus.md) over the direct socket from Python: connect, Subscribe, read what there is, follow
 PropertiesChanged. Everything is done with blocking reads, without an event loop.
 
-Needs jeepney (Debian: python3-jeepney). jeepney's own connections begin with Hello, which is a bus daemon's method; the direct socket has
-none, so the class below does the reading and writing with jeepney's parser.
+Needs jeepney (Debian: python3-jeepney), and peer.py next to it.
 
     ./watch_devices.py [--changes N] [SOCKET]
 
@@ -13,76 +12,13 @@ It ends when it is interrupted, after N changed properties, or when the daemon g
 """
 
 import argparse
-import socket
 import sys
 
-from jeepney import DBusAddress, HeaderFields, MessageType, Parser, new_method_call
-from jeepney.auth import BEGIN, Authenticator
+from jeepney import DBusAddress, HeaderFields
+from peer import MANAGER, NAME, ROOT, SOCKET, CallFailed, Connection, plain
 
-NAME = "org.rdmaqos1"  # jeepney wants one; the direct socket ignores it
-ROOT = "/org/rdmaqos1"
-MANAGER = DBusAddress(ROOT, NAME, "org.rdmaqos1.Manager")
 OBJECTS = DBusAddress(ROOT, NAME, "org.freedesktop.DBus.ObjectManager")
 DEVICE = "org.rdmaqos1.Device"
-
-
-class CallFailed(Exception):
-    pass
-
-
-class Connection:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
-        authenticator = Authenticator()
-        for line in authenticator:
-            self.socket.sendall(line)
-            authenticator.feed(self.read())
-        self.socket.sendall(BEGIN)
-        self.parser = Parser()
-        self.serial = 0
-        self.signals = []
-
-    def read(self):
-        data = self.socket.recv(65536)
-        if not data:
-            raise ConnectionError("the daemon closed the connection")
-        return data
-
-    def receive(self):
-        message = self.parser.get_next_message()
-        while message is None:
-            self.parser.add_data(self.read())
-            message = self.parser.get_next_message()
-        return message
-
-    def call(self, address, method):
-        self.serial += 1
-        self.socket.sendall(new_method_call(address, method).serialise(self.serial))
-        while True:
-            message = self.receive()
-            fields = message.header.fields
-            if message.header.message_type == MessageType.signal:
-                self.signals.append(message)
-            elif fields.get(HeaderFields.reply_serial) != self.serial:
-                continue
-            elif message.header.message_type == MessageType.error:
-                raise CallFailed(f"{fields[HeaderFields.error_name]}: {message.body[0] if message.body else ''}")
-            else:
-                return message.body
-
-    def next_signal(self):
-        """The oldest signal that was not handed out yet; some come while call() waits for its answer."""
-        while not self.signals:
-            message = self.receive()
-            if message.header.message_type == MessageType.signal:
-                self.signals.append(message)
-        return self.signals.pop(0)
-
-
-def plain(dictionary):
-    """jeepney gives a variant as (signature, value)."""
-    return {key: value for key, (_, value) in dictionary.items()}
 
 
 def say(line):
@@ -135,7 +71,7 @@ def watch(connection, changes):
 
 def main():
     arguments = argparse.ArgumentParser(description="Prints the devices and levels of rdma-qosd, then every change.")
-    arguments.add_argument("socket", nargs="?", default="/run/rdma-qos/bus")
+    arguments.add_argument("socket", nargs="?", default=SOCKET)
     arguments.add_argument("--changes", type=int, metavar="N", help="end after N changed properties")
     options = arguments.parse_args()
     try:

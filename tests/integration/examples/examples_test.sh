@@ -2,60 +2,19 @@
 # examples_test.sh DAEMON CTL EXAMPLES: builds the example programs, runs them on a simulated device and compares what they print.
 set -euo pipefail
 
-daemon=$1 ctl=$2 examples=$3
-# Another python3 that comes first in the path knows nothing of Debian's packages.
-python=/usr/bin/python3
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+examples=$3
 if ! "$python" -c 'import jeepney' 2>/dev/null; then
     echo "skipped: python3-jeepney is not installed"
     exit 77
 fi
-
-root=$(mktemp -d)
-started=()
-clean_up()
-{
-    for process in "${started[@]}"; do
-        kill "$process" 2>/dev/null || true
-    done
-    wait
-    rm -rf "$root"
-}
-trap clean_up EXIT
-
-failures=0
-fail()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-# expect WHAT FILE: the file is what stdin says.
-expect()
-{
-    diff -u --label expected --label "$1" - "$2" || fail "$1 differs"
-}
-
-# wait_until WHAT COMMAND...: for at most 20 s.
-wait_until()
-{
-    local what=$1
-    shift
-    for _ in {1..400}; do
-        ! "$@" 2>/dev/null || return 0
-        sleep 0.05
-    done
-    echo "FAILED: $what; the daemon said:"
-    cat "$root/log"
-    exit 1
-}
 
 read -ra flags < <(pkg-config --cflags --libs libsystemd)
 limit=$root/limit_queue_pair
 cc -std=c11 -Wall -Wextra -Werror "$examples/limit_queue_pair.c" -o "$limit" "${flags[@]}"
 watch=("$python" -B "$examples/watch_devices.py")
 
-mkdir -p "$root/etc/rdma-qos"
-cat >"$root/etc/rdma-qos/policy.yaml" <<YAML
+write_policy <<YAML
 version: 1
 qos-levels:
   - {name: DEFAULT, sl: 0}
@@ -67,10 +26,7 @@ version: 1
 devices:
   - {name: mlx5_0, node-guid: 0x10, port-guid: 0x11, link-speed: 100Gbps}
 YAML
-"$daemon" --root "$root" --simulate "$root/devices.yaml" >"$root/log" 2>&1 &
-started+=($!)
-bus=$root/run/rdma-qos/bus
-wait_until "the daemon does not answer" "$ctl" --root "$root" levels >/dev/null
+start_daemon --simulate "$root/devices.yaml"
 
 # What there is, and what is told when the device is disabled.
 "${watch[@]}" --changes 7 "$bus" >"$root/changes" &
@@ -96,21 +52,16 @@ LINES
 "$ctl" --root "$root" enable mlx5_0 >/dev/null
 
 # A queue pair with a limit, and the session lives until the line comes.
-mkfifo "$root/line"
-exec {line}<>"$root/line"
-"$limit" "$bus" storage mlx5_0 17 2500 <&"$line" >"$root/limited" &
-limiter=$!
-started+=("$limiter")
-wait_until "limit_queue_pair does not list its queue pair" grep -q '^queue pair' "$root/limited"
+start "$limit" "$bus" storage mlx5_0 17 2500
+wait_until "limit_queue_pair does not list its queue pair" grep -q '^queue pair' "$root/said"
 # How much levels are used is counted once a second.
 in_use()
 {
     "${watch[@]}" --changes 0 "$bus" >"$root/during" && grep -q 'sessions 1$' "$root/during"
 }
 wait_until "watch_devices.py does not see the session" in_use
-echo >&"$line"
-wait "$limiter" || fail "limit_queue_pair ended with status $?"
-expect "limit_queue_pair" "$root/limited" <<'LINES'
+next_line limit_queue_pair
+expect "limit_queue_pair" "$root/said" <<'LINES'
 level: storage
 enforced: yes
 leaf: /storage/qp:17
@@ -125,8 +76,8 @@ level storage: share 40, sessions 1
 LINES
 
 # What holds is the cap of the class, if that is smaller.
-"$limit" "$bus" storage mlx5_0 17 99000000 <<<"" >"$root/limited" || fail "limit_queue_pair ended with status $?"
-expect "limit_queue_pair above its class" "$root/limited" <<'LINES'
+run "$limit" "$bus" storage mlx5_0 17 99000000
+expect "limit_queue_pair above its class" "$root/said" <<'LINES'
 level: storage
 enforced: yes
 leaf: /storage/qp:17
@@ -135,8 +86,8 @@ LINES
 
 # A paced queue pair has its own rate, without a leaf and in one; the device paces this type.
 for level in DEFAULT storage; do
-    "$limit" "$bus" "$level" mlx5_0 18 1234567 raw-packet <<<"" >"$root/limited" || fail "limit_queue_pair ended with status $?"
-    grep '^queue pair' "$root/limited" >"$root/paced" || true
+    run "$limit" "$bus" "$level" mlx5_0 18 1234567 raw-packet
+    grep '^queue pair' "$root/said" >"$root/paced" || true
     expect "limit_queue_pair, paced in $level" "$root/paced" <<<"queue pair 18 of mlx5_0/1: 1234567 kbit/s"
 done
 
