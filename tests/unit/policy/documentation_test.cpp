@@ -1,6 +1,11 @@
-// Every example in the documents and manual pages is read, as what it is an example of.
+// Every example in the documents and manual pages is read, as what it is an example of; every link of theirs leads
+// somewhere.
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -88,12 +93,17 @@ std::vector<std::string> documents(const std::string& extension)
     return names;
 }
 
+std::vector<std::string> all_markdown()
+{
+    auto names = documents(".md");
+    names.insert(names.end(), {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"});
+    return names;
+}
+
 std::vector<Block> all_blocks()
 {
     std::vector<Block> blocks;
-    auto markdown = documents(".md");
-    markdown.insert(markdown.end(), {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"});
-    for (const auto& name : markdown) {
+    for (const auto& name : all_markdown()) {
         for (auto& block : blocks_of_markdown(name)) {
             blocks.push_back(std::move(block));
         }
@@ -165,9 +175,96 @@ TEST(Documentation, ItsYamlIsGood)
     EXPECT_GE(count("docs/tutorial.md"), 1);
     EXPECT_GE(count("docs/settings-reference.md"), 4);
     EXPECT_GE(count("docs/metrics.md"), 2);
+    EXPECT_GE(count("docs/clients/"), 5);
     EXPECT_GE(count("README.md"), 1);
     EXPECT_GE(count("docs/man/rdma-qos-policy.5"), 1);
     EXPECT_GE(count("docs/man/rdma-qosd.yaml.5"), 1);
+}
+
+// Without blocks of code.
+std::vector<std::string> prose_of(const std::string& name)
+{
+    std::vector<std::string> prose;
+    bool inside = false;
+    for (auto& line : lines_of(name)) {
+        const bool fence = line.starts_with("```");
+        inside = inside != fence;
+        if (!inside && !fence) {
+            prose.push_back(std::move(line));
+        }
+    }
+    return prose;
+}
+
+// As GitHub makes it of a heading: "DEVX, and *more*" is devx-and-more. Letters beyond ASCII do not count here.
+std::string anchor_of(const std::string& heading)
+{
+    static const std::regex link(R"(\[([^\]]*)\]\([^)]*\))");
+    std::string anchor;
+    for (const char c : std::regex_replace(heading, link, "$1")) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_') {
+            anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        } else if (c == ' ') {
+            anchor += '-';
+        }
+    }
+    return anchor;
+}
+
+std::set<std::string> anchors_of(const std::string& name)
+{
+    static const std::regex heading("#+ +(.*)");
+    static const std::regex id("<a id=\"([^\"]+)\"");
+    std::set<std::string> anchors;
+    for (const auto& line : prose_of(name)) {
+        std::smatch match;
+        if (std::regex_match(line, match, heading)) {
+            anchors.insert(anchor_of(match[1]));
+        }
+        for (std::sregex_iterator each(line.begin(), line.end(), id); each != std::sregex_iterator(); ++each) {
+            anchors.insert((*each)[1]);
+        }
+    }
+    return anchors;
+}
+
+using Anchors = std::map<std::string, std::set<std::string>>;    // by document
+
+// Of a link in this document; empty: it leads somewhere.
+std::string problem_of_link(const Anchors& anchors, const std::string& name, const std::string& target)
+{
+    namespace fs = std::filesystem;
+    const auto hash = target.find('#');
+    const std::string file = target.substr(0, hash);
+    const fs::path path = file.empty() ? fs::path(name) : (fs::path(name).parent_path() / file).lexically_normal();
+    if (!fs::exists(source_dir() / path)) {
+        return name + ": there is no file " + target;
+    }
+    const auto document = hash == std::string::npos ? anchors.end() : anchors.find(path);
+    const bool is_there = document == anchors.end() || document->second.contains(anchor_of(target.substr(hash + 1)));
+    return is_there ? "" : name + ": there is no place " + target;
+}
+
+TEST(Documentation, ItsLinksLeadSomewhere)
+{
+    static const std::regex link(R"(\]\(([^)\s]+)\))");
+    Anchors anchors;
+    for (const auto& name : all_markdown()) {
+        anchors[name] = anchors_of(name);
+    }
+    std::size_t links = 0;
+    for (const auto& name : all_markdown()) {
+        for (const auto& line : prose_of(name)) {
+            for (std::sregex_iterator each(line.begin(), line.end(), link); each != std::sregex_iterator(); ++each) {
+                const std::string target = (*each)[1];
+                if (!target.starts_with("https:")) {
+                    EXPECT_EQ(problem_of_link(anchors, name, target), "");
+                    ++links;
+                }
+            }
+        }
+    }
+    EXPECT_GE(links, 200U);
 }
 
 // What settings-reference.md states as the defaults are the defaults.
