@@ -49,15 +49,16 @@ std::string why_not_this(const ManagedDevice& device, std::uint8_t kernel_type)
 {
     const auto type = rdma_netlink::attachable_type(kernel_type);
     if (!device.capabilities().scheduling) {
-        return fmt::format("{} cannot schedule queue pairs of other processes", device.key());
+        return fmt::format("{} cannot schedule queue pairs of other processes: `rdma-qosctl devices {}` shows why",
+                           device.key(), device.info().name);
     }
     if (type == QueuePairType::RawPacket) {
         return "the kernel does not tell the send queue of a raw packet queue pair: its program has to register, or to be "
                "run with rdma-qos-run";
     }
     if (!type || !device.capabilities().attachable.contains(*type)) {
-        return fmt::format("{} cannot schedule queue pairs of type {}", device.key(),
-                           rdma_netlink::name_of_type(kernel_type));
+        return fmt::format("{} cannot schedule queue pairs of type {}: its program has to use another type (RC, UC, UD)",
+                           device.key(), rdma_netlink::name_of_type(kernel_type));
     }
     return {};
 }
@@ -377,8 +378,9 @@ void Adoption::finish(const std::shared_ptr<Search>& search)
             try_later(job, candidate,
                       !search->problem.empty()
                           ? search->problem
-                          : fmt::format("process {} has no open file of {} with this queue pair in it: another process "
-                                        "has it, or its main thread has ended",
+                          : fmt::format("process {} has no open file of {} with this queue pair in it (another process "
+                                        "has it, or its main thread has ended): it has to register, or to be run with "
+                                        "rdma-qos-run",
                                         job.owner->pid, job.device));
             continue;
         }

@@ -395,6 +395,10 @@ std::vector<std::string> Service::features() const
     if (pacing) {
         features.emplace_back("pacing");
     }
+    if (const AdoptionStatus adopting = adoption();
+        adopting.setting == Unregistered::Adopt && adopting.unavailable.empty()) {
+        features.emplace_back("adoption");
+    }
     if (simulated()) {
         features.emplace_back("simulated");
     }
