@@ -175,6 +175,12 @@ std::string words_of(const PathAnswer& answer, const PathReasons& reasons)
     return text;
 }
 
+// What says `adopt: no`: "rule", "level"; "" for neither.
+std::string_view closed_by(const Match& match)
+{
+    return match.rule != nullptr && !match.rule->adopt ? "rule" : !match.level->adopt ? "level" : "";
+}
+
 Json json_of(const Identity& identity)
 {
     return {{"pid", identity.pid},
@@ -274,6 +280,7 @@ Json json_of(const Match& match, const std::string& why)
     }
     json["verified"] = match.verified;
     json["allow"] = allowed_in_words(*match.level);
+    json["adopt"] = closed_by(match).empty();
     json["why"] = why;
     return json;
 }
@@ -326,9 +333,13 @@ std::string render_explanation(const Policy& policy, const Explanation& explanat
         text += '\n';
     }
     if (explanation.match) {
-        text += fmt::format("level {}\n  {}{}\n  open to {}\n", explanation.match->level->name, explanation.why,
-                            explanation.match->verified ? " (nothing the client claims took part)" : "",
-                            allowed_in_words(*explanation.match->level));
+        const Match& match = *explanation.match;
+        text += fmt::format("level {}\n  {}{}\n  open to {}\n", match.level->name, explanation.why,
+                            match.verified ? " (nothing the client claims took part)" : "",
+                            allowed_in_words(*match.level));
+        if (const auto by = closed_by(match); !by.empty()) {
+            text += fmt::format("  closed to programs that do not register: `adopt: no` of the {}\n", by);
+        }
     } else if (explanation.error) {
         text += fmt::format("no level: {}\n", rdmaqos::to_string(*explanation.error));
     }

@@ -1,5 +1,6 @@
 #include "policy/yaml/build_rules.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -13,8 +14,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kRuleKeys{"use"sv,      "source"sv, "destination"sv, "qos-class"sv, "service-id"sv,
-                               "ulp-port"sv, "pkey"sv,   "client"sv,      "device"sv,    "qos-level-name"sv};
+constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv,      "service-id"sv, "ulp-port"sv,
+                               "pkey"sv, "client"sv, "device"sv,      "qos-level-name"sv, "adopt"sv};
+constexpr std::array kNoCriteria{"use"sv, "qos-level-name"sv, "adopt"sv};
 constexpr std::array kUlpPortKeys{"space"sv, "port"sv};
 constexpr std::array kSpaces{"tcp"sv, "udp"sv, "ipoib"sv, "ib"sv};
 
@@ -116,12 +118,9 @@ void read_criteria(Build& build, const Mapping& mapping, MatchRule& rule)
 
 bool has_criteria(const Mapping& mapping)
 {
-    for (const auto key : kRuleKeys) {
-        if (key != "use" && key != "qos-level-name" && mapping.has(key)) {
-            return true;
-        }
-    }
-    return false;
+    return std::ranges::any_of(kRuleKeys, [&](std::string_view key) {
+        return std::ranges::find(kNoCriteria, key) == kNoCriteria.end() && mapping.has(key);
+    });
 }
 
 }    // namespace
@@ -140,6 +139,9 @@ void read_match_rules(Build& build)
             rule.use = read_description(context, *use);
         }
         read_criteria(build, mapping, rule);
+        if (const auto adopt = mapping.find("adopt")) {
+            rule.adopt = read_bool(context, *adopt).value_or(true);
+        }
         if (const auto level = mapping.find("qos-level-name")) {
             rule.level = find_level(build, *level).value_or(0);
         } else if (!mapping.has_unknown_keys()) {

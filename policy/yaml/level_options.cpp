@@ -297,6 +297,16 @@ void tell_log(std::string_view key, const Policy&, const QosLevel& level, Proper
     properties.push_back({key, level.log ? "yes" : "", "no"});
 }
 
+void read_adopt(const LevelReading& reading, const Field& field)
+{
+    reading.level.adopt = read_bool(reading.build.context, field).value_or(true);
+}
+
+void tell_adopt(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+{
+    properties.push_back({key, level.adopt ? "" : "no", "yes"});
+}
+
 // In this order an option is read, so that one may look at what another above it has read.
 constexpr std::array kLevelOptions{
     value<&QosLevel::sl, read_sl, number_in_words>("sl"),
@@ -313,6 +323,7 @@ constexpr std::array kLevelOptions{
     value<&QosLevel::message_model, read_message_model, model_in_words>("message-model"),
     LevelOption{"allow", read_allow, tell_allow},
     LevelOption{"log", read_log, tell_log},
+    LevelOption{"adopt", read_adopt, tell_adopt},
 };
 
 }    // namespace

@@ -100,6 +100,16 @@ INSTANTIATE_TEST_SUITE_P(
                              request.mtu = Selected<IbMtu>{Selector::LessThan, IbMtu::Mtu2048};
                              request.packet_life = Selected<std::uint8_t>{Selector::Largest, 0};
                          }},
+                    ExplainCase{"closed-by-rule",
+                         [](TestPolicy& policy, Request&, Identity&) {
+                             policy.policy.levels[0].adopt = false;
+                             policy.rule("DEFAULT", [](MatchRule& rule) { rule.adopt = false; });
+                         }},
+                    ExplainCase{"closed-by-level",
+                         [](TestPolicy& policy, Request& request, Identity&) {
+                             request.level = "storage";
+                             policy.policy.levels[policy.level_index("storage")].adopt = false;
+                         }},
                     ExplainCase{"requested-refused", [](TestPolicy&, Request& request, Identity&) { request.level = "rpc"; }},
                     ExplainCase{"unknown-level",
                          [](TestPolicy&, Request& request, Identity&) { request.level = "stroage\x1b\xff"; }},

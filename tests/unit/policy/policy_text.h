@@ -56,10 +56,11 @@ inline std::string text_of(const PortGroup& group)
 inline std::string text_of(const QosLevel& level)
 {
     std::string text = fmt::format(
-        "level '{}' use '{}' sl {} mtu {} rate {} life {} bits {} pkeys {} class {} source {} model {} ulp {}\n",
+        "level '{}' use '{}' sl {} mtu {} rate {} life {} bits {} pkeys {} class {} source {} model {} log {} adopt {} "
+        "ulp {}\n",
         level.name, level.use, text_of(level.sl), text_of(level.mtu_limit), text_of(level.rate_limit),
         text_of(level.packet_life), text_of(level.path_bits), text_of(level.pkeys), text_of(level.traffic_class),
-        static_cast<int>(level.sl_source), text_of(level.message_model), level.from_ulp);
+        static_cast<int>(level.sl_source), text_of(level.message_model), level.log, level.adopt, level.from_ulp);
     if (level.schedule) {
         text += fmt::format("  parent {} {} fair {} budget {} responder {}\n", text_of(level.schedule->parent),
                             text_of(level.schedule->rate), to_string(level.schedule->fair_by),
@@ -76,10 +77,10 @@ inline std::string text_of(const MatchRule& rule)
 {
     return fmt::format(
         "rule {} origin {} use '{}' ulp '{}' from {} to {} class {} service {} pkey {} client {} devices {} "
-        "level {}\n",
+        "level {} adopt {}\n",
         rule.number, static_cast<int>(rule.origin), rule.use, rule.ulp, rule.source, rule.destination,
         text_of(rule.qos_class), text_of(rule.service_id), text_of(rule.pkey), text_of(rule.client), rule.devices,
-        rule.level);
+        rule.level, rule.adopt);
 }
 
 inline std::string text_of(const Policy& policy)

@@ -29,6 +29,7 @@ qos-levels:
     message-model: force-low-latency
     allow: {user: [alice, 0], group: hpc, unit: ["job-*.scope"], cgroup: /slurm/*}
     log: yes
+    adopt: no
 )");
     ASSERT_EQ(policy.levels.size(), 2U);
     const QosLevel& level = policy.levels[1];
@@ -59,6 +60,7 @@ qos-levels:
     EXPECT_EQ(level.allow->units, std::vector<std::string>{"job-*.scope"});
     EXPECT_EQ(level.allow->cgroups, std::vector<std::string>{"/slurm/*"});
     EXPECT_TRUE(level.log);
+    EXPECT_FALSE(level.adopt);
     EXPECT_EQ(level.location.to_string(), "policy.yaml:6:11");
     EXPECT_EQ(policy.nodes[0].rate, (RateSpec{70, std::nullopt, Bandwidth::from_gbps(80)}));
     EXPECT_EQ(policy.nodes[0].use, "what users run");

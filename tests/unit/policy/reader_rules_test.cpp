@@ -64,6 +64,7 @@ qos-match-rules:
              command: ib_write_bw}
     device: [mlx5_0/1, "0000:3b:*"]
     qos-level-name: rpc
+    adopt: No
 )");
     ASSERT_EQ(policy.rules.size(), 1U);
     const MatchRule& rule = policy.rules[0];
@@ -84,6 +85,7 @@ qos-match-rules:
     EXPECT_EQ(rule.client->commands, std::vector<std::string>{"ib_write_bw"});
     EXPECT_EQ(rule.devices, (std::vector<std::string>{"mlx5_0/1", "0000:3b:*"}));
     EXPECT_EQ(rule.level, 1U);
+    EXPECT_FALSE(rule.adopt);
     EXPECT_EQ(policy.describe_rule(rule), "match rule 1 (policy.yaml:18:5)");
 }
 

@@ -326,6 +326,7 @@ private:
         add(keys, "schedule", schedule());
         add(keys, "per-queue-pair", pick({"{}", "{max-rate: 5Gbps}", "{max-rate: 2Gbps, max-burst: 64KiB}"}));
         add(keys, "log", pick({"yes", "No", "true"}));
+        add(keys, "adopt", pick({"no", "Yes", "false"}));
         add(keys, "allow", pick({"{user: [alice, 7]}", "{group: hpc, unit: ['*.scope']}", "{cgroup: [/a b/*]}"}));
         return keys;
     }
@@ -358,7 +359,8 @@ private:
                                  {"service-id", pick({"7", "[0x10-0x1f, 3]"})},
                                  {"qos-class", pick({"c0", "[1-3, C0]"})},
                                  {"ulp-port", "{space: tcp, port: [1, 4420]}"},
-                                 {"client", "{executable: [\"/usr/bin/*\"]}"}});
+                                 {"client", "{executable: [\"/usr/bin/*\"]}"},
+                                 {"adopt", pick({"no", "Yes", "false"})}});
             keys.emplace_back("qos-level-name", pick({"DEFAULT", "l1", "L2", "l3"}));
             text_ += "  - " + object(keys) + '\n';
         }
