@@ -10,6 +10,7 @@
 #include "lib/tree/compile.h"
 #include "policy/explain/explain.h"
 #include "policy/explain/explain_render.h"
+#include "policy/match/adoption.h"
 #include "policy/model/lower.h"
 
 namespace rdmaqos::test {
@@ -57,11 +58,18 @@ std::string problem_of_use(const Policy& policy)
     }
     const Matcher matcher(policy, resolve(policy, Fabric{}, {}));
     Request request;
-    request.service_id = 0x10064;
     request.pkey = 0x8001;
     request.destination = parse_endpoint("fd00:10::7");
     PathLimits limits;
     limits.rate = *ib_rate_from_number(16);
+    const auto unseen = choose_for_adoption(matcher, request, Identity{}, false);
+    const auto seen = choose_for_adoption(matcher, request, Identity{}, true);
+    if (unseen.verdict == AdoptionVerdict::Adopt
+            ? seen.match.level != unseen.match.level
+            : unseen.verdict != AdoptionVerdict::NeedsPath && seen.verdict == AdoptionVerdict::Adopt) {
+        return "the path proves the choice for adoption wrong";
+    }
+    request.service_id = 0x10064;
     const Explanation explanation = explain(matcher, request, Identity{}, limits);
     if (explanation.match.has_value() == explanation.error.has_value()) {
         return "a level and an error, or neither";
