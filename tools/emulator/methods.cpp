@@ -10,6 +10,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "tools/emulator/protocol.h"
+#include "tools/emulator/tasks.h"
 
 namespace rdmaqos::emulator {
 namespace {
@@ -244,8 +245,9 @@ void Context::create_queue_pair(std::uint32_t number, QueuePairType type)
 
 std::uint32_t Context::publish(const std::shared_ptr<Object>& object)
 {
+    const pid_t process = call.caller().pid;
     const auto thread = static_cast<pid_t>(call.caller().thread);
-    object->creator = {call.caller().pid, thread == 0 ? call.caller().pid : thread};
+    object->creator = {process, thread == 0 ? process : own_number(process, thread)};
     const std::uint32_t handle = file.add(object);
     call.note("new-handle", handle);
     return handle;

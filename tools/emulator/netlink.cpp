@@ -4,10 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <linux/netlink.h>
@@ -16,6 +13,7 @@
 #include <unistd.h>
 
 #include "tools/emulator/netlink_message.h"
+#include "tools/emulator/tasks.h"
 #include "tools/emulator/uverbs_file.h"
 
 namespace rdmaqos::emulator {
@@ -27,19 +25,6 @@ constexpr std::uint16_t kCommandMask = 0x3ff;
 bool is_alive(const Creator& creator)
 {
     return access(fmt::format("/proc/{}/task/{}", creator.process, creator.thread).c_str(), F_OK) == 0;
-}
-
-// The numbers of a task in its pid namespaces, from ours inwards.
-std::vector<pid_t> numbers_of(const std::string& task)
-{
-    std::ifstream status(task + "/status");
-    for (std::string line; std::getline(status, line);) {
-        if (line.starts_with("NSpid:")) {
-            std::istringstream words(line.substr(6));
-            return {std::istream_iterator<pid_t>(words), {}};
-        }
-    }
-    return {};
 }
 
 // A living thread as the reader counts; 0: it is not in the reader's pid namespace.
