@@ -1,21 +1,16 @@
-// A program below rdma-qos-run, and what it said of its queue pairs.
+// Programs below rdma-qos-run.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/emulated.h"
+#include "tests/support/running.h"
 
 namespace rdmaqos::test {
 
@@ -39,9 +34,6 @@ constexpr const char* kInRpc = "rate 40000 share 60 < root";
 constexpr const char* kInStorage = "rate 25000 share 7 < root";
 constexpr const char* kInOwn = "rate 0 share 8 < root";
 
-constexpr const char* kElsewhere = "fd00:20::1";
-constexpr const char* kTarget = "fd00:99::1";
-
 inline DaemonOptions with_levels()
 {
     DaemonOptions options;
@@ -52,79 +44,14 @@ inline DaemonOptions with_levels()
     return options;
 }
 
-inline std::string program(const std::string& name)
-{
-    return std::string(RDMAQOS_RUN_PROGRAMS) + "/" + name;
-}
-
-struct Described {
-    std::uint32_t number = 0;
-    std::string marks;    // "sl 3 traffic-class 104"
-    int pid = 0;
-};
-
-using Words = std::vector<std::string>;
-
-class Launched {
+// A program below `rdma-qos-run --root ROOT LAUNCHER -- COMMAND`.
+class Launched : public Running {
 public:
-    // `rdma-qos-run --root ROOT LAUNCHER -- COMMAND`.
     Launched(const std::filesystem::path& root, const Words& launcher, const Words& command,
              const Words& environment = {})
-        : child_(words(root, launcher, command), environment, folder_.path() / "output")
+        : Running(words(root, launcher, command), environment)
     {
     }
-
-    // Holds a program of this folder until finish() or its own end.
-    [[nodiscard]] static Words held(const TempDir& folder, Words command)
-    {
-        command.insert(command.end(), {"-u", folder.path() / "go"});
-        return command;
-    }
-
-    [[nodiscard]] std::string output() const
-    {
-        std::ifstream file(folder_.path() / "output");
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-    // So many processes have said that they are ready.
-    [[nodiscard]] bool ready(std::size_t processes = 1) const
-    {
-        return eventually([&] { return count("ready\n") >= processes; });
-    }
-    [[nodiscard]] std::size_t count(const std::string& what) const
-    {
-        const std::string text = output();
-        std::size_t found = 0;
-        for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) {
-            ++found;
-        }
-        return found;
-    }
-    [[nodiscard]] std::vector<Described> queue_pairs() const
-    {
-        std::vector<Described> all;
-        std::istringstream lines(output());
-        for (std::string line; std::getline(lines, line);) {
-            std::istringstream in(line);
-            std::string word;
-            std::string sl;
-            std::string traffic_class;
-            Described each;
-            if (in >> word && word == "qp" &&
-                in >> each.number >> word >> sl >> word >> traffic_class >> word >> each.pid) {
-                each.marks = "sl " + sl + " traffic-class " + traffic_class;
-                all.push_back(each);
-            }
-        }
-        return all;
-    }
-    // The exit status; of what was killed 128 + its signal; -1: it runs on.
-    int ended(std::chrono::milliseconds patience = std::chrono::seconds(20))
-    {
-        const auto status = child_.wait(patience);
-        return !status ? -1 : WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
-    }
-    [[nodiscard]] const Child& child() const { return child_; }
 
 private:
     static Words words(const std::filesystem::path& root, const Words& launcher, const Words& command)
@@ -137,9 +64,6 @@ private:
         }
         return all;
     }
-
-    TempDir folder_;
-    Child child_;
 };
 
 // What is written to the journal below a root.
@@ -170,11 +94,5 @@ public:
 private:
     UniqueFd fd_;
 };
-
-// Lets a held program end when it goes out of scope, too.
-inline void let_go(const TempDir& folder)
-{
-    folder.write("go", "");
-}
 
 }    // namespace rdmaqos::test

@@ -70,7 +70,7 @@ std::string marks_on_infiniband(const Daemon& daemon, const char* level, std::st
 {
     const TempDir folder;
     Launched launched(daemon.root(), {"--level", level},
-                      Launched::held(folder, {program("linked"), "linked", "-n", "3", "-s", "1", "-c", "8"}));
+                      test::held(folder, {program("linked"), "linked", "-n", "3", "-s", "1", "-c", "8"}));
     EXPECT_TRUE(launched.ready()) << launched.output();
     std::string text;
     for (const auto& each : launched.queue_pairs()) {

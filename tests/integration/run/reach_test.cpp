@@ -24,7 +24,7 @@ protected:
     }
     static std::string at(const char* place, const char* marks) { return std::string(place) + ", " + marks; }
 
-    Words held(Words command) const { return Launched::held(folder, std::move(command)); }
+    Words held(Words command) const { return test::held(folder, std::move(command)); }
 
     const std::string in_default = at(kInDefault, "sl 1 traffic-class 8");    // what the program sets itself
     const std::string in_rpc = at(kInRpc, "sl 3 traffic-class 104");

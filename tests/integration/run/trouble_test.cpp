@@ -109,7 +109,7 @@ TEST(RunTrouble, QueuePairsComeBackAfterARestart)
     Daemon daemon(with_levels());
     const TempDir folder;
     Launched launched(daemon.root(), {},
-                      Launched::held(folder, {program("linked"), "linked", "-n", "4", "-g",
+                      test::held(folder, {program("linked"), "linked", "-n", "4", "-g",
                                               std::string(kElsewhere) + "," + kTarget}));
     ASSERT_TRUE(launched.ready()) << launched.output();
     emulator("set busy-leaf released");    // else leaves with queue pairs in them are leaked, as in the kernel
@@ -139,7 +139,7 @@ TEST(RunTrouble, QueuePairsWaitForADaemon)
     const TempDir folder;
     root.write("etc/rdma-qos/policy.yaml", kLevelsByDestination);
     std::filesystem::create_directories(root.path() / "run");
-    Launched launched(root.path(), {}, Launched::held(folder, {program("linked"), "linked", "-n", "2", "-g", kTarget}));
+    Launched launched(root.path(), {}, test::held(folder, {program("linked"), "linked", "-n", "2", "-g", kTarget}));
     ASSERT_TRUE(launched.ready()) << launched.output();
     emulator("set busy-leaf released");    // the daemon ends before the program
     const Child daemon({RDMAQOS_DAEMON, "--root", root.path(), "--host-devices"}, {}, folder.path() / "log");
