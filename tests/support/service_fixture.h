@@ -106,12 +106,18 @@ protected:
         names.gid_of = [](const std::string&) { return std::optional<std::uint32_t>(); };
         ServiceOptions options{root.path(), names, true};
         options.survey_host = survey_host;
-        service = std::make_unique<Service>(std::move(options), loop, loop.clock);
+        if (more_options) {
+            more_options(options);
+        }
+        service = std::make_unique<Service>(std::move(options), loop, service_clock());
         started = service->start();
         return *service;
     }
 
-    ModelBackend& add_device(const std::string& name, std::optional<Capabilities> capabilities = std::nullopt)
+    // Of the service that start() makes. Timers go by the loop's.
+    [[nodiscard]] virtual const Clock& service_clock() const { return loop.clock; }
+
+    DeviceInfo new_device(const std::string& name)
     {
         DeviceInfo info;
         info.name = name;
@@ -119,7 +125,13 @@ protected:
         info.node_guid = Guid{0x1000 + devices++};
         info.port_guid = Guid{info.node_guid.value + 0x10000};
         info.link_speed = Bandwidth::from_gbps(100);
-        auto backend = std::make_unique<ModelBackend>(info, capabilities.value_or(default_capabilities()));
+        return info;
+    }
+
+    ModelBackend& add_device(const std::string& name, std::optional<Capabilities> capabilities = std::nullopt)
+    {
+        auto backend =
+            std::make_unique<ModelBackend>(new_device(name), capabilities.value_or(default_capabilities()));
         ModelBackend& kept = *backend;
         service->add_device(std::move(backend));
         settle();
@@ -204,6 +216,7 @@ protected:
     // On the thread that reads policies, when one names a user. Set while none is read.
     std::function<void()> while_reading;
     std::function<HostSurvey()> survey_host;    // of the service that start() makes
+    std::function<void(ServiceOptions&)> more_options;    // of it, too
     ManualLoop loop;
     std::uint64_t devices = 0;
     ReloadOutcome started;
