@@ -95,7 +95,7 @@ Session SessionTable::take(SessionId id)
 {
     Session session = std::move(sessions_.extract(id).mapped());
     if (session.adopted) {
-        if (const auto latest = adopted_.find(session.owner->pid); latest->second == id) {
+        if (const auto latest = adopted_.find(session.owner->pid); latest != adopted_.end() && latest->second == id) {
             adopted_.erase(latest);
         }
     } else {
