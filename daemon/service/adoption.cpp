@@ -114,12 +114,13 @@ void Adoption::look_again_soon()
 
 void Adoption::look_again()
 {
-    const bool adopts = policy_.settings().unregistered == Unregistered::Adopt && policy_.exists();
+    ++looks_;
+    const bool wanted = policy_.settings().unregistered == Unregistered::Adopt && policy_.exists();
     verdicts_.setting = policy_.settings().unregistered;
     verdicts_.clear();
     choices_.clear();
     const std::string before = std::exchange(verdicts_.unavailable, {});
-    if (adopts) {
+    if (wanted) {
         verdicts_.unavailable = context_.options.program_files && context_.options.watch_host
                                     ? context_.options.program_files->why_not()
                                     : "the devices are simulated, and no program can open them";
@@ -127,7 +128,7 @@ void Adoption::look_again()
             log(LogLevel::Warning, "no program is adopted: {}", verdicts_.unavailable);
         }
     }
-    if (!adopts || !verdicts_.unavailable.empty()) {
+    if (!wanted || !verdicts_.unavailable.empty()) {
         // Its end waits for the kernel.
         files_.destroy(std::shared_ptr<HostWatch>(std::move(watch_)));
         news_.clear();
@@ -139,6 +140,11 @@ void Adoption::look_again()
     } else {
         watch_->tell_again();
     }
+    review();
+}
+
+void Adoption::review()
+{
     reviewed_ = {};
     reviewed_queue_pair_.reset();
     review_some();
@@ -146,7 +152,7 @@ void Adoption::look_again()
 
 void Adoption::review_some()
 {
-    const bool adopts = watch_ != nullptr && policy_.exists();
+    const bool adopting = adopts();
     const TimePoint until = context_.clock.now() + kTurn;
     std::map<std::string, std::vector<std::uint32_t>> unwanted;
     bool more = true;
@@ -164,11 +170,11 @@ void Adoption::review_some()
         const ManagedDevice* device = devices_.find(name->device);
         const Member* member = device == nullptr ? nullptr : device->book().find(name->number);
         if (member != nullptr && member->session == session->id) {
-            const auto choice = adopts ? choose_for_adoption(*policy_.rules().matcher, member->request, *member->owner, true)
+            const auto choice = adopting ? choose_for_adoption(*policy_.rules().matcher, member->request, *member->owner, true)
                                        : AdoptionChoice{};
             if (choice.verdict != AdoptionVerdict::Adopt) {
                 unwanted[name->device].push_back(name->number);
-                if (adopts) {
+                if (adopting) {
                     refuse(device->info().name, name->number, member->owner->pid, word_of(choice.verdict));
                 }
             }
@@ -183,7 +189,7 @@ void Adoption::review_some()
 
 void Adoption::take(HostNews news)
 {
-    if (context_.shutting_down) {
+    if (context_.shutting_down || !adopts()) {    // a watch ends on a thread, and may say something until then
         return;
     }
     news_.push_back(std::move(news));
@@ -221,6 +227,9 @@ void Adoption::take_gone(const std::string& device, std::uint32_t number)
         if (!running_.empty() || !waiting_.empty() || !later_.empty()) {
             gone_.emplace(key, number);
         }
+        if (const auto attached = attaching_.find({key, number}); attached != attaching_.end()) {
+            attached->second = true;
+        }
         calls_.let_go(key, {number});
     }
 }
@@ -235,13 +244,16 @@ void Adoption::refuse(const std::string& device, std::uint32_t number, pid_t pro
 
 AdoptionVerdict Adoption::choose(const Identity& owner, const ManagedDevice& device)
 {
-    if (choices_.size() >= kMostChoices) {
+    const auto& matcher = policy_.rules().matcher;
+    const bool is_same = !chosen_by_.owner_before(matcher) && !matcher.owner_before(chosen_by_);
+    if (!is_same || choices_.size() >= kMostChoices) {
         choices_.clear();
+        chosen_by_ = matcher;
     }
     const auto [choice, is_new] = choices_.try_emplace({{owner.pid, device.key()}, owner.start_time});
     if (is_new) {
         choice->second =
-            choose_for_adoption(*policy_.rules().matcher, request_of(device.info()), owner, false).verdict;
+            choose_for_adoption(*matcher, request_of(device.info()), owner, false).verdict;
     }
     return choice->second;
 }
@@ -252,15 +264,14 @@ void Adoption::consider(const HostQueuePair& ready, TimePoint seen_at)
         const DeviceInfo& info = entry.second->info();
         return info.name == ready.device && (ready.tracked.port == 0 || ready.tracked.port == info.port);
     });
-    if (found == devices_.end() || ready.owner == nullptr || !policy_.exists()) {
+    if (found == devices_.end() || ready.owner == nullptr || !adopts()) {
         return;
     }
     const ManagedDevice& device = *found->second;
     const std::uint32_t number = ready.tracked.number;
     const pid_t process = ready.owner->pid;
-    const Member* present = device.book().find(number);
-    if ((present != nullptr && present->owner->pid == process) || sessions_.has_session(process)) {
-        return;    // it is in, or its program sees to that
+    if (is_settled(device, number, *ready.owner)) {
+        return;
     }
     if (auto why = why_not_this(device, ready.tracked.type); !why.empty()) {
         refuse(ready.device, number, process, kNotAdoptable, std::move(why));
@@ -282,6 +293,39 @@ void Adoption::consider(const HostQueuePair& ready, TimePoint seen_at)
     }
 }
 
+bool Adoption::is_settled(const ManagedDevice& device, std::uint32_t number, const Identity& owner)
+{
+    const Member* present = device.book().find(number);
+    if ((present != nullptr && present->owner->pid == owner.pid) || sessions_.has_session(owner.pid)) {
+        return true;
+    }
+    const Session* adopted = sessions_.adopted(owner);    // perhaps the device is asked just now
+    const auto on_device = adopted == nullptr ? std::map<std::string, std::set<std::uint32_t>>::const_iterator()
+                                              : adopted->queue_pairs.find(device.key());
+    return adopted != nullptr && on_device != adopted->queue_pairs.end() && on_device->second.contains(number);
+}
+
+bool Adoption::still_sought(Job& job)
+{
+    const ManagedDevice* device = devices_.find(job.device);
+    if (device == nullptr || !adopts()) {
+        return false;
+    }
+    std::set<std::uint32_t> told;    // perhaps more than once
+    std::erase_if(job.candidates, [&](const Candidate& each) {
+        const std::uint32_t number = each.sought.number;
+        return gone_.contains({job.device, number}) || is_settled(*device, number, *job.owner) ||
+               !told.insert(number).second;
+    });
+    const AdoptionVerdict verdict = choose(*job.owner, *device);
+    if (verdict != AdoptionVerdict::Adopt && verdict != AdoptionVerdict::NeedsPath) {
+        for (const auto& each : std::exchange(job.candidates, {})) {
+            refuse(device->info().name, each.sought.number, job.owner->pid, word_of(verdict));
+        }
+    }
+    return !job.candidates.empty();
+}
+
 void Adoption::start_jobs()
 {
     std::size_t passed_over = 0;    // users whose next job has to wait for one of the same process
@@ -300,7 +344,9 @@ void Adoption::start_jobs()
         if (jobs.empty()) {
             waiting_.erase(next);
         }
-        run(std::move(job));
+        if (still_sought(job)) {
+            run(std::move(job));
+        }
     }
     if (running_.empty() && waiting_.empty() && later_.empty()) {
         gone_.clear();
@@ -324,27 +370,29 @@ void Adoption::run(Job job)
 
 void Adoption::search_next(std::shared_ptr<Search> search)
 {
-    ManagedDevice* const device = devices_.find(search->job.device);
     std::vector<SoughtQueuePair> sought;
-    for (const auto& candidate : search->job.candidates) {
-        if (!search->found.contains(candidate.sought.number)) {
-            sought.push_back(candidate.sought);
+    if (still_sought(search->job)) {
+        for (const auto& candidate : search->job.candidates) {
+            if (!search->found.contains(candidate.sought.number)) {
+                sought.push_back(candidate.sought);
+            }
         }
     }
-    if (device == nullptr || sought.empty() || search->file >= search->files.size()) {
+    if (sought.empty() || search->file >= search->files.size()) {
         finish(search);
         return;
     }
-    device->find_queue_pairs(search->files[search->file], std::move(sought), search->known,
-                             [this, search](Result<QueuePairSearch> found) {
-                                 if (!found) {
-                                     // Of another device: one of several that its process has.
-                                     const bool is_other = found.error().code == ErrorCode::WrongDevice;
-                                     search->problem = is_other ? search->problem : to_string(found.error());
-                                     found = QueuePairSearch{};
-                                 }
-                                 take_found(search, std::move(*found));
-                             });
+    ManagedDevice& device = *devices_.find(search->job.device);
+    device.find_queue_pairs(search->files[search->file], std::move(sought), search->known,
+                            [this, search](Result<QueuePairSearch> found) {
+                                if (!found) {
+                                    // Of another device: one of several that its process has.
+                                    const bool is_other = found.error().code == ErrorCode::WrongDevice;
+                                    search->problem = is_other ? search->problem : to_string(found.error());
+                                    found = QueuePairSearch{};
+                                }
+                                take_found(search, std::move(*found));
+                            });
 }
 
 void Adoption::take_found(const std::shared_ptr<Search>& search, QueuePairSearch found)
@@ -364,20 +412,26 @@ void Adoption::take_found(const std::shared_ptr<Search>& search, QueuePairSearch
 
 void Adoption::finish(const std::shared_ptr<Search>& search)
 {
-    const Job& job = search->job;
-    running_.erase({job.owner->pid, job.device});
-    const ManagedDevice* device = devices_.find(job.device);
+    running_.erase({search->job.owner->pid, search->job.device});
+    if (still_sought(search->job)) {
+        attach(*search);
+    }
+    start_jobs();
+}
+
+void Adoption::attach(const Search& search)
+{
+    const Job& job = search.job;
+    const ManagedDevice& device = *devices_.find(job.device);
     std::vector<QueuePairRequest> requests;
+    Job tried{job.owner, job.device, {}};
     for (const auto& candidate : job.candidates) {
         const std::uint32_t number = candidate.sought.number;
-        if (device == nullptr || gone_.contains({job.device, number}) || !policy_.exists()) {
-            continue;
-        }
-        const auto found = search->found.find(number);
-        if (found == search->found.end()) {
+        const auto found = search.found.find(number);
+        if (found == search.found.end()) {
             try_later(job, candidate,
-                      !search->problem.empty()
-                          ? search->problem
+                      !search.problem.empty()
+                          ? search.problem
                           : fmt::format("process {} has no open file of {} with this queue pair in it (another process "
                                         "has it, or its main thread has ended): it has to register, or to be run with "
                                         "rdma-qos-run",
@@ -398,27 +452,46 @@ void Adoption::finish(const std::shared_ptr<Search>& search)
         }
         request.has_path = there.pkey || there.destination || there.source;
         Request whole = request.path;
-        whole.device = request_of(device->info()).device;
+        whole.device = request_of(device.info()).device;
         const auto verdict = choose_for_adoption(*policy_.rules().matcher, whole, *job.owner, true).verdict;
         if (verdict != AdoptionVerdict::Adopt) {
-            refuse(device->info().name, number, job.owner->pid, word_of(verdict));
-        } else {
-            requests.push_back(std::move(request));
+            refuse(device.info().name, number, job.owner->pid, word_of(verdict));
+            continue;
         }
+        requests.push_back(std::move(request));
+        tried.candidates.push_back(candidate);
+        attaching_[{job.device, number}] = false;
     }
-    if (!requests.empty() && watch_) {
-        calls_.adopt(job.owner, std::move(requests), [this, job](const Result<std::vector<QueuePairResult>>& results) {
-            take_results(job, results);
-        });
+    if (requests.empty()) {
+        return;
     }
-    start_jobs();
+    calls_.adopt(job.owner, std::move(requests),
+                 [this, tried = std::move(tried), look = looks_](const Result<std::vector<QueuePairResult>>& results) {
+                     take_results(tried, results);
+                     if (look != looks_) {
+                         review();    // the last one may have come too early for these
+                     }
+                 });
 }
 
 void Adoption::take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results)
 {
+    std::vector<std::uint32_t> gone;
+    for (const auto& candidate : job.candidates) {
+        const auto attached = attaching_.extract({job.device, candidate.sought.number});
+        if (attached && attached.mapped()) {
+            gone.push_back(candidate.sought.number);
+        }
+    }
     const ManagedDevice* device = devices_.find(job.device);
     if (device == nullptr) {
         return;
+    }
+    if (!gone.empty()) {
+        calls_.let_go(job.device, gone);
+        if (watch_) {
+            watch_->tell_again();    // one with its number may have come since, and have been taken for it
+        }
     }
     const std::string& name = device->info().name;
     std::map<std::uint32_t, Error> errors;

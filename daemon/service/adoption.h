@@ -67,6 +67,11 @@ private:
     // By the rules, of a process on a device before the path is known; asked for each queue pair, answered once.
     using ChoiceKey = std::pair<JobKey, std::uint64_t>;    // and when the process started
 
+    // By what is in force now; the watch is begun and ended a while after that.
+    [[nodiscard]] bool adopts() const
+    {
+        return watch_ != nullptr && policy_.settings().unregistered == Unregistered::Adopt && policy_.exists();
+    }
     void look_again_soon();
     void look_again();
     // What the watch says, in turns of the loop.
@@ -77,13 +82,19 @@ private:
     void consider(const HostQueuePair& ready, TimePoint seen_at);
     void refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
                 std::string reason = {});
+    // It is in, or its program sees to that.
+    [[nodiscard]] bool is_settled(const ManagedDevice& device, std::uint32_t number, const Identity& owner);
+    // What was so when they were told may be otherwise by now: leaves those that are still to be adopted. False: none.
+    [[nodiscard]] bool still_sought(Job& job);
     void start_jobs();
     void run(Job job);
     void search_next(std::shared_ptr<Search> search);
     void take_found(const std::shared_ptr<Search>& search, QueuePairSearch found);
     void finish(const std::shared_ptr<Search>& search);
-    void attach(const Search& search, std::vector<QueuePairRequest> requests);
+    void attach(const Search& search);
     void take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results);
+    // Once more, from the first session.
+    void review();
     // Again later, a few times; then with this verdict.
     void try_later(const Job& job, Candidate candidate, std::string reason);
     // Lets go of what the rules no longer want, some at a time.
@@ -100,16 +111,18 @@ private:
     std::size_t taken_ = 0;    // of the first
     std::unique_ptr<Timer> news_timer_;
     std::map<ChoiceKey, AdoptionVerdict> choices_;
+    std::weak_ptr<const Matcher> chosen_by_;
     // Jobs that wait, by user, and whose had its turn last.
     std::map<std::uint32_t, std::deque<Job>> waiting_;
     std::uint32_t last_user_ = 0;
     std::set<JobKey> running_;
     std::set<std::pair<std::string, std::uint32_t>> gone_;    // while there were jobs: of these, some are for nothing
+    std::map<std::pair<std::string, std::uint32_t>, bool> attaching_;    // and whether it has gone since
     std::vector<Job> later_;
     std::unique_ptr<Timer> later_timer_;
     std::unique_ptr<Timer> again_timer_;
+    std::uint64_t looks_ = 0;    // at what the rules say
     // The review that is made: the session, and the queue pair in it, that were looked at last.
-    bool reviewing_ = false;
     SessionId reviewed_{};
     std::optional<QueuePairName> reviewed_queue_pair_;
     std::unique_ptr<Timer> review_timer_;

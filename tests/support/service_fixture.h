@@ -58,6 +58,8 @@ public:
             state->opened.wait();
         };
     }
+    [[nodiscard]] bool holds() const { return state_->held; }
+    // Nothing else is done meanwhile.
     void wait_until_it_holds() const
     {
         while (!state_->held) {

@@ -67,6 +67,11 @@ public:
         const std::lock_guard lock(mutex_);
         return asked_;
     }
+    void forget_asked()
+    {
+        const std::lock_guard lock(mutex_);
+        asked_.clear();
+    }
     // How often handles were looked at.
     [[nodiscard]] std::size_t looks() const { return looks_; }
 
@@ -107,6 +112,9 @@ public:
     }
     Result<Admission> admit(const std::string& device, const QueuePairRef& ref)
     {
+        if (before_admission) {
+            before_admission();
+        }
         const std::lock_guard lock(mutex_);
         const auto found = queue_pairs_.find({device, ref.number});
         if (found == queue_pairs_.end()) {
@@ -133,6 +141,7 @@ public:
     }
 
     std::atomic<std::size_t> at_once = 100;    // handles that a search looks at
+    std::function<void()> before_admission;    // on the device's thread; set while it does nothing
 
 private:
     const std::shared_ptr<ClientFile>& file_of(pid_t process, const std::string& device)
@@ -317,6 +326,13 @@ protected:
         for (int i = 0; i < 5; ++i) {
             turn(std::chrono::milliseconds(2));
             settle();
+        }
+    }
+    // The same while a device does not answer.
+    void rest_without_device()
+    {
+        for (int i = 0; i < 5; ++i) {
+            turn(std::chrono::milliseconds(2));
         }
     }
     ReloadOutcome reload_with(const std::string& rules)
