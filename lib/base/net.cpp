@@ -25,6 +25,8 @@ bool bit_differs(const Gid& a, const Gid& b, unsigned bit)
 
 constexpr std::size_t kMappedPrefix = 12;    // bytes of ::ffff:0:0/96
 
+constexpr std::string_view kLidPrefix = "lid:";
+
 // inet_pton() sees a text only up to its first NUL.
 bool fits_c_string(std::string_view text)
 {
@@ -93,6 +95,29 @@ bool GidPrefix::contains(const Gid& candidate) const
 std::string to_string(const GidPrefix& prefix)
 {
     return fmt::format("{}/{}", to_string(prefix.gid), prefix.length);
+}
+
+std::string to_string(Lid lid)
+{
+    return fmt::format("{}{}", kLidPrefix, lid.value);
+}
+
+std::optional<Lid> parse_lid(std::string_view text)
+{
+    if (!text.starts_with(kLidPrefix)) {
+        return std::nullopt;
+    }
+    text.remove_prefix(kLidPrefix.size());
+    Lid lid;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lid.value);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    return is_number && is_unicast(lid) ? std::optional(lid) : std::nullopt;
+}
+
+std::string in_words(const LidRange& lids)
+{
+    return lids.lmc == 0 ? fmt::format("LID {}", lids.base.value)
+                         : fmt::format("LIDs {} to {}", lids.base.value, lids.last().value);
 }
 
 std::optional<GidPrefix> parse_gid_prefix(std::string_view text)

@@ -1,4 +1,4 @@
-// InfiniBand addresses: GUID, GID and P_Key.
+// InfiniBand addresses: GUID, GID, LID and P_Key.
 #pragma once
 
 #include <array>
@@ -35,6 +35,40 @@ struct Gid {
 [[nodiscard]] std::string to_string(const Gid& gid);
 // IPv6 text, "::ffff:10.1.0.1", or plain IPv4 (mapped).
 [[nodiscard]] std::optional<Gid> parse_gid(std::string_view text);
+
+// The address of a port within its subnet, given by the subnet manager.
+struct Lid {
+    std::uint16_t value = 0;
+
+    friend auto operator<=>(const Lid&, const Lid&) = default;
+};
+
+constexpr std::uint16_t kHighestLid = 0xBFFF;    // of a single port; higher ones are multicast
+constexpr std::uint8_t kHighestLmc = 7;
+
+[[nodiscard]] constexpr bool is_unicast(Lid lid)
+{
+    return lid.value != 0 && lid.value <= kHighestLid;
+}
+
+// "lid:17"; of a single port.
+[[nodiscard]] std::string to_string(Lid lid);
+[[nodiscard]] std::optional<Lid> parse_lid(std::string_view text);
+
+// All LIDs of a port: 2^lmc from its base LID on, whose lowest `lmc` bits are zero. So of two ranges that overlap one
+// contains the other.
+struct LidRange {
+    Lid base;
+    std::uint8_t lmc = 0;
+
+    [[nodiscard]] Lid last() const { return {static_cast<std::uint16_t>(base.value + (1U << lmc) - 1)}; }
+    [[nodiscard]] bool is_aligned() const { return (base.value & ((1U << lmc) - 1)) == 0; }
+
+    friend bool operator==(const LidRange&, const LidRange&) = default;
+};
+
+// "LID 17", "LIDs 16 to 19"
+[[nodiscard]] std::string in_words(const LidRange& lids);
 
 // A GID prefix as in "fd00:10::/32"; a GID without a slash is a /128. Behind plain IPv4 the length is IPv4's:
 // "10.1.0.0/16" is "::ffff:10.1.0.0/112". Bits behind the prefix must be zero.

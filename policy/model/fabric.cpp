@@ -24,4 +24,12 @@ const FabricPort* Fabric::find_port(Guid guid) const
     return found == ports.end() ? nullptr : &*found;
 }
 
+const FabricPort* Fabric::find_lid(Lid lid) const
+{
+    const auto found = std::find_if(ports.begin(), ports.end(), [lid](const FabricPort& port) {
+        return port.lids && port.lids->base <= lid && lid <= port.lids->last();
+    });
+    return found == ports.end() ? nullptr : &*found;
+}
+
 }    // namespace rdmaqos

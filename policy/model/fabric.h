@@ -1,5 +1,5 @@
 // What a host cannot see of the fabric, from /etc/rdma-qos/fabric.yaml: ports and partitions. Used to resolve port
-// names, partitions and node types of port groups.
+// names, partitions and node types of port groups, and LIDs of queue pairs.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct FabricPort {
     std::string description;              // NodeDescription, compared exactly
     std::vector<std::uint16_t> pkeys;     // with membership bit
     bool subnet_manager = false;
+    std::optional<LidRange> lids = std::nullopt;
 
     friend bool operator==(const FabricPort&, const FabricPort&) = default;
 };
@@ -49,6 +50,8 @@ struct Fabric {
     std::vector<FabricPartition> partitions;
 
     [[nodiscard]] const FabricPort* find_port(Guid guid) const;
+    // Looks at all ports: a LidTable answers many such questions.
+    [[nodiscard]] const FabricPort* find_lid(Lid lid) const;
 
     friend bool operator==(const Fabric&, const Fabric&) = default;
 };

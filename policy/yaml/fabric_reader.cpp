@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/model/lid_table.h"
 #include "policy/yaml/file_reader.h"
 #include "policy/yaml/ib_fields.h"
 
@@ -15,11 +16,32 @@ using namespace reader;
 using namespace std::string_view_literals;
 
 constexpr std::array kFabricKeys{"version"sv, "ports"sv, "partitions"sv};
-constexpr std::array kPortKeys{"guid"sv, "port"sv, "node-guid"sv, "type"sv, "description"sv, "pkeys"sv, "sm"sv};
+constexpr std::array kPortKeys{"guid"sv,  "port"sv, "node-guid"sv, "type"sv, "description"sv,
+                               "pkeys"sv, "sm"sv,   "lid"sv,       "lmc"sv};
 constexpr std::array kPartitionKeys{"name"sv, "pkey"sv, "ipoib"sv};
 constexpr std::array kIpoibKeys{"sl"sv, "mtu"sv, "rate"sv, "packet-life"sv};
 constexpr std::array<Choice<NodeType>, 3> kNodeTypes{
     {{"CA", NodeType::Ca}, {"SWITCH", NodeType::Switch}, {"ROUTER", NodeType::Router}}};
+
+std::optional<LidRange> read_lids(Context& context, const Mapping& mapping)
+{
+    const auto base = mapping.find("lid");
+    const auto mask = mapping.find("lmc");
+    const auto lid = base ? read_integer<std::uint16_t>(context, *base, 1, kHighestLid) : std::nullopt;
+    const auto lmc = mask ? read_integer<std::uint8_t>(context, *mask, 0, kHighestLmc) : std::optional<std::uint8_t>(0);
+    if (mask && !base) {
+        context.error(*mask->value, "`lmc` needs a `lid`");
+    }
+    if (!lid || !lmc) {
+        return std::nullopt;
+    }
+    const LidRange lids{{*lid}, *lmc};
+    if (!lids.is_aligned()) {
+        context.error(*base->value, fmt::format("`lid` {} is no multiple of {}, as `lmc` {} asks", *lid, 1U << *lmc, *lmc));
+        return std::nullopt;
+    }
+    return lids;
+}
 
 FabricPort read_port(Context& context, const Node& entry)
 {
@@ -55,6 +77,7 @@ FabricPort read_port(Context& context, const Node& entry)
     if (const auto field = mapping.find("sm")) {
         port.subnet_manager = read_bool(context, *field).value_or(false);
     }
+    port.lids = read_lids(context, mapping);
     return port;
 }
 
@@ -113,11 +136,49 @@ void for_each_entry(Context& context, const Mapping& document, std::string_view 
     }
 }
 
+// Tells of LIDs that two ports have, and of ports that have two.
+class LidCheck {
+public:
+    void check(Context& context, const Node& entry, const FabricPort& port)
+    {
+        if (!port.lids) {
+            return;
+        }
+        const Node& place = *find_value(entry, "lid");
+        const auto [own, is_new] = given_.emplace(port.guid.value, Given{*port.lids, &place});
+        if (!is_new && own->second.lids != *port.lids) {
+            tell(context, place, fmt::format("port {} already has {}", to_string(port.guid), in_words(own->second.lids)),
+                 own->second);
+        } else if (const auto other = table_.add(*port.lids, port.guid)) {
+            const Given& there = given_.at(other->value);
+            tell(context, place,
+                 fmt::format("{}: port {} already has {}", in_words(*port.lids), to_string(*other), in_words(there.lids)),
+                 there);
+        }
+    }
+
+private:
+    struct Given {
+        LidRange lids;
+        const Node* place;
+    };
+
+    static void tell(Context& context, const Node& place, std::string message, const Given& before)
+    {
+        context.error(place, std::move(message));
+        context.note(context.locate(*before.place), "given here");
+    }
+
+    LidTable table_;
+    std::unordered_map<std::uint64_t, Given> given_;    // by GUID
+};
+
 Fabric read_fabric_document(Context& context, const Node& document)
 {
     Fabric fabric;
     const Mapping mapping(context, document, "a fabric", kFabricKeys);
     std::unordered_map<std::uint64_t, const Node*> guids;
+    LidCheck lids;
     for_each_entry(context, mapping, "ports", [&](const Node& entry) {
         FabricPort port = read_port(context, entry);
         if (port.guid.value != 0) {
@@ -126,6 +187,8 @@ Fabric read_fabric_document(Context& context, const Node& document)
             if (!inserted && port.type != NodeType::Switch) {
                 context.error(entry, fmt::format("port {} is listed twice", to_string(port.guid)));
                 context.note(context.locate(*first->second), "it is first listed here");
+            } else {
+                lids.check(context, entry, port);
             }
         }
         fabric.ports.push_back(std::move(port));

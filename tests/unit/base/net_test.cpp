@@ -115,6 +115,29 @@ TEST(GidPrefix, Contains)
     EXPECT_FALSE(parse_gid_prefix("10.1.0.0/16")->contains(*parse_gid("10.2.0.7")));
 }
 
+TEST(Lid, Texts)
+{
+    EXPECT_EQ(parse_lid("lid:1"), Lid{1});
+    EXPECT_EQ(parse_lid("lid:49151"), Lid{0xBFFF});
+    EXPECT_EQ(to_string(Lid{17}), "lid:17");
+    for (const char* text : {"", "17", "lid:", "lid:0", "lid:49152", "lid:65537", "lid:-1", "lid: 1", "lid:1 ", "lid:0x11",
+                             "LID:1"}) {
+        EXPECT_EQ(parse_lid(text), std::nullopt) << text;
+    }
+}
+
+TEST(LidRange, HasAPowerOfTwo)
+{
+    EXPECT_EQ((LidRange{{17}, 0}.last()), Lid{17});
+    EXPECT_EQ((LidRange{{16}, 2}.last()), Lid{19});
+    EXPECT_EQ((LidRange{{0xBF80}, 7}.last()), Lid{0xBFFF});
+    EXPECT_TRUE((LidRange{{16}, 2}.is_aligned()));
+    EXPECT_FALSE((LidRange{{18}, 2}.is_aligned()));
+    EXPECT_TRUE((LidRange{{17}, 0}.is_aligned()));
+    EXPECT_EQ(in_words(LidRange{{17}, 0}), "LID 17");
+    EXPECT_EQ(in_words(LidRange{{16}, 2}), "LIDs 16 to 19");
+}
+
 TEST(PKey, MembershipIsNotPartOfThePartition)
 {
     EXPECT_EQ(partition_of(0xFFFF), partition_of(0x7FFF));

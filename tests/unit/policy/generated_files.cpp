@@ -222,6 +222,7 @@ const std::vector<Object>& other_objects()
          "{{{}}}",
          {{"guid", "0x@"}},
          {{"port", "1"}, {"node-guid", "1"}, {"type", "CA"}, {"description", "a"}, {"pkeys", "[1]"}, {"sm", "true"}}},
+        {Format::Fabric, "ports", "{{{}}}", {{"guid", "0x@"}, {"lid", "@"}}, {{"lmc", "0"}}},
         {Format::Fabric, "partitions", "{{{}}}", {{"name", "a@"}, {"pkey", "@"}}, {{"ipoib", "{}"}}},
         {Format::Fabric,
          "partitions",

@@ -59,10 +59,10 @@ TEST(ReadFabric, TakesEveryKey)
 {
     const Fabric fabric = value_of(read_fabric(with_version(R"(
 ports:
-  - {guid: 0x10, port: 2, node-guid: 0x11, type: router, description: "r 1", pkeys: [0xffff, 0x8001], sm: true}
-  - {guid: 0x20}
-  - {guid: 0x30, type: SWITCH, port: 1}
-  - {guid: 0x30, type: SWITCH, port: 2}
+  - {guid: 0x10, port: 2, node-guid: 0x11, type: router, description: "r 1", pkeys: [0xffff, 0x8001], sm: true, lid: 8, lmc: 2}
+  - {guid: 0x20, lid: 0xbfff}
+  - {guid: 0x30, type: SWITCH, port: 1, lid: 12}
+  - {guid: 0x30, type: SWITCH, port: 2, lid: 12}
 partitions:
   - {name: Default, pkey: 0xffff, ipoib: {sl: 3, mtu: 4, rate: 100Gbps, packet-life: 18}}
   - {name: Part1, pkey: 1}
@@ -77,6 +77,12 @@ partitions:
     EXPECT_EQ(port.description, "r 1");
     EXPECT_EQ(port.pkeys, (std::vector<std::uint16_t>{0xFFFF, 0x8001}));
     EXPECT_TRUE(port.subnet_manager);
+    EXPECT_EQ(port.lids, (LidRange{{8}, 2}));
+    EXPECT_EQ(fabric.ports[1].lids, (LidRange{{0xBFFF}, 0}));
+    EXPECT_EQ(fabric.find_lid(Lid{7}), nullptr);
+    EXPECT_EQ(fabric.find_lid(Lid{8}), &port);
+    EXPECT_EQ(fabric.find_lid(Lid{11}), &port);
+    EXPECT_EQ(fabric.find_lid(Lid{12}), &fabric.ports[2]);
     EXPECT_EQ(fabric.ports[1].type, NodeType::Ca);
     EXPECT_EQ(fabric.ports[1].port, 1U);
     ASSERT_EQ(fabric.partitions.size(), 2U);

@@ -73,6 +73,8 @@ std::vector<SchemaException> about_other_objects()
                 "twice in one file"),
         message("two objects of one list", "partitions `.*` and `.*` have the same P_Key .*"),
         message("two objects of one list", "(port .*|partition `.*`) is listed twice"),
+        message("two objects of one list", "(LIDs? .*: )?port .* already has LIDs? .*"),
+        message("keys that need one another", "`lid` .* is no multiple of .*, as `lmc` .* asks"),
         message("keys that need one another", "`.*` without `max-rate` in `per-queue-pair` limits nothing"),
         message("siblings in the tree", "(scheduling-node|qos-level) `.*` has the name of a .* with the same parent"),
         message("siblings in the tree", "`share: device-default` of `.*` cannot be combined with the min-rate of `.*`"),
