@@ -15,12 +15,13 @@ IbnetdiscoverReport discover(const std::string& name)
     return good(read_ibnetdiscover(golden_source("import/" + name)));
 }
 
-// "CA 0x... \"description\": 1 0x..., 2 0x..."
+// "CA 0x... \"description\": 1=0x... LID 4, 2=0x..."
 std::string in_words(const DiscoveredNode& node)
 {
     std::string text = fmt::format("{} {} \"{}\":", to_string(node.type), to_string(node.guid), node.description);
     for (const auto& port : node.ports) {
         text += fmt::format(" {}={}", port.number, to_string(port.guid));
+        text += port.lids ? " " + rdmaqos::in_words(*port.lids) : "";
     }
     return text;
 }
@@ -31,10 +32,10 @@ TEST(Ibnetdiscover, NodesWithTheirEnds)
     ASSERT_EQ(discovery.nodes.size(), 4U);
     EXPECT_FALSE(discovery.is_ports_report);
     EXPECT_EQ(in_words(discovery.nodes[0]),
-              "SWITCH 0x0002c90200400d98 \"SwitchIB Mellanox Technologies\": 0=0x0002c90200400d98");
-    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0002c90300a1b2c0 \"node1 HCA-1\": 1=0x0002c90300a1b2c1");
-    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2");
-    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0002c90300c0ffe0 \"gate\": 1=0x0002c90300c0ffe1");
+              "SWITCH 0x0002c90200400d98 \"SwitchIB Mellanox Technologies\": 0=0x0002c90200400d98 LID 2");
+    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0002c90300a1b2c0 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2 LID 5");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0002c90300c0ffe0 \"gate\": 1=0x0002c90300c0ffe1 LIDs 8 to 11");
     EXPECT_EQ(discovery.nodes[1].location.to_string(), "small.topology:19:1");
 }
 
@@ -43,9 +44,9 @@ TEST(Ibnetdiscover, GroupsOldWordsAndChassis)
     const IbnetdiscoverReport discovery = discover("grouped.topology");
     ASSERT_EQ(discovery.nodes.size(), 4U);
     // Port 0 of this switch has a GUID of its own.
-    EXPECT_EQ(in_words(discovery.nodes[1]), "SWITCH 0x0008f10400410031 \"ISR9288 line\": 0=0x0008f10400410039");
-    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0008f10403961354 \"old1\": 1=0x0008f10403961355");
-    EXPECT_EQ(in_words(discovery.nodes[3]), "CA 0x0008f10403960558 \"old2 tab\": 1=0x0008f10403960559");
+    EXPECT_EQ(in_words(discovery.nodes[1]), "SWITCH 0x0008f10400410031 \"ISR9288 line\": 0=0x0008f10400410039 LID 5");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0008f10403961354 \"old1\": 1=0x0008f10403961355 LID 4");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "CA 0x0008f10403960558 \"old2 tab\": 1=0x0008f10403960559 LID 6");
 }
 
 TEST(Ibnetdiscover, PortsReport)
@@ -53,10 +54,40 @@ TEST(Ibnetdiscover, PortsReport)
     const IbnetdiscoverReport discovery = discover("ports.topology");
     EXPECT_TRUE(discovery.is_ports_report);
     ASSERT_EQ(discovery.nodes.size(), 4U);
-    EXPECT_EQ(in_words(discovery.nodes[0]), "CA 0x0000000000000000 \"node1 HCA-1\": 1=0x0002c90300a1b2c1");
-    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0000000000000000 \"node2 o'clock\": 2=0x0002c90300a1b2d2");
-    EXPECT_EQ(in_words(discovery.nodes[2]), "SWITCH 0x0000000000000000 \"leaf 1\": 0=0x0002c90200400d98");
-    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0000000000000000 \"gate\": 1=0x0002c90300c0ffe1");
+    EXPECT_EQ(in_words(discovery.nodes[0]), "CA 0x0000000000000000 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4");
+    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0000000000000000 \"node2 o'clock\": 2=0x0002c90300a1b2d2 LID 5");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "SWITCH 0x0000000000000000 \"leaf 1\": 0=0x0002c90200400d98 LID 2");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0000000000000000 \"gate\": 1=0x0002c90300c0ffe1 LID 9");
+}
+
+// A description may say anything; what nobody could have is left out.
+TEST(Ibnetdiscover, LidsAreThoseBehindTheNames)
+{
+    const auto result = read_ibnetdiscover(source("x", R"(switchguid=0x9
+Switch 36 "S-9" # "lid 7 lmc 0 "lid 8 lmc 0" base port 0 lid 6 lmc 1
+[1] "H-1"[1](11) # "lid 5 lmc 0" lid 16 4xEDR
+Ca 4 "H-1" # "lid 3 lmc 0"
+[1](11) "S-9"[1][ext 3] # lid 16 lmc 2 "lid 4 lmc 0" lid 6 4xEDR
+[2](12) "S-9"[2] # lid 0 lmc 0 "leaf" lid 6 4xEDR
+[3](13) "S-9"[3] # lid 19 lmc 0 "leaf" lid 6 4xEDR
+[4](14) "S-9"[4] # lid 18 lmc 2 "leaf" lid 6 4xEDR
+Ca 5 "H-2" # "b"
+[1](21) "S-9"[5] # lid 49152 lmc 0 "leaf" lid 6 4xEDR
+[2](22) "S-9"[6] # lid 128 lmc 8 "leaf" lid 6 4xEDR
+[3](23) "S-9"[7] # lid 20
+[4](24) "S-9"[8]
+[5](25) "S-9"[9] # lid 131078 lmc 0 "leaf" lid 6 4xEDR
+)"));
+    ASSERT_TRUE(result.value) << shown(result);
+    EXPECT_EQ(in_words(result.value->nodes[0]),
+              "SWITCH 0x0000000000000009 \"lid 7 lmc 0 \"lid 8 lmc 0\": 0=0x0000000000000009 LIDs 6 to 7");
+    EXPECT_EQ(in_words(result.value->nodes[1]),
+              "CA 0x0000000000000001 \"lid 3 lmc 0\": 1=0x0000000000000011 LIDs 16 to 19 2=0x0000000000000012 "
+              "3=0x0000000000000013 4=0x0000000000000014");
+    EXPECT_EQ(in_words(result.value->nodes[2]),
+              "CA 0x0000000000000002 \"b\": 1=0x0000000000000021 2=0x0000000000000022 3=0x0000000000000023 "
+              "4=0x0000000000000024 5=0x0000000000000025");
+    expect_golden("diagnostics/discovery-lids.txt", shown(result));
 }
 
 TEST(Ibnetdiscover, LineEndsOfOtherSystems)

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kMostOnOneLine = 12;
 constexpr std::size_t kMostExamples = 5;
 // What a port or partition takes of the values that a file may have, without its P_Keys.
-constexpr std::size_t kValuesOfPort = 16;
+constexpr std::size_t kValuesOfPort = 20;
 
 struct Port {
     Guid guid;
@@ -35,6 +35,7 @@ struct Port {
     Guid node_guid;
     std::optional<NodeType> type;    // empty: not known
     std::string_view description;
+    std::optional<LidRange> lids;
     std::vector<std::uint16_t> pkeys;
 };
 
@@ -88,6 +89,7 @@ private:
                      node.guid,
                      node.type,
                      is_named ? std::string_view(name->second) : std::string_view(node.description),
+                     port.lids,
                      {}});
             }
         }
@@ -106,7 +108,7 @@ private:
             guids.insert(input_.subnet_manager->value);
         }
         for (const std::uint64_t guid : guids) {
-            add({Guid{guid}, 1, {}, std::nullopt, {}, {}});
+            add({Guid{guid}, 1, {}, std::nullopt, {}, {}, {}});
         }
     }
 
@@ -249,7 +251,7 @@ private:
         } else if (discovery_->is_ports_report) {
             yaml_.comment(
                 0, "A ports report has no GUIDs of nodes: ports with one description count as one node's, and a");
-            yaml_.comment(0, "node-name-map cannot be applied.");
+            yaml_.comment(0, "node-name-map cannot be applied. It has no LMC either: each port has one LID here.");
         }
         if (!input_.partitions) {
             yaml_.comment(0,
@@ -275,6 +277,12 @@ private:
             }
             if (input_.subnet_manager == port.guid) {
                 fields.emplace_back("sm: true");
+            }
+            if (port.lids) {
+                fields.push_back(fmt::format("lid: {}", port.lids->base.value));
+            }
+            if (port.lids && port.lids->lmc != 0) {
+                fields.push_back(fmt::format("lmc: {}", port.lids->lmc));
             }
             write_port(std::move(fields), port.pkeys);
         }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/model/lid_table.h"
 #include "policy/yaml/fields.h"
 #include "tools/rdma-qosctl/import/text_lines.h"
 
@@ -107,11 +108,27 @@ Quoted between(std::string_view text, std::string_view open, std::string_view cl
     return {text.substr(begin + open.size(), end - begin - open.size()), true};
 }
 
-// `Ca 1 "H-0002c90300a1b2c0"  # "node1 HCA-1"`
+// As they are printed.
+struct Lids {
+    std::uint64_t base = 0;    // 0: none
+    std::uint64_t lmc = 0;
+};
+
+// `lid 4 lmc 0`, from where it begins
+Lids parse_lids(std::string_view text)
+{
+    Cursor cursor(text);
+    const auto base = cursor.take("lid ") ? cursor.decimal() : std::nullopt;
+    const auto lmc = base && cursor.take(" lmc ") ? cursor.decimal() : std::nullopt;
+    return lmc ? Lids{*base, *lmc} : Lids{};
+}
+
+// `Ca 1 "H-0002c90300a1b2c0"  # "node1 HCA-1"`, of a switch also ` enhanced port 0 lid 2 lmc 0`
 struct NodeLine {
     NodeType type = NodeType::Ca;
     Guid guid;
     Quoted description;
+    Lids lids;
 };
 
 std::optional<NodeLine> parse_node_line(std::string_view line)
@@ -127,15 +144,18 @@ std::optional<NodeLine> parse_node_line(std::string_view line)
         if (!guid || !cursor.take("\"")) {
             continue;
         }
-        return NodeLine{type, *guid, between(cursor.rest(), "\"", "\"")};
+        const std::string_view rest = cursor.rest();
+        const auto lids = rest.find("lid ", std::min(rest.rfind('"'), rest.size()));
+        return NodeLine{type, *guid, between(rest, "\"", "\""), parse_lids(rest.substr(std::min(lids, rest.size())))};
     }
     return std::nullopt;
 }
 
-// `[1](2c90300a1b2c1)  "S-0002c90200400d98"[1] # ...`, also `[1][ext 3]...`
+// `[1](2c90300a1b2c1)  "S-0002c90200400d98"[1] # lid 4 lmc 0 ...`, also `[1][ext 3]...`
 struct PortLine {
     std::uint64_t number = 0;
     std::optional<Guid> guid;
+    Lids lids;
 };
 
 std::optional<PortLine> parse_port_line(std::string_view line)
@@ -158,7 +178,14 @@ std::optional<PortLine> parse_port_line(std::string_view line)
             return std::nullopt;
         }
     }
-    return cursor.blanks() && cursor.take("\"") ? std::optional(port) : std::nullopt;
+    if (!cursor.blanks() || !cursor.take("\"")) {
+        return std::nullopt;
+    }
+    // Of a switch's port a description follows: that of the other end, whose LID is behind it.
+    const std::string_view rest = cursor.rest();
+    const auto remark = rest.find('#');
+    port.lids = remark == std::string_view::npos ? Lids{} : parse_lids(without_leading_blanks(rest.substr(remark + 1)));
+    return port;
 }
 
 // `CA  4  1 0x0002c90300a1b2c1 4x QDR - SW  2  1 0x0002c90200400d98 ( 'node1 HCA-1' - 'leaf 1' )`
@@ -168,6 +195,7 @@ struct ReportLine {
     Guid guid;
     bool linked = false;
     Quoted description;
+    std::uint64_t lid = 0;
 };
 
 std::optional<ReportLine> parse_report_line(std::string_view line)
@@ -187,7 +215,7 @@ std::optional<ReportLine> parse_report_line(std::string_view line)
     if (!guid || !cursor.blanks()) {
         return std::nullopt;
     }
-    ReportLine port{word->second, *number, *guid, false, {}};
+    ReportLine port{word->second, *number, *guid, false, {}, *lid};
     const std::string_view rest = cursor.rest();
     const auto names = rest.find("( '");
     port.linked = names != std::string_view::npos && rest.find(" - ") < names;
@@ -301,7 +329,7 @@ private:
         discovery_.nodes.push_back({parsed.type, parsed.guid, printed_description(parsed.description.text), {}, at});
         if (parsed.type == NodeType::Switch) {
             const Guid port = switch_.first == parsed.guid ? switch_.second : parsed.guid;
-            add_port_of(discovery_.nodes.back(), {port, 0}, at);
+            add_port_of(discovery_.nodes.back(), {port, 0}, parsed.lids, at);
         }
     }
 
@@ -341,7 +369,7 @@ private:
             diagnostics_.error(at, "the GUID of a port is 0");
             return;
         }
-        add_port_of(node, {*parsed.guid, static_cast<std::uint32_t>(parsed.number)}, at);
+        add_port_of(node, {*parsed.guid, static_cast<std::uint32_t>(parsed.number)}, parsed.lids, at);
     }
 
     void add_report(std::string_view line, const ReportLine& parsed)
@@ -361,22 +389,43 @@ private:
             return;
         }
         DiscoveredNode node{parsed.type, {}, printed_description(parsed.description.text), {}, at};
-        add_port_of(node, {parsed.guid, is_switch ? 0 : static_cast<std::uint32_t>(parsed.number)}, at);
+        add_port_of(node, {parsed.guid, is_switch ? 0 : static_cast<std::uint32_t>(parsed.number)}, {parsed.lid, 0}, at);
         if (!node.ports.empty()) {
             discovery_.nodes.push_back(std::move(node));
         }
     }
 
-    void add_port_of(DiscoveredNode& node, DiscoveredPort port, const Location& at)
+    void add_port_of(DiscoveredNode& node, DiscoveredPort port, const Lids& lids, const Location& at)
     {
         const auto [first, is_new] = port_guids_.emplace(port.guid.value, at);
         if (is_new) {
+            port.lids = lids_of(port.guid, lids, at);
             node.ports.push_back(port);
             return;
         }
         diagnostics_.warning(at,
                              fmt::format("another port has the GUID {}; this one is ignored", to_string(port.guid)));
         diagnostics_.note(first->second, "it is here");
+    }
+
+    // Empty: the subnet manager has given it none, or the fabric file could not have them.
+    std::optional<LidRange> lids_of(Guid guid, const Lids& printed, const Location& at)
+    {
+        if (printed.base == 0) {
+            return std::nullopt;
+        }
+        const LidRange lids{{static_cast<std::uint16_t>(printed.base)}, static_cast<std::uint8_t>(printed.lmc)};
+        if (printed.base > kHighestLid || printed.lmc > kHighestLmc || !lids.is_aligned()) {
+            diagnostics_.warning(at, fmt::format("no port can have LID {} with LMC {}; it is left out", printed.base,
+                                                 printed.lmc));
+            return std::nullopt;
+        }
+        if (const auto other = lids_.add(lids, guid)) {
+            diagnostics_.warning(at, fmt::format("another port has {}; this one is taken to have none", in_words(lids)));
+            diagnostics_.note(port_guids_.at(other->value), "it is here");
+            return std::nullopt;
+        }
+        return lids;
     }
 
     TextLines lines_;
@@ -387,6 +436,7 @@ private:
     std::pair<Guid, Guid> switch_;          // of the last switchguid line: node, port 0
     std::unordered_map<std::uint64_t, Location> node_guids_;
     std::unordered_map<std::uint64_t, Location> port_guids_;
+    LidTable lids_;
     bool given_up_ = false;
 };
 

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ namespace rdmaqos {
 struct DiscoveredPort {
     Guid guid;
     std::uint32_t number = 0;    // 0: the port of a switch as an end point
+    std::optional<LidRange> lids = std::nullopt;    // in the ports form without the LMC, which it does not tell
 };
 
 struct DiscoveredNode {
@@ -48,7 +50,7 @@ struct IbnetdiscoverReport {
     bool is_ports_report = false;
 };
 
-// Every node and port GUID is in it once: what is listed again is left out with a warning.
+// Every node and port GUID, and every LID, is in it once: what is listed again is left out with a warning.
 [[nodiscard]] ReadResult<IbnetdiscoverReport> read_ibnetdiscover(std::shared_ptr<const SourceFile> source);
 
 }    // namespace rdmaqos
