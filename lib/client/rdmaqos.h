@@ -149,8 +149,8 @@ struct rdmaqos_request {
     const char *level;             /* this level, or an error; no rule is consulted */
     const char *qos_class_name;    /* a name of the policy */
     const char *device;            /* "mlx5_0", "mlx5_0/1", a netdev or a PCI address; of an attached queue pair: its own */
-    const char *source;            /* GID or GUID of the own end; rdmaqos_gid_text() writes one */
-    const char *destination;       /* GID or GUID of the other end */
+    const char *source;            /* GID, GUID or LID ("lid:17") of the own end; rdmaqos_gid_text() writes a GID */
+    const char *destination;       /* GID, GUID or LID of the other end */
     const char *port_space;        /* "tcp", "udp", "ipoib" or "ib", with destination_port: the service-id of rdma_cm */
     uint64_t service_id;
     uint32_t qos_class;            /* 12 bits */

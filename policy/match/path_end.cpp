@@ -11,7 +11,8 @@ PathEnd path_end(const std::optional<Endpoint>& endpoint, const ResolvedGroups& 
         return end;
     }
     end.gid = std::get_if<Gid>(&*endpoint);
-    if (const auto guid = port_guid_of(*endpoint)) {
+    const auto* lid = std::get_if<Lid>(&*endpoint);
+    if (const auto guid = lid != nullptr ? groups.lids.find(*lid) : port_guid_of(*endpoint)) {
         end.guid = guid->value;
     }
     if (end.guid) {

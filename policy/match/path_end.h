@@ -11,7 +11,7 @@ namespace rdmaqos {
 
 struct PathEnd {
     const Gid* gid = nullptr;             // points into the end point given
-    std::optional<std::uint64_t> guid;    // as of port_guid_of()
+    std::optional<std::uint64_t> guid;    // as of port_guid_of(); of a LID by the fabric file
     std::optional<NodeType> type;         // if the port is known
 };
 

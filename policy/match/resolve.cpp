@@ -140,6 +140,7 @@ ResolvedGroups resolve(const Policy& policy, const Fabric& fabric, const std::ve
     const FabricDirectory directory(policy, fabric, local);
     ResolvedGroups result;
     result.node_types = directory.node_types();
+    result.lids = LidTable(fabric);
     result.groups.reserve(policy.groups.size());
     for (const auto& group : policy.groups) {
         result.groups.push_back(GroupResolver(directory, local, group, result.unresolved).resolve());

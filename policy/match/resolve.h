@@ -1,4 +1,4 @@
-// Port groups to members: who belongs to a group, by the fabric file and the ports of this host. The rules are
+// What the fabric file and the ports of this host say for a policy: the members of its port groups, and whose a LID is. The rules are
 // OpenSM's (which looks at the fabric itself), with two differences: GUIDs stay the intervals they were written as,
 // whether or not somebody knows such a port, and what cannot be looked up is reported rather than refused.
 #pragma once
@@ -10,6 +10,7 @@
 #include "lib/base/interval_set.h"
 #include "lib/base/net.h"
 #include "policy/model/fabric.h"
+#include "policy/model/lid_table.h"
 #include "policy/model/local_port.h"
 #include "policy/model/policy.h"
 
@@ -27,6 +28,7 @@ struct ResolvedGroup {
 struct ResolvedGroups {
     std::vector<ResolvedGroup> groups;                    // parallel to Policy::groups
     std::vector<std::pair<Guid, NodeType>> node_types;    // of known ports, sorted by GUID
+    LidTable lids;
     std::vector<std::string> unresolved;    // "port-group storage: partition Part7 is not in the fabric file"
 
     friend bool operator==(const ResolvedGroups&, const ResolvedGroups&) = default;

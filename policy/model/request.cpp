@@ -19,6 +19,9 @@ std::optional<Endpoint> parse_endpoint(std::string_view text)
         const auto number = parse_number(text);
         return number && *number != 0 ? std::optional<Endpoint>(Guid{*number}) : std::nullopt;
     }
+    if (const auto lid = parse_lid(text)) {
+        return *lid;
+    }
     const auto gid = parse_gid(text);
     return gid && *gid != Gid{} ? std::optional<Endpoint>(*gid) : std::nullopt;
 }
@@ -58,8 +61,8 @@ std::optional<Guid> port_guid_of(const Endpoint& endpoint)
     if (const auto* guid = std::get_if<Guid>(&endpoint)) {
         return *guid;
     }
-    const Gid& gid = std::get<Gid>(endpoint);
-    return is_ipv4_mapped(gid) ? std::nullopt : std::optional(gid.interface_id());
+    const auto* gid = std::get_if<Gid>(&endpoint);
+    return gid == nullptr || is_ipv4_mapped(*gid) ? std::nullopt : std::optional(gid->interface_id());
 }
 
 }    // namespace rdmaqos

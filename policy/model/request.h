@@ -12,13 +12,14 @@
 
 namespace rdmaqos {
 
-// An end of a path as a client names it.
-using Endpoint = std::variant<Guid, Gid>;
+// An end of a path as it is named. A LID means the port of the fabric file that has it: which that is may change with the
+// file.
+using Endpoint = std::variant<Guid, Gid, Lid>;
 
-// "0x..." or "fd00::1": a GUID in hex, else a GID.
+// "0x...", "lid:17" or "fd00::1": a GUID in hex, a LID, else a GID.
 [[nodiscard]] std::optional<Endpoint> parse_endpoint(std::string_view text);
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
-// The GUID of the port; of a GID its lower half, unless that is an IPv4 address.
+// The GUID of the port; of a GID its lower half, unless that is an IPv4 address. A LID does not tell.
 [[nodiscard]] std::optional<Guid> port_guid_of(const Endpoint& endpoint);
 
 // A PathRecord component with its selector.

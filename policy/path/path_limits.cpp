@@ -12,7 +12,7 @@ struct End {
     const Endpoint* asked = nullptr;
     std::optional<Guid> guid;    // 0 is none
     const PathPort* local = nullptr;
-    const FabricPort* remote = nullptr;    // not looked for where it is a port of this host
+    const FabricPort* remote = nullptr;    // null where it is a port of this host
 
     [[nodiscard]] std::span<const std::uint16_t> pkeys() const
     {
@@ -61,8 +61,14 @@ End find_end(const std::optional<Endpoint>& asked, const Request& request, std::
     if (end.guid == Guid{}) {
         end.guid.reset();
     }
+    if (const auto* lid = std::get_if<Lid>(&*asked)) {
+        end.remote = find(*lid);
+        end.guid = end.remote != nullptr ? std::optional(end.remote->guid) : std::nullopt;
+    }
     end.local = local_port(end, request, local);
-    if (end.local == nullptr && end.guid) {
+    if (end.local != nullptr) {
+        end.remote = nullptr;
+    } else if (end.guid && end.remote == nullptr) {
         end.remote = find(*end.guid);
     }
     return end;
@@ -88,6 +94,14 @@ bool are_one_port(const End& source, const End& destination)
 }
 
 }    // namespace
+
+FindPort find_in(const Fabric& fabric)
+{
+    return [&fabric](const std::variant<Guid, Lid>& address) {
+        const auto* lid = std::get_if<Lid>(&address);
+        return lid != nullptr ? fabric.find_lid(*lid) : fabric.find_port(std::get<Guid>(address));
+    };
+}
 
 PathLimits path_limits(const Request& request, std::span<const PathPort> local, const FindPort& find)
 {

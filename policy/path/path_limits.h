@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <variant>
 
 #include "lib/base/units.h"
 #include "policy/model/fabric.h"
@@ -26,8 +27,9 @@ struct PathPort {
     std::uint32_t mtu = 4096;    // bytes
 };
 
-// The port of the fabric with this GUID, or null.
-using FindPort = std::function<const FabricPort*(Guid)>;
+// The port of the fabric with this GUID or LID, or null.
+using FindPort = std::function<const FabricPort*(const std::variant<Guid, Lid>&)>;
+[[nodiscard]] FindPort find_in(const Fabric& fabric);
 
 // The source of a request is the port its end point belongs to, of this host or of the fabric. Without one the path
 // begins here: at the device the request names, else at the first port of this host. P_Keys are those of the two

@@ -484,10 +484,10 @@ void Parser::add_request_options(CLI::App& command, RequestOptions& request) con
         ->type_name("tcp|udp|ib|ipoib");
     command.add_option("--destination-port", request.destination_port, "With --port-space")->type_name("PORT");
     command.add_option("--pkey", request.pkey, "With or without the membership bit")->type_name("PKEY");
-    command.add_option("--source", request.source, "GID or GUID; query-path takes several")
+    command.add_option("--source", request.source, "GID, GUID or LID (lid:17); query-path takes several")
         ->type_name("END")
         ->allow_extra_args(false);
-    command.add_option("--destination", request.destination, "GID or GUID; query-path takes several")
+    command.add_option("--destination", request.destination, "GID, GUID or LID (lid:17); query-path takes several")
         ->type_name("END")
         ->allow_extra_args(false);
     command.add_option("--port", request.port, "Port of the device")->type_name("N");

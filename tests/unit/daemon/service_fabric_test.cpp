@@ -110,6 +110,29 @@ TEST_F(ServiceFabricTest, ANewNameInTheFabricFileMovesASessionAndItsQueuePair)
     EXPECT_EQ(leaf_of(session), "");
 }
 
+// No group has other members, but a destination is another port.
+TEST_F(ServiceFabricTest, AnotherPortWithALidMovesWhoIsConnectedToIt)
+{
+    fabric("version: 1\nports: [{guid: 0x77, description: target HCA-1}]\n");
+    start().add_observer(*this);
+    add_device("mlx5_0");
+    auto request = asking_for("", "mlx5_0", {1});
+    request.request.destination = Lid{17};
+    const auto reply = register_as(PeerId{1}, process(1), request);
+    ASSERT_TRUE(reply);
+    ASSERT_EQ(level_of(reply->session), "DEFAULT");
+
+    fabric("version: 1\nports: [{guid: 0x77, description: target HCA-1, lid: 16, lmc: 1}]\n");
+    reread();
+    EXPECT_EQ(level_of(reply->session), "rpc");
+    EXPECT_EQ(leaf_of(reply->session), "/rpc");
+
+    fabric("version: 1\nports: [{guid: 0x77, description: target HCA-1, lid: 18}, {guid: 0x78, lid: 17}]\n");
+    reread();
+    EXPECT_EQ(level_of(reply->session), "DEFAULT");
+    EXPECT_EQ(leaf_of(reply->session), "");
+}
+
 TEST_F(ServiceFabricTest, AFileThatChangesNoGroupWritesNothing)
 {
     fabric(kTarget);

@@ -174,6 +174,8 @@ TestPolicy hostile_policy()
 {
     TestPolicy policy;
     policy.fabric.ports = {ca_port(1, "one"), {Guid{2}, 1, {}, NodeType::Switch, "two", {0xFFFF}, false}};
+    policy.fabric.ports[0].lids = LidRange{{8}, 2};
+    policy.fabric.ports[1].lids = LidRange{{12}, 0};
     for (const auto* name : {"a", "b", "c", "d"}) {
         policy.level(name, [](QosLevel& l) { l.allow = any_client(); });
         policy.group(name, [](PortGroup& g) {
@@ -207,11 +209,13 @@ TestPolicy hostile_policy()
 
 std::optional<Endpoint> any_end()
 {
-    switch (*rc::gen::inRange(0, 3)) {
+    switch (*rc::gen::inRange(0, 4)) {
     case 0:
         return std::nullopt;
     case 1:
         return Guid{any_number()};
+    case 2:
+        return Lid{*rc::gen::element<std::uint16_t>(1, 7, 8, 11, 12, 13)};
     default:
         return gid(*rc::gen::element<std::string>("fd00::1", "fd00::2", "fd01::1", "10.1.0.7", "::5", "fe80::4"));
     }

@@ -147,6 +147,33 @@ TEST(Match, NodeTypes)
     EXPECT_EQ(outcome(policy.ask({})), "default: DEFAULT");
 }
 
+// Of a path without GIDs. A LID that nobody knows is some port's: of everybody's group, and of no other.
+TEST(Match, Lids)
+{
+    TestPolicy policy;
+    policy.level("guid");
+    policy.level("switch");
+    policy.level("any");
+    policy.fabric.ports = {ca_port(0x10, "host"), {Guid{0x20}, 0, {}, NodeType::Switch, "leaf", {}, false}};
+    policy.fabric.ports[0].lids = LidRange{{16}, 2};
+    policy.fabric.ports[1].lids = LidRange{{2}, 0};
+    policy.group("host", [](PortGroup& g) { g.port_guids = number(0x10); });
+    policy.group("switches", [](PortGroup& g) { g.node_types.switch_ = true; });
+    policy.group("everybody", [](PortGroup& g) { g.node_types = {true, true, true}; });
+    policy.rule("guid", [](MatchRule& r) { r.destination = {0}; });
+    policy.rule("guid", [](MatchRule& r) { r.source = {0}; });
+    policy.rule("switch", [](MatchRule& r) { r.destination = {1}; });
+    EXPECT_EQ(outcome(policy.ask(ends({}, Lid{16}))), "rule 1: guid");
+    EXPECT_EQ(outcome(policy.ask(ends({}, Lid{19}))), "rule 1: guid");
+    EXPECT_EQ(outcome(policy.ask(ends(Lid{17}, Lid{2}))), "rule 2: guid");
+    EXPECT_EQ(outcome(policy.ask(ends({}, Lid{2}))), "rule 3: switch");
+    for (const Lid lid : {Lid{1}, Lid{3}, Lid{15}, Lid{20}}) {
+        EXPECT_EQ(outcome(policy.ask(ends({}, lid))), "default: DEFAULT") << lid.value;
+    }
+    policy.rule("any", [](MatchRule& r) { r.destination = {2}; });
+    EXPECT_EQ(outcome(policy.ask(ends({}, Lid{20}))), "rule 4: any");
+}
+
 TEST(Match, AGroupWithoutMembersNeverMatches)
 {
     TestPolicy policy;
@@ -311,10 +338,11 @@ TEST(Endpoint, Texts)
     EXPECT_EQ(parse_endpoint("0XFF"), Endpoint(Guid{0xFF}));
     EXPECT_EQ(parse_endpoint("fd00::1"), Endpoint(gid("fd00::1")));
     EXPECT_EQ(parse_endpoint("10.1.0.1"), Endpoint(gid("::ffff:10.1.0.1")));
-    for (const auto* bad : {"", "0x", "0x0", "::", "17", "host", "0x1ffffffffffffffff", "fd00::1/64", "0x1 ", " ::1"}) {
+    for (const auto* bad : {"", "0x", "0x0", "::", "17", "lid:0", "lid:49152", "host", "0x1ffffffffffffffff", "fd00::1/64", "0x1 ", " ::1"}) {
         EXPECT_FALSE(parse_endpoint(bad)) << bad;
     }
-    for (const auto* text : {"0x0010000000000001", "fd00::1", "::ffff:10.1.0.1"}) {
+    EXPECT_EQ(parse_endpoint("lid:17"), Endpoint(Lid{17}));
+    for (const auto* text : {"0x0010000000000001", "fd00::1", "::ffff:10.1.0.1", "lid:17"}) {
         EXPECT_EQ(to_string(parse_endpoint(text).value()), text);
     }
 }

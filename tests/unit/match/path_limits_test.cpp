@@ -29,6 +29,12 @@ struct Host {
         fabric.ports[0].pkeys = {0xFFFF};
         fabric.ports[1].pkeys = {0x8001, 0xFFFF};
         fabric.ports[2].pkeys = {};
+        // Known twice: a port of this host, and in the fabric file.
+        fabric.ports.push_back(ca_port(0x11, "here"));
+        fabric.ports.push_back(ca_port(0x21, "here"));
+        fabric.ports[1].lids = LidRange{{14}, 1};
+        fabric.ports[3].lids = LidRange{{10}, 0};
+        fabric.ports[4].lids = LidRange{{12}, 0};
     }
 };
 
@@ -63,7 +69,7 @@ TEST_P(PathLimitsTable, Path)
     if (*GetParam().device != '\0') {
         request.device = DeviceNames{GetParam().device, 1, "", ""};
     }
-    EXPECT_EQ(text(path_limits(request, host.ports, [&](Guid guid) { return host.fabric.find_port(guid); })),
+    EXPECT_EQ(text(path_limits(request, host.ports, find_in(host.fabric))),
               GetParam().expected);
 }
 
@@ -88,6 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
         LimitCase{"FromAfarByGid", "fe80::78", "fd00::1", "", "8001 ffff to ffff 9234, rate 16, mtu 4096"},
         LimitCase{"FromAnUnknownPort", "0x99", "0x11", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
         LimitCase{"FromAnUnknownAddress", "10.1.0.9", "10.1.0.1", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
+        LimitCase{"ToItselfByLid", "", "lid:10", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        LimitCase{"ToTheOtherByLid", "", "lid:12", "", "ffff 9234 to 7fff, rate 15, mtu 1024"},
+        LimitCase{"AfarByLids", "lid:14", "lid:15", "", "8001 ffff to 8001 ffff, loopback, rate 16, mtu 4096"},
+        LimitCase{"ToAnUnknownLid", "", "lid:13", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
         LimitCase{"FarAway", "0x77", "0x78", "", "ffff to 8001 ffff, rate 16, mtu 4096"},
         LimitCase{"FarAwayWithADevice", "0x77", "0x78", "mlx5_1", "ffff to 8001 ffff, rate 16, mtu 4096"},
         LimitCase{"FarAwayToItself", "0x77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
@@ -98,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(PathLimits, OfNoPortAtAllAreTheUsual)
 {
-    EXPECT_EQ(text(path_limits({}, {}, [](Guid) { return nullptr; })), " to  (not known), rate 16, mtu 4096");
+    EXPECT_EQ(text(path_limits({}, {}, find_in(Fabric{}))), " to  (not known), rate 16, mtu 4096");
 }
 
 // A device that does not say its GUID has 0: that is nobody's.
@@ -108,10 +118,10 @@ TEST(PathLimits, NoGuidIsNoPort)
     Request request;
     request.source = Guid{0x77};
     request.destination = Guid{};
-    EXPECT_FALSE(path_limits(request, ports, [](Guid) { return nullptr; }).loopback);
+    EXPECT_FALSE(path_limits(request, ports, find_in(Fabric{})).loopback);
     request.source = gid("fe80::");
     request.destination = gid("fd00::1");
-    EXPECT_FALSE(path_limits(request, ports, [](Guid) { return nullptr; }).loopback);
+    EXPECT_FALSE(path_limits(request, ports, find_in(Fabric{})).loopback);
 }
 
 }    // namespace

@@ -131,7 +131,7 @@ TEST(RegisterArguments, MistakesAreExplained)
         {"list", dict_of({{"source", std::vector<std::string>{"0x1"}}}), ErrorCode::InvalidArgument,
          "`source` must have the D-Bus type s, not as"},
         {"control characters", dict_of({{"source", "\x1b[31m"}}), ErrorCode::InvalidArgument,
-         "`source` must be a GUID (0x0010000000000001) or a GID (fd00::1, 10.1.0.1), not `\\x1b[31m`"},
+         "`source` must be a GUID (0x0010000000000001), a GID (fd00::1, 10.1.0.1) or a LID (lid:17), not `\\x1b[31m`"},
         {"device", dict_of({{"device", "mlx9"}}), ErrorCode::UnknownDevice, "there is no mlx9"},
         {"port of a netdev", dict_of({{"device", "ens1"}, {"port", std::uint32_t{2}}}), ErrorCode::UnknownDevice,
          "ens1 is port 1, not 2"},

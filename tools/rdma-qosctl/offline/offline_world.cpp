@@ -27,7 +27,7 @@ PathLimits limits_of(const OfflineWorld& world, const Request& request)
             ports.push_back(path_port(target));
         }
     }
-    return path_limits(request, ports, [&world](Guid guid) { return world.fabric.find_port(guid); });
+    return path_limits(request, ports, find_in(world.fabric));
 }
 
 // The device a request names: one of the targets, or, as the default profile has no name, whatever is said.

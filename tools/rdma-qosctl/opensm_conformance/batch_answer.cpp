@@ -215,12 +215,15 @@ Result<std::string> BatchAnswers::answer(std::string_view line) const
     }
     request.source = Guid{*source};
     request.destination = Guid{*destination};
-    const auto find = [this](Guid guid) {
+    const auto find = [this](Guid guid) -> const FabricPort* {
         const auto found = ports_.find(guid.value);
         return found != ports_.end() ? found->second : nullptr;
     };
     // No port of the topology is one of this host; a port without P_Keys shares none.
-    PathLimits limits = path_limits(request, {}, find);
+    PathLimits limits = path_limits(request, {}, [&find](const std::variant<Guid, Lid>& address) {
+        const auto* guid = std::get_if<Guid>(&address);
+        return guid != nullptr ? find(*guid) : nullptr;
+    });
     limits.pkeys_known = true;
     const bool is_path = columns.size() == kPathColumns;
     if (!read_component(columns[2], request.qos_class) || !read_component(columns[3], request.service_id) ||

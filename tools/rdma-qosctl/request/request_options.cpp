@@ -182,7 +182,7 @@ Result<std::vector<std::optional<Endpoint>>> parse_ends(std::string_view key, co
     for (const auto& text : texts) {
         const auto end = parse_endpoint(text);
         if (!end) {
-            return invalid(key, text, "a GID (`fd00::1`, `10.1.0.1`) or a GUID (`0x...`)");
+            return invalid(key, text, "a GID (`fd00::1`, `10.1.0.1`), a GUID (`0x...`) or a LID (`lid:17`)");
         }
         ends.emplace_back(*end);
     }
