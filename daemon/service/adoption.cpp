@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/service/adoption_path.h"
 #include "lib/base/log.h"
 
 namespace rdmaqos {
@@ -175,7 +176,8 @@ void Adoption::review_some()
             if (choice.verdict != AdoptionVerdict::Adopt) {
                 unwanted[name->device].push_back(name->number);
                 if (adopting) {
-                    refuse(device->info().name, name->number, member->owner->pid, word_of(choice.verdict));
+                    refuse_by_rules(device->info().name, name->number, member->owner->pid, choice.verdict,
+                                    member->request);
                 }
             }
         }
@@ -240,6 +242,13 @@ void Adoption::refuse(const std::string& device, std::uint32_t number, pid_t pro
     if (verdicts_.set(device, number, {word, std::move(reason), process})) {
         ++counters_.refused[word];
     }
+}
+
+void Adoption::refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process, AdoptionVerdict verdict,
+                               const Request& path)
+{
+    refuse(device, number, process, word_of(verdict),
+           verdict == AdoptionVerdict::NoRule ? unknown_lid(*policy_.rules().matcher, path) : std::string());
 }
 
 AdoptionVerdict Adoption::choose(const Identity& owner, const ManagedDevice& device)
@@ -444,18 +453,13 @@ void Adoption::attach(const Search& search)
         request.ref = {number, candidate.sought.type, there.handle, 0, job.owner->pid, file};
         request.path.of_kernel = true;
         request.path.pkey = there.pkey;
-        if (there.destination) {
-            request.path.destination = *there.destination;
-        }
-        if (there.source) {
-            request.path.source = *there.source;
-        }
-        request.has_path = there.pkey || there.destination || there.source;
+        take_ends(there, device.info(), request.path);
+        request.has_path = request.path.pkey || request.path.destination || request.path.source;
         Request whole = request.path;
         whole.device = request_of(device.info()).device;
         const auto verdict = choose_for_adoption(*policy_.rules().matcher, whole, *job.owner, true).verdict;
         if (verdict != AdoptionVerdict::Adopt) {
-            refuse(device.info().name, number, job.owner->pid, word_of(verdict));
+            refuse_by_rules(device.info().name, number, job.owner->pid, verdict, whole);
             continue;
         }
         requests.push_back(std::move(request));

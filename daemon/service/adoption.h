@@ -86,6 +86,9 @@ private:
     [[nodiscard]] bool is_settled(const ManagedDevice& device, std::uint32_t number, const Identity& owner);
     // What was so when they were told may be otherwise by now: leaves those that are still to be adopted. False: none.
     [[nodiscard]] bool still_sought(Job& job);
+    // With the path: what the rules say of it.
+    void refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process, AdoptionVerdict verdict,
+                         const Request& path);
     void start_jobs();
     void run(Job job);
     void search_next(std::shared_ptr<Search> search);
