@@ -203,11 +203,18 @@ void Adoption::take(HostNews news)
 void Adoption::take_some()
 {
     const TimePoint until = context_.clock.now() + kTurn;
+    std::map<std::string, std::vector<std::uint32_t>> gone;    // each device is told once
+    const auto let_go = [&] {
+        for (const auto& [device, numbers] : std::exchange(gone, {})) {
+            calls_.let_go(device, numbers);
+        }
+    };
     while (!news_.empty() && context_.clock.now() < until) {
         const HostNews& news = news_.front();
         if (taken_ < news.gone.size()) {
-            take_gone(news.gone[taken_].first, news.gone[taken_].second);
+            take_gone(news.gone[taken_].first, news.gone[taken_].second, gone);
         } else if (taken_ < news.gone.size() + news.ready.size()) {
+            let_go();    // what is ready may have the number of what is gone
             consider(news.ready[taken_ - news.gone.size()], news.seen_at);
         }
         if (++taken_ >= news.gone.size() + news.ready.size()) {
@@ -215,11 +222,13 @@ void Adoption::take_some()
             taken_ = 0;
         }
     }
+    let_go();
     start_jobs();
     news_timer_ = news_.empty() ? nullptr : context_.executor.after(Duration(0), [this] { take_some(); });
 }
 
-void Adoption::take_gone(const std::string& device, std::uint32_t number)
+void Adoption::take_gone(const std::string& device, std::uint32_t number,
+                         std::map<std::string, std::vector<std::uint32_t>>& gone)
 {
     verdicts_.forget(device, number);
     for (const auto& [key, managed] : devices_) {
@@ -232,7 +241,7 @@ void Adoption::take_gone(const std::string& device, std::uint32_t number)
         if (const auto attached = attaching_.find({key, number}); attached != attaching_.end()) {
             attached->second = true;
         }
-        calls_.let_go(key, {number});
+        gone[key].push_back(number);
     }
 }
 

@@ -77,7 +77,8 @@ private:
     // What the watch says, in turns of the loop.
     void take(HostNews news);
     void take_some();
-    void take_gone(const std::string& device, std::uint32_t number);
+    void take_gone(const std::string& device, std::uint32_t number,
+                   std::map<std::string, std::vector<std::uint32_t>>& gone);
     [[nodiscard]] AdoptionVerdict choose(const Identity& owner, const ManagedDevice& device);
     void consider(const HostQueuePair& ready, TimePoint seen_at);
     void refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,

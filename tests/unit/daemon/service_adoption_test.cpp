@@ -161,7 +161,8 @@ TEST_F(ServiceAdoption, WhatCannotBeInALeafHasASentence)
     rest();
     EXPECT_THAT(programs->asked(), IsEmpty());
     EXPECT_THAT(listed(raw), Pair(kNotAdoptable, HasSubstr("run with rdma-qos-run")));
-    EXPECT_THAT(listed(xrc), Pair(kNotAdoptable, "mlx5_0/1 cannot schedule queue pairs of type xrc-ini"));
+    EXPECT_THAT(listed(xrc), Pair(kNotAdoptable, "mlx5_0/1 cannot schedule queue pairs of type xrc-ini: its program has to "
+                                                 "use another type (RC, UC, UD)"));
     EXPECT_THAT(listed(elsewhere), Pair(kNotAdoptable, HasSubstr("mlx5_9/1 cannot schedule")));
 }
 
@@ -228,7 +229,7 @@ TEST_F(ServiceAdoption, WithoutDevicesOfThisHostItIsSaid)
     set_to("adopt");
     start();
     turn();
-    EXPECT_EQ(service->adoption().unavailable, "there are no devices of this host");
+    EXPECT_EQ(service->adoption().unavailable, "the devices are simulated, and no program can open them");
     set_to("count");
     reload_and_look();
     EXPECT_EQ(service->adoption().unavailable, "");
