@@ -17,7 +17,7 @@ namespace rdmaqos::test {
 // Levels that can be told apart by their place in the device, and by their marks.
 constexpr const char* kLevelsByDestination = R"(version: 1
 port-groups:
-  - {name: targets, gid: ["fd00:99::1"]}
+  - {name: targets, gid: ["fd00:99::1"], port-guid: 0x99}
 qos-levels:
   - {name: DEFAULT, schedule: {share: 10}}
   - {name: rpc, sl: 3, dscp: 26, schedule: {share: 60, max-rate: 40Gbps}}

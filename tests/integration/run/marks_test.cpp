@@ -105,6 +105,24 @@ TEST(RunMarks, InfiniBandTakesTheServiceLevelOfTheHostIfTheLevelSaysSo)
     EXPECT_EQ(output.find("rdma-qos-run: "), std::string::npos) << output;
 }
 
+// Without a GID, as within a subnet: by DEVX, too.
+TEST(RunMarks, InfiniBandConnectsToALidOfTheFabricFile)
+{
+    for (const char* way : {"linked", "devx"}) {
+        const Daemon daemon(with_levels());
+        const TempDir folder;
+        Launched launched(daemon.root(), {}, Launched::held(folder, {program("linked"), way, "-l", "17", "-s", "1"}));
+        ASSERT_TRUE(launched.ready()) << launched.output();
+        ASSERT_EQ(launched.queue_pairs().size(), 1U);
+        const auto number = launched.queue_pairs()[0].number;
+        EXPECT_EQ(place_of(number), kInDefault) << way;
+        daemon.dir().write("etc/rdma-qos/fabric.yaml", "version: 1\nports: [{guid: 0x99, lid: 16, lmc: 1}]\n");
+        EXPECT_TRUE(eventually([&] { return place_of(number) == kInStorage; })) << way << ": " << daemon.log();
+        let_go(folder);
+        EXPECT_EQ(launched.ended(), 0);
+    }
+}
+
 TEST(RunMarks, InfiniBandLeavesTheServiceLevelOutOfTheEnvironment)
 {
     EXPECT_TRUE(run::host_has_infiniband());

@@ -202,8 +202,8 @@ static int start(const struct governor_options* options, char* text)
     return 0;
 }
 
-/* What the policy may match by; `gid` has to live as long as the request. */
-static struct rdmaqos_request request_of(const struct connection* connection, char gid[RDMAQOS_GID_TEXT])
+/* What the policy may match by; `end` has to live as long as the request. */
+static struct rdmaqos_request request_of(const struct connection* connection, char end[RDMAQOS_GID_TEXT])
 {
     struct rdmaqos_request request;
     rdmaqos_request_init(&request);
@@ -215,7 +215,10 @@ static struct rdmaqos_request request_of(const struct connection* connection, ch
     if (connection->has_destination) {
         union ibv_gid destination;
         memcpy(destination.raw, connection->destination, sizeof(destination.raw));
-        request.destination = rdmaqos_gid_text(&destination, gid);
+        request.destination = rdmaqos_gid_text(&destination, end);
+    } else if (connection->destination_lid != 0) {
+        (void)snprintf(end, RDMAQOS_GID_TEXT, "lid:%u", connection->destination_lid);
+        request.destination = end;
     }
     if (connection->has_pkey) {
         request.mask |= RDMAQOS_BY_PKEY;
@@ -249,8 +252,8 @@ static int mark(const struct connection* connection, struct marking* marking, ch
     pthread_mutex_lock(&mutex);
     int error = ready(text);
     if (error == 0) {
-        char gid[RDMAQOS_GID_TEXT];
-        struct rdmaqos_request request = request_of(connection, gid);
+        char end[RDMAQOS_GID_TEXT];
+        struct rdmaqos_request request = request_of(connection, end);
         struct rdmaqos_answer* path = NULL;
         request.level = level[0] != '\0' ? level : NULL;
         const int64_t begin = now_ms();
@@ -268,8 +271,8 @@ static int attach(const struct queue_pair* queue_pair, char* text)
 {
     static const uint32_t types[] = {RDMAQOS_QP_RC, RDMAQOS_QP_UC, RDMAQOS_QP_UD, RDMAQOS_QP_RAW_PACKET,
                                      RDMAQOS_QP_DEVX};
-    char gid[RDMAQOS_GID_TEXT];
-    const struct rdmaqos_request request = request_of(&queue_pair->connection, gid);
+    char end[RDMAQOS_GID_TEXT];
+    const struct rdmaqos_request request = request_of(&queue_pair->connection, end);
     struct rdmaqos_queue_pair described;
     rdmaqos_queue_pair_init(&described);
     described.device = queue_pair->connection.device;

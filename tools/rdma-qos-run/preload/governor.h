@@ -15,6 +15,7 @@ struct connection {
     uint32_t port;
     bool has_destination;
     uint8_t destination[GID_BYTES];
+    uint16_t destination_lid; /* on InfiniBand, where there is no GID; 0: none */
     bool has_pkey;
     uint16_t pkey;
     bool has_service_id;

@@ -106,6 +106,8 @@ static void release_interruptions(const struct interruptions* before)
 
 /* ---- queue pairs ---- */
 
+enum { HIGHEST_LID = 0xBFFF }; /* of a single port */
+
 static void learn_of(struct known* known, const struct uverbs_call* call)
 {
     struct connection* connection = &known->queue_pair.connection;
@@ -120,9 +122,12 @@ static void learn_of(struct known* known, const struct uverbs_call* call)
     if (call->address.present) {
         connection->has_destination = call->address.has_gid;
         memcpy(connection->destination, call->address.gid, GID_BYTES);
+        connection->destination_lid = call->address.lid <= HIGHEST_LID ? call->address.lid : 0;
     }
-    /* On Ethernet there are no partitions. */
-    if (known->has_pkey_index && connection->port != 0 && !port_is_ethernet(connection->device, connection->port)) {
+    /* On Ethernet there are no LIDs and no partitions. */
+    if (connection->port == 0 || port_is_ethernet(connection->device, connection->port)) {
+        connection->destination_lid = 0;
+    } else if (known->has_pkey_index) {
         connection->has_pkey = pkey_of_port(connection->device, connection->port, known->pkey_index, &connection->pkey);
     }
 }

@@ -57,6 +57,7 @@ static const struct field kStatus = {0, 8};
 static const struct field kQpn = {72, 24};
 static const struct field kServiceType = {QPC + 8, 8};
 static const struct field kPkeyIndex = {PATH + 16, 16};
+static const struct field kRemoteLid = {PATH + 48, 16};
 static const struct field kTrafficClass = {PATH + 100, 8};
 static const struct field kRemoteGid = {PATH + 128, 0}; /* the GID of the other end: 16 bytes */
 static const struct field kDscp = {PATH + 266, 6};
@@ -141,6 +142,7 @@ static struct uverbs_call read_devx(struct ib_uverbs_ioctl_hdr* header)
         call.address.present = true;
         memcpy(call.address.gid, mailbox + kRemoteGid.offset / 8, GID_BYTES);
         call.address.has_gid = !is_zero(call.address.gid, GID_BYTES);
+        call.address.lid = (uint16_t)get(mailbox, kRemoteLid);
         call.address.sl = (uint8_t)get(mailbox, kSl);
         call.address.traffic_class = (uint8_t)get(mailbox, kTrafficClass);
     }
@@ -189,6 +191,7 @@ static struct uverbs_call read_write(struct ib_uverbs_ioctl_hdr* header)
             call.address.present = true;
             call.address.has_gid = request->dest.is_global != 0;
             memcpy(call.address.gid, request->dest.dgid, GID_BYTES);
+            call.address.lid = request->dest.dlid;
             call.address.sl = request->dest.sl;
             call.address.traffic_class = request->dest.traffic_class;
         }

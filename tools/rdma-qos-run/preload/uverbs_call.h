@@ -26,6 +26,7 @@ struct address {
     bool present;
     bool has_gid;
     uint8_t gid[GID_BYTES];
+    uint16_t lid;
     uint8_t sl;
     uint8_t traffic_class;
 };

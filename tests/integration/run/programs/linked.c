@@ -69,7 +69,10 @@ static void make_by_devx(const struct world_of_program* world, const uint8_t gid
         prm_set(in, 72, 24, number);
         prm_set(in, PATH + 296, 8, 1);    // the port
         if (opcodes[i] == OP_INIT2RTR) {
-            memcpy(in + (PATH + 128) / 8, gid, 16);
+            if (options.lid == 0) {
+                memcpy(in + (PATH + 128) / 8, gid, 16);
+            }
+            prm_set(in, PATH + 48, 16, (uint32_t)options.lid);
             prm_set(in, PATH + 266, 6, (uint32_t)options.traffic_class >> 2);
             prm_set(in, PATH + 289, 3, (uint32_t)options.sl);
         }

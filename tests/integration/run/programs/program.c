@@ -76,7 +76,8 @@ void step(struct ibv_qp* qp, enum ibv_qp_state state, const uint8_t gid[16])
     attributes.max_dest_rd_atomic = attributes.max_rd_atomic = 1;
     attributes.timeout = 14;
     attributes.ah_attr.port_num = 1;
-    attributes.ah_attr.is_global = 1;
+    attributes.ah_attr.is_global = options.lid == 0;
+    attributes.ah_attr.dlid = (uint16_t)options.lid;
     attributes.ah_attr.sl = (uint8_t)options.sl;
     attributes.ah_attr.grh.traffic_class = (uint8_t)options.traffic_class;
     attributes.ah_attr.grh.hop_limit = 1;
@@ -194,7 +195,7 @@ static void read_options(int argc, char** argv)
 {
     options = (struct options){.way = argc > 1 ? argv[1] : "", .device = "mlx5_0", .count = 1, .gids = "fd00:20::1"};
     optind = 2;
-    for (int option = 0; (option = getopt(argc, argv, "d:n:g:s:c:t:fu:x:ek:m")) != -1;) {
+    for (int option = 0; (option = getopt(argc, argv, "d:n:g:l:s:c:t:fu:x:ek:m")) != -1;) {
         switch (option) {
         case 'd':
             options.device = optarg;
@@ -204,6 +205,9 @@ static void read_options(int argc, char** argv)
             break;
         case 'g':
             options.gids = optarg;
+            break;
+        case 'l':
+            options.lid = atoi(optarg);
             break;
         case 's':
             options.sl = atoi(optarg);

@@ -29,6 +29,7 @@ struct options {
     const char* device;     // -d, "mlx5_0"
     int count;              // -n, of queue pairs
     const char* gids;       // -g "GID,GID": the queue pairs are dealt to them in turn
+    int lid;                // -l: instead of a GID, on InfiniBand
     int sl;                 // -s, as the program would set them itself
     int traffic_class;      // -c
     int threads;            // -t: how many make queue pairs at the same time
