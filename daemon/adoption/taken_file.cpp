@@ -70,11 +70,12 @@ Result<void> TakenFile::open()
 
 void TakenFile::used()
 {
+    const auto resting = resting_.lock();    // goes after the lock: its end waits for a thread that may want this lock
     const std::lock_guard lock(mutex_);
     if (--uses_ > 0) {
         return;
     }
-    if (const auto resting = resting_.lock()) {
+    if (resting) {
         resting->add(weak_from_this());
     } else {
         close_fd();
