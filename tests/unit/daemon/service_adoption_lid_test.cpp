@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "policy/match/adoption.h"
+#include "tests/unit/daemon/adoption_fixture.h"
 #include "tests/unit/match/policy_dsl.h"
 
 namespace rdmaqos {
@@ -11,6 +12,7 @@ namespace {
 
 using namespace test;
 using testing::HasSubstr;
+using testing::Pair;
 
 DeviceInfo port_of(LinkLayer link_layer)
 {
@@ -114,6 +116,48 @@ TEST_F(AdoptionOfLids, WithoutARuleThatAsksNothingIsSaidOfIt)
     EXPECT_EQ(outcome_of(20), "");
     policy.policy.rules.clear();
     EXPECT_EQ(outcome_of(20), "");
+}
+
+class ServiceAdoptionLid : public AdoptionFixture {
+protected:
+    void fabric(const std::string& ports)
+    {
+        root.write("/etc/rdma-qos/fabric.yaml", "version: 1\nports: [" + ports + "]\n");
+        bool done = false;
+        service->reread_fabric([&done] { done = true; });
+        EXPECT_TRUE(until([&done] { return done; }));
+        rest();
+    }
+};
+
+TEST_F(ServiceAdoptionLid, WhoIsConnectedFollowsTheFabricFile)
+{
+    begin();
+    DeviceInfo info = new_device("ib0");
+    info.link_layer = LinkLayer::InfiniBand;
+    auto model = std::make_unique<ModelBackend>(info, default_capabilities());
+    service->add_device(std::make_unique<NicOfPrograms>(std::move(model), programs));
+    settle();
+    const auto seen = make(program(100, "talker"), 17, 0, "ib0");
+    programs->change({"ib0", 17}, [](auto& each) { each.found.destination_lid = 33; });
+    const auto is_unknown = Pair(kNoRule, HasSubstr("its destination is LID 33, which fabric.yaml does not know"));
+    tell({seen});
+    ASSERT_TRUE(gets_word(kNoRule, seen));
+    EXPECT_THAT(listed(seen), is_unknown);
+
+    const int told = watch->told_again;
+    fabric("{guid: 0x50, lid: 32, lmc: 1}");
+    EXPECT_GT(watch->told_again, told);
+    tell({seen});
+    EXPECT_TRUE(comes_into("/bulk", 17, "ib0/1"));
+
+    fabric("{guid: 0x50, lid: 32}");
+    EXPECT_TRUE(until([&] { return !adopted(); }));
+    EXPECT_THAT(listed(seen), is_unknown);
+    fabric("{guid: 0x50, lid: 32}, {guid: 0x51, lid: 33}");
+    tell({seen});
+    ASSERT_TRUE(gets_word(kNoRule, seen));
+    EXPECT_THAT(listed(seen), Pair(kNoRule, "")) << "whose it is is known, and no rule is about it";
 }
 
 }    // namespace
