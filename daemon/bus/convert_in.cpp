@@ -241,8 +241,9 @@ Result<void> Collector::take_endpoints(std::string_view key, const Value& value,
     const auto add = [&](const std::string& text) -> Result<void> {
         const auto endpoint = parse_endpoint(text);
         if (!endpoint) {
-            return invalid("`{}` must be a GUID (0x0010000000000001), a GID (fd00::1, 10.1.0.1) or a LID (lid:17), not `{}`", key,
-                           printable(text));
+            return invalid(
+                "`{}` must be a GUID (0x0010000000000001), a GID (fd00::1, 10.1.0.1) or a LID (lid:17), not `{}`", key,
+                printable(text));
         }
         to.push_back(*endpoint);
         return {};

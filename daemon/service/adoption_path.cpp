@@ -36,10 +36,11 @@ std::string unknown_lid(const Matcher& matcher, const Request& path)
     const bool asked = std::ranges::any_of(policy.rules, [&](const MatchRule& rule) {
         return !rule.destination.empty() && adoption_of(policy.levels[rule.level], &rule) == AdoptionVerdict::Adopt;
     });
-    return asked ? fmt::format("its destination is LID {}, which fabric.yaml does not know; `rdma-qosctl import-fabric` "
-                               "writes the LIDs of the subnet into it",
-                               lid->value)
-                 : std::string();
+    return asked
+               ? fmt::format("its destination is LID {}, which fabric.yaml does not know; `rdma-qosctl import-fabric` "
+                             "writes the LIDs of the subnet into it",
+                             lid->value)
+               : std::string();
 }
 
 }    // namespace rdmaqos

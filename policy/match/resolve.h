@@ -1,6 +1,6 @@
-// What the fabric file and the ports of this host say for a policy: the members of its port groups, and whose a LID is. The rules are
-// OpenSM's (which looks at the fabric itself), with two differences: GUIDs stay the intervals they were written as,
-// whether or not somebody knows such a port, and what cannot be looked up is reported rather than refused.
+// What the fabric file and the ports of this host say for a policy: the members of its port groups, and whose a LID is.
+// The rules are OpenSM's (which looks at the fabric itself), with two differences: GUIDs stay the intervals they were
+// written as, whether or not somebody knows such a port, and what cannot be looked up is reported rather than refused.
 #pragma once
 
 #include <string>

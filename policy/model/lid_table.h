@@ -17,8 +17,8 @@ public:
     // As add() for each port in turn; what overlaps is left out.
     explicit LidTable(const Fabric& fabric);
 
-    // Empty: they are its own. Else the port that has one of them already, and nothing is added: also when it is the same
-    // port with other LIDs. They must be aligned.
+    // Empty: they are its own. Else the port that has one of them already, and nothing is added: also when it is the
+    // same port with other LIDs. They must be aligned.
     [[nodiscard]] std::optional<Guid> add(const LidRange& lids, Guid guid);
     // The port; empty: none is known to have it.
     [[nodiscard]] std::optional<Guid> find(Lid lid) const;

@@ -12,8 +12,8 @@
 
 namespace rdmaqos {
 
-// An end of a path as it is named. A LID means the port of the fabric file that has it: which that is may change with the
-// file.
+// An end of a path as it is named. A LID means the port of the fabric file that has it: which that is may change with
+// the file.
 using Endpoint = std::variant<Guid, Gid, Lid>;
 
 // "0x...", "lid:17" or "fd00::1": a GUID in hex, a LID, else a GID.

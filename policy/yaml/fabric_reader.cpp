@@ -37,7 +37,8 @@ std::optional<LidRange> read_lids(Context& context, const Mapping& mapping)
     }
     const LidRange lids{{*lid}, *lmc};
     if (!lids.is_aligned()) {
-        context.error(*base->value, fmt::format("`lid` {} is no multiple of {}, as `lmc` {} asks", *lid, 1U << *lmc, *lmc));
+        context.error(*base->value,
+                      fmt::format("`lid` {} is no multiple of {}, as `lmc` {} asks", *lid, 1U << *lmc, *lmc));
         return std::nullopt;
     }
     return lids;
@@ -147,12 +148,13 @@ public:
         const Node& place = *find_value(entry, "lid");
         const auto [own, is_new] = given_.emplace(port.guid.value, Given{*port.lids, &place});
         if (!is_new && own->second.lids != *port.lids) {
-            tell(context, place, fmt::format("port {} already has {}", to_string(port.guid), in_words(own->second.lids)),
-                 own->second);
+            tell(context, place,
+                 fmt::format("port {} already has {}", to_string(port.guid), in_words(own->second.lids)), own->second);
         } else if (const auto other = table_.add(*port.lids, port.guid)) {
             const Given& there = given_.at(other->value);
             tell(context, place,
-                 fmt::format("{}: port {} already has {}", in_words(*port.lids), to_string(*other), in_words(there.lids)),
+                 fmt::format("{}: port {} already has {}", in_words(*port.lids), to_string(*other),
+                             in_words(there.lids)),
                  there);
         }
     }

@@ -120,8 +120,8 @@ TEST(Lid, Texts)
     EXPECT_EQ(parse_lid("lid:1"), Lid{1});
     EXPECT_EQ(parse_lid("lid:49151"), Lid{0xBFFF});
     EXPECT_EQ(to_string(Lid{17}), "lid:17");
-    for (const char* text : {"", "17", "lid:", "lid:0", "lid:49152", "lid:65537", "lid:-1", "lid: 1", "lid:1 ", "lid:0x11",
-                             "LID:1"}) {
+    for (const char* text :
+         {"", "17", "lid:", "lid:0", "lid:49152", "lid:65537", "lid:-1", "lid: 1", "lid:1 ", "lid:0x11", "LID:1"}) {
         EXPECT_EQ(parse_lid(text), std::nullopt) << text;
     }
 }

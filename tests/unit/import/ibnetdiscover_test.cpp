@@ -34,7 +34,8 @@ TEST(Ibnetdiscover, NodesWithTheirEnds)
     EXPECT_EQ(in_words(discovery.nodes[0]),
               "SWITCH 0x0002c90200400d98 \"SwitchIB Mellanox Technologies\": 0=0x0002c90200400d98 LID 2");
     EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0002c90300a1b2c0 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4");
-    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2 LID 5");
+    EXPECT_EQ(in_words(discovery.nodes[2]),
+              "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2 LID 5");
     EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0002c90300c0ffe0 \"gate\": 1=0x0002c90300c0ffe1 LIDs 8 to 11");
     EXPECT_EQ(discovery.nodes[1].location.to_string(), "small.topology:19:1");
 }

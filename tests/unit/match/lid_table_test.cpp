@@ -19,16 +19,16 @@ FabricPort port(std::uint64_t guid, std::optional<LidRange> lids)
 
 TEST(LidTable, EachOfAPortsLidsIsFound)
 {
-    const LidTable table(Fabric{{port(1, LidRange{{4}, 0}), port(2, LidRange{{16}, 2}), port(3, std::nullopt),
-                                 port(4, LidRange{{0xBF80}, 7})},
-                                {}});
+    const LidTable table(Fabric{
+        {port(1, LidRange{{4}, 0}), port(2, LidRange{{16}, 2}), port(3, std::nullopt), port(4, LidRange{{0xBF80}, 7})},
+        {}});
     struct Case {
         std::uint16_t lid;
         std::uint64_t guid;    // 0: nobody's
     };
-    for (const auto& [lid, guid] : {Case{0, 0}, Case{3, 0}, Case{4, 1}, Case{5, 0}, Case{15, 0}, Case{16, 2}, Case{18, 2},
-                                    Case{19, 2}, Case{20, 0}, Case{0xBF7F, 0}, Case{0xBF80, 4}, Case{0xBFFF, 4},
-                                    Case{0xC000, 0}, Case{0xFFFF, 0}}) {
+    for (const auto& [lid, guid] :
+         {Case{0, 0}, Case{3, 0}, Case{4, 1}, Case{5, 0}, Case{15, 0}, Case{16, 2}, Case{18, 2}, Case{19, 2},
+          Case{20, 0}, Case{0xBF7F, 0}, Case{0xBF80, 4}, Case{0xBFFF, 4}, Case{0xC000, 0}, Case{0xFFFF, 0}}) {
         EXPECT_EQ(table.find(Lid{lid}), guid == 0 ? std::nullopt : std::optional(Guid{guid})) << lid;
     }
 }
@@ -54,7 +54,8 @@ TEST(LidTable, IsTheSameInAnyOrder)
 {
     Fabric fabric;
     for (std::uint16_t i = 0; i < 1000; ++i) {
-        fabric.ports.push_back(port(i + 1U, LidRange{{static_cast<std::uint16_t>(8 + 8 * i)}, static_cast<std::uint8_t>(i % 4)}));
+        fabric.ports.push_back(
+            port(i + 1U, LidRange{{static_cast<std::uint16_t>(8 + 8 * i)}, static_cast<std::uint8_t>(i % 4)}));
     }
     const LidTable table(fabric);
     std::shuffle(fabric.ports.begin(), fabric.ports.end(), std::mt19937(1));

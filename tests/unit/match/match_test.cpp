@@ -338,7 +338,8 @@ TEST(Endpoint, Texts)
     EXPECT_EQ(parse_endpoint("0XFF"), Endpoint(Guid{0xFF}));
     EXPECT_EQ(parse_endpoint("fd00::1"), Endpoint(gid("fd00::1")));
     EXPECT_EQ(parse_endpoint("10.1.0.1"), Endpoint(gid("::ffff:10.1.0.1")));
-    for (const auto* bad : {"", "0x", "0x0", "::", "17", "lid:0", "lid:49152", "host", "0x1ffffffffffffffff", "fd00::1/64", "0x1 ", " ::1"}) {
+    for (const auto* bad : {"", "0x", "0x0", "::", "17", "lid:0", "lid:49152", "host", "0x1ffffffffffffffff",
+                            "fd00::1/64", "0x1 ", " ::1"}) {
         EXPECT_FALSE(parse_endpoint(bad)) << bad;
     }
     EXPECT_EQ(parse_endpoint("lid:17"), Endpoint(Lid{17}));

@@ -69,8 +69,7 @@ TEST_P(PathLimitsTable, Path)
     if (*GetParam().device != '\0') {
         request.device = DeviceNames{GetParam().device, 1, "", ""};
     }
-    EXPECT_EQ(text(path_limits(request, host.ports, find_in(host.fabric))),
-              GetParam().expected);
+    EXPECT_EQ(text(path_limits(request, host.ports, find_in(host.fabric))), GetParam().expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -87,8 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
         LimitCase{"ToItselfByDevice", "", "fd00::2", "mlx5_1", "7fff to 7fff, loopback, rate 15, mtu 1024"},
         LimitCase{"ToTheOtherByDevice", "", "fd00::1", "mlx5_1", "7fff to ffff 9234, rate 15, mtu 1024"},
         LimitCase{"ToItselfByTwoOfItsGids", "fd00::1", "10.1.0.1", "",
-             "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
-        LimitCase{"ToItselfByGidAndGuid", "0x11", "fe80::11", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+                  "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
+        LimitCase{"ToItselfByGidAndGuid", "0x11", "fe80::11", "",
+                  "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
         LimitCase{"FromAfar", "0x77", "0x11", "", "ffff to ffff 9234, rate 16, mtu 4096"},
         LimitCase{"FromAfarToTheOther", "0x77", "0x21", "", "ffff to 7fff, rate 15, mtu 1024"},
         LimitCase{"FromAfarByGid", "fe80::78", "fd00::1", "", "8001 ffff to ffff 9234, rate 16, mtu 4096"},

@@ -389,7 +389,8 @@ private:
             return;
         }
         DiscoveredNode node{parsed.type, {}, printed_description(parsed.description.text), {}, at};
-        add_port_of(node, {parsed.guid, is_switch ? 0 : static_cast<std::uint32_t>(parsed.number)}, {parsed.lid, 0}, at);
+        add_port_of(node, {parsed.guid, is_switch ? 0 : static_cast<std::uint32_t>(parsed.number)}, {parsed.lid, 0},
+                    at);
         if (!node.ports.empty()) {
             discovery_.nodes.push_back(std::move(node));
         }
@@ -416,12 +417,13 @@ private:
         }
         const LidRange lids{{static_cast<std::uint16_t>(printed.base)}, static_cast<std::uint8_t>(printed.lmc)};
         if (printed.base > kHighestLid || printed.lmc > kHighestLmc || !lids.is_aligned()) {
-            diagnostics_.warning(at, fmt::format("no port can have LID {} with LMC {}; it is left out", printed.base,
-                                                 printed.lmc));
+            diagnostics_.warning(
+                at, fmt::format("no port can have LID {} with LMC {}; it is left out", printed.base, printed.lmc));
             return std::nullopt;
         }
         if (const auto other = lids_.add(lids, guid)) {
-            diagnostics_.warning(at, fmt::format("another port has {}; this one is taken to have none", in_words(lids)));
+            diagnostics_.warning(at,
+                                 fmt::format("another port has {}; this one is taken to have none", in_words(lids)));
             diagnostics_.note(port_guids_.at(other->value), "it is here");
             return std::nullopt;
         }
