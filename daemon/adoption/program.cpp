@@ -136,6 +136,12 @@ Result<std::vector<VerbsFile>> list_verbs_files(const Program& program)
     return files;
 }
 
+bool is_open_file_of(const Program& program, const VerbsFile& file, int fd)
+{
+    const bool is_same = syscall(SYS_kcmp, getpid(), program.pid(), KCMP_FILE, fd, file.number) == 0;
+    return is_same && !program.has_ended();    // until then the pid was its own
+}
+
 Result<UniqueFd> take_verbs_file(const Program& program, const VerbsFile& file,
                                  const std::function<void(UniqueFd)>& close)
 {

@@ -53,6 +53,9 @@ struct VerbsFile {
 // LimitReached if it has too many descriptors to look at; Unsupported.
 [[nodiscard]] Result<std::vector<VerbsFile>> list_verbs_files(const Program& program);
 
+// Whether a descriptor of this process is of the file that the program has there now.
+[[nodiscard]] bool is_open_file_of(const Program& program, const VerbsFile& file, int fd);
+
 // Errors: BadQueuePair if the program has ended, or has closed it; Unsupported: a security module refuses, which is said.
 [[nodiscard]] Result<UniqueFd> take_verbs_file(const Program& program, const VerbsFile& file,
                                                const std::function<void(UniqueFd)>& close);

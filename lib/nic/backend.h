@@ -139,6 +139,8 @@ public:
 
     // -1: it is not open.
     [[nodiscard]] int fd() const { return fd_.get(); }
+    // Whether a descriptor of this process is of the same open file; false where that cannot be told.
+    [[nodiscard]] virtual bool is_of(int fd) const { return fd_ && is_same_open_file(fd_.get(), fd); }
 
     // Keeps it open. What a backend's functions are given need not be open; they see to that.
     class Use {

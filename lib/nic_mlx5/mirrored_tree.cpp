@@ -9,12 +9,18 @@
 // An element of the plan is a record here. Its mirror in a file is made with the first queue pair of that file in or
 // below it, and destroyed with the last; the kernel destroys what is left when the file closes.
 //
+// Several ClientFiles may be of one open file: that of a program which was adopted and then registers, or those of processes
+// that share it. They have one tree.
+//
 // A mirror that the firmware has lost makes its element one that is not there (any more): whoever asks for it makes
 // another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are gone.
 #include <algorithm>
 #include <cerrno>
+#include <list>
 #include <map>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,7 +44,7 @@ struct Sides {
 };
 
 struct FileTree {
-    std::weak_ptr<ClientFile> file;
+    std::vector<std::weak_ptr<ClientFile>> files;    // ways to the one open file
     std::map<ElementHandle, Mirror> mirrors;
     std::map<std::uint32_t, Sides> queue_pairs;    // by handle
 };
@@ -72,6 +78,9 @@ private:
     // Not of what is lost, nor of what is below it.
     [[nodiscard]] Record* find(ElementHandle element);
     [[nodiscard]] FileTree* tree_of(const std::shared_ptr<ClientFile>& file);
+    // Makes one if there is none. The file is open.
+    [[nodiscard]] FileTree& tree_for(const std::shared_ptr<ClientFile>& file);
+    void forget(FileTree& tree);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
     Result<ObjectId> mirror(FileTree& tree, int fd, ElementHandle element);
@@ -91,8 +100,24 @@ private:
     const Capabilities advertised_;
     std::uint64_t next_ = 1;
     std::map<ElementHandle, Record> records_;
-    std::unordered_map<const ClientFile*, FileTree> files_;
+    std::list<FileTree> trees_;
+    std::unordered_map<const ClientFile*, FileTree*> by_file_;
 };
+
+// Of the open file of a tree, by the first way there is; none: its owners have closed it, and with it the mirrors in it.
+template <typename F>
+void with_descriptor(const FileTree& tree, F call)
+{
+    for (const auto& way : tree.files) {
+        if (const auto file = way.lock()) {
+            const ClientFile::Use use(*file);
+            if (use.opened()) {
+                call(file->fd());
+                return;
+            }
+        }
+    }
+}
 
 tl::unexpected<Error> no_such_element()
 {
@@ -129,7 +154,7 @@ Record* MirroredTree::find(ElementHandle element)
 std::size_t MirroredTree::mirror_count(ElementHandle element) const
 {
     return static_cast<std::size_t>(std::ranges::count_if(
-        files_, [element](const auto& entry) { return entry.second.mirrors.contains(element); }));
+        trees_, [element](const FileTree& tree) { return tree.mirrors.contains(element); }));
 }
 
 ElementAttributes MirroredTree::attributes_of(ElementHandle element, std::size_t mirrors) const
@@ -172,21 +197,17 @@ Result<void> MirroredTree::modify(ElementHandle element, const ElementChange& ch
 Result<void> MirroredTree::modify_mirrors(ElementHandle element, ElementKind kind, const ElementChange& change)
 {
     Result<void> result;
-    for (auto& [key, tree] : files_) {
+    for (const auto& tree : trees_) {
         const auto found = tree.mirrors.find(element);
-        const auto file = tree.file.lock();
-        if (found == tree.mirrors.end() || !file) {
+        if (found == tree.mirrors.end()) {
             continue;
         }
-        const ClientFile::Use use(*file);
-        if (!use.opened()) {
-            continue;    // its owner has closed it, and with it the mirrors in it
-        }
-        const auto answer = devx_modify(file->fd(), found->second.handle,
-                                        modify_element(kind, found->second.id, change));
-        if (!answer && result) {
-            result = fail(explain(Command::ModifyElement, answer.error()));
-        }
+        with_descriptor(tree, [&](int fd) {
+            const auto answer = devx_modify(fd, found->second.handle, modify_element(kind, found->second.id, change));
+            if (!answer && result) {
+                result = fail(explain(Command::ModifyElement, answer.error()));
+            }
+        });
     }
     return result;
 }
@@ -204,26 +225,23 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
         return state;
     }
     const ElementAttributes expected = attributes_of(element, mirror_count(element));
-    for (auto& [key, tree] : files_) {
+    for (auto& tree : trees_) {
         const auto found = tree.mirrors.find(element);
-        const auto file = tree.file.lock();
-        if (found == tree.mirrors.end() || !file) {
+        if (found == tree.mirrors.end()) {
             continue;
         }
-        const ClientFile::Use use(*file);
-        if (!use.opened()) {
-            continue;    // its owner has closed it, and with it the mirrors in it
-        }
-        const auto answer =
-            devx_query(file->fd(), found->second.handle, query_element(found->second.id), kQueryElementBytes);
-        if (!answer && says_lost(answer.error())) {
+        std::optional<Answer<Mailbox>> answer;
+        with_descriptor(tree, [&](int fd) {
+            answer = devx_query(fd, found->second.handle, query_element(found->second.id), kQueryElementBytes);
+        });
+        if (answer && !*answer && says_lost(answer->error())) {
             lose(tree, element);
             return no_such_element();
         }
-        if (!answer) {
+        if (!answer || !*answer) {
             continue;    // its owner is going, or destroyed it; nothing to repair in anybody else's
         }
-        if (const auto real = decode_element(*answer).attributes; real != expected) {
+        if (const auto real = decode_element(**answer).attributes; real != expected) {
             state.attributes = real;
             break;
         }
@@ -304,8 +322,7 @@ Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file
         return ids;
     }
     forget_closed();
-    FileTree& tree = files_[file.get()];
-    tree.file = file;
+    FileTree& tree = tree_for(file);
     for (const auto& [element, id] : {std::pair(requester, &ids.requester), {responder, &ids.responder}}) {
         if (element) {
             const auto made = mirror(tree, file->fd(), *element);
@@ -338,7 +355,7 @@ void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t
         remove_unused(tree, file->fd());
     }
     if (tree.mirrors.empty()) {
-        files_.erase(file.get());
+        forget(tree);
     }
 }
 
@@ -347,16 +364,44 @@ void MirroredTree::not_placed(const std::shared_ptr<ClientFile>& file)
     if (FileTree* const tree = tree_of(file)) {
         remove_unused(*tree, file->fd());
         if (tree->mirrors.empty()) {
-            files_.erase(file.get());
+            forget(*tree);
         }
     }
 }
 
-// Not that of a file that was at this address before: its handles mean something else in this one.
 FileTree* MirroredTree::tree_of(const std::shared_ptr<ClientFile>& file)
 {
-    const auto found = files_.find(file.get());
-    return found == files_.end() || found->second.file.lock() != file ? nullptr : &found->second;
+    const auto found = by_file_.find(file.get());
+    // Not that of a file that was at this address before: its handles mean something else in this one.
+    const bool is_its = found != by_file_.end() && std::ranges::any_of(found->second->files, [&](const auto& way) {
+        return way.lock() == file;
+    });
+    return is_its ? found->second : nullptr;
+}
+
+FileTree& MirroredTree::tree_for(const std::shared_ptr<ClientFile>& file)
+{
+    if (FileTree* const known = tree_of(file)) {
+        return *known;
+    }
+    auto tree = std::ranges::find_if(trees_, [&](const FileTree& each) {
+        return std::ranges::any_of(each.files, [&](const auto& way) {
+            const auto other = way.lock();
+            return other != nullptr && other->is_of(file->fd());
+        });
+    });
+    if (tree == trees_.end()) {
+        tree = trees_.emplace(trees_.end());
+    }
+    tree->files.push_back(file);
+    by_file_[file.get()] = &*tree;
+    return *tree;
+}
+
+void MirroredTree::forget(FileTree& tree)
+{
+    std::erase_if(by_file_, [&](const auto& entry) { return entry.second == &tree; });
+    trees_.remove_if([&](const FileTree& each) { return &each == &tree; });
 }
 
 // Children before parents: a child's handle is always the higher one.
@@ -416,15 +461,16 @@ void MirroredTree::forget_if_lost(ElementHandle element)
 void MirroredTree::forget_closed()
 {
     std::vector<ElementHandle> fewer;
-    std::erase_if(files_, [&fewer](const auto& entry) {
-        if (!entry.second.file.expired()) {
-            return false;
+    for (auto tree = trees_.begin(); tree != trees_.end();) {
+        FileTree& each = *tree++;
+        std::erase_if(each.files, [](const auto& way) { return way.expired(); });
+        if (each.files.empty()) {
+            for (const auto& [element, mirror] : each.mirrors) {
+                fewer.push_back(element);
+            }
+            forget(each);
         }
-        for (const auto& [element, mirror] : entry.second.mirrors) {
-            fewer.push_back(element);
-        }
-        return true;
-    });
+    }
     for (const auto element : fewer) {
         share_cap(element);
         forget_if_lost(element);
