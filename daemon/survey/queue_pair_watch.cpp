@@ -31,8 +31,11 @@ constexpr auto kHotFor = 3s;
 constexpr auto kIdle = 250ms;
 constexpr auto kIdleBlind = 50ms;
 constexpr auto kLongest = 2s;
-// Numbers that are used again between two looks leave the counts as they were.
-constexpr auto kListAnyway = 10s;
+// One that goes and another that comes between two looks leave the counts as they were. So a list is made now and then
+// anyway: the more often the less it costs.
+constexpr auto kListAnyway = 250ms;
+constexpr auto kListAtLast = 10s;
+constexpr int kRestPerList = 200;    // of the time that a list takes
 constexpr int kSleepPerLook = 4;
 // One by one; beyond, a list is cheaper.
 constexpr std::size_t kMostAskedAlone = 256;
@@ -42,6 +45,7 @@ struct WatchedDevice {
     SeenQueuePairs seen;
     std::optional<ResourceCounts> counts;
     Steady::time_point listed_at{};
+    Steady::duration list_took{};
     bool list_due = true;
 };
 
@@ -131,7 +135,7 @@ void QueuePairWatch::find_devices()
     for (auto& device : *found) {
         const auto before = devices_.find(device.name);
         const bool stays = before != devices_.end() && before->second.device == device;
-        now.emplace(device.name, stays ? std::move(before->second) : WatchedDevice{device, {}, {}, {}, true});
+        now.emplace(device.name, stays ? std::move(before->second) : WatchedDevice{device, {}, {}, {}, {}, true});
     }
     // What was on a device that is gone need not be told: the device is gone for everybody.
     devices_ = std::move(now);
@@ -163,11 +167,13 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
     }
     const auto pending = watched.seen.pending();
     const bool many = pending.size() > kMostAskedAlone;
-    if (watched.list_due || many || now - watched.listed_at > (counts ? kListAnyway : 1s)) {
+    const auto anyway = std::clamp<Steady::duration>(kRestPerList * watched.list_took, kListAnyway, kListAtLast);
+    if (watched.list_due || many || now - watched.listed_at > (counts ? anyway : 1s)) {
         if (auto all = list_queue_pairs(kernel_, watched.device)) {
             take(watched, watched.seen.take_all(std::move(*all)), news);
         }
         watched.listed_at = Steady::now();
+        watched.list_took = watched.listed_at - now;
         watched.list_due = false;
         return;
     }

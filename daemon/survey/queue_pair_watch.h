@@ -4,7 +4,8 @@
 //     a device file is opened (inotify), or the kernel's counts change ──▶ hot: counts every 10 ms for some seconds
 //     the counts have changed                                          ──▶ list all queue pairs of the device
 //     one is not ready yet                                             ──▶ ask for it alone, every 10 ms
-//     nothing happens                                                  ──▶ counts four times a second
+//     nothing happens                                                  ──▶ counts four times a second; a list as often, or
+//                                                                          where it takes long, every 10 s
 //
 // A list costs an mlx5 device a command for each queue pair, so the thread sleeps at least four times as long as it has
 // looked: on a busy host it finds out later, and uses no more than a fifth of a processor.
