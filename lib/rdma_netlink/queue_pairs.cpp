@@ -167,6 +167,15 @@ AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, 
         &failed);
 }
 
+AnswerEnd read_one_queue_pair(Bytes datagram, std::uint32_t sequence, std::optional<TrackedQueuePair>& queue_pair)
+{
+    return read_datagram(datagram, sequence, [&](Bytes content) {
+        const Bytes table = content_of(content, RDMA_NLDEV_ATTR_RES_QP);
+        queue_pair = read_queue_pair(table.empty() ? content : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY));
+        return AnswerEnd::Found;
+    });
+}
+
 Result<std::vector<TrackedDevice>> list_devices(Connection& kernel)
 {
     return ask_for_dump<TrackedDevice>(kernel, RDMA_NLDEV_CMD_GET, nullptr, read_devices, "RDMA devices");
@@ -233,13 +242,7 @@ std::optional<TrackedQueuePair> ask_for_queue_pair(Connection& kernel, const Tra
     }
     const auto answer = kernel.read([&](Bytes datagram) {
         OneAnswer found;
-        found.end = read_datagram(datagram, kernel.sequence(), [&](Bytes content) {
-            // The entry itself, or (as in a dump) in a table.
-            const Bytes table = content_of(content, RDMA_NLDEV_ATTR_RES_QP);
-            found.queue_pair =
-                read_queue_pair(table.empty() ? content : content_of(table, RDMA_NLDEV_ATTR_RES_QP_ENTRY));
-            return AnswerEnd::Found;
-        });
+        found.end = read_one_queue_pair(datagram, kernel.sequence(), found.queue_pair);
         return found;
     });
     return answer.queue_pair && answer.queue_pair->number == number ? answer.queue_pair : std::nullopt;

@@ -62,6 +62,8 @@ AnswerEnd read_queue_pairs(Bytes datagram, std::uint32_t sequence, std::vector<T
                            int& failed);
 AnswerEnd read_holders(Bytes datagram, std::uint32_t sequence, HolderKind kind, std::vector<Holder>& holders,
                        int& failed);
+// The answer about one, as an entry or (as in a dump) in a table. Pure.
+AnswerEnd read_one_queue_pair(Bytes datagram, std::uint32_t sequence, std::optional<TrackedQueuePair>& queue_pair);
 
 // How many a device has of each.
 struct ResourceCounts {

@@ -65,7 +65,15 @@ TEST(NicMlx5Fuzz, Netlink)
                                attribute(RDMA_NLDEV_ATTR_DEV_NAME, std::string("mlx5_0\0", 7));
     const std::string entry = number(RDMA_NLDEV_ATTR_RES_LQPN, 17) + number(RDMA_NLDEV_ATTR_RES_PID, 4711);
     const std::string table = attribute(RDMA_NLDEV_ATTR_RES_QP, attribute(RDMA_NLDEV_ATTR_RES_QP_ENTRY, entry));
+    const std::uint64_t many = 4711;
+    const std::string counted =
+        attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY,
+                  attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, std::string("qp\0", 3)) +
+                      attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR,
+                                std::string(reinterpret_cast<const char*>(&many), sizeof(many))));
+    const std::string summary = attribute(RDMA_NLDEV_ATTR_RES_SUMMARY, counted + counted);
     const std::vector<std::string> seeds{
+        summary,                  message(device + summary),
         message(device),          message(device) + message(device) + message({}, NLMSG_DONE),
         message(entry),           message(table),
         message({}, NLMSG_ERROR), message(number(RDMA_NLDEV_ATTR_RES_PDN, 5) + number(RDMA_NLDEV_ATTR_RES_PID, 1))};
@@ -85,6 +93,13 @@ TEST(NicMlx5Fuzz, Netlink)
         rdma_netlink::read_devices(bytes_of(text), kSequence, devices, failed);
         rdma_netlink::read_holders(bytes_of(text), kSequence, rdma_netlink::HolderKind::Domain, holders, failed);
         ASSERT_TRUE(failed >= -1 && failed < 4096);
+        static_cast<void>(rdma_netlink::read_counts(bytes_of(text)));
+        std::optional<rdma_netlink::TrackedQueuePair> one;
+        const auto end = rdma_netlink::read_one_queue_pair(bytes_of(text), kSequence, one);
+        ASSERT_TRUE(end == AnswerEnd::Found || !one);
+        if (one) {
+            queue_pairs.push_back(*one);
+        }
         for (const auto& queue_pair : queue_pairs) {
             ASSERT_FALSE(rdma_netlink::name_of_type(queue_pair.type).empty());
             ASSERT_NE(queue_pair.thread, 0);

@@ -1,6 +1,7 @@
 #include "lib/rdma_netlink/queue_pairs.h"
 
 #include <cerrno>
+#include <cstring>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,6 +91,68 @@ TEST(TrackedQueuePairs, OtherAnswersAndBrokenOnesArePassedOver)
         const auto cut = read(Message(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
         EXPECT_THAT(cut.found, IsEmpty()) << length;
     }
+}
+
+TEST(TrackedQueuePairs, OneAlone)
+{
+    const auto read_one = [](const Message& datagram, AnswerEnd end) {
+        std::optional<TrackedQueuePair> found;
+        EXPECT_EQ(read_one_queue_pair(datagram, kSequence, found), end);
+        return found;
+    };
+    const TrackedQueuePair expected{17, 1, 2, QueuePairState::Rts, 500, 9, 4711, ""};
+    const Message device = number(RDMA_NLDEV_ATTR_DEV_INDEX, 3);
+    EXPECT_EQ(read_one(message(device + connected(17), kSequence), AnswerEnd::Found), expected) << "as the kernel does";
+    EXPECT_EQ(read_one(table(entry(connected(17)) + entry(connected(18))), AnswerEnd::Found), expected);
+    EXPECT_EQ(read_one(message(device, kSequence), AnswerEnd::Found), std::nullopt);
+    EXPECT_EQ(read_one(table(Message(8, 0xff)), AnswerEnd::Found), std::nullopt);
+    EXPECT_EQ(read_one(message(connected(17), kSequence - 1), AnswerEnd::More), std::nullopt) << "an earlier answer";
+    EXPECT_EQ(read_one(message(Message(4, 0xfe), kSequence, NLMSG_ERROR), AnswerEnd::Nothing), std::nullopt);
+    EXPECT_EQ(read_one({}, AnswerEnd::More), std::nullopt);
+}
+
+Message summary_entry(const char* name, const Message& count)
+{
+    return attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY,
+                     text(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, name) + count);
+}
+
+Message count_of(std::uint64_t count)
+{
+    Message content(sizeof(count));
+    std::memcpy(content.data(), &count, sizeof(count));
+    return attribute(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR, content);
+}
+
+TEST(ResourceCount, OfQueuePairsAndFiles)
+{
+    const auto counts = [](const Message& entries) {
+        return read_counts(number(RDMA_NLDEV_ATTR_DEV_INDEX, 3) + attribute(RDMA_NLDEV_ATTR_RES_SUMMARY, entries));
+    };
+    const Message others = summary_entry("pd", count_of(5)) + summary_entry("cq", count_of(6));
+    EXPECT_EQ(counts(others + summary_entry("qp", count_of(17)) + summary_entry("ctx", count_of(3))),
+              (ResourceCounts{17, 3}));
+    EXPECT_EQ(counts(summary_entry("qp", count_of(1ULL << 40))), (ResourceCounts{1ULL << 40, 0}))
+        << "an older kernel does not count files";
+    EXPECT_EQ(counts(others + summary_entry("ctx", count_of(3))), std::nullopt);
+    EXPECT_EQ(counts({}), std::nullopt);
+    EXPECT_EQ(read_counts({}), std::nullopt);
+    EXPECT_EQ(counts(summary_entry("qp", number(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR, 17))), std::nullopt)
+        << "not 64 bits";
+    EXPECT_EQ(counts(summary_entry("qp", {}) + summary_entry("qp", count_of(2))), (ResourceCounts{2, 0}));
+    Message cut = attribute(RDMA_NLDEV_ATTR_RES_SUMMARY, summary_entry("qp", count_of(17)));
+    cut.resize(cut.size() - 4);
+    EXPECT_EQ(read_counts(cut), std::nullopt);
+}
+
+TEST(Attributes, OfSixtyFourBits)
+{
+    const Message wide = attribute(7, {1, 2, 3, 4, 5, 6, 7, 8});
+    EXPECT_EQ(wide_number_in(wide, 7), 0x0807060504030201ULL);
+    EXPECT_EQ(wide_number_in(wide, 8), std::nullopt);
+    EXPECT_EQ(number_in(wide, 7), std::nullopt);
+    EXPECT_EQ(wide_number_in(number(7, 5), 7), std::nullopt);
+    EXPECT_EQ(wide_number_in(attribute(7, {1, 2, 3, 4, 5, 6, 7, 8, 9}), 7), std::nullopt);
 }
 
 TEST(TrackedQueuePairs, DevicesAndHolders)
