@@ -182,6 +182,16 @@ struct ModelBackendTest : testing::Test {
     ModelBackend backend{device(), default_capabilities()};
 };
 
+// Unless a kind of device can tell, it says that it cannot.
+TEST_F(ModelBackendTest, DoesNotTellWhatIsInAFile)
+{
+    const auto file = std::make_shared<ClientFile>(UniqueFd(), nullptr);
+    const auto found = backend.find_queue_pairs(file, {{17, QueuePairType::Rc, 18}}, {});
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(found.error().message, "mlx5_0/1 does not tell which queue pairs are in a file of another process");
+}
+
 TEST_F(ModelBackendTest, ReadsBackWhatItWrote)
 {
     const ElementHandle root = make(ElementKind::Node, {});
