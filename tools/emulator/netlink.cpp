@@ -4,10 +4,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 #include <linux/netlink.h>
+#include <poll.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
 constexpr std::uint16_t kCommandMask = 0x3ff;
+constexpr int kPatience = 1000;    // ms, with a reader
 
 bool is_alive(const Creator& creator)
 {
@@ -35,8 +38,8 @@ pid_t seen_by(pid_t reader, const Creator& creator)
     }
     const auto theirs = numbers_of(fmt::format("/proc/{}", reader));
     const auto its = numbers_of(fmt::format("/proc/{}/task/{}", creator.process, creator.thread));
-    if (theirs.size() <= 1 || its.size() < theirs.size()) {
-        return theirs.size() <= 1 ? creator.thread : 0;
+    if (its.size() < theirs.size()) {
+        return 0;
     }
     std::error_code none;
     const auto space = [&](pid_t pid) {
@@ -227,20 +230,23 @@ std::vector<Datagram> dump(const Request& request, std::uint16_t command, const 
 
 // ---- counts ----
 
-std::size_t count(const Device& device, std::optional<ObjectType> type)
-{
-    return resources_of(device, type).size();
-}
-
 // How many the kernel tracks of each kind, in its order.
 Datagram counts_of(const Request& request, const Device& device, std::uint16_t flags)
 {
     using enum ObjectType;
+    std::map<ObjectType, std::size_t> objects;
+    std::size_t contexts = 0;
+    for (const auto& file : device.files()) {
+        contexts += file->context() ? 1 : 0;
+        for (const auto& object : file->objects()) {
+            ++objects[object->type];
+        }
+    }
     const std::pair<const char*, std::size_t> counts[] = {
-        {"pd", count(device, ProtectionDomain)},    {"cq", count(device, CompletionQueue)},
-        {"qp", count(device, QueuePair)},           {"cm_id", 0},
-        {"mr", count(device, MemoryRegion)},        {"ctx", count(device, std::nullopt)},
-        {"srq", count(device, SharedReceiveQueue)},
+        {"pd", objects[ProtectionDomain]}, {"cq", objects[CompletionQueue]},
+        {"qp", objects[QueuePair]},        {"cm_id", 0},
+        {"mr", objects[MemoryRegion]},     {"ctx", contexts},
+        {"srq", objects[SharedReceiveQueue]},
     };
     Writer writer(answer_type(RDMA_NLDEV_CMD_RES_GET), flags, request);
     put_device(writer, device);
@@ -270,18 +276,17 @@ Datagram system_settings(const Request& request)
 // Of one, without the tables that a dump nests: as kernels since 5.1 answer, and only to who knows its port.
 Datagram one_queue_pair(const Request& request, const Device& device, std::uint32_t port, std::uint32_t number)
 {
-    for (const auto& owner : owners_of(device)) {
-        if (owner.number == number) {
-            if (owner.port != port) {
-                return error_answer(request, EAGAIN);
-            }
-            Writer writer(answer_type(RDMA_NLDEV_CMD_RES_QP_GET), 0, request);
-            put_device(writer, device);
-            put_queue_pair(writer, owner);
-            return writer.finish();
-        }
+    const auto found = owners_of(device, number);
+    if (found.empty()) {
+        return error_answer(request, ENOENT);
     }
-    return error_answer(request, ENOENT);
+    if (found.front().port != port) {
+        return error_answer(request, EAGAIN);
+    }
+    Writer writer(answer_type(RDMA_NLDEV_CMD_RES_QP_GET), 0, request);
+    put_device(writer, device);
+    put_queue_pair(writer, found.front());
+    return writer.finish();
 }
 
 // A protection domain or a context, by the number that its queue pairs or domains give.
@@ -357,12 +362,12 @@ std::vector<Datagram> answer_device(const Request& request, std::uint16_t comman
 
 }    // namespace
 
-std::vector<QueuePairOwner> owners_of(const Device& device)
+std::vector<QueuePairOwner> owners_of(const Device& device, std::optional<std::uint32_t> number)
 {
     std::vector<QueuePairOwner> owners;
     for (const auto& file : device.files()) {
         for (const auto& object : file->objects()) {
-            if (object->type != ObjectType::QueuePair) {
+            if (object->type != ObjectType::QueuePair || (number && object->number != *number)) {
                 continue;
             }
             const auto record = file->device().firmware().queue_pair(object->number);
@@ -386,7 +391,7 @@ std::vector<Datagram> netlink_answer(std::span<const std::uint8_t> request,
                                      const std::vector<std::shared_ptr<Device>>& devices, pid_t reader)
 {
     Request header{};
-    header.reader = reader;
+    header.reader = numbers_of(fmt::format("/proc/{}", reader)).size() > 1 ? reader : 0;
     if (request.size() < sizeof(nlmsghdr)) {
         return {};
     }
@@ -439,8 +444,11 @@ bool answer_netlink(int socket, const std::vector<std::shared_ptr<Device>>& devi
     const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     for (const auto& answer :
          netlink_answer({request.data(), static_cast<std::size_t>(length)}, devices, known ? peer.pid : 0)) {
-        if (send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-            return false;    // who does not read does not get the rest
+        // As a dump of the kernel goes on when its reader reads; who does not read does not get the rest.
+        pollfd room{socket, POLLOUT, 0};
+        if (poll(&room, 1, kPatience) <= 0 ||
+            send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+            return false;
         }
     }
     return true;

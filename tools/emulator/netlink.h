@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,9 @@ struct QueuePairOwner {
     std::uint32_t send_psn = 0;
     std::uint8_t path_migration = 0;
 };
-[[nodiscard]] std::vector<QueuePairOwner> owners_of(const Device& device);
+// `number`: only of this one.
+[[nodiscard]] std::vector<QueuePairOwner> owners_of(const Device& device,
+                                                    std::optional<std::uint32_t> number = std::nullopt);
 
 // The datagrams that answer one request. Threads have the numbers that the reader's pid namespace gives them; reader 0:
 // those of the emulator's.

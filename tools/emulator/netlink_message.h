@@ -17,7 +17,7 @@ namespace rdmaqos::emulator {
 using Datagram = std::vector<std::uint8_t>;
 
 struct Request : nlmsghdr {
-    pid_t reader = 0;    // who gets the answer; 0: nobody whose pid namespace matters
+    pid_t reader = 0;    // who gets the answer; 0: one of our pid namespace
 };
 
 // Netlink attributes, appended to a message.

@@ -29,7 +29,8 @@ pid_t own_number(pid_t process, pid_t thread)
         return thread;
     }
     std::error_code failed;
-    for (std::filesystem::directory_iterator task(folder, failed), end; !failed && task != end; task.increment(failed)) {
+    for (std::filesystem::directory_iterator task(folder, failed), end; !failed && task != end;
+         task.increment(failed)) {
         const auto numbers = numbers_of(task->path());
         if (!numbers.empty() && numbers.back() == thread) {
             return numbers.front();
