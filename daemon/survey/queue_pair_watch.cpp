@@ -31,11 +31,11 @@ constexpr auto kHotFor = 3s;
 constexpr auto kIdle = 250ms;
 constexpr auto kIdleBlind = 50ms;
 constexpr auto kLongest = 2s;
-// One that goes and another that comes between two looks leave the counts as they were. So a list is made now and then
-// anyway: the more often the less it costs.
-constexpr auto kListAnyway = 250ms;
-constexpr auto kListAtLast = 10s;
-constexpr int kRestPerList = 200;    // of the time that a list takes
+// One queue pair in the place of another leaves the counts as they were, so there is a list now and then anyway: after so
+// many times what the last one took.
+constexpr int kListPause = 50;
+constexpr int kListPauseHot = 10;
+constexpr auto kListAnyway = 10s;    // at the latest
 constexpr int kSleepPerLook = 4;
 // One by one; beyond, a list is cheaper.
 constexpr std::size_t kMostAskedAlone = 256;
@@ -167,8 +167,9 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
     }
     const auto pending = watched.seen.pending();
     const bool many = pending.size() > kMostAskedAlone;
-    const auto anyway = std::clamp<Steady::duration>(kRestPerList * watched.list_took, kListAnyway, kListAtLast);
-    if (watched.list_due || many || now - watched.listed_at > (counts ? anyway : 1s)) {
+    const Steady::duration pause = watched.list_took * (now < hot_until_ ? kListPauseHot : kListPause);
+    const Steady::duration latest = counts ? kListAnyway : 1s;
+    if (watched.list_due || many || now - watched.listed_at > std::min(pause, latest)) {
         if (auto all = list_queue_pairs(kernel_, watched.device)) {
             take(watched, watched.seen.take_all(std::move(*all)), news);
         }

@@ -3,6 +3,7 @@
 //
 //     a device file is opened (inotify), or the kernel's counts change ──▶ hot: counts every 10 ms for some seconds
 //     the counts have changed                                          ──▶ list all queue pairs of the device
+//     they have not, but one may have come in the place of another     ──▶ list, after 50 times what that last took
 //     one is not ready yet                                             ──▶ ask for it alone, every 10 ms
 //     nothing happens                                                  ──▶ counts four times a second; a list as often, or
 //                                                                          where it takes long, every 10 s

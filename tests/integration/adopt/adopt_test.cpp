@@ -79,16 +79,9 @@ TEST_P(EveryPackaged, ThatRanBeforeTheDaemon)
     const auto pids = both.pids();
     static_cast<void>(ready_of(pids[0], 1));
     static_cast<void>(ready_of(pids[1], 1));
-    const std::string by_executable = rule(fmt::format("executable: [{}]", packaged(GetParam().name)), "storage");
-    for (const char* time : {"first", "second"}) {
-        SCOPED_TRACE(time);
-        const Daemon daemon(adopting(by_executable));
-        for (const pid_t process : pids) {
-            expect_adopted(daemon, process, 1, kInStorage, "storage");
-        }
-    }
+    const Daemon daemon(adopting(rule(fmt::format("executable: [{}]", packaged(GetParam().name)), "storage")));
     for (const pid_t process : pids) {
-        EXPECT_EQ(place_of(ready_of(process, 1).at(0)), kNowhere) << "the daemon has ended";
+        expect_adopted(daemon, process, 1, kInStorage, "storage");
     }
 }
 
@@ -292,6 +285,42 @@ TEST_F(Adopt, InAContainer)
     expect_adopted(daemon, inside, 1, kInRpc, "rpc");
 }
 
+// The kernel's counts are what they were.
+TEST_F(Adopt, OneInThePlaceOfAnother)
+{
+    const Daemon daemon(adopting("  - {qos-level-name: rpc}\n"));
+    Processes processes;
+    processes.start([](const Processes::Say& say) {
+        world here{};
+        ibv_qp* made = open_world_of(&here, "mlx5_0") ? qp_in_state(&here, IBV_QPT_RC, IBV_QPS_RTS) : nullptr;
+        for (int round = 0; made != nullptr && round < 2; ++round) {
+            say(made->qp_num);
+            sleep(4);    // longer than the daemon looks often
+            made = ibv_destroy_qp(made) == 0 ? qp_in_state(&here, IBV_QPT_RC, IBV_QPS_RTS) : nullptr;
+        }
+        if (made == nullptr) {
+            throw std::runtime_error("no queue pair");
+        }
+        say(made->qp_num);
+    });
+    for (int round = 0; round < 3; ++round) {
+        const auto numbers = processes.hear(1);
+        ASSERT_EQ(numbers.size(), 1U);
+        EXPECT_TRUE(eventually([&] { return place_of(numbers[0]) == kInRpc; }, std::chrono::seconds(2)));
+    }
+}
+
+TEST_F(Adopt, ByOneDaemonAfterTheOther)
+{
+    const Running running(one("linked", "linked"));
+    const pid_t pid = running.child().pid();
+    for (const char* level : {"rpc", "storage"}) {
+        const Daemon daemon(adopting(rule("command: [linked]", level)));
+        expect_adopted(daemon, pid, 1, level == std::string("rpc") ? kInRpc : kInStorage, level);
+    }
+    EXPECT_EQ(place_of(ready_of(pid, 1).at(0)), kNowhere) << "no daemon is there";
+}
+
 // ---- who is not adopted, and what is said of it ----
 
 TEST_F(Adopt, AProgramThatEndsLeavesNothing)
@@ -387,15 +416,14 @@ TEST_P(EveryUntouched, NoCallReachesItsFile)
 
 INSTANTIATE_TEST_SUITE_P(
     Reasons, EveryUntouched,
-    ::testing::Values(Untouched{"NoRule", "  - {client: {command: [other]}, qos-level-name: rpc}\n", "adopt", "no-rule"},
-                      Untouched{"NoSchedule", "  - {client: {command: [linked]}, qos-level-name: marked}\n", "adopt",
-                                "no-schedule"},
-                      Untouched{"LevelExcludes", "  - {client: {command: [linked]}, qos-level-name: apart}\n", "adopt",
-                                "excluded"},
-                      Untouched{"RuleExcludes", "  - {client: {command: [linked]}, adopt: no, qos-level-name: rpc}\n",
-                                "adopt", "excluded"},
-                      Untouched{"Count", "  - {qos-level-name: rpc}\n", "count", "unregistered"},
-                      Untouched{"Ignore", "  - {qos-level-name: rpc}\n", "ignore", ""}),
+    ::testing::Values(
+        Untouched{"NoRule", "  - {client: {command: [other]}, qos-level-name: rpc}\n", "adopt", "no-rule"},
+        Untouched{"NoSchedule", "  - {client: {command: [linked]}, qos-level-name: marked}\n", "adopt", "no-schedule"},
+        Untouched{"LevelExcludes", "  - {client: {command: [linked]}, qos-level-name: apart}\n", "adopt", "excluded"},
+        Untouched{"RuleExcludes", "  - {client: {command: [linked]}, adopt: no, qos-level-name: rpc}\n", "adopt",
+                  "excluded"},
+        Untouched{"Count", "  - {qos-level-name: rpc}\n", "count", "unregistered"},
+        Untouched{"Ignore", "  - {qos-level-name: rpc}\n", "ignore", ""}),
     [](const auto& each) { return each.param.name; });
 
 // That such a trace shows what adoption does.
