@@ -1,5 +1,5 @@
-// A program that knows nothing of rdma-qosd: what it prints, and its end. Those of tests/integration/run/programs say what they
-// have, and can be held.
+// A program that knows nothing of rdma-qosd: what it prints, and its end. Those of tests/integration/run/programs say
+// what they have, and can be held.
 #pragma once
 
 #include <chrono>
