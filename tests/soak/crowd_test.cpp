@@ -5,30 +5,18 @@
 #include <chrono>
 #include <climits>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include "tests/nic_mlx5/program.h"
+#include "tests/soak/crowd.h"
 
 namespace rdmaqos::test {
 namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t kQueuePairs = 8;
-// So many start at once while others are served. More would only measure the emulator, which takes one call at a time: it
-// would be busy with their queue pairs, and the daemon's commands would wait behind theirs.
-constexpr std::size_t kComingUp = 16;
-
-std::size_t from_environment(const char* name, std::size_t otherwise)
-{
-    const char* given = getenv(name);    // NOLINT(concurrency-mt-unsafe): nobody sets it
-    return given == nullptr ? otherwise : std::strtoul(given, nullptr, 10);
-}
 
 struct Said {
     std::uint32_t program = 0;
@@ -109,35 +97,6 @@ private:
     std::map<std::uint32_t, Said> alive_;
 };
 
-std::size_t descriptors_of(pid_t pid)
-{
-    std::size_t count = 0;
-    for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid))) {
-        ++count;
-    }
-    return count;
-}
-
-std::size_t kib_of(pid_t pid)
-{
-    std::ifstream file(fmt::format("/proc/{}/smaps_rollup", pid));
-    for (std::string line; std::getline(file, line);) {
-        if (line.starts_with("Pss:")) {
-            return std::strtoul(line.c_str() + 4, nullptr, 10);
-        }
-    }
-    return 0;
-}
-
-std::string alternate(int round)
-{
-    std::string policy = kThreeClasses;
-    if (round % 2 != 0) {
-        policy.replace(policy.find("share: 20"), 9, "share: 21");
-    }
-    return policy;
-}
-
 std::size_t misplaced(const Crowd& crowd)
 {
     const auto where = places(emulated_device());
@@ -191,13 +150,13 @@ TEST(Crowd, IsServedAndLeavesNothing)
             crowd.hear(1ms);
             std::this_thread::sleep_for(on_kernel() ? 100ms : 20ms);
             if (Clock::now() > next_reload) {
-                daemon.dir().write("etc/rdma-qos/policy.yaml", alternate(++reloads));
+                daemon.dir().write("etc/rdma-qos/policy.yaml", alternate(kThreeClasses, ++reloads));
                 const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "Reload", {});
                 ASSERT_TRUE(reply.has_value()) << to_string(reply.error());
                 next_reload = Clock::now() + 2s;
             }
         }
-        daemon.dir().write("etc/rdma-qos/policy.yaml", alternate(0));
+        daemon.dir().write("etc/rdma-qos/policy.yaml", alternate(kThreeClasses, 0));
         ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}).has_value());
         ASSERT_TRUE(crowd.settle(300s)) << crowd.alive().size() << " of " << crowd.size() << " came up";
         EXPECT_TRUE(eventually([&] { return misplaced(crowd) == 0; }, 60s)) << misplaced(crowd) << " in the wrong place";
