@@ -55,7 +55,6 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
     }
     Session session;
     session.peer = peer;
-    session.adopted = peer == PeerId{};    // nobody's: the daemon's own
     session.owner = std::move(identity);
     session.request = std::move(request.request);
     if (!request.device.empty()) {

@@ -1,5 +1,5 @@
 // What rdma-qosd serves, on a thread of this process: service and transports on a loop, with devices that a test adds and
-// changes. Clients come by the direct socket below `root` and by the system bus of DBUS_SYSTEM_BUS_ADDRESS.
+// changes. Clients come by the direct socket below the root and by the system bus of DBUS_SYSTEM_BUS_ADDRESS.
 #pragma once
 
 #include <exception>
@@ -19,8 +19,9 @@ namespace rdmaqos::test {
 
 class Served {
 public:
-    // Throws when it does not become ready.
-    explicit Served(const std::filesystem::path& root) : thread_([this, root] { run(root); })
+    // Each throws when it does not become ready.
+    explicit Served(const std::filesystem::path& root) : Served(ServiceOptions{root, NameService::host(), true}) {}
+    explicit Served(const ServiceOptions& options) : thread_([this, options] { run(options); })
     {
         ready_.get_future().get();
     }
@@ -41,13 +42,13 @@ public:
     }
 
 private:
-    void run(const std::filesystem::path& root)
+    void run(const ServiceOptions& options)
     {
         try {
             bus::EventLoop loop;
             const SteadyClock clock;
-            Service service({root, NameService::host(), true}, loop, clock);
-            BusTransports transports(service, loop, {below_root(root, bus::names::kSocket), true});
+            Service service(options, loop, clock);
+            BusTransports transports(service, loop, {below_root(options.root, bus::names::kSocket), true});
             if (const auto started = service.start(); !started.accepted) {
                 throw std::runtime_error(started.to_text());
             }

@@ -1,5 +1,7 @@
-// A session that no client made, on both transports: everybody sees it, and nobody may change it.
+// The session of a program that was adopted, on both transports: everybody sees it, and nobody may change it.
+#include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -7,6 +9,8 @@
 #include <unistd.h>
 
 #include "daemon/bus/object_paths.h"
+#include "lib/model/profile.h"
+#include "tests/support/adopted_programs.h"
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/served.h"
 
@@ -16,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace names = bus::names;
 
-constexpr PeerId kNobody{};
+constexpr std::uint32_t kNumber = 17;    // of the program's queue pair
 
 bus::Client connected(Result<bus::Client> client)
 {
@@ -38,22 +42,18 @@ public:
     {
     }
 
-    // The first signal of this name about this object, within `patience`.
-    std::optional<bus::Signal> hears(const std::string& member, const std::string& path,
-                                     std::chrono::milliseconds patience = 5s)
+    // A signal of this name about this object within `patience`, perhaps one of which more is so.
+    bool hears(const std::string& member, const std::string& path, std::chrono::milliseconds patience = 5s,
+               const std::function<bool(const bus::Signal&)>& is_so = [](const bus::Signal&) { return true; })
     {
         std::unique_lock lock(mutex_);
-        std::optional<bus::Signal> found;
-        more_.wait_for(lock, patience, [&] {
-            for (const auto& signal : heard_) {
+        return more_.wait_for(lock, patience, [&] {
+            return std::ranges::any_of(heard_, [&](const bus::Signal& signal) {
                 const auto* argument = signal.arguments.empty() ? nullptr : signal.arguments[0].as<bus::ObjectPath>();
-                if (signal.member == member && (argument == nullptr ? signal.path : argument->text) == path) {
-                    found = signal;
-                }
-            }
-            return found.has_value();
+                return signal.member == member && (argument == nullptr ? signal.path : argument->text) == path &&
+                       is_so(signal);
+            });
         });
-        return found;
     }
 
 private:
@@ -71,10 +71,15 @@ protected:
         if (geteuid() != 0) {
             GTEST_SKIP() << "only root may own org.rdmaqos1";
         }
-        root_.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
+        root_.write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nunregistered: adopt\n");
+        root_.write("etc/rdma-qos/policy.yaml", policy());
         bus_ = std::make_unique<PrivateBus>(root_.path());
         setenv("DBUS_SYSTEM_BUS_ADDRESS", bus_->address().c_str(), 1);    // NOLINT(concurrency-mt-unsafe): one thread
-        served_ = std::make_unique<Served>(root_.path());
+        ServiceOptions options{root_.path(), NameService::host(), true};
+        adopt_from(options, std::make_shared<FakeProgramFiles>(programs_), watch_);
+        served_ = std::make_unique<Served>(options);
+        ASSERT_TRUE(eventually([&] { return watch_->begun == 1; }));
+        add_device();
         for (auto& client : both()) {
             listeners_.push_back(std::make_unique<Listener>(std::move(client)));
         }
@@ -85,7 +90,13 @@ protected:
                 return made && listener->hears("InterfacesAdded", made->path, 50ms);
             }));
         }
-        adopted_ = adopt();
+        adopt();
+    }
+
+    // The rule of its executable brings the program in.
+    static std::string policy()
+    {
+        return std::string(kTwoLevelPolicy) + "  - {client: {executable: [/usr/bin/a]}, qos-level-name: rpc}\n";
     }
 
     [[nodiscard]] bus::Client direct() const
@@ -99,25 +110,50 @@ protected:
         clients.push_back(connected(bus::Client::connect_system_bus()));
         return clients;
     }
-    // A session of nobody, as adoption makes them; its object path.
-    std::string adopt()
+    void add_device()
+    {
+        DeviceInfo info;
+        info.name = "mlx5_0";
+        info.driver = "model";
+        info.node_guid = Guid{0x10};
+        info.port_guid = Guid{0x11};
+        info.link_speed = Bandwidth::from_gbps(100);
+        auto model = std::make_unique<ModelBackend>(info, default_capabilities());
+        served_->on_loop([&](Service& service) {
+            service.add_device(std::make_unique<NicOfPrograms>(std::move(model), programs_));
+        });
+    }
+    // A program's queue pair is ready to send. Returns when it is in its leaf.
+    void adopt()
     {
         auto owner = std::make_shared<Identity>();
         owner->pid = 4711;
         owner->executable = "/usr/bin/a";
-        RegisterRequest request;
-        request.request.level = "rpc";
-        SessionId id{};
-        served_->on_loop([&](Service& service) {
-            service.register_session(kNobody, owner, request, [&](const Result<RegisterReply>& reply) {
-                ASSERT_TRUE(reply) << to_string(reply.error());
-                id = reply->session;
+        HostNews news;
+        news.ready = {make_queue_pair(*programs_, owner, kNumber)};
+        served_->on_loop([&](Service&) { watch_->tell(std::move(news)); });
+        ASSERT_TRUE(eventually([&] {
+            served_->on_loop([&](Service& service) {
+                const auto placed = service.queue_pair("mlx5_0/1", kNumber);
+                adopted_ = placed && placed->enforced ? session_path(adopted_in(service)) : "";
             });
-        });
-        return session_path(id);
+            return !adopted_.empty();
+        }));
+    }
+    // The only one; that of nobody if there is none.
+    static SessionId adopted_in(const Service& service)
+    {
+        for (const SessionId id : service.sessions()) {
+            if (service.session(id)->adopted) {
+                return id;
+            }
+        }
+        return SessionId{};
     }
 
     TempDir root_;
+    std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();
+    std::shared_ptr<FakeWatch> watch_ = std::make_shared<FakeWatch>();
     std::unique_ptr<PrivateBus> bus_;
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unique_ptr<Served> served_;    // goes before those who listen until it goes
@@ -143,13 +179,18 @@ TEST_F(AdoptedSession, ComesAndChangesForAllWhoListen)
         EXPECT_TRUE(listener->hears("InterfacesAdded", adopted_));
     }
     auto client = direct();
-    std::string changed = kTwoLevelPolicy;
+    std::string changed = policy();
     changed.replace(changed.find("share: 60"), 9, "share: 50");
     root_.write("etc/rdma-qos/policy.yaml", changed);
     ASSERT_TRUE(client.call(names::kRoot, names::kManager, "Reload", {}));
     for (const auto& listener : listeners_) {
-        EXPECT_TRUE(listener->hears("GrantChanged", adopted_));
-        EXPECT_TRUE(listener->hears("PropertiesChanged", adopted_));
+        EXPECT_TRUE(listener->hears("GrantChanged", adopted_, 5s, [](const bus::Signal& signal) {
+            return text_of(*signal.arguments.at(0).as<bus::Dict>(), "share") == "50";
+        }));
+        EXPECT_TRUE(listener->hears("PropertiesChanged", adopted_, 5s, [](const bus::Signal& signal) {
+            const auto* grant = signal.arguments.at(1).as<bus::Dict>()->find("Grant");
+            return grant != nullptr && text_of(*grant->as<bus::Dict>(), "share") == "50";
+        }));
     }
 }
 
@@ -188,6 +229,23 @@ TEST_F(AdoptedSession, OutlivesEveryConnection)
         }
     }
     EXPECT_TRUE(direct().properties(adopted_, names::kSession));
+}
+
+TEST_F(AdoptedSession, GoesForAllWhoListenWithItsLastQueuePair)
+{
+    for (const auto& listener : listeners_) {    // of what nobody heard of, nobody hears that it is gone
+        ASSERT_TRUE(listener->hears("InterfacesAdded", adopted_));
+    }
+    programs_->end({"mlx5_0", kNumber});
+    HostNews news;
+    news.gone = {{"mlx5_0", kNumber}};
+    served_->on_loop([&](Service&) { watch_->tell(std::move(news)); });
+    for (const auto& listener : listeners_) {
+        EXPECT_TRUE(listener->hears("InterfacesRemoved", adopted_));
+    }
+    for (auto& client : both()) {
+        EXPECT_FALSE(client.properties(adopted_, names::kSession));
+    }
 }
 
 }    // namespace
