@@ -30,13 +30,17 @@ constexpr auto kHotFor = 3s;
 // Where the opening of device files is seen, the counts are for those of containers, which have nodes of their own.
 constexpr auto kIdle = 250ms;
 constexpr auto kIdleBlind = 50ms;
+// A program that has its device open gives no sign before it makes another queue pair.
+constexpr auto kAttentive = 50ms;
 constexpr auto kLongest = 2s;
 // One queue pair in the place of another leaves the counts as they were, so there is a list now and then anyway: after so
 // many times what the last one took.
-constexpr int kListPause = 50;
+constexpr int kListPause = 100;
 constexpr int kListPauseHot = 10;
 constexpr auto kListAnyway = 10s;    // at the latest
 constexpr int kSleepPerLook = 4;
+// While nothing happens: a hundredth of a processor.
+constexpr int kRestPerLook = 100;
 // One by one; beyond, a list is cheaper.
 constexpr std::size_t kMostAskedAlone = 256;
 
@@ -46,6 +50,8 @@ struct WatchedDevice {
     std::optional<ResourceCounts> counts;
     Steady::time_point listed_at{};
     Steady::duration list_took{};
+    Steady::time_point asked_at{};
+    Steady::duration asking_took{};    // for what is not ready yet
     bool list_due = true;
 };
 
@@ -135,7 +141,9 @@ void QueuePairWatch::find_devices()
     for (auto& device : *found) {
         const auto before = devices_.find(device.name);
         const bool stays = before != devices_.end() && before->second.device == device;
-        now.emplace(device.name, stays ? std::move(before->second) : WatchedDevice{device, {}, {}, {}, {}, true});
+        WatchedDevice watched = stays ? std::move(before->second) : WatchedDevice();
+        watched.device = device;
+        now.emplace(device.name, std::move(watched));
     }
     // What was on a device that is gone need not be told: the device is gone for everybody.
     devices_ = std::move(now);
@@ -165,9 +173,12 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
         watched.list_due = true;
         hot_until_ = now + kHotFor;
     }
-    const auto pending = watched.seen.pending();
+    // Some are not ready for as long as their program lives, or until somebody connects.
+    const bool hot = now < hot_until_;
+    const bool asks = hot || now - watched.asked_at > kRestPerLook * watched.asking_took;
+    const auto pending = asks ? watched.seen.pending() : std::vector<std::pair<std::uint32_t, std::uint32_t>>();
     const bool many = pending.size() > kMostAskedAlone;
-    const Steady::duration pause = watched.list_took * (now < hot_until_ ? kListPauseHot : kListPause);
+    const Steady::duration pause = watched.list_took * (hot ? kListPauseHot : kListPause);
     const Steady::duration latest = counts ? kListAnyway : 1s;
     if (watched.list_due || many || now - watched.listed_at > std::min(pause, latest)) {
         if (auto all = list_queue_pairs(kernel_, watched.device)) {
@@ -176,14 +187,20 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
         watched.listed_at = Steady::now();
         watched.list_took = watched.listed_at - now;
         watched.list_due = false;
+        watched.asked_at = watched.listed_at;
+        watched.asking_took = many ? watched.list_took : watched.asking_took;
         return;
     }
     for (const auto& [port, number] : pending) {
         if (const auto one = ask_for_queue_pair(kernel_, watched.device, std::max(port, 1U), number)) {
             take(watched, watched.seen.take(*one), news);
         } else {
-            watched.list_due = true;    // it is gone, or of another port
+            watched.list_due = hot;    // it is gone, of another port, or of none yet
         }
+    }
+    if (!pending.empty()) {
+        watched.asked_at = Steady::now();
+        watched.asking_took = watched.asked_at - now;
     }
 }
 
@@ -217,12 +234,16 @@ void QueuePairWatch::tell(HostNews news)
 
 bool QueuePairWatch::sleep(Steady::duration looked)
 {
-    bool pending = false;
+    bool hot = Steady::now() < hot_until_;
+    bool is_anybody_there = false;
     for (const auto& [name, watched] : devices_) {
-        pending = pending || watched.seen.has_pending() || watched.list_due;
+        hot = hot || watched.list_due;
+        is_anybody_there = is_anybody_there || watched.seen.size() > 0;
     }
-    const bool hot = pending || Steady::now() < hot_until_;
-    const Steady::duration interval = hot ? kSoon : files_ ? kIdle : kIdleBlind;
+    const Steady::duration idle = is_anybody_there ? std::clamp<Steady::duration>(kRestPerLook * looked, kAttentive, kIdle)
+                                  : files_         ? kIdle
+                                                   : kIdleBlind;
+    const Steady::duration interval = hot ? kSoon : idle;
     const auto longest = std::chrono::duration_cast<Steady::duration>(kLongest);
     const auto until = Steady::now() + std::clamp(kSleepPerLook * looked, interval, std::max(interval, longest));
     while (!ending_) {
@@ -242,7 +263,7 @@ bool QueuePairWatch::sleep(Steady::duration looked)
         }
         const bool was_idle = Steady::now() >= hot_until_;
         hot_until_ = Steady::now() + kHotFor;
-        if (was_idle && !pending) {
+        if (was_idle) {
             break;
         }
     }

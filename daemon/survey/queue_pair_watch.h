@@ -3,10 +3,10 @@
 //
 //     a device file is opened (inotify), or the kernel's counts change ──▶ hot: counts every 10 ms for some seconds
 //     the counts have changed                                          ──▶ list all queue pairs of the device
-//     they have not, but one may have come in the place of another     ──▶ list, after 50 times what that last took
-//     one is not ready yet                                             ──▶ ask for it alone, every 10 ms
-//     nothing happens                                                  ──▶ counts four times a second; a list as often, or
-//                                                                          where it takes long, every 10 s
+//     they have not, but one may have come in the place of another     ──▶ list, after 100 times what the last one took
+//     one is not ready yet                                             ──▶ ask for it alone, as often
+//     nothing happens                                                  ──▶ all of this as often as it takes a hundredth of
+//                                                                          a processor: counts every 50 to 250 ms
 //
 // A list costs an mlx5 device a command for each queue pair, so the thread sleeps at least four times as long as it has
 // looked: on a busy host it finds out later, and uses no more than a fifth of a processor.

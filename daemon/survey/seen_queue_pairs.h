@@ -38,7 +38,6 @@ public:
 
     // Not ready yet: port (0: it has none yet) and number.
     [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> pending() const;
-    [[nodiscard]] bool has_pending() const { return pending_ != 0; }
     [[nodiscard]] std::size_t size() const { return seen_.size(); }
 
 private:
