@@ -111,7 +111,7 @@ TEST(RunMarks, InfiniBandConnectsToALidOfTheFabricFile)
     for (const char* way : {"linked", "devx"}) {
         const Daemon daemon(with_levels());
         const TempDir folder;
-        Launched launched(daemon.root(), {}, Launched::held(folder, {program("linked"), way, "-l", "17", "-s", "1"}));
+        Launched launched(daemon.root(), {}, test::held(folder, {program("linked"), way, "-l", "17", "-s", "1"}));
         ASSERT_TRUE(launched.ready()) << launched.output();
         ASSERT_EQ(launched.queue_pairs().size(), 1U);
         const auto number = launched.queue_pairs()[0].number;
