@@ -12,8 +12,8 @@
 namespace rdmaqos {
 namespace {
 
-using testing::SizeIs;
 using test::open_device;
+using testing::SizeIs;
 
 class OfThisHost : public test::VerbsFiles {
 protected:

@@ -13,12 +13,12 @@
 namespace rdmaqos {
 namespace {
 
+using test::open_device;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
-using test::open_device;
 
 const dev_t kNull = makedev(1, 3);
 const dev_t kZero = makedev(1, 5);

@@ -19,8 +19,8 @@ class TakenFiles : public test::VerbsFiles {
 protected:
     std::shared_ptr<TakenFile> file_of(const UniqueFd& descriptor, const std::shared_ptr<RestingFiles>& resting)
     {
-        return std::make_shared<TakenFile>(program(), VerbsFile{descriptor.get(), test::number_of("/dev/null")}, resting,
-                                           [this](UniqueFd fd) {
+        return std::make_shared<TakenFile>(program(), VerbsFile{descriptor.get(), test::number_of("/dev/null")},
+                                           resting, [this](UniqueFd fd) {
                                                ++closed;
                                                fd.reset();
                                            });
@@ -126,8 +126,9 @@ TEST_F(TakenFiles, OfAProcessThatEnds)
 {
     const auto resting = std::make_shared<RestingFiles>(1ms);
     test::IdleChild child;    // has what we have
-    const auto file = std::make_shared<TakenFile>(
-        program(child.pid()), VerbsFile{null.get(), test::number_of("/dev/null")}, resting, [this](UniqueFd) { ++closed; });
+    const auto file = std::make_shared<TakenFile>(program(child.pid()),
+                                                  VerbsFile{null.get(), test::number_of("/dev/null")}, resting,
+                                                  [this](UniqueFd) { ++closed; });
     {
         const ClientFile::Use use(*file);
         EXPECT_TRUE(use.opened());

@@ -1,5 +1,5 @@
-// Programs with device files of RDMA, for which /dev/null and /dev/zero stand: by what /sys says, which is made up, they are
-// the files of two RDMA devices.
+// Programs with device files of RDMA, for which /dev/null and /dev/zero stand: by what /sys says, which is made up,
+// they are the files of two RDMA devices.
 #pragma once
 
 #include <cstdlib>

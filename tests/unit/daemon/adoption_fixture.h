@@ -37,6 +37,9 @@ qos-match-rules:
 
 class AdoptionFixture : public ServiceFixture {
 protected:
+    // Before what it uses.
+    void TearDown() override { service.reset(); }
+
     // With rules that are read, unless `is_valid` says otherwise.
     void begin(const std::string& how = "adopt", const std::string& rules = kAdoptionPolicy, bool is_valid = true)
     {
@@ -185,7 +188,6 @@ protected:
         return found == counters.refused.end() ? 0 : found->second;
     }
 
-    // All outlive the service.
     std::shared_ptr<FakeWatch> watch = std::make_shared<FakeWatch>();
     std::shared_ptr<Programs> programs = std::make_shared<Programs>();
     std::shared_ptr<FakeProgramFiles> files = std::make_shared<FakeProgramFiles>(programs);

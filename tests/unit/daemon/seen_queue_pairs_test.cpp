@@ -76,7 +76,8 @@ TEST(SeenQueuePairs, WhatIsSaidOfOneThatWasReady)
             SeenQueuePairs all;
             ASSERT_THAT(numbers(all.take_all({each.before}).ready), ElementsAre(17));
             const auto news = alone ? all.take(each.now) : all.take_all({each.now});
-            EXPECT_EQ(news.gone, each.gone ? std::vector<std::uint32_t>{17} : std::vector<std::uint32_t>()) << each.what;
+            EXPECT_EQ(news.gone, each.gone ? std::vector<std::uint32_t>{17} : std::vector<std::uint32_t>())
+                << each.what;
             EXPECT_EQ(news.ready, each.ready ? std::vector{each.now} : std::vector<Tracked>()) << each.what;
             EXPECT_EQ(!all.pending().empty(), each.gone && !each.ready) << each.what;
             EXPECT_TRUE((alone ? all.take(each.now) : all.take_all({each.now})).empty()) << each.what << ", told once";
@@ -166,9 +167,9 @@ RC_GTEST_PROP(SeenQueuePairsProperty, NewsAddUp, ())
         RC_ASSERT(numbers(all.ready()) == can_send);
     };
     const auto any = [](std::uint32_t number) {
-        Tracked tracked = seen(number, *rc::gen::element<std::optional<State>>(
-                                           State::Reset, State::Init, State::Rtr, State::Rts, State::Rts, State::Rts,
-                                           State::Sqd, State::Error, std::nullopt));
+        Tracked tracked = seen(number, *rc::gen::element<std::optional<State>>(State::Reset, State::Init, State::Rtr,
+                                                                               State::Rts, State::Rts, State::Rts,
+                                                                               State::Sqd, State::Error, std::nullopt));
         tracked.remote = *rc::gen::element<std::optional<std::uint32_t>>(std::nullopt, 500, 501);
         tracked.domain = *rc::gen::element<std::uint32_t>(9, 9, 9, 10);
         tracked.type = *rc::gen::element<std::uint8_t>(2, 2, 2, 4);

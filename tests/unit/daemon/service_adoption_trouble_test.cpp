@@ -167,8 +167,7 @@ TEST_F(AdoptionTrouble, WhatIsGoneOrAnothersIsNotSaid)
     begin();
     const auto gone = make(program(100), 17);
     const auto anothers = make(program(100), 18);
-    programs->change({"mlx5_0", 17},
-                     [](auto& each) { each.not_admitted = Error{ErrorCode::BadQueuePair, 0, "gone"}; });
+    programs->change({"mlx5_0", 17}, [](auto& each) { each.not_admitted = Error{ErrorCode::BadQueuePair, 0, "gone"}; });
     programs->change({"mlx5_0", 18}, [](auto& each) { each.not_admitted = Error{ErrorCode::NotOwner, 0, "no"}; });
     tell({gone, anothers});
     try_all();
@@ -184,8 +183,9 @@ TEST_F(AdoptionTrouble, WhatTheDeviceRefusesIsSaidAtOnce)
     begin();
     const auto seen = make(program(100), 17);
     const auto good = make(program(100), 18);
-    programs->change({"mlx5_0", 17},
-                     [](auto& each) { each.not_admitted = Error{ErrorCode::Unsupported, 0, "no DEVX"}; });
+    programs->change({"mlx5_0", 17}, [](auto& each) {
+        each.not_admitted = Error{ErrorCode::Unsupported, 0, "no DEVX"};
+    });
     tell({seen, good});
     EXPECT_TRUE(gets_word(kNotAdoptable, seen));
     EXPECT_EQ(listed(seen).second, "no DEVX");
