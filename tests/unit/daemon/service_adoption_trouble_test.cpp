@@ -457,8 +457,7 @@ TEST_F(AdoptionTrouble, AReloadWhileItIsAttached)
         const auto before = service->policy();
         service->reload([&outcome](ReloadOutcome got) { outcome = std::move(got); });
         ASSERT_TRUE(until([&] { return service->policy() != before; }));
-        const auto late = make(program(200), 18);
-        tell({late});    // the rules are in force before all devices have taken them
+        tell({make(program(100), 18)});    // the rules are in force before all devices have taken them
         rest_without_device();
         EXPECT_THAT(programs->asked(), ElementsAre(100)) << "it is left alone";
         loop.advance(20s);
