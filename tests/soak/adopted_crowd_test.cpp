@@ -1,7 +1,8 @@
 // Two hundred programs with eight queue pairs each that never register, adopted: they come, replace queue pairs, leave
-// and are killed at random while the policy is reloaded, for RDMAQOS_SOAK_SECONDS (20). All the time every queue pair
-// is in its leaf soon after it may send, none in another process's; nothing outlives its program by more than 100 ms;
-// afterwards nothing is left. Also on a real kernel (tests/kernel), at a slower pace.
+// and are killed at random while the policy is reloaded, for RDMAQOS_SOAK_SECONDS (20; on a kernel 10). All the time
+// every queue pair is in its leaf soon after it may send, none in another process's; no device file and no queue pair
+// outlives its program by more than 100 ms; afterwards nothing is left. Also on a real kernel (tests/kernel), at a
+// slower pace.
 #include <chrono>
 #include <random>
 #include <thread>
@@ -110,11 +111,13 @@ public:
         auto took = took_;
         std::ranges::sort(took);
         printf("%zu samples, half of them in %.0f ms; in the leaf after: half %.0f ms, 99 of 100 %.0f ms, at most %.0f "
-               "ms; "
-               "seen without their program: queue pairs %.0f ms, leaves %.0f ms, files beyond %lld ms %zu\n",
-               samples_, took.empty() ? 0.0 : took[took.size() / 2], at(0.5), at(0.99), at(1.0),
-               longest_orphan_.count(), longest_leaf_.count(), static_cast<long long>(kMayOutlive.count()),
-               most_files_);
+               "ms\n",
+               samples_, took.empty() ? 0.0 : took[took.size() / 2], at(0.5), at(0.99), at(1.0));
+        printf(
+            "seen without their program: %zu queue pairs, up to %.0f ms; leaves up to %.0f ms; at most %zu files after "
+            "%lld ms\n",
+            orphans_seen_, longest_orphan_.count(), longest_leaf_.count(), most_files_,
+            static_cast<long long>(kMayOutlive.count()));
     }
 
 private:
@@ -149,6 +152,7 @@ private:
             if (!each.thread) {
                 const auto before = orphans_.find(each.number);
                 now[each.number] = before == orphans_.end() ? begun : before->second;
+                orphans_seen_ += before == orphans_.end() ? 1 : 0;
                 longest_orphan_ = std::max<Milliseconds>(longest_orphan_, begun - now[each.number]);
             }
         }
@@ -222,6 +226,7 @@ private:
     std::size_t strangers_ = 0;
     std::string stranger_;
     std::size_t most_files_ = 0;
+    std::size_t orphans_seen_ = 0;
     Milliseconds longest_orphan_{};
     Milliseconds longest_leaf_{};
 };
@@ -230,7 +235,7 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
 {
     const auto processes = static_cast<std::uint32_t>(
         from_environment("RDMAQOS_SOAK_PROCESSES", on_kernel() ? 24 : 200));
-    const auto time = std::chrono::seconds(from_environment("RDMAQOS_SOAK_SECONDS", 20));
+    const auto time = std::chrono::seconds(from_environment("RDMAQOS_SOAK_SECONDS", on_kernel() ? 10 : 20));
     const std::string policy = std::string(kThreeClasses) + kRules;
     Daemon daemon(on_emulator(policy, "version: 1\nunregistered: adopt\n"));
     const pid_t pid = daemon.process().pid();
@@ -309,7 +314,7 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
         },
         60s))
         << sampler.misplaced();
-    EXPECT_EQ(daemon.sessions(), processes);
+    EXPECT_TRUE(eventually([&] { return daemon.sessions() == processes; })) << daemon.sessions();
     // All leave at once.
     for (std::uint32_t program = 0; program < processes; ++program) {
         programs.tell_to_leave(program);
