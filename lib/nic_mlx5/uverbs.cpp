@@ -218,8 +218,9 @@ Answer<VerbsQueuePair> query_verbs(int fd, std::uint32_t handle)
 
 Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
 {
-    constexpr std::size_t kMost = 1U << 17U;
-    for (std::size_t room = 256;; room *= 8) {
+    // A length has 16 bits. Of more handles than that the kernel gives the newest.
+    constexpr std::size_t kMost = 0xffff / sizeof(std::uint32_t);
+    for (std::size_t room = 256;; room = std::min(room * 8, kMost)) {
         std::vector<std::uint32_t> handles(room);
         std::uint32_t total = 0;
         Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES);
@@ -231,7 +232,7 @@ Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
             return tl::unexpected(Failure{error, 0, 0});
         }
         // The kernel counts no more than there is room for.
-        if (total < room || room > kMost) {
+        if (total < room || room == kMost) {
             handles.resize(std::min<std::size_t>(total, room));
             return handles;
         }
