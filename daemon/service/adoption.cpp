@@ -194,6 +194,8 @@ void Adoption::take(HostNews news)
     if (context_.shutting_down || !adopts()) {    // a watch ends on a thread, and may say something until then
         return;
     }
+    // The newest first: the kernel lists the handles in a file so.
+    std::ranges::reverse(news.ready);
     news_.push_back(std::move(news));
     if (!news_timer_) {
         take_some();
@@ -239,7 +241,7 @@ void Adoption::take_gone(const std::string& device, std::uint32_t number,
             gone_.emplace(key, number);
         }
         if (const auto attached = attaching_.find({key, number}); attached != attaching_.end()) {
-            attached->second = true;
+            attached->second.gone = true;
         }
         gone[key].push_back(number);
     }
@@ -346,19 +348,21 @@ bool Adoption::still_sought(Job& job)
 
 void Adoption::start_jobs()
 {
-    std::size_t passed_over = 0;    // users whose next job has to wait for one of the same process
+    std::size_t passed_over = 0;    // users whose jobs have to wait for those of the same processes
     while (running_.size() < kMostRunning && passed_over < waiting_.size()) {
         auto next = waiting_.upper_bound(last_user_);
         next = next == waiting_.end() ? waiting_.begin() : next;
         last_user_ = next->first;
         auto& jobs = next->second;
-        if (running_.contains({jobs.front().owner->pid, jobs.front().device})) {
+        const auto first = std::ranges::find_if(
+            jobs, [&](const Job& each) { return !running_.contains({each.owner->pid, each.device}); });
+        if (first == jobs.end()) {
             ++passed_over;
             continue;
         }
         passed_over = 0;
-        Job job = std::move(jobs.front());
-        jobs.pop_front();
+        Job job = std::move(*first);
+        jobs.erase(first);
         if (jobs.empty()) {
             waiting_.erase(next);
         }
@@ -400,6 +404,9 @@ void Adoption::search_next(std::shared_ptr<Search> search)
         finish(search);
         return;
     }
+    if (search->known.empty()) {
+        search->known = handles_in(search->job, search->files[search->file]);
+    }
     ManagedDevice& device = *devices_.find(search->job.device);
     device.find_queue_pairs(search->files[search->file], std::move(sought), search->known,
                             [this, search](Result<QueuePairSearch> found) {
@@ -411,6 +418,28 @@ void Adoption::search_next(std::shared_ptr<Search> search)
                                 }
                                 take_found(search, std::move(*found));
                             });
+}
+
+std::set<std::uint32_t> Adoption::handles_in(const Job& job, const std::shared_ptr<ClientFile>& file)
+{
+    std::set<std::uint32_t> handles;
+    const ManagedDevice* device = devices_.find(job.device);
+    const Session* session = sessions_.adopted(*job.owner);
+    const auto numbers = session == nullptr ? decltype(session->queue_pairs.end())() : session->queue_pairs.find(job.device);
+    if (device == nullptr || session == nullptr || numbers == session->queue_pairs.end()) {
+        return handles;
+    }
+    for (const std::uint32_t number : numbers->second) {
+        const auto attaching = attaching_.find({job.device, number});
+        const Member* member = device->book().find(number);
+        const QueuePairRef* ref = attaching != attaching_.end() ? &attaching->second.ref
+                                  : member != nullptr           ? &member->ref
+                                                                : nullptr;
+        if (ref != nullptr && ref->file == file) {
+            handles.insert(ref->handle);
+        }
+    }
+    return handles;
 }
 
 void Adoption::take_found(const std::shared_ptr<Search>& search, QueuePairSearch found)
@@ -471,9 +500,9 @@ void Adoption::attach(const Search& search)
             refuse_by_rules(device.info().name, number, job.owner->pid, verdict, whole);
             continue;
         }
+        attaching_[{job.device, number}] = {request.ref, false};
         requests.push_back(std::move(request));
         tried.candidates.push_back(candidate);
-        attaching_[{job.device, number}] = false;
     }
     if (requests.empty()) {
         return;
@@ -492,7 +521,7 @@ void Adoption::take_results(const Job& job, const Result<std::vector<QueuePairRe
     std::vector<std::uint32_t> gone;
     for (const auto& candidate : job.candidates) {
         const auto attached = attaching_.extract({job.device, candidate.sought.number});
-        if (attached && attached.mapped()) {
+        if (attached && attached.mapped().gone) {
             gone.push_back(candidate.sought.number);
         }
     }

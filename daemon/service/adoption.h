@@ -94,6 +94,8 @@ private:
     void run(Job job);
     void search_next(std::shared_ptr<Search> search);
     void take_found(const std::shared_ptr<Search>& search, QueuePairSearch found);
+    // Of queue pairs in a file that are adopted: a search passes them over.
+    [[nodiscard]] std::set<std::uint32_t> handles_in(const Job& job, const std::shared_ptr<ClientFile>& file);
     void finish(const std::shared_ptr<Search>& search);
     void attach(const Search& search);
     void take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results);
@@ -121,7 +123,11 @@ private:
     std::uint32_t last_user_ = 0;
     std::set<JobKey> running_;
     std::set<std::pair<std::string, std::uint32_t>> gone_;    // while there were jobs: of these, some are for nothing
-    std::map<std::pair<std::string, std::uint32_t>, bool> attaching_;    // and whether it has gone since
+    struct Attaching {
+        QueuePairRef ref;
+        bool gone = false;    // since
+    };
+    std::map<std::pair<std::string, std::uint32_t>, Attaching> attaching_;
     std::vector<Job> later_;
     std::unique_ptr<Timer> later_timer_;
     std::unique_ptr<Timer> again_timer_;
