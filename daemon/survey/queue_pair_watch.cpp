@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -68,6 +69,7 @@ private:
     void run();
     void look();
     void find_devices();
+    void tell(const Error& error);
     void look_at(WatchedDevice& watched, HostNews& news);
     void take(const WatchedDevice& watched, SeenQueuePairs::News found, HostNews& news);
     void tell(HostNews news);
@@ -120,6 +122,13 @@ void QueuePairWatch::watch_files()
     }
 }
 
+void QueuePairWatch::tell(const Error& error)
+{
+    if (std::exchange(told_failure_, error.sys_errno) != error.sys_errno) {
+        log(LogLevel::Warning, "queue pairs of programs that do not register are not seen: {}", to_string(error));
+    }
+}
+
 void QueuePairWatch::find_devices()
 {
     if (Steady::now() - devices_at_ < 1s) {
@@ -129,13 +138,9 @@ void QueuePairWatch::find_devices()
     auto found = failed == 0 ? list_devices(kernel_) : fail(Error{ErrorCode::Io, failed, "no RDMA netlink"});
     if (!found) {
         kernel_.close();
-        if (std::exchange(told_failure_, found.error().sys_errno) != found.error().sys_errno) {
-            log(LogLevel::Warning, "queue pairs of programs that do not register are not seen: {}",
-                to_string(found.error()));
-        }
+        tell(found.error());
         return;
     }
-    told_failure_ = 0;
     devices_at_ = Steady::now();
     std::map<std::string, WatchedDevice> now;
     for (auto& device : *found) {
@@ -181,12 +186,16 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
     const Steady::duration pause = watched.list_took * (hot ? kListPauseHot : kListPause);
     const Steady::duration latest = counts ? kListAnyway : 1s;
     if (watched.list_due || many || now - watched.listed_at > std::min(pause, latest)) {
-        if (auto all = list_queue_pairs(kernel_, watched.device)) {
-            take(watched, watched.seen.take_all(std::move(*all)), news);
-        }
+        auto all = list_queue_pairs(kernel_, watched.device);
         watched.listed_at = Steady::now();
         watched.list_took = watched.listed_at - now;
-        watched.list_due = false;
+        watched.list_due = !all;
+        if (all) {
+            told_failure_ = 0;
+            take(watched, watched.seen.take_all(std::move(*all)), news);
+        } else if (all.error().sys_errno != ENODEV) {    // it has gone
+            tell(all.error());
+        }
         watched.asked_at = watched.listed_at;
         watched.asking_took = many ? watched.list_took : watched.asking_took;
         return;
