@@ -194,8 +194,6 @@ void Adoption::take(HostNews news)
     if (context_.shutting_down || !adopts()) {    // a watch ends on a thread, and may say something until then
         return;
     }
-    // The newest first: the kernel lists the handles in a file so.
-    std::ranges::reverse(news.ready);
     news_.push_back(std::move(news));
     if (!news_timer_) {
         take_some();
@@ -361,8 +359,12 @@ void Adoption::start_jobs()
             continue;
         }
         passed_over = 0;
-        Job job = std::move(*first);
-        jobs.erase(first);
+        // Of the same process the last one, which has the newest: the kernel lists the handles in a file so.
+        const auto last = std::find_if(jobs.rbegin(), jobs.rend(), [&](const Job& each) {
+            return each.owner->pid == first->owner->pid && each.device == first->device;
+        });
+        Job job = std::move(*last);
+        jobs.erase(std::next(last).base());
         if (jobs.empty()) {
             waiting_.erase(next);
         }
