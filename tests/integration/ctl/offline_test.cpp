@@ -234,7 +234,7 @@ TEST_F(CtlOffline, ImportFabricMakesAFileThatIsRead)
                     golden));
     EXPECT_EQ(made.status, 0);
     EXPECT_THAT(made.error, HasSubstr("warning: unknown flag `bogus`"));
-    EXPECT_THAT(made.output, HasSubstr("description: \"leaf 1\", pkeys: [0x0010, 0x0013, 0x7fff]}"));
+    EXPECT_THAT(made.output, HasSubstr("description: \"leaf 1\", lid: 2, pkeys: [0x0010, 0x0013, 0x7fff]}"));
     EXPECT_THAT(made.output, Not(HasSubstr("warning")));
 
     const Outcome stored = run(
