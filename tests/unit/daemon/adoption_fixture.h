@@ -168,7 +168,8 @@ protected:
     }
     bool comes_into(const std::string& leaf_path, std::uint32_t number, const std::string& device = "mlx5_0/1")
     {
-        return until([&] { return leaf(number, device) == leaf_path && service->queue_pair(device, number)->enforced; });
+        return until(
+            [&] { return leaf(number, device) == leaf_path && service->queue_pair(device, number)->enforced; });
     }
     // The word and the sentence of the host's list.
     std::pair<std::string, std::string> listed(const HostQueuePair& queue_pair)

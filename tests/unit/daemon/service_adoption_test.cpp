@@ -161,8 +161,9 @@ TEST_F(ServiceAdoption, WhatCannotBeInALeafHasASentence)
     rest();
     EXPECT_THAT(programs->asked(), IsEmpty());
     EXPECT_THAT(listed(raw), Pair(kNotAdoptable, HasSubstr("run with rdma-qos-run")));
-    EXPECT_THAT(listed(xrc), Pair(kNotAdoptable, "mlx5_0/1 cannot schedule queue pairs of type xrc-ini: its program has to "
-                                                 "use another type (RC, UC, UD)"));
+    EXPECT_THAT(listed(xrc),
+                Pair(kNotAdoptable, "mlx5_0/1 cannot schedule queue pairs of type xrc-ini: its program has to "
+                                    "use another type (RC, UC, UD)"));
     EXPECT_THAT(listed(elsewhere), Pair(kNotAdoptable, HasSubstr("mlx5_9/1 cannot schedule")));
 }
 
