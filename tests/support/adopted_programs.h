@@ -83,6 +83,9 @@ public:
     Result<QueuePairSearch> find(const std::string& device, const std::shared_ptr<ClientFile>& file,
                                  const std::vector<SoughtQueuePair>& sought, const std::set<std::uint32_t>& known)
     {
+        if (before_search) {
+            before_search(device);
+        }
         const std::lock_guard lock(mutex_);
         QueuePairSearch search;
         pid_t process = 0;
@@ -146,6 +149,7 @@ public:
     }
 
     std::atomic<std::size_t> at_once = 100;    // handles that a search looks at
+    std::function<void(const std::string& device)> before_search;    // on its thread; set while it does nothing
     std::function<void()> before_admission;    // on the device's thread; set while it does nothing
 
 private:

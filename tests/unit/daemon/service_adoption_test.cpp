@@ -77,7 +77,11 @@ TEST_F(ServiceAdoption, WhatAProgramHasIsOneSession)
     EXPECT_EQ(service->sessions().size(), 2U);
     EXPECT_EQ(service->adoption().programs, 2U);
     EXPECT_EQ(service->adoption().queue_pairs, 4U);
-    EXPECT_EQ(service->queue_pair_count(SessionId{1}), 3U);
+    std::map<pid_t, std::size_t> counts;
+    for (const SessionId id : service->sessions()) {
+        counts[service->session(id)->owner.pid] = service->queue_pair_count(id);
+    }
+    EXPECT_THAT(counts, ElementsAre(Pair(100, 3), Pair(200, 1)));
 }
 
 TEST_F(ServiceAdoption, ByDestinationAndPartition)

@@ -1,4 +1,4 @@
-// Adoption when something is in the way: searches that fail, owners that are busy, limits, crowds, and changes in the
+// Adoption when something is in the way: searches that fail, owners that are busy, limits, and changes in the
 // middle of a job.
 #include "tests/unit/daemon/adoption_fixture.h"
 
@@ -45,6 +45,19 @@ TEST_F(AdoptionTrouble, ASearchGoesOnUntilAllIsFound)
     }
     EXPECT_EQ(programs->looks(), 5U) << "two at a time, none of them twice";
     EXPECT_EQ(leaf(15), "not attached") << "it is not ready";
+}
+
+TEST_F(AdoptionTrouble, WhatIsAdoptedIsNotLookedAtAgain)
+{
+    programs->at_once = 2;
+    begin();
+    const auto owner = program(100);
+    tell({make(owner, 11), make(owner, 12), make(owner, 13), make(owner, 14)});
+    ASSERT_TRUE(until([&] { return service->adoption().counters.adopted == 4; }));
+    const std::size_t looks = programs->looks();
+    tell({make(owner, 15)});
+    EXPECT_TRUE(comes_into("/rpc", 15));
+    EXPECT_EQ(programs->looks(), looks + 1);
 }
 
 TEST_F(AdoptionTrouble, AFileOfAnotherDeviceIsPassedOver)
@@ -262,113 +275,6 @@ TEST_F(AdoptionTrouble, TheLimitIsSaidOfThoseItConcerns)
     EXPECT_EQ(word(elsewhere), kNoRule);
     EXPECT_EQ(word(not_there), kNotReady) << "it is tried again";
     EXPECT_EQ(refused(kNotAdoptable), 1U);
-}
-
-// ---- crowds ----
-
-// Moves on with every look at it: what a turn takes shows as a number of steps.
-class TickingClock final : public Clock {
-public:
-    explicit TickingClock(const Clock& from) : from_(from) {}
-    [[nodiscard]] TimePoint now() const override { return from_.now() + kTick * ++ticks_; }
-    static constexpr Duration kTick = 10us;
-
-private:
-    const Clock& from_;
-    mutable std::atomic<std::int64_t> ticks_ = 0;
-};
-
-class AdoptionCrowd : public test::AdoptionFixture {
-protected:
-    [[nodiscard]] const Clock& service_clock() const override { return ticking; }
-
-    TickingClock ticking{loop.clock};
-};
-
-TEST_F(AdoptionCrowd, ManyNewsAreTakenInTurns)
-{
-    constexpr std::uint32_t kMany = 10000;
-    constexpr std::uint64_t kMostInATurn = 100;    // half a millisecond of ticks, and some
-    begin();
-    std::vector<HostQueuePair> ready;
-    for (std::uint32_t number = 1; number <= kMany; ++number) {
-        HostQueuePair seen;
-        seen.device = "mlx5_0";
-        seen.tracked.number = number;
-        seen.tracked.port = 1;
-        seen.tracked.type = test::kKernelsRc;
-        seen.owner = program(static_cast<pid_t>(1000 + number % 100), "somebody");
-        ready.push_back(seen);
-    }
-    tell(ready);
-    std::uint64_t before = 0;
-    int rounds = 0;
-    while (before < kMany && ++rounds < 20000) {
-        const auto now = refused(kNoRule);
-        ASSERT_LE(now - before, kMostInATurn);
-        before = now;
-        loop.advance(Duration(0));
-    }
-    EXPECT_EQ(before, kMany);
-    EXPECT_GE(rounds, static_cast<int>(kMany / kMostInATurn));
-
-    // So are those that have gone, and what is let go of at a reload.
-    HostNews gone;
-    for (std::uint32_t number = 1; number <= kMany; ++number) {
-        gone.gone.emplace_back("mlx5_0", number);
-    }
-    watch->tell(gone);
-    EXPECT_EQ(word(ready.back()), kNoRule) << "its turn has not come";
-    ASSERT_TRUE(until([&] { return word(ready.back()) == kNotReady; }));
-    EXPECT_EQ(word(ready.front()), kNotReady);
-}
-
-TEST_F(AdoptionCrowd, AReloadLetsGoInTurns)
-{
-    constexpr std::uint32_t kMany = 1000;
-    begin();
-    std::vector<HostQueuePair> ready;
-    for (std::uint32_t number = 1; number <= kMany; ++number) {
-        ready.push_back(make(program(100), number));
-    }
-    tell(ready);
-    ASSERT_TRUE(until([&] { return service->adoption().queue_pairs == kMany; }));
-    set_to("count");
-    ASSERT_TRUE(reload().accepted);
-    std::size_t before = kMany;
-    std::size_t rounds = 0;
-    while (before > 0 && ++rounds < 10000) {
-        const std::size_t now = service->adoption().queue_pairs;
-        ASSERT_LE(before - now, 100U);
-        before = now;
-        turn();
-    }
-    EXPECT_EQ(before, 0U);
-    EXPECT_TRUE(until([&] { return service->sessions().empty(); }));
-}
-
-// A user with thousands of them does not keep another one waiting.
-TEST_F(AdoptionTrouble, UsersHaveTheirTurns)
-{
-    constexpr std::uint32_t kMany = 1000;
-    test::Gate gate;
-    begin();
-    files->before_answer = gate.waiter();
-    std::vector<HostQueuePair> ready;
-    for (std::uint32_t number = 1; number <= kMany; ++number) {
-        ready.push_back(make(program(static_cast<pid_t>(100 + number % 100)), number));
-    }
-    tell(ready);
-    ASSERT_TRUE(until([&] { return gate.holds(); }));
-    tell({make(program(9000, "job", 2000), 9000)});
-    gate.open();
-    ASSERT_TRUE(comes_into("/rpc", 9000));
-    // At most eight run at once; the next one to be begun was the second user's.
-    const auto asked = programs->asked();
-    const auto its = std::ranges::find(asked, 9000) - asked.begin();
-    EXPECT_LE(its, 9);
-    EXPECT_TRUE(until([&] { return service->adoption().counters.adopted == kMany + 1; }));
-    EXPECT_EQ(service->adoption().queue_pairs, kMany + 1);
 }
 
 // ---- in the middle of a job ----
