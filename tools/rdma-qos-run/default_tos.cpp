@@ -1,16 +1,17 @@
 #include "tools/rdma-qos-run/default_tos.h"
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,53 +56,75 @@ void restore(const std::vector<Before>& all)
     }
 }
 
-// Runs until the process behind `ended` has ended.
-[[noreturn]] void guard(int ended, const std::vector<Before>& all)
+// Says on `line` that it is ready, and runs until the process behind `ended` has ended, or says that nothing is set.
+[[noreturn]] void guard(int ended, int line, const std::vector<Before>& all)
 {
+    enum { kEnded = STDERR_FILENO + 1, kLine, kFirstOther };
     setsid();
-    sigset_t none;
-    sigfillset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);    // what ends the program's group must not end this
+    sigset_t every;
+    sigfillset(&every);
+    sigprocmask(SIG_SETMASK, &every, nullptr);    // what ends the program's group must not end this
     prctl(PR_SET_NAME, "rdma-qos-run");
     // Whoever reads what the program writes must not wait for this process.
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         dup2(nothing, fd);
     }
-    if (ended != STDERR_FILENO + 1) {
-        dup2(ended, STDERR_FILENO + 1);
+    const int kept_ended = fcntl(ended, F_DUPFD, kFirstOther);
+    const int kept_line = fcntl(line, F_DUPFD, kFirstOther);
+    dup2(kept_ended, kEnded);
+    dup2(kept_line, kLine);
+    close_range(kFirstOther, ~0U, 0);
+
+    bool is_set = write(kLine, "+", 1) == 1;
+    std::array<pollfd, 2> waits{pollfd{kEnded, POLLIN, 0}, pollfd{kLine, POLLIN, 0}};
+    while (is_set && waits[0].revents == 0) {
+        if (poll(waits.data(), waits.size(), -1) <= 0 || waits[1].revents == 0) {
+            continue;
+        }
+        char word = 0;
+        is_set = read(kLine, &word, 1) != 1;
+        waits[1] = {-1, 0, 0};    // it goes with the exec, or the end
     }
-    close_range(STDERR_FILENO + 2, ~0U, 0);
-    pollfd wait{STDERR_FILENO + 1, POLLIN, 0};
-    while (poll(&wait, 1, -1) < 0 && errno == EINTR) {
+    if (is_set) {
+        restore(all);
     }
-    restore(all);
     _exit(0);
 }
 
-// A child of nobody that the program knows: it is not among those that the program waits for.
-Result<void> start_guard(const std::vector<Before>& all)
+// A child of nobody that the program knows: it is not among those that the program waits for. Whoever writes to what it
+// gives back makes it forget what it was to restore.
+Result<UniqueFd> start_guard(const std::vector<Before>& all)
 {
+    const auto refused = [] {
+        return fail(error_from_errno(ErrorCode::Io, errno, "a process that restores the default type of service"));
+    };
     const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
-    if (!ended) {
-        return fail(error_from_errno(ErrorCode::Io, errno, "a descriptor of this process"));
+    int ends[2] = {-1, -1};
+    if (!ended || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return refused();
     }
+    UniqueFd ours(ends[0]);
+    UniqueFd theirs(ends[1]);
     const pid_t between = fork();
     if (between == 0) {
         const pid_t guardian = fork();
         if (guardian == 0) {
-            guard(ended.get(), all);
+            guard(ended.get(), theirs.get(), all);
         }
         _exit(guardian < 0 ? 1 : 0);
     }
+    theirs.reset();
     int status = 1;
-    if (between < 0 || waitpid(between, &status, 0) != between || status != 0) {
-        return fail(error_from_errno(ErrorCode::Io, errno, "a process that restores the default type of service"));
+    char word = 0;
+    if (between < 0 || waitpid(between, &status, 0) != between || status != 0 || read(ours.get(), &word, 1) != 1) {
+        return refused();
     }
-    return {};
+    return ours;
 }
 
-Result<Before> set_one(const fs::path& configfs, const DefaultTos& wanted)
+// What a setting is now.
+Result<Before> look_at(const fs::path& configfs, const DefaultTos& wanted)
 {
     const fs::path folder = configfs / "rdma_cm" / wanted.device;
     // The kernel makes what is in it.
@@ -112,9 +135,6 @@ Result<Before> set_one(const fs::path& configfs, const DefaultTos& wanted)
     auto before = read_setting(file);
     if (!before) {
         return fail(before.error());
-    }
-    if (auto written = write_setting(file, std::to_string(wanted.tos)); !written) {
-        return fail(written.error());
     }
     return Before{file, *before};
 }
@@ -150,21 +170,28 @@ Result<DefaultTos> parse_default_tos(const std::string& text)
 
 Result<void> set_until_the_end(const fs::path& configfs, const std::vector<DefaultTos>& all)
 {
-    std::vector<Before> done;
+    std::vector<Before> before;
     for (const DefaultTos& each : all) {
-        auto before = set_one(configfs, each);
-        if (!before) {
-            restore(done);
-            return fail(before.error());
+        auto found = look_at(configfs, each);
+        if (!found) {
+            return fail(found.error());
         }
-        done.insert(done.begin(), std::move(*before));    // the last one is restored first
+        before.push_back(std::move(*found));
     }
-    if (done.empty()) {
+    if (before.empty()) {
         return {};
     }
-    if (auto started = start_guard(done); !started) {
-        restore(done);
-        return started;
+    // First: this process can be killed at any moment.
+    const auto guardian = start_guard(before);
+    if (!guardian) {
+        return fail(guardian.error());
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (auto written = write_setting(before[i].file, std::to_string(all[i].tos)); !written) {
+            restore(before);
+            (void)write(guardian->get(), "-", 1);
+            return written;
+        }
     }
     return {};
 }

@@ -1,4 +1,5 @@
 // Service levels and traffic classes: on InfiniBand, in the environment, and in the kernel's defaults.
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 
@@ -187,6 +188,20 @@ TEST_F(RunDefaultTosOf, IsRestoredWhenTheProgramIsKilled)
     launched.child().signal(SIGKILL);
     EXPECT_EQ(launched.ended(), 128 + SIGKILL);
     EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32"; }));
+}
+
+// Also before the program itself runs.
+TEST_F(RunDefaultTosOf, IsRestoredHoweverSoonItIsKilled)
+{
+    for (int round = 0; round < 20 && !HasFailure(); ++round) {
+        Launched launched(root.path(), {"--default-roce-tos", "mlx5_0/1=104"}, {"/bin/sleep", "60"});
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (tos("mlx5_0") != "104" && std::chrono::steady_clock::now() < until) {
+        }
+        launched.child().signal(SIGKILL);
+        launched.ended();
+        EXPECT_TRUE(eventually([&] { return tos("mlx5_0") == "32"; })) << round;
+    }
 }
 
 TEST_F(RunDefaultTosOf, OneThatCannotBeSetLeavesAllAsTheyWere)
