@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "daemon/adoption/program.h"
 #include "daemon/bus/transports.h"
 #include "daemon/discovery.h"
 #include "daemon/end_in_time.h"
@@ -79,6 +80,22 @@ void add_simulated(Service& service, const std::filesystem::path& file, const Cl
     });
 }
 
+// As ServiceOptions::watch_end.
+std::shared_ptr<void> watch_end(bus::EventLoop& loop, std::shared_ptr<const Identity> process,
+                                std::function<void()> ended)
+{
+    struct Watch {
+        std::shared_ptr<const Program> program;
+        std::unique_ptr<bus::EventSource> exit;
+    };
+    auto program = Program::open(std::move(process));
+    if (!program) {
+        return program.error().code == ErrorCode::BadQueuePair ? loop.after(Duration(0), std::move(ended)) : nullptr;
+    }
+    auto exit = loop.on_exit_of((*program)->pidfd(), std::move(ended));
+    return exit ? std::make_shared<Watch>(Watch{std::move(*program), std::move(*exit)}) : nullptr;
+}
+
 // With the time that draining may take (lifecycle.cpp) below TimeoutStopSec= of rdma-qosd.service.
 constexpr auto kTimeToEnd = std::chrono::seconds(5);
 
@@ -99,6 +116,9 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
             [closer](std::uint32_t uid, UniqueFd fd) { closer->close(uid, std::move(fd)); });
         of_service.watch_host = [&loop, &clock](HostNewsHandler news) {
             return watch_queue_pairs(loop, clock, std::move(news));
+        };
+        of_service.watch_end = [&loop](std::shared_ptr<const Identity> process, std::function<void()> ended) {
+            return watch_end(loop, std::move(process), std::move(ended));
         };
     }
     Service service(std::move(of_service), loop, clock);

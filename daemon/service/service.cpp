@@ -16,6 +16,7 @@
 #include "daemon/service/plans.h"
 #include "daemon/service/policy_changes.h"
 #include "daemon/service/policy_in_force.h"
+#include "daemon/service/program_ends.h"
 #include "daemon/service/reloads.h"
 #include "daemon/service/session_calls.h"
 #include "daemon/service/session_table.h"
@@ -74,6 +75,7 @@ struct Service::State final : DeviceListener {
     DeviceControl control{context, policy, devices, grants, changes, *this};
     SessionCalls calls{context, policy, devices, sessions, grants, metrics};
     Adoption adoption{context, policy, devices, sessions, calls, verdicts};
+    ProgramEnds ends{context, sessions, calls};
 };
 
 Service::Service(ServiceOptions options, Executor& executor, const Clock& clock)

@@ -50,6 +50,11 @@ public:
                Callback<std::vector<QueuePairResult>> done);
     // Takes adopted ones out and forgets them; others are left alone.
     void let_go(const std::string& device, const std::vector<std::uint32_t>& numbers);
+    // Of an adopted session.
+    void program_ended(SessionId id)
+    {
+        remove(id, [] {});
+    }
 
     // As the functions of DeviceListener with these names.
     void queue_pairs_changed(const std::string& device, const std::vector<std::uint32_t>& numbers);

@@ -228,6 +228,37 @@ TEST_F(AdoptionAttack, APidThatIsUsedAgain)
     }
 }
 
+// Its session ends with it. Its leaf is in use as long as the child has the file, which is nobody else's concern.
+TEST_F(AdoptionAttack, QueuePairsThatAreLeftToAChild)
+{
+    const Daemon daemon(adopting());
+    {
+        Bystander bystander(daemon);
+        {
+            Stranger parent({"stranger-rpc"}, [](Verbs& verbs, const Line& line) {
+                line.say(verbs.make(IBV_QPT_UD)->qp_num);
+                line.hear();
+                const pid_t child = fork();
+                must(child >= 0, "fork");
+                while (child == 0 && !line.has_something()) {    // also its end
+                    usleep(10'000);
+                }
+                _exit(0);
+            });
+            const auto left = parent.line().hear();
+            EXPECT_TRUE(comes_to(left, kInRpc));
+            EXPECT_EQ(daemon.sessions(), 2U);
+            parent.line().say(1U);
+            EXPECT_TRUE(eventually([&] { return daemon.sessions() == 1; })) << told(daemon);
+            bystander.live(1000ms);
+            EXPECT_TRUE(places(emulated_device()).contains(left)) << "the child has it";
+            EXPECT_EQ(daemon.sessions(), 1U) << told(daemon);
+        }
+        bystander.expect_unharmed("left_to_a_child");
+    }
+    expect_all_is_gone(daemon);
+}
+
 // What a process has open cannot be seen any more when its first thread has ended.
 TEST_F(AdoptionAttack, AThreadLeaderThatHasEnded)
 {

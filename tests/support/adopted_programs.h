@@ -322,6 +322,40 @@ private:
     HostNewsHandler handler_;
 };
 
+// Whose ends are waited for. Outlives the service.
+class FakeEnds {
+public:
+    std::shared_ptr<void> watch(pid_t process, std::function<void()> ended)
+    {
+        const auto kept = std::make_shared<std::function<void()>>(std::move(ended));
+        std::erase_if(watched_, [](const auto& each) { return each.second.expired(); });
+        watched_.emplace(process, kept);
+        return kept;
+    }
+    void end(pid_t process)
+    {
+        const auto [first, last] = watched_.equal_range(process);
+        for (const auto& [pid, weak] : std::multimap<pid_t, std::weak_ptr<std::function<void()>>>(first, last)) {
+            if (const auto ended = weak.lock()) {
+                (*ended)();
+            }
+        }
+    }
+    [[nodiscard]] std::vector<pid_t> watched() const
+    {
+        std::vector<pid_t> all;
+        for (const auto& [process, ended] : watched_) {
+            if (!ended.expired()) {
+                all.push_back(process);
+            }
+        }
+        return all;
+    }
+
+private:
+    std::multimap<pid_t, std::weak_ptr<std::function<void()>>> watched_;
+};
+
 // Has a service adopt such programs, if its settings say so.
 inline void adopt_from(ServiceOptions& options, std::shared_ptr<ProgramFiles> files, std::shared_ptr<FakeWatch> watch)
 {

@@ -47,6 +47,9 @@ protected:
         set_to(how);
         more_options = [this](ServiceOptions& options) {
             adopt_from(options, files, watch);
+            options.watch_end = [this](const std::shared_ptr<const Identity>& owner, std::function<void()> ended) {
+                return can_watch_ends ? ends.watch(owner->pid, std::move(ended)) : nullptr;
+            };
             options.survey_host = [this] {
                 ++surveys;
                 return survey;
@@ -68,6 +71,7 @@ protected:
         kept.set_log_limit(100000);
         service->add_device(std::make_unique<NicOfPrograms>(std::move(model), programs));
         settle();
+        turn();    // port groups may have new members now: all is looked at again
         return kept;
     }
 
@@ -190,6 +194,8 @@ protected:
     }
 
     std::shared_ptr<FakeWatch> watch = std::make_shared<FakeWatch>();
+    FakeEnds ends;
+    bool can_watch_ends = true;
     std::shared_ptr<Programs> programs = std::make_shared<Programs>();
     std::shared_ptr<FakeProgramFiles> files = std::make_shared<FakeProgramFiles>(programs);
     HostSurvey survey;

@@ -432,6 +432,48 @@ TEST_F(ServiceAdoption, GoneQueuePairsAndEmptySessions)
     EXPECT_TRUE(comes_into("/rpc", 17)) << "it goes on as before";
 }
 
+TEST_F(ServiceAdoption, ASessionEndsWithItsProgram)
+{
+    begin();
+    tell({make(program(100), 17), make(program(100), 18), make(program(200), 20)});
+    for (const std::uint32_t number : {17, 18, 20}) {
+        ASSERT_TRUE(comes_into("/rpc", number));
+    }
+    const auto registered = register_as(PeerId{2}, process(300), asking_for("bulk", "mlx5_0", {30}));
+    ASSERT_TRUE(registered);
+    EXPECT_THAT(ends.watched(), ElementsAre(100, 200)) << "not who registered";
+    ends.end(100);
+    EXPECT_TRUE(until([&] { return service->adoption().programs == 1U; }));
+    rest();
+    EXPECT_EQ(leaf(17), "not attached");
+    EXPECT_EQ(leaf(18), "not attached");
+    EXPECT_THAT(moves(17), ElementsAre("in", "out"));
+    EXPECT_EQ(leaf(20), "/rpc");
+    EXPECT_EQ(leaf(30), "/bulk");
+    EXPECT_THAT(ends.watched(), ElementsAre(200));
+    // The watch sees it later.
+    tell_gone(17);
+    tell_gone(18);
+    rest();
+    EXPECT_EQ(service->adoption().queue_pairs, 1U);
+    destroy(20);
+    EXPECT_TRUE(until([&] { return service->adoption().programs == 0U; }));
+    EXPECT_THAT(ends.watched(), IsEmpty());
+    ends.end(200);
+    tell({make(program(100, "job", 1000, 2), 17)});
+    EXPECT_TRUE(comes_into("/rpc", 17)) << "another program with its pid";
+}
+
+TEST_F(ServiceAdoption, AProgramWhoseEndCannotBeWatched)
+{
+    can_watch_ends = false;
+    begin();
+    tell({make(program(100), 17)});
+    EXPECT_TRUE(comes_into("/rpc", 17));
+    destroy(17);
+    EXPECT_TRUE(until([&] { return service->sessions().empty(); })) << "it ends with its last queue pair";
+}
+
 TEST_F(ServiceAdoption, ANumberThatIsUsedAgainByAnother)
 {
     begin();
