@@ -15,12 +15,12 @@ using namespace std::chrono_literals;
 
 // What a turn may take of the main loop.
 constexpr Duration kTurn = 500us;
-constexpr std::size_t kMostInJob = 64;
-constexpr std::size_t kMostRunning = 8;
 constexpr std::size_t kMostChoices = 4096;
 // The owner's own call may be in flight, or a queue pair be moved on: it is tried again after a while.
 constexpr Duration kLater = 50ms;
 constexpr std::uint32_t kMostAttempts = 5;
+// All that are ready are told again, which costs a look at each process.
+constexpr Duration kRoomAgain = 10s;
 
 std::string_view word_of(AdoptionVerdict verdict)
 {
@@ -67,7 +67,7 @@ std::string why_not_this(const ManagedDevice& device, std::uint8_t kernel_type)
 }    // namespace
 
 struct Adoption::Search {
-    Job job;
+    AdoptionJob job;
     std::vector<std::shared_ptr<ClientFile>> files;
     std::size_t file = 0;    // that is searched
     std::set<std::uint32_t> known;    // handles in it
@@ -134,8 +134,7 @@ void Adoption::look_again()
         files_.destroy(std::shared_ptr<HostWatch>(std::move(watch_)));
         news_.clear();
         taken_ = 0;
-        waiting_.clear();
-        later_.clear();
+        jobs_.clear();
     } else if (!watch_) {
         watch_ = context_.options.watch_host([this](HostNews news) { take(std::move(news)); });
     } else {
@@ -235,7 +234,7 @@ void Adoption::take_gone(const std::string& device, std::uint32_t number,
         if (managed->info().name != device) {
             continue;
         }
-        if (!running_.empty() || !waiting_.empty() || !later_.empty()) {
+        if (!jobs_.empty()) {
             gone_.emplace(key, number);
         }
         if (const auto attached = attaching_.find({key, number}); attached != attaching_.end()) {
@@ -258,6 +257,32 @@ void Adoption::refuse_by_rules(const std::string& device, std::uint32_t number, 
 {
     refuse(device, number, process, word_of(verdict),
            verdict == AdoptionVerdict::NoRule ? unknown_lid(*policy_.rules().matcher, path) : std::string());
+}
+
+void Adoption::refuse_by_limit(const std::string& device, std::uint32_t number, pid_t process, const Error& limit)
+{
+    refuse(device, number, process, kNotAdoptable, to_string(limit));
+    limited_ = true;
+}
+
+void Adoption::room_may_be()
+{
+    if (!limited_ || room_timer_) {
+        return;
+    }
+    room_timer_ = context_.executor.after(kRoomAgain, [this] {
+        room_timer_.reset();
+        limited_ = false;
+        if (watch_) {
+            watch_->tell_again();
+        }
+    });
+}
+
+UidLimits::Room Adoption::room_of(const Identity& owner)
+{
+    const Session* const session = sessions_.adopted(owner);
+    return sessions_.limits.room(owner.uid, session == nullptr ? 0 : session->queue_pair_count());
 }
 
 AdoptionVerdict Adoption::choose(const Identity& owner, const ManagedDevice& device)
@@ -300,15 +325,13 @@ void Adoption::consider(const HostQueuePair& ready, TimePoint seen_at)
         refuse(ready.device, number, process, word_of(verdict));
         return;
     }
-    gone_.erase({device.key(), number});
-    Candidate candidate{{number, *rdma_netlink::attachable_type(ready.tracked.type), ready.tracked.remote}, seen_at, 0};
-    auto& jobs = waiting_[ready.owner->uid];
-    if (!jobs.empty() && jobs.back().owner->pid == process && jobs.back().device == device.key() &&
-        jobs.back().candidates.size() < kMostInJob) {
-        jobs.back().candidates.push_back(std::move(candidate));
-    } else {
-        jobs.push_back({ready.owner, device.key(), {std::move(candidate)}});
+    if (const auto room = room_of(*ready.owner); room.count == 0 && verdict == AdoptionVerdict::Adopt) {
+        refuse_by_limit(ready.device, number, process, room.limit);
+        return;
     }
+    gone_.erase({device.key(), number});
+    jobs_.add(ready.owner, device.key(),
+              {{number, *rdma_netlink::attachable_type(ready.tracked.type), ready.tracked.remote}, seen_at, 0});
 }
 
 bool Adoption::is_settled(const ManagedDevice& device, std::uint32_t number, const Identity& owner)
@@ -323,14 +346,14 @@ bool Adoption::is_settled(const ManagedDevice& device, std::uint32_t number, con
     return adopted != nullptr && on_device != adopted->queue_pairs.end() && on_device->second.contains(number);
 }
 
-bool Adoption::still_sought(Job& job)
+bool Adoption::still_sought(AdoptionJob& job)
 {
     const ManagedDevice* device = devices_.find(job.device);
     if (device == nullptr || !adopts()) {
         return false;
     }
     std::set<std::uint32_t> told;    // perhaps more than once
-    std::erase_if(job.candidates, [&](const Candidate& each) {
+    std::erase_if(job.candidates, [&](const AdoptionCandidate& each) {
         const std::uint32_t number = each.sought.number;
         return gone_.contains({job.device, number}) || is_settled(*device, number, *job.owner) ||
                !told.insert(number).second;
@@ -346,40 +369,20 @@ bool Adoption::still_sought(Job& job)
 
 void Adoption::start_jobs()
 {
-    std::size_t passed_over = 0;    // users whose jobs have to wait for those of the same processes
-    while (running_.size() < kMostRunning && passed_over < waiting_.size()) {
-        auto next = waiting_.upper_bound(last_user_);
-        next = next == waiting_.end() ? waiting_.begin() : next;
-        last_user_ = next->first;
-        auto& jobs = next->second;
-        const auto first = std::ranges::find_if(
-            jobs, [&](const Job& each) { return !running_.contains({each.owner->pid, each.device}); });
-        if (first == jobs.end()) {
-            ++passed_over;
-            continue;
-        }
-        passed_over = 0;
-        // Of the same process the last one, which has the newest: the kernel lists the handles in a file so.
-        const auto last = std::find_if(jobs.rbegin(), jobs.rend(), [&](const Job& each) {
-            return each.owner->pid == first->owner->pid && each.device == first->device;
-        });
-        Job job = std::move(*last);
-        jobs.erase(std::next(last).base());
-        if (jobs.empty()) {
-            waiting_.erase(next);
-        }
-        if (still_sought(job)) {
-            run(std::move(job));
+    while (auto job = jobs_.begin()) {
+        if (still_sought(*job)) {
+            run(std::move(*job));
+        } else {
+            jobs_.end(*job);
         }
     }
-    if (running_.empty() && waiting_.empty() && later_.empty()) {
+    if (jobs_.empty()) {
         gone_.clear();
     }
 }
 
-void Adoption::run(Job job)
+void Adoption::run(AdoptionJob job)
 {
-    running_.emplace(job.owner->pid, job.device);
     auto search = std::make_shared<Search>();
     search->job = std::move(job);
     files_.find(search->job.owner, [this, search](Result<std::vector<std::shared_ptr<ClientFile>>> files) {
@@ -422,7 +425,7 @@ void Adoption::search_next(std::shared_ptr<Search> search)
                             });
 }
 
-std::set<std::uint32_t> Adoption::handles_in(const Job& job, const std::shared_ptr<ClientFile>& file)
+std::set<std::uint32_t> Adoption::handles_in(const AdoptionJob& job, const std::shared_ptr<ClientFile>& file)
 {
     std::set<std::uint32_t> handles;
     const ManagedDevice* device = devices_.find(job.device);
@@ -461,7 +464,7 @@ void Adoption::take_found(const std::shared_ptr<Search>& search, QueuePairSearch
 
 void Adoption::finish(const std::shared_ptr<Search>& search)
 {
-    running_.erase({search->job.owner->pid, search->job.device});
+    jobs_.end(search->job);
     if (still_sought(search->job)) {
         attach(*search);
     }
@@ -470,10 +473,12 @@ void Adoption::finish(const std::shared_ptr<Search>& search)
 
 void Adoption::attach(const Search& search)
 {
-    const Job& job = search.job;
+    const AdoptionJob& job = search.job;
     const ManagedDevice& device = *devices_.find(job.device);
     std::vector<QueuePairRequest> requests;
-    Job tried{job.owner, job.device, {}};
+    AdoptionJob tried{job.owner, job.device, {}};
+    auto room = room_of(*job.owner);
+    room.limit = room.limit.with_context(fmt::format("no room for {} more", job.candidates.size()));
     for (const auto& candidate : job.candidates) {
         const std::uint32_t number = candidate.sought.number;
         const auto found = search.found.find(number);
@@ -502,6 +507,10 @@ void Adoption::attach(const Search& search)
             refuse_by_rules(device.info().name, number, job.owner->pid, verdict, whole);
             continue;
         }
+        if (requests.size() >= room.count) {
+            refuse_by_limit(device.info().name, number, job.owner->pid, room.limit);
+            continue;
+        }
         attaching_[{job.device, number}] = {request.ref, false};
         requests.push_back(std::move(request));
         tried.candidates.push_back(candidate);
@@ -518,7 +527,7 @@ void Adoption::attach(const Search& search)
                  });
 }
 
-void Adoption::take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results)
+void Adoption::take_results(const AdoptionJob& job, const Result<std::vector<QueuePairResult>>& results)
 {
     std::vector<std::uint32_t> gone;
     for (const auto& candidate : job.candidates) {
@@ -554,6 +563,8 @@ void Adoption::take_results(const Job& job, const Result<std::vector<QueuePairRe
             ++counters_.adopted;
             counters_.delay.observe(context_.clock.now() - candidate.seen_at);
             verdicts_.forget(name, number);
+        } else if (!results && results.error().code == ErrorCode::LimitReached) {
+            refuse_by_limit(name, number, job.owner->pid, results.error());
         } else if (!results) {
             refuse(name, number, job.owner->pid, kNotAdoptable, to_string(results.error()));
         } else if (error == errors.end()) {
@@ -568,7 +579,7 @@ void Adoption::take_results(const Job& job, const Result<std::vector<QueuePairRe
     }
 }
 
-void Adoption::try_later(const Job& job, Candidate candidate, std::string reason)
+void Adoption::try_later(const AdoptionJob& job, AdoptionCandidate candidate, std::string reason)
 {
     if (++candidate.attempts >= kMostAttempts) {
         const ManagedDevice* device = devices_.find(job.device);
@@ -576,23 +587,14 @@ void Adoption::try_later(const Job& job, Candidate candidate, std::string reason
                kNotAdoptable, std::move(reason));
         return;
     }
-    later_.push_back({job.owner, job.device, {std::move(candidate)}});
-    if (later_timer_) {
-        return;
+    jobs_.keep_back(job.owner, job.device, std::move(candidate));
+    if (!later_timer_) {
+        later_timer_ = context_.executor.after(kLater, [this] {
+            later_timer_.reset();
+            jobs_.again();
+            start_jobs();
+        });
     }
-    later_timer_ = context_.executor.after(kLater, [this] {
-        later_timer_.reset();
-        for (auto& again : std::exchange(later_, {})) {
-            auto& jobs = waiting_[again.owner->uid];
-            if (!jobs.empty() && jobs.back().owner == again.owner && jobs.back().device == again.device &&
-                jobs.back().candidates.size() < kMostInJob) {
-                jobs.back().candidates.push_back(again.candidates.front());
-            } else {
-                jobs.push_back(std::move(again));
-            }
-        }
-        start_jobs();
-    });
 }
 
 }    // namespace rdmaqos

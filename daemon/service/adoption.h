@@ -24,6 +24,7 @@
 
 #include "daemon/adoption/file_finder.h"
 #include "daemon/model/adoption.h"
+#include "daemon/service/adoption_jobs.h"
 #include "daemon/service/adoption_verdicts.h"
 #include "daemon/service/context.h"
 #include "daemon/service/device_table.h"
@@ -48,24 +49,15 @@ public:
 
     // What the rules say now may differ: all that is ready is looked at once more.
     void policy_changed() override { look_again_soon(); }
-    void fabric_changed() override { look_again_soon(); }
+    void groups_changed() override { look_again_soon(); }
     void device_added(const std::string& key) override;
+    void session_changed(SessionId /*id*/, bool /*grant_changed*/) override { room_may_be(); }
+    void session_removed(SessionId /*id*/) override { room_may_be(); }
 
 private:
-    struct Candidate {
-        SoughtQueuePair sought;
-        TimePoint seen_at{};
-        std::uint32_t attempts = 0;
-    };
-    struct Job {
-        std::shared_ptr<const Identity> owner;
-        std::string device;    // key
-        std::vector<Candidate> candidates;
-    };
-    using JobKey = std::pair<pid_t, std::string>;    // process, key of the device
     struct Search;    // of a job that runs
     // By the rules, of a process on a device before the path is known; asked for each queue pair, answered once.
-    using ChoiceKey = std::pair<JobKey, std::uint64_t>;    // and when the process started
+    using ChoiceKey = std::pair<std::pair<pid_t, std::string>, std::uint64_t>;    // and when the process started
 
     // By what is in force now; the watch is begun and ended a while after that.
     [[nodiscard]] bool adopts() const
@@ -83,26 +75,30 @@ private:
     void consider(const HostQueuePair& ready, TimePoint seen_at);
     void refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
                 std::string reason = {});
+    // What its user's limits leave no room for; it is told again when there may be some.
+    void refuse_by_limit(const std::string& device, std::uint32_t number, pid_t process, const Error& limit);
+    void room_may_be();
+    [[nodiscard]] UidLimits::Room room_of(const Identity& owner);
     // It is in, or its program sees to that.
     [[nodiscard]] bool is_settled(const ManagedDevice& device, std::uint32_t number, const Identity& owner);
     // What was so when they were told may be otherwise by now: leaves those that are still to be adopted. False: none.
-    [[nodiscard]] bool still_sought(Job& job);
+    [[nodiscard]] bool still_sought(AdoptionJob& job);
     // With the path: what the rules say of it.
     void refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process, AdoptionVerdict verdict,
                          const Request& path);
     void start_jobs();
-    void run(Job job);
+    void run(AdoptionJob job);
     void search_next(std::shared_ptr<Search> search);
     void take_found(const std::shared_ptr<Search>& search, QueuePairSearch found);
     // Of queue pairs in a file that are adopted: a search passes them over.
-    [[nodiscard]] std::set<std::uint32_t> handles_in(const Job& job, const std::shared_ptr<ClientFile>& file);
+    [[nodiscard]] std::set<std::uint32_t> handles_in(const AdoptionJob& job, const std::shared_ptr<ClientFile>& file);
     void finish(const std::shared_ptr<Search>& search);
     void attach(const Search& search);
-    void take_results(const Job& job, const Result<std::vector<QueuePairResult>>& results);
+    void take_results(const AdoptionJob& job, const Result<std::vector<QueuePairResult>>& results);
     // Once more, from the first session.
     void review();
     // Again later, a few times; then with this verdict.
-    void try_later(const Job& job, Candidate candidate, std::string reason);
+    void try_later(const AdoptionJob& job, AdoptionCandidate candidate, std::string reason);
     // Lets go of what the rules no longer want, some at a time.
     void review_some();
 
@@ -118,18 +114,16 @@ private:
     std::unique_ptr<Timer> news_timer_;
     std::map<ChoiceKey, AdoptionVerdict> choices_;
     std::weak_ptr<const Matcher> chosen_by_;
-    // Jobs that wait, by user, and whose had its turn last.
-    std::map<std::uint32_t, std::deque<Job>> waiting_;
-    std::uint32_t last_user_ = 0;
-    std::set<JobKey> running_;
+    AdoptionJobs jobs_;
     std::set<std::pair<std::string, std::uint32_t>> gone_;    // while there were jobs: of these, some are for nothing
     struct Attaching {
         QueuePairRef ref;
         bool gone = false;    // since
     };
     std::map<std::pair<std::string, std::uint32_t>, Attaching> attaching_;
-    std::vector<Job> later_;
     std::unique_ptr<Timer> later_timer_;
+    bool limited_ = false;    // since all were told last, some were refused by a limit
+    std::unique_ptr<Timer> room_timer_;
     std::unique_ptr<Timer> again_timer_;
     std::uint64_t looks_ = 0;    // at what the rules say
     // The review that is made: the session, and the queue pair in it, that were looked at last.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -67,18 +69,28 @@ void UidLimits::remove_session(std::uint32_t uid)
     --uses_.at(uid).sessions;
 }
 
+UidLimits::Room UidLimits::room(std::uint32_t uid, std::uint32_t in_session) const
+{
+    const auto entry = uses_.find(uid);
+    const std::uint32_t of_user = entry == uses_.end() ? 0 : entry->second.queue_pairs;
+    const auto left = [](std::uint32_t limit, std::uint32_t used) { return limit - std::min(used, limit); };
+    const std::uint32_t for_session = left(limits_.queue_pairs_per_session, in_session);
+    const std::uint32_t for_user = left(limits_.queue_pairs_per_uid, of_user);
+    if (for_session <= for_user) {
+        return {for_session, reached(fmt::format("this session has {}", counted(in_session, "queue pair")),
+                                     limits_.queue_pairs_per_session, "queue-pairs-per-session")};
+    }
+    return {for_user, reached(fmt::format("user {} has {}", uid, counted(of_user, "queue pair")),
+                              limits_.queue_pairs_per_uid, "queue-pairs-per-uid")};
+}
+
 Result<void> UidLimits::add_queue_pairs(std::uint32_t uid, std::uint32_t in_session, std::uint32_t count)
 {
-    Use& use = uses_[uid];
-    if (count > limits_.queue_pairs_per_session - std::min(in_session, limits_.queue_pairs_per_session)) {
-        return fail(reached(fmt::format("this session has {} queue pairs and asks for {} more", in_session, count),
-                            limits_.queue_pairs_per_session, "queue-pairs-per-session"));
+    Room there = room(uid, in_session);
+    if (count > there.count) {
+        return fail(there.limit.with_context(fmt::format("no room for {} more", count)));
     }
-    if (count > limits_.queue_pairs_per_uid - std::min(use.queue_pairs, limits_.queue_pairs_per_uid)) {
-        return fail(reached(fmt::format("user {} has {} queue pairs and asks for {} more", uid, use.queue_pairs, count),
-                            limits_.queue_pairs_per_uid, "queue-pairs-per-uid"));
-    }
-    use.queue_pairs += count;
+    uses_[uid].queue_pairs += count;
     return {};
 }
 

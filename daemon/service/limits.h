@@ -25,6 +25,12 @@ public:
     [[nodiscard]] Result<void> add_session(std::uint32_t uid);
     void remove_session(std::uint32_t uid);
 
+    // How many more queue pairs there is room for, in a session with so many, and which limit says so.
+    struct Room {
+        std::uint32_t count = 0;
+        Error limit;
+    };
+    [[nodiscard]] Room room(std::uint32_t uid, std::uint32_t in_session) const;
     // All or nothing.
     [[nodiscard]] Result<void> add_queue_pairs(std::uint32_t uid, std::uint32_t in_session, std::uint32_t count);
     void remove_queue_pairs(std::uint32_t uid, std::uint32_t count);

@@ -23,6 +23,7 @@ public:
     virtual void policy_changed() {}
     virtual void reload_answered() {}    // Service::last_reload() may differ
     virtual void fabric_changed() {}    // what is known of it, or Service::fabric_diagnostics()
+    virtual void groups_changed() {}    // who is in the port groups
     virtual void drift_repaired(const std::string& /*key*/, std::uint32_t /*count*/) {}
 };
 

@@ -123,7 +123,10 @@ void PolicyChanges::resolve_again(std::shared_ptr<const Fabric> fabric, std::str
         log(LogLevel::Notice, "{}: {} of {} with other members, {} with another level or leaf", cause, changed,
             counted(rules.policy->groups.size(), "port group"), counted(moved.size(), "session"));
     }
-    take_rules(std::move(staged), [done = std::move(done)](const Gathering::Missing&) { done(); });
+    take_rules(std::move(staged), [this, done = std::move(done)](const Gathering::Missing&) {
+        context_.notify([](ServiceObserver& observer) { observer.groups_changed(); });
+        done();
+    });
 }
 
 void PolicyChanges::resolve_soon()

@@ -370,6 +370,7 @@ void SessionCalls::take_over(const Session& session, const QueuePairResult& atta
     const auto on_device = adopted->queue_pairs.find(attached.device);
     if (on_device != adopted->queue_pairs.end() && on_device->second.erase(attached.number) > 0) {
         sessions_.limits.remove_queue_pairs(adopted->owner->uid, 1);
+        changed(*adopted);
         end_if_empty(*adopted);
     }
 }

@@ -46,6 +46,27 @@ TEST(UidLimits, SessionsAndQueuePairsAreCountedAndGivenBack)
     EXPECT_TRUE(limits.add_queue_pairs(7, 0, 4));
 }
 
+TEST(UidLimits, RoomForSome)
+{
+    ManualClock clock;
+    UidLimits limits(clock);
+    limits.set_limits({.queue_pairs_per_uid = 10, .queue_pairs_per_session = 6});
+    EXPECT_EQ(limits.room(7, 0).count, 6U);
+    EXPECT_EQ(limits.entries(), 0U) << "asking leaves nothing";
+    EXPECT_TRUE(limits.add_queue_pairs(7, 0, 5));
+    EXPECT_EQ(limits.room(7, 5).count, 1U);
+    EXPECT_EQ(limits.room(7, 5).limit.message,
+              "this session has 5 queue pairs: the limit is 6 (`limits: queue-pairs-per-session` in rdma-qosd.yaml)");
+    EXPECT_EQ(limits.room(7, 0).count, 5U);
+    EXPECT_EQ(limits.room(7, 0).limit.message,
+              "user 7 has 5 queue pairs: the limit is 10 (`limits: queue-pairs-per-uid` in rdma-qosd.yaml)");
+    EXPECT_EQ(limits.add_queue_pairs(7, 5, 2).error().message,
+              "no room for 2 more: this session has 5 queue pairs: the limit is 6 (`limits: queue-pairs-per-session` in "
+              "rdma-qosd.yaml)");
+    limits.set_limits({.queue_pairs_per_uid = 3, .queue_pairs_per_session = 3});
+    EXPECT_EQ(limits.room(7, 5).count, 0U) << "a limit that was lowered";
+}
+
 TEST(UidLimits, ForgetsUsersThatHoldNothing)
 {
     ManualClock clock;

@@ -256,6 +256,53 @@ TEST_F(AdoptionTrouble, ASessionHasNoMoreQueuePairsThanItsLimit)
     EXPECT_TRUE(comes_into("/rpc", 13));
 }
 
+TEST_F(AdoptionTrouble, ThereIsRoomForSomeAndLaterForMore)
+{
+    begin();
+    set_to("adopt", "limits: {queue-pairs-per-session: 3}\n");
+    reload_and_look();
+    std::vector<HostQueuePair> all;
+    for (const std::uint32_t number : {11, 12, 13, 14, 15}) {
+        all.push_back(make(program(101), number));
+    }
+    tell(all);
+    ASSERT_TRUE(gets_word(kNotAdoptable, all[4]));
+    for (const std::uint32_t number : {11, 12, 13}) {
+        EXPECT_TRUE(comes_into("/rpc", number));
+    }
+    EXPECT_THAT(listed(all[3]).second, HasSubstr("no room for 5 more: this session has 0 queue pairs: the limit is 3"));
+    EXPECT_EQ(refused(kNotAdoptable), 2U);
+    const auto asked = programs->asked().size();
+    tell(all);
+    rest();
+    EXPECT_EQ(programs->asked().size(), asked) << "as long as there is no room its program is left alone";
+    EXPECT_EQ(refused(kNotAdoptable), 2U) << "each counts once";
+
+    const int told = watch->told_again;
+    destroy(11);
+    loop.advance(9s);
+    rest();
+    EXPECT_EQ(watch->told_again, told);
+    loop.advance(1s);
+    rest();
+    EXPECT_EQ(watch->told_again, told + 1) << "there may be room";
+    tell({all[3], all[4]});
+    EXPECT_TRUE(comes_into("/rpc", 14));
+    EXPECT_TRUE(gets_word(kNotAdoptable, all[4]));
+}
+
+TEST_F(AdoptionTrouble, NobodyIsAskedForThoseForWhomThereWasRoom)
+{
+    begin();
+    tell({make(program(101), 11)});
+    ASSERT_TRUE(comes_into("/rpc", 11));
+    const int told = watch->told_again;
+    destroy(11);
+    loop.advance(60s);
+    rest();
+    EXPECT_EQ(watch->told_again, told);
+}
+
 // One that the rules do not want is not said to be one for which there is no room.
 TEST_F(AdoptionTrouble, TheLimitIsSaidOfThoseItConcerns)
 {
@@ -326,6 +373,38 @@ TEST_F(AdoptionTrouble, GoneWhileItIsAttached)
     EXPECT_THAT(service->sessions(), IsEmpty());
     tell({seen});
     EXPECT_TRUE(comes_into("/rpc", 17)) << "another one, later";
+}
+
+TEST_F(AdoptionTrouble, ItsProgramEndsWhileItIsAttached)
+{
+    begin();
+    test::HangingAttach attach(*nic);
+    tell({make(program(100), 17)});
+    ASSERT_TRUE(until([&] { return attach.hangs(); }));
+    ends.end(100);
+    attach.let_go();
+    rest();
+    EXPECT_EQ(leaf(17), "not attached");
+    EXPECT_THAT(service->sessions(), IsEmpty());
+    EXPECT_THAT(ends.watched(), IsEmpty());
+    tell_gone(17);
+    tell({make(program(200), 17)});
+    EXPECT_TRUE(comes_into("/rpc", 17)) << "another one, later";
+}
+
+TEST_F(AdoptionTrouble, ItsProgramEndsWhileItIsAdmitted)
+{
+    begin();
+    test::Gate gate;
+    programs->before_admission = gate.waiter();
+    tell({make(program(100), 17)});
+    ASSERT_TRUE(until([&] { return gate.holds(); }));
+    ends.end(100);
+    rest_without_device();
+    gate.open();
+    rest();
+    EXPECT_EQ(leaf(17), "not attached");
+    EXPECT_THAT(service->sessions(), IsEmpty());
 }
 
 TEST_F(AdoptionTrouble, GoneWhileItIsAdmitted)
