@@ -32,7 +32,7 @@ constexpr auto kHotFor = 3s;
 constexpr auto kIdle = 250ms;
 constexpr auto kIdleBlind = 50ms;
 // A program that has its device open gives no sign before it makes another queue pair.
-constexpr auto kAttentive = 50ms;
+constexpr auto kAttentive = 30ms;
 constexpr auto kLongest = 2s;
 // One queue pair in the place of another leaves the counts as they were, so there is a list now and then anyway: after so
 // many times what the last one took.
