@@ -395,7 +395,7 @@ void Adoption::run(AdoptionJob job)
     });
 }
 
-void Adoption::search_next(std::shared_ptr<Search> search)
+void Adoption::search_next(const std::shared_ptr<Search>& search)
 {
     std::vector<SoughtQueuePair> sought;
     if (still_sought(search->job)) {
@@ -421,7 +421,7 @@ void Adoption::search_next(std::shared_ptr<Search> search)
                                     search->problem = is_other ? search->problem : to_string(found.error());
                                     found = QueuePairSearch{};
                                 }
-                                take_found(search, std::move(*found));
+                                take_found(search, *found);
                             });
 }
 
@@ -447,11 +447,11 @@ std::set<std::uint32_t> Adoption::handles_in(const AdoptionJob& job, const std::
     return handles;
 }
 
-void Adoption::take_found(const std::shared_ptr<Search>& search, QueuePairSearch found)
+void Adoption::take_found(const std::shared_ptr<Search>& search, const QueuePairSearch& found)
 {
-    for (auto& each : found.found) {
+    for (const auto& each : found.found) {
         search->known.insert(each.handle);
-        search->found.emplace(each.number, std::pair(std::move(each), search->files[search->file]));
+        search->found.emplace(each.number, std::pair(each, search->files[search->file]));
     }
     search->known.insert(found.others.begin(), found.others.end());
     const bool stuck = !found.complete && found.found.empty() && found.others.empty();
@@ -587,7 +587,7 @@ void Adoption::try_later(const AdoptionJob& job, AdoptionCandidate candidate, st
                kNotAdoptable, std::move(reason));
         return;
     }
-    jobs_.keep_back(job.owner, job.device, std::move(candidate));
+    jobs_.keep_back(job.owner, job.device, candidate);
     if (!later_timer_) {
         later_timer_ = context_.executor.after(kLater, [this] {
             later_timer_.reset();

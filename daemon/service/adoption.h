@@ -88,8 +88,8 @@ private:
                          const Request& path);
     void start_jobs();
     void run(AdoptionJob job);
-    void search_next(std::shared_ptr<Search> search);
-    void take_found(const std::shared_ptr<Search>& search, QueuePairSearch found);
+    void search_next(const std::shared_ptr<Search>& search);
+    void take_found(const std::shared_ptr<Search>& search, const QueuePairSearch& found);
     // Of queue pairs in a file that are adopted: a search passes them over.
     [[nodiscard]] std::set<std::uint32_t> handles_in(const AdoptionJob& job, const std::shared_ptr<ClientFile>& file);
     void finish(const std::shared_ptr<Search>& search);

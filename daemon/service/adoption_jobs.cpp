@@ -11,7 +11,7 @@ constexpr std::size_t kMostRunning = 8;
 }    // namespace
 
 void AdoptionJobs::add(const std::shared_ptr<const Identity>& owner, const std::string& device,
-                       AdoptionCandidate candidate)
+                       const AdoptionCandidate& candidate)
 {
     auto& jobs = waiting_[owner->uid];
     const bool fits = !jobs.empty() && jobs.back().owner->pid == owner->pid &&
@@ -20,13 +20,13 @@ void AdoptionJobs::add(const std::shared_ptr<const Identity>& owner, const std::
     if (!fits) {
         jobs.push_back({owner, device, {}});
     }
-    jobs.back().candidates.push_back(std::move(candidate));
+    jobs.back().candidates.push_back(candidate);
 }
 
 void AdoptionJobs::again()
 {
     for (auto& each : std::exchange(kept_back_, {})) {
-        add(each.owner, each.device, std::move(each.candidates.front()));
+        add(each.owner, each.device, each.candidates.front());
     }
 }
 

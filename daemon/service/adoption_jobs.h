@@ -1,5 +1,5 @@
-// What adoption has to do, in jobs: each for some queue pairs of one process on one device. Users have their turns one after
-// the other; of a process, one job at a time is done on a device.
+// What adoption has to do, in jobs: each for some queue pairs of one process on one device. Users have their turns one
+// after the other; of a process, one job at a time is done on a device.
 //
 // Thread: the main loop.
 #pragma once
@@ -34,11 +34,13 @@ struct AdoptionJob {
 
 class AdoptionJobs {
 public:
-    void add(const std::shared_ptr<const Identity>& owner, const std::string& device, AdoptionCandidate candidate);
+    void add(const std::shared_ptr<const Identity>& owner, const std::string& device,
+             const AdoptionCandidate& candidate);
     // To be added by again().
-    void keep_back(const std::shared_ptr<const Identity>& owner, const std::string& device, AdoptionCandidate candidate)
+    void keep_back(const std::shared_ptr<const Identity>& owner, const std::string& device,
+                   const AdoptionCandidate& candidate)
     {
-        kept_back_.push_back({owner, device, {std::move(candidate)}});
+        kept_back_.push_back({owner, device, {candidate}});
     }
     void again();
 

@@ -192,7 +192,7 @@ void QueuePairWatch::look_at(WatchedDevice& watched, HostNews& news)
         watched.list_due = !all;
         if (all) {
             told_failure_ = 0;
-            take(watched, watched.seen.take_all(std::move(*all)), news);
+            take(watched, watched.seen.take_all(*all), news);
         } else if (all.error().sys_errno != ENODEV) {    // it has gone
             tell(all.error());
         }

@@ -39,7 +39,7 @@ void SeenQueuePairs::take(const Tracked& now, News& news)
     }
 }
 
-SeenQueuePairs::News SeenQueuePairs::take_all(std::vector<Tracked> all)
+SeenQueuePairs::News SeenQueuePairs::take_all(const std::vector<Tracked>& all)
 {
     ++round_;
     News news;

@@ -30,7 +30,7 @@ public:
     };
 
     // All there are; the kernel's own are passed over.
-    News take_all(std::vector<Tracked> all);
+    News take_all(const std::vector<Tracked>& all);
     // One that was asked for alone.
     News take(const Tracked& now);
     // Tells all that are ready once more.
