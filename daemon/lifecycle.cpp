@@ -9,6 +9,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
@@ -16,12 +17,20 @@ namespace {
 // A device that does not answer must not keep us from ending; below TimeoutStopSec= of rdma-qosd.service.
 constexpr auto kTimeToDrain = std::chrono::seconds(20);
 
-std::string status_of(const Service& service)
+std::string summary_of(const Service& service)
 {
     const auto policy = service.policy();
     const auto devices = service.devices().size();
     return fmt::format("{}, {}", policy ? fmt::format("policy {}", policy->revision) : "no valid policy",
-                       devices == 0 ? "waiting for a device" : fmt::format("{} device port(s)", devices));
+                       devices == 0 ? "waiting for a device" : counted(devices, "device port"));
+}
+
+// What `systemctl status` shows.
+std::string status_of(const Service& service)
+{
+    const auto& newest = service.last_reload();
+    return summary_of(service) +
+           (newest.accepted ? "" : fmt::format("; the newest policy is refused: {}", newest.why_refused()));
 }
 
 std::uint64_t monotonic_usec()
@@ -58,15 +67,32 @@ Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service) : loop_(loop), serv
     on(SIGHUP, [this] { reload(); });
     on(SIGTERM, [this] { stop(); });
     on(SIGINT, [this] { stop(); });
+    service_.add_observer(*this);
 }
 
-Lifecycle::~Lifecycle() = default;
+Lifecycle::~Lifecycle()
+{
+    service_.remove_observer(*this);
+}
 
 void Lifecycle::ready()
 {
-    const std::string status = status_of(service_);
-    log(LogLevel::Info, "ready: {}", status);
-    sd_notify(0, fmt::format("READY=1\nSTATUS={}", status).c_str());
+    told_ = status_of(service_);
+    log(LogLevel::Info, "ready: {}", summary_of(service_));    // why a policy was refused has been logged
+    sd_notify(0, fmt::format("READY=1\nSTATUS={}", *told_).c_str());
+}
+
+// Who asked for a reload does not matter: `systemctl status` shows what is so now.
+void Lifecycle::tell_status()
+{
+    if (!told_ || stopping_) {
+        return;
+    }
+    std::string status = status_of(service_);
+    if (status != *told_) {
+        sd_notify(0, fmt::format("STATUS={}", status).c_str());
+        told_ = std::move(status);
+    }
 }
 
 void Lifecycle::reload()
@@ -75,9 +101,8 @@ void Lifecycle::reload()
         return;
     }
     sd_notify(0, fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()).c_str());
-    service_.reload([this](const ReloadOutcome& /*outcome*/) {    // the service has logged it
-        sd_notify(0, fmt::format("READY=1\nSTATUS={}", status_of(service_)).c_str());
-    });
+    // The service has logged how it went, and the observer has told the status.
+    service_.reload([](const ReloadOutcome& /*outcome*/) { sd_notify(0, "READY=1"); });
 }
 
 void Lifecycle::stop()

@@ -1,7 +1,10 @@
-// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time.
+// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time, and what
+// `systemctl status` shows follows policy and devices.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "daemon/service/service.h"
@@ -9,11 +12,11 @@
 
 namespace rdmaqos {
 
-class Lifecycle {
+class Lifecycle final : private ServiceObserver {
 public:
     // Both must outlive it.
     Lifecycle(bus::EventLoop& loop, Service& service);
-    ~Lifecycle();
+    ~Lifecycle() override;
     Lifecycle(const Lifecycle&) = delete;
     Lifecycle& operator=(const Lifecycle&) = delete;
 
@@ -21,6 +24,12 @@ public:
     void ready();
 
 private:
+    void device_added(const std::string& /*key*/) override { tell_status(); }
+    void device_removed(const std::string& /*key*/) override { tell_status(); }
+    void policy_changed() override { tell_status(); }
+    void reload_answered() override { tell_status(); }
+
+    void tell_status();
     void reload();
     void stop();
 
@@ -28,6 +37,7 @@ private:
     Service& service_;
     std::vector<std::unique_ptr<bus::EventSource>> signals_;
     std::unique_ptr<Timer> patience_;
+    std::optional<std::string> told_;    // the status; nothing before systemd knows that we are ready
     bool stopping_ = false;
 };
 

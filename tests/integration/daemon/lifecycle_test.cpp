@@ -1,11 +1,15 @@
 // Start, reload by signal, end; without devices, policy or bus.
+#include <array>
 #include <csignal>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/file.h"
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/golden.h"
 
@@ -64,6 +68,63 @@ TEST(Lifecycle, HangupReloads)
     daemon.process().signal(SIGHUP);
     EXPECT_TRUE(eventually([&] { return !last_reload_accepted(daemon); }));
     EXPECT_NE(daemon.log().find("sl: 99"), std::string::npos) << "the journal shows the diagnostics";
+}
+
+// What systemd is told (sd_notify(3)), as one text.
+class NotifySocket {
+public:
+    explicit NotifySocket(const std::filesystem::path& path) : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))
+    {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        path.string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+        if (bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+            throw std::runtime_error("cannot bind " + path.string());
+        }
+    }
+    const std::string& told()
+    {
+        std::array<char, 4096> part{};
+        for (ssize_t length = 0; (length = recv(fd_.get(), part.data(), part.size(), 0)) > 0;) {
+            told_.append(part.data(), static_cast<std::size_t>(length));
+            told_ += '\n';
+        }
+        return told_;
+    }
+
+private:
+    UniqueFd fd_;
+    std::string told_;
+};
+
+// Also of reloads that were not asked for by a signal: the unit's ExecReload= is a client's call.
+TEST(Lifecycle, TheServiceManagerIsToldOfEachPolicy)
+{
+    const TempDir dir;
+    dir.write("devices.yaml", kTwoDevices);
+    dir.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
+    NotifySocket manager(dir.path() / "notify");
+    const Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()},
+                      {"NOTIFY_SOCKET=" + (dir.path() / "notify").string()}, dir.path() / "log");
+    const auto is_told = [&](const std::string& what) {
+        return eventually([&] { return manager.told().find(what) != std::string::npos; });
+    };
+    ASSERT_TRUE(is_told("READY=1\nSTATUS=policy ")) << manager.told();
+    ASSERT_TRUE(is_told(", 2 device ports\n")) << manager.told();
+
+    const auto reload = [&](const std::string& levels) {
+        dir.write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [" + levels + "]\n");
+        auto client = bus::Client::connect_direct(dir.path() / "run/rdma-qos/bus");
+        EXPECT_TRUE(client);
+        const auto reply = client->call(names::kRoot, names::kManager, "Reload", {});
+        const auto properties = client->properties(names::kRoot, names::kManager);
+        return text_of(*properties, "PolicyRevision");
+    };
+    const std::string revision = reload("{name: DEFAULT, sl: 5}");
+    EXPECT_TRUE(is_told("STATUS=policy " + revision + ", 2 device ports\n")) << manager.told();
+    EXPECT_EQ(reload("{name: DEFAULT, sl: 99}"), revision);
+    EXPECT_TRUE(is_told("STATUS=policy " + revision + ", 2 device ports; the newest policy is refused: /etc/rdma-qos/policy.yaml:2:34: `sl` "))
+        << manager.told();
 }
 
 TEST(Lifecycle, RunsWithoutDevices)
