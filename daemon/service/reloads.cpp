@@ -105,7 +105,10 @@ void Reloads::answer(const ReloadOutcome& outcome)
     remember(outcome);
     metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     if (outcome.accepted) {
-        log(LogLevel::Notice, {{"REVISION", outcome.revision}}, "policy revision {} is in force", outcome.revision);
+        // Devices without an answer have a line each, below.
+        const std::string text = ReloadOutcome{true, {}, outcome.diagnostics, outcome.findings, {}}.to_text();
+        log(text.empty() ? LogLevel::Notice : LogLevel::Warning, {{"REVISION", outcome.revision}},
+            "policy revision {} is in force{}{}", outcome.revision, text.empty() ? "" : ":\n", text);
         for (const auto& key : outcome.unanswered) {
             log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
         }

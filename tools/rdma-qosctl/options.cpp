@@ -63,6 +63,7 @@ struct Options {
     TreeOptions tree;
     std::string device;
     bool all = false;    // devices
+    bool brief = false;
     bool fail_on_problems = false;
 };
 
@@ -195,9 +196,11 @@ void Parser::add_policy_commands()
     plan_command->add_flag("--verbose", options_->plan.verbose, "List each queue pair and session, however many");
     plan_command->add_flag("--offline", options_->plan.offline, "Against an empty device of the default profile");
 
-    add_command("reload", "Read all files again; on any error the running policy stays and the errors are printed",
-                "  rdma-qosctl reload                             as `systemctl reload rdma-qosd` does",
-                [](const Context& context) { return reload(context); });
+    CLI::App* reload_command = add_command(
+        "reload", "Read all files again; on any error the running policy stays and the errors are printed",
+        "  rdma-qosctl reload                             as `systemctl reload rdma-qosd` does",
+        [options = options_](const Context& context) { return reload(context, options->brief); });
+    reload_command->add_flag("--brief", options_->brief, "Leave what is wrong with the files to the daemon's log");
 }
 
 void Parser::add_simulate()

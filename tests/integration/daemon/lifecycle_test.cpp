@@ -11,6 +11,7 @@
 
 #include "lib/base/file.h"
 #include "tests/support/daemon_fixture.h"
+#include "tests/support/ctl.h"
 #include "tests/support/golden.h"
 
 namespace rdmaqos::test {
@@ -18,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 namespace names = bus::names;
 
 DaemonOptions direct_only()
@@ -68,6 +70,26 @@ TEST(Lifecycle, HangupReloads)
     daemon.process().signal(SIGHUP);
     EXPECT_TRUE(eventually([&] { return !last_reload_accepted(daemon); }));
     EXPECT_NE(daemon.log().find("sl: 99"), std::string::npos) << "the journal shows the diagnostics";
+}
+
+// ExecReload= of the unit: what it prints goes into the journal, where the daemon has written the diagnostics.
+TEST(Lifecycle, ABriefReloadLeavesTheDiagnosticsToTheLog)
+{
+    const Daemon daemon(direct_only());
+    daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
+    const auto refused = run_ctl(daemon.root(), "reload --brief");
+    EXPECT_EQ(refused.status, 2) << refused.error;
+    EXPECT_THAT(refused.error, HasSubstr("the new policy is refused, the running one stays; the log of rdma-qosd says why"));
+    EXPECT_THAT(refused.output + refused.error, Not(HasSubstr("policy.yaml:2:34")));
+    const std::string log = daemon.log();
+    const auto first = log.find("policy.yaml:2:34: error: ");
+    ASSERT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(log.find("policy.yaml:2:34: error: ", first + 1), std::string::npos) << log;
+
+    daemon.dir().write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
+    const auto taken = run_ctl(daemon.root(), "reload --brief");
+    EXPECT_EQ(taken.status, 0) << taken.error;
+    EXPECT_EQ(taken.output + taken.error, "");
 }
 
 // What systemd is told (sd_notify(3)), as one text.

@@ -1,4 +1,5 @@
 // Service: sessions that get a level with `log: yes` have a line in the log.
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -95,6 +96,20 @@ TEST_F(ServiceLogTest, OneUserFillsNoJournal)
     loop.clock.advance(std::chrono::seconds(1));
     ASSERT_TRUE(register_as(PeerId{1}, process(4711), of_class_one()));
     EXPECT_THAT(told(), SizeIs(102));
+}
+
+TEST_F(ServiceLogTest, WarningsOfATakenPolicyAreLoggedOnce)
+{
+    policy(levels("log: no"));
+    start();
+    add_device("mlx5_0");
+    journal.clear();
+    policy(levels("schedule: {min-rate: 1Gbps}"));
+    EXPECT_TRUE(reload().accepted);
+    const auto lines = journal.lines();
+    EXPECT_EQ(std::ranges::count_if(lines, [](const std::string& line) {
+        return line.find("policy.yaml:5:29: warning: anybody may use the guarantee of `bulk`") != std::string::npos;
+    }), 1) << testing::PrintToString(lines);
 }
 
 }    // namespace

@@ -82,8 +82,12 @@ Result<ExitStatus> switch_devices(const Context& context, const std::string& met
 }
 
 // The error names what is wrong first; what else there is stands in a property.
-Error refusal_of_reload(bus::Client& client, Error error)
+Error refusal_of_reload(bus::Client& client, Error error, bool brief)
 {
+    if (brief) {
+        error.message = "the new policy is refused, the running one stays; the log of rdma-qosd says why";
+        return error;
+    }
     if (const auto manager = fetch_manager(client); manager && !manager->last_reload.accepted) {
         error.message = to_text(manager->last_reload, Colour::Off);
     }
@@ -93,7 +97,7 @@ Error refusal_of_reload(bus::Client& client, Error error)
 
 }    // namespace
 
-Result<ExitStatus> reload(const Context& context)
+Result<ExitStatus> reload(const Context& context, bool brief)
 {
     auto client = connect(context);
     if (!client) {
@@ -101,14 +105,18 @@ Result<ExitStatus> reload(const Context& context)
     }
     const auto report = call_manager<bus::Dict>(*client, "Reload", {}, kDeviceTimeout);
     if (!report) {
-        return fail(report.error().code == ErrorCode::InvalidPolicy ? refusal_of_reload(*client, report.error())
-                                                                    : report.error());
+        return fail(report.error().code == ErrorCode::InvalidPolicy
+                        ? refusal_of_reload(*client, report.error(), brief)
+                        : report.error());
     }
     const ReloadView reload = to_reload(*report);
     if (context.json) {
         Json json = reload_json(reload);
         json["revision"] = reload.revision;
         print(to_text(json));
+        return ExitStatus::Ok;
+    }
+    if (brief) {
         return ExitStatus::Ok;
     }
     print(to_text(reload, context.screen.colour) + fmt::format("policy {} is running\n", printable(reload.revision)));

@@ -8,7 +8,8 @@
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] Result<ExitStatus> reload(const Context& context);
+// `brief`: what is wrong with the files is left to the daemon's log, and success to the exit status.
+[[nodiscard]] Result<ExitStatus> reload(const Context& context, bool brief);
 [[nodiscard]] Result<ExitStatus> reconcile(const Context& context, const std::string& device);
 [[nodiscard]] Result<ExitStatus> verify(const Context& context, const std::string& device);
 [[nodiscard]] Result<ExitStatus> disable(const Context& context, const std::string& device);
