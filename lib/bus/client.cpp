@@ -152,6 +152,8 @@ Result<MessageRef> Client::State::new_call(const char* path, const char* interfa
         }
         return fail(error_from_errno(ErrorCode::InvalidArgument, -result, fmt::format("{}.{}", interface, method)));
     }
+    // Asking does not start the daemon: one that fails to start would keep the caller waiting for the bus to give up.
+    sd_bus_message_set_auto_start(raw, 0);
     return MessageRef::adopt(raw);
 }
 
@@ -290,9 +292,8 @@ Result<Client> Client::connect(const std::filesystem::path& root)
     const auto socket = below_root(root, names::kSocket);
     struct stat status {};
     const bool present = stat(socket.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
-    Error reason{ErrorCode::NoDaemon, 0,
-                 fmt::format("there is no rdma-qosd: {} does not exist; start it with `systemctl start rdma-qosd`",
-                             socket.string())};
+    Error reason{ErrorCode::NoDaemon, 0, fmt::format("there is no rdma-qosd: {} does not exist", socket.string())};
+    const std::string_view advice = "; start it with `systemctl start rdma-qosd`";
     if (present) {
         auto direct = connect_direct(socket);
         if (direct) {
@@ -301,13 +302,16 @@ Result<Client> Client::connect(const std::filesystem::path& root)
         reason = std::move(direct).error();
     }
     if (!root.empty() && root != "/") {
+        reason.message += present ? "" : advice;
         return fail(std::move(reason));
     }
     auto by_bus = connect_system_bus();
     if (by_bus || present) {
         return by_bus;
     }
-    reason.message += fmt::format("; nor is it on the system bus: {}", to_string(by_bus.error()));
+    reason.message += by_bus.error().code == ErrorCode::NoDaemon
+                          ? fmt::format(", and it does not answer at the system bus{}", advice)
+                          : fmt::format("{}; the system bus: {}", advice, to_string(by_bus.error()));
     return fail(std::move(reason));
 }
 

@@ -27,7 +27,7 @@ struct Signal {
 class Client {
 public:
     // The direct socket below `root` if it is there and lets us in, else the system bus (only for the host itself).
-    // Error NoDaemon says where it looked and how to start the daemon.
+    // Error NoDaemon says where it looked and how to start the daemon; no call starts it by bus activation.
     [[nodiscard]] static Result<Client> connect(const std::filesystem::path& root);
     [[nodiscard]] static Result<Client> connect_direct(const std::filesystem::path& socket);
     [[nodiscard]] static Result<Client> connect_system_bus();

@@ -76,10 +76,12 @@ public:
     std::atomic<int> ended = 0;
     std::atomic<pid_t> last_pid = 0;
     std::atomic<bool> refuse_all = false;
+    std::atomic<bool> may_start_us = false;    // whether the last Echo would have had a bus start its service
 
 private:
-    static int on_echo(sd_bus_message* message, void*, sd_bus_error*)
+    static int on_echo(sd_bus_message* message, void* userdata, sd_bus_error*)
     {
+        static_cast<ToyServer*>(userdata)->may_start_us = sd_bus_message_get_auto_start(message) > 0;
         const auto dict = bus::read_dict(message);
         if (!dict) {
             return -EINVAL;

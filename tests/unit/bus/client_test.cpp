@@ -34,6 +34,16 @@ TEST(Client, CallsAndGetsTypedResults)
     EXPECT_EQ(server.last_pid, getpid());
 }
 
+// A daemon that cannot start would keep who asks waiting until the bus gives up.
+TEST(Client, CallsDoNotStartTheDaemon)
+{
+    ToyServer server;
+    auto client = connect(server);
+    server.may_start_us = true;
+    ASSERT_TRUE(client.call(names::kRoot, names::kManager, "Echo", {Value(Dict())}));
+    EXPECT_FALSE(server.may_start_us);
+}
+
 TEST(Client, CallsManyObjectsAtATime)
 {
     const ToyServer server;
