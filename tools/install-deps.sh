@@ -5,7 +5,8 @@
 #   tools/install-deps.sh --demo     what building and the demo need
 #   tools/install-deps.sh --test     the default
 #   tools/install-deps.sh --kernel   also what `tools/test.sh kernel` needs: QEMU, busybox, the kernel's headers
-#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: that, clang with its libFuzzer, clang-tidy, mmdebstrap,
+#   tools/install-deps.sh --e2e      also what `tools/test.sh e2e` needs: mmdebstrap and systemd-nspawn
+#   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: those, clang with its libFuzzer, clang-tidy,
 #                                    Chromium, promtool, shellcheck
 #   tools/install-deps.sh --list     prints the packages of the set (give the set first) and ends
 set -euo pipefail
@@ -25,7 +26,8 @@ test_packages=(
     ibverbs-utils perftest python3-jeepney python3-pyverbs systemd valgrind xz-utils
 )
 kernel_packages=(qemu-system-x86 busybox-static cpio kmod iproute2 make linux-headers-amd64)
-full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck mmdebstrap git chromium libxml2-utils prometheus)
+e2e_packages=(mmdebstrap systemd-container)
+full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck git chromium libxml2-utils prometheus)
 
 option=--test
 packages=()
@@ -37,14 +39,15 @@ select_set()
         --demo) ;;
         --test) packages+=("${test_packages[@]}") ;;
         --kernel) packages+=("${test_packages[@]}" "${kernel_packages[@]}") ;;
-        --full) packages+=("${test_packages[@]}" "${kernel_packages[@]}" "${full_packages[@]}") ;;
+        --e2e) packages+=("${test_packages[@]}" "${e2e_packages[@]}") ;;
+        --full) packages+=("${test_packages[@]}" "${kernel_packages[@]}" "${e2e_packages[@]}" "${full_packages[@]}") ;;
     esac
 }
 
 select_set --test
 for argument in "$@"; do
     case $argument in
-        --demo | --test | --kernel | --full) select_set "$argument" ;;
+        --demo | --test | --kernel | --e2e | --full) select_set "$argument" ;;
         --list)
             printf '%s\n' "${packages[@]}"
             exit 0

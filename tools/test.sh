@@ -11,6 +11,7 @@
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised       8 min
+#   e2e           in containers with systemd, D-Bus and polkit (needs root)             1 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
@@ -24,7 +25,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel tsan fuzz-long soak bench html lint clean-root)
+extra_groups=(attack kernel e2e tsan fuzz-long soak bench html lint clean-root)
 
 passed=0
 failed=0
@@ -156,6 +157,31 @@ run_command()
     fi
 }
 
+# run_tap GROUP RESULTS COMMAND...: a command that writes its cases to RESULTS as TAP; status 77: it says why it was skipped.
+run_tap()
+{
+    local group=$1 tap=$2 started=$SECONDS status=0
+    shift 2
+    rm -f "$tap"
+    "$@" || status=$?
+    if ((status == 77)); then
+        count 0 0 1 "$group" $((SECONDS - started))
+        return
+    fi
+    local good bad out name
+    good=$(grep -cE '^ok ' "$tap" || true)
+    bad=$(grep -cE '^not ok ' "$tap" || true)
+    out=$(grep -cE '^ok .* # SKIP' "$tap" || true)
+    if ((status != 0 && ${bad:-0} == 0)) || ((${good:-0} + ${bad:-0} == 0)); then
+        failures+=("$group: $* ended with status $status and no failed case")
+        bad=1
+    fi
+    while read -r name; do
+        failures+=("$group: $name")
+    done < <(sed -n 's/^not ok [- ]*//p' "$tap")
+    count $((${good:-0} - ${out:-0})) "$bad" "${out:-0}" "$group" $((SECONDS - started))
+}
+
 # run_attacks: one program, whose table is printed too.
 run_attacks()
 {
@@ -205,6 +231,11 @@ run_group()
             build_once release kernel_programs
             run_label release kernel
             ;;
+        e2e)
+            build_once release e2e_programs
+            run_tap e2e "$project_dir/build/release/e2e/results.tap" "$project_dir/tests/e2e/run.sh" \
+                "$project_dir/build/release"
+            ;;
         tsan)
             build_once tsan
             local label
@@ -237,20 +268,17 @@ run_group()
 
 wanted=()
 set_of_packages=--test
-# at_least SET: of packages; each includes the ones before it.
-at_least()
-{
-    [[ $set_of_packages == --full ]] || set_of_packages=$1
-}
+# Groups whose packages come on top; without them the group is skipped, and the rest is still worth running.
+groups_with_packages=()
 while (($# > 0)); do
     case $1 in
         --full)
             wanted=("${default_groups[@]}" "${extra_groups[@]}")
-            at_least --full
+            set_of_packages=--full
             ;;
         --ci)
             wanted+=("${default_groups[@]}" attack kernel)
-            at_least --kernel
+            groups_with_packages+=(kernel)
             ;;
         --list)
             printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
@@ -262,11 +290,11 @@ while (($# > 0)); do
             ;;
         fuzz-long | html | lint | clean-root)
             wanted+=("$1")
-            at_least --full
+            set_of_packages=--full
             ;;
-        kernel)
+        kernel | e2e)
             wanted+=("$1")
-            at_least --kernel
+            groups_with_packages+=("$1")
             ;;
         *)
             [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"
@@ -281,12 +309,12 @@ fi
 
 started=$SECONDS
 heading "packages"
-if [[ $set_of_packages == --kernel ]]; then
-    # Without QEMU or the kernel's headers, the rest is still worth running.
-    "$project_dir/tools/install-deps.sh" --test
-    "$project_dir/tools/install-deps.sh" --kernel || warn "packages for the group kernel are missing: it will be skipped"
-else
-    "$project_dir/tools/install-deps.sh" "$set_of_packages"
+"$project_dir/tools/install-deps.sh" "$set_of_packages"
+if [[ $set_of_packages != --full ]]; then
+    for group in "${groups_with_packages[@]}"; do
+        "$project_dir/tools/install-deps.sh" "--$group" ||
+            warn "packages for the group $group are missing: it will be skipped"
+    done
 fi
 heading "build and tests"
 for group in "${wanted[@]}"; do

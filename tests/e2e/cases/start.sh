@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+# The unit starts, says when it is ready, and what it does then.
+
+# shellcheck source=../lib.sh
+. ./lib.sh
+
+# The times are those that systemd saw. Other programs on the machine can only make a start longer, so the shortest of ten
+# is what the daemon needs; on a busy machine the longest may be anything.
+start_in_time()
+{
+    local tries started ready times=()
+    {
+        printf 'version: 1\nqos-levels:\n  - {name: DEFAULT}\n'
+        seq -f '  - {name: level-%g, schedule: {share: 1}}' 100
+    } >"$policy"
+    for ((tries = 0; tries < 10; tries++)); do
+        systemctl restart rdma-qosd.service
+        started=$(property ExecMainStartTimestampMonotonic)
+        ready=$(property ActiveEnterTimestampMonotonic)
+        times+=("$(((ready - started) / 1000))")
+        eventually "the device is ready" device_is_ready
+    done
+    eventually "the device has the policy's 100 levels" has_elements 101
+    mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+    echo "ms from start to ready, with 100 levels and a device: ${times[*]}"
+    ((times[0] <= 100)) || fail "ready after ${times[0]} ms at best, more than 100 ms"
+}
+has_elements()
+{
+    (($(tree_of_device | jq length) == $1))
+}
+test_case start_in_time "ready within 100 ms of its start"
+
+start_is_clean()
+{
+    local cursor
+    cursor=$(journal_cursor)
+    start_with base
+    local said
+    said=$(journal_since "$cursor")
+    lacks "$said" "warning" "the journal after a start with a good policy"
+    lacks "$said" "error" "the journal after a start with a good policy"
+    lacks "$said" "Unknown" "what systemd makes of the unit"
+    contains "$said" "ready: policy " "the journal after a start"
+}
+test_case start_is_clean "a start with a good policy logs no warning"
+
+start_status_line()
+{
+    start_with base
+    local revision shown
+    revision=$(rdma-qosctl status --json | jq -r .policy.revision)
+    eventually "STATUS= counts the device" status_names "1 device port"
+    shown=$(systemctl status rdma-qosd.service)
+    contains "$shown" "Status: \"policy $revision, 1 device port\"" "systemctl status"
+}
+status_names()
+{
+    [[ $(property StatusText) == *"$1"* ]]
+}
+test_case start_status_line "systemctl status names policy and devices"
+
+start_broken()
+{
+    start_with base
+    local cursor good said
+    good=$(rdma-qosctl status --json | jq -r .policy.revision)
+    put_policy broken
+    cursor=$(journal_cursor)
+    systemctl restart rdma-qosd.service
+    equal "$(rdma-qosctl status --json | jq -r .policy.revision)" "$good" "the policy in force after a start with a broken one"
+    said=$(journal_since "$cursor")
+    contains "$said" "$policy:5:21: error:" "the journal"
+    equal "$(grep -c "$policy:5:21: error:" <<<"$said")" 1 "lines of the diagnostic in the journal"
+    contains "$(property StatusText)" "policy $good" "STATUS="
+    contains "$(property StatusText)" "the newest policy is refused: $policy:5:21" "STATUS="
+}
+test_case start_broken "a start with a broken policy takes the last good one and says so once"

@@ -1,0 +1,257 @@
+# shellcheck shell=bash
+# What the cases share. To be sourced, in the container.
+
+[[ -z ${scratch:-} ]] || return 0
+
+readonly policy=/etc/rdma-qos/policy.yaml
+readonly files=/usr/lib/rdma-qos-e2e/files
+# shellcheck disable=SC2034 # for the cases
+readonly probe=/usr/lib/rdma-qos-e2e/e2e_probe
+readonly sample=/usr/lib/rdma-qos-e2e/rdma-qos-sample
+# For the cases alone; nothing of it is the daemon's.
+readonly scratch=/tmp/rdma-qos-e2e
+
+# What the host of the cases has: users, a device, a daemon, and a record of what happens to the device.
+set_up()
+{
+    mkdir -p "$scratch"
+    chmod 755 "$scratch"
+    make_user alice payroll
+    make_user bob
+    make_user carol
+    systemctl start rdma-qos-emulator.service
+    systemd-run --quiet --unit=e2e-trace -p StandardOutput="append:$scratch/trace" -- \
+        rdma-qos-emulator trace --directory /run/emulator
+    put_policy base
+    systemctl enable --quiet rdma-qosd.service
+}
+
+# ---- cases ----
+
+case_functions=()
+declare -A case_titles=()
+
+# test_case FUNCTION TITLE: a case. The function runs in a shell of its own with `set -e`; what it prints stands below the case's
+# line.
+test_case()
+{
+    case_functions+=("$1")
+    case_titles[$1]=$2
+}
+
+# fail TEXT: ends the case. The text is not for whoever catches the output of a function.
+fail()
+{
+    printf 'FAILED: %s\n' "$*" >&2
+    exit 1
+}
+
+# unable TEXT: ends a case that cannot be tried here.
+unable()
+{
+    printf '%s\n' "$*" >"$scratch/unable"
+    exit 77
+}
+
+# run_cases GLOB: those with this name or title. Writes TAP.
+run_cases()
+{
+    local glob=$1 function number=0 status chosen=()
+    for function in "${case_functions[@]}"; do
+        # shellcheck disable=SC2053 # a pattern on purpose
+        if [[ $function == $glob || ${case_titles[$function]} == $glob ]]; then
+            chosen+=("$function")
+        fi
+    done
+    echo "1..${#chosen[@]}" >/out/results.tap
+    for function in "${chosen[@]}"; do
+        number=$((number + 1))
+        rm -f "$scratch"/{unable,held}
+        set +e
+        (
+            set -euo pipefail
+            "$function"
+        ) >"$scratch/said" 2>&1 </dev/null
+        status=$?
+        set -e
+        {
+            case $status in
+                0) echo "ok $number - ${case_titles[$function]}" ;;
+                77) echo "ok $number - ${case_titles[$function]} # SKIP $(cat "$scratch/unable")" ;;
+                *) echo "not ok $number - ${case_titles[$function]}" ;;
+            esac
+            sed 's/^/# /' "$scratch/said"
+            if ((status != 0 && status != 77)); then
+                echo "# case $function ended with status $status; the journal's last lines:"
+                journalctl -n 25 --no-pager -o short-precise 2>&1 | sed 's/^/#   /'
+            fi
+        } >>/out/results.tap
+        if [[ -e $scratch/held ]]; then
+            xargs systemctl stop <"$scratch/held" 2>/dev/null || true
+        fi
+    done
+    journalctl --no-pager -o short-precise >/out/journal.log 2>&1 || true
+}
+
+# ---- what cases say and wait for ----
+
+# contains TEXT PART WHAT: fails if the text does not have the part.
+contains()
+{
+    [[ $1 == *"$2"* ]] || fail "$3: \"$2\" is not in:"$'\n'"$1"
+}
+
+lacks()
+{
+    [[ $1 != *"$2"* ]] || fail "$3: \"$2\" is in:"$'\n'"$1"
+}
+
+# equal ACTUAL EXPECTED WHAT
+equal()
+{
+    [[ $1 == "$2" ]] || fail "$3: \"$1\" instead of \"$2\""
+}
+
+# eventually WHAT COMMAND...: within 10 s; the waits are for other processes, and the machine may be busy.
+eventually()
+{
+    local what=$1 tries
+    shift
+    for ((tries = 0; tries < 200; tries++)); do
+        if "$@"; then
+            return
+        fi
+        sleep 0.05
+    done
+    fail "not within 10 s: $what"
+}
+
+# refused COMMAND...: runs it, fails if it succeeds, and prints what it said.
+refused()
+{
+    local said
+    if said=$("$@" 2>&1); then
+        fail "succeeded, but should not: $*: $said"
+    fi
+    printf '%s\n' "$said"
+}
+
+milliseconds_now()
+{
+    local now=${EPOCHREALTIME/[^0-9]/}
+    echo $((now / 1000))
+}
+
+# property NAME [UNIT]
+property()
+{
+    systemctl show --value -p "$1" "${2:-rdma-qosd.service}"
+}
+
+# Lines of the daemon's unit in the journal since the cursor that `journal_cursor` printed: by the daemon, by the programs of
+# ExecReload=, and by systemd about it.
+journal_cursor()
+{
+    journalctl --sync
+    journalctl -n 0 --show-cursor -q | sed -n 's/^-- cursor: //p'
+}
+
+journal_since()
+{
+    journalctl --sync
+    journalctl --after-cursor="$1" -u rdma-qosd.service -o cat --no-pager -q
+}
+
+# ---- the daemon and its device ----
+
+# put_policy NAME: one of files/, as the host's policy.
+put_policy()
+{
+    install -m 644 "$files/$1.yaml" "$policy"
+}
+
+device_is_ready()
+{
+    [[ $(rdma-qosctl devices mlx5_0/1 --json 2>/dev/null | jq -r '.devices[0].state' 2>/dev/null) == ready ]]
+}
+
+# start_with POLICY: the daemon, anew, until its device has the tree.
+start_with()
+{
+    put_policy "$1"
+    systemctl restart rdma-qosd.service
+    eventually "the device is ready" device_is_ready
+}
+
+ctl_emulator()
+{
+    rdma-qos-emulator ctl --directory /run/emulator "$@"
+}
+
+# The device's elements, as the firmware has them: share, cap and parent of each.
+tree_of_device()
+{
+    ctl_emulator state --json | jq -c '.devices[] | select(.name == "mlx5_0") | .tree'
+}
+
+# mark NAME: a line in the trace, behind all that has happened.
+mark()
+{
+    ctl_emulator mark "$1"
+    eventually "$1 is in the trace" grep -q "mark.*$1" "$scratch/trace"
+}
+
+# commands_between FROM TO: calls between two marks that make, change or destroy objects of the device, elements among them.
+commands_between()
+{
+    sed -n "/mark.*$1/,/mark.*$2/p" "$scratch/trace" | grep -E 'devx-object\.(create|modify|destroy)' || true
+}
+
+# as_user USER COMMAND...: outside of every unit but one of its own.
+as_user()
+{
+    local user=$1
+    shift
+    systemd-run --quiet --wait --pipe --collect --uid="$user" -p EnvironmentFile=-/run/emulator.env -- "$@"
+}
+
+# hold UNIT SLICE USER ARGUMENTS...: a program with queue pairs in a unit of its own, until the case ends.
+hold()
+{
+    local unit=$1 slice=$2 user=$3
+    shift 3
+    echo "$unit.service" >>"$scratch/held"
+    systemd-run --quiet --collect --unit="$unit" --slice="$slice" --uid="$user" -p EnvironmentFile=/run/emulator.env \
+        -p StandardOutput="append:$scratch/$unit.said" -p StandardError=inherit -- \
+        "$sample" --device mlx5_0 "$@" -- sleep infinity
+}
+
+# session_of UNIT: what the daemon has of the session of its program, in JSON; nothing if there is none.
+session_of()
+{
+    rdma-qosctl sessions --json | jq -c --arg unit "$1" '.sessions[] | select(.owner.unit == $unit)'
+}
+
+has_session()
+{
+    [[ -n $(session_of "$1") ]]
+}
+
+has_attached()
+{
+    [[ -n $(session_of "$1" | jq -r '."queue-pairs"[]? | select(.leaf != null) | .leaf') ]]
+}
+
+# make_user NAME [GROUP...]
+make_user()
+{
+    local name=$1 group
+    shift
+    for group in "$@"; do
+        getent group "$group" >/dev/null || groupadd "$group"
+    done
+    id "$name" >/dev/null 2>&1 || useradd --no-create-home "$name"
+    for group in "$@"; do
+        usermod -a -G "$group" "$name"
+    done
+}
