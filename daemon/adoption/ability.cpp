@@ -28,11 +28,12 @@ std::uint64_t capabilities()
     return bits;
 }
 
-bool kernel_takes_descriptors()
+// Of a descriptor of our own, which every process may take: 0, or the errno.
+int take_own_descriptor()
 {
     const UniqueFd self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
     const UniqueFd copy(self ? static_cast<int>(syscall(SYS_pidfd_getfd, self.get(), self.get(), 0)) : -1);
-    return copy || (errno != ENOSYS && errno != EINVAL);
+    return copy ? 0 : errno;
 }
 
 }    // namespace
@@ -44,7 +45,9 @@ AdoptionAbility adoption_ability()
     AdoptionAbility ability;
     ability.may_trace = has(CAP_SYS_PTRACE);
     ability.may_search = has(CAP_DAC_READ_SEARCH) || has(CAP_DAC_OVERRIDE);
-    ability.kernel_can = kernel_takes_descriptors();
+    const int error = take_own_descriptor();
+    ability.kernel_can = error != ENOSYS && error != EINVAL;
+    ability.is_filtered = error == EPERM || error == EACCES;
     if (const auto scope = read_kernel_file("/proc/sys/kernel/yama/ptrace_scope")) {
         int value = 0;
         if (std::from_chars(scope->data(), scope->data() + scope->size(), value).ec == std::errc()) {
@@ -58,6 +61,10 @@ std::string why_not(const AdoptionAbility& ability)
 {
     if (!ability.kernel_can) {
         return "this kernel has no pidfd_getfd(2): Linux 5.6 has it; until then use rdma-qos-run";
+    }
+    if (ability.is_filtered) {
+        return "a filter of system calls refuses pidfd_getfd(2): start it with rdma-qosd.service as it was installed; in a "
+               "container, whoever runs that has to allow it, too";
     }
     if (!ability.may_trace) {
         return "rdma-qosd lacks CAP_SYS_PTRACE: start it as root, with rdma-qosd.service as it was installed";
