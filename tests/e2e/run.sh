@@ -68,6 +68,9 @@ for tool in mmdebstrap systemd-nspawn unshare; do
 done
 grep -qw cgroup2 /proc/filesystems || skip "this kernel has no cgroup2, which systemd needs in the container"
 grep -qw overlay /proc/filesystems || modprobe overlay 2>/dev/null || skip "this kernel has no overlayfs"
+# shellcheck disable=SC2016 # expanded in the namespace
+unshare --mount bash -c 'mount -t cgroup2 cgroup2 /mnt' 2>/dev/null ||
+    skip "cgroups cannot be mounted; is this a container without privileges?"
 
 # ---- the root file system ----
 
@@ -76,7 +79,9 @@ base=$cache/e2e-$suite-$(printf '%s\n' "${packages[@]}" | cksum | cut -d ' ' -f 
 
 make_base()
 {
-    [[ $fresh == no && -d $base ]] && return
+    if [[ $fresh == no && -d $base ]]; then
+        return
+    fi
     local started=$SECONDS log=$results/mmdebstrap.log list
     rm -rf --one-file-system "$cache/e2e-$suite-"*
     mkdir -p "$cache"
@@ -151,7 +156,15 @@ mkdir -p "$results"
 for file in "$build/daemon/rdma-qosd" "$build/tests/e2e/e2e_probe" "$build/tools/rdma-qos-sample/rdma-qos-sample"; do
     [[ -x $file ]] || die "$file is not there: build the target e2e_programs first"
 done
+# Whoever makes a base file system removes others; whoever boots one needs it.
+mkdir -p "$cache"
+exec {lock}>"$cache/e2e.lock"
+flock --nonblock "$lock" || note "waiting for another run of these tests"
+flock "$lock"
 make_base
+flock --shared "$lock"
+exec {own}>"$results/lock"
+flock --nonblock "$own" || die "another run uses $results"
 for boot in "${boots[@]}"; do
     started=$SECONDS
     run_boot "$boot"
