@@ -196,11 +196,11 @@ check_scripts()
 {
     local script
     cd "$project_dir" || return
-    for script in tools/*.sh tests/*/*.sh tests/*/*/*.sh .ci/run; do
+    for script in tools/*.sh tests/*/*.sh tests/*/*/*.sh tests/*/*/*/*.sh .ci/run; do
         [[ ! -e $script ]] || bash -n "$script" || return
     done
     if command -v shellcheck >/dev/null; then
-        shellcheck -x -P SCRIPTDIR tools/*.sh tests/*/*.sh tests/*/*/*.sh .ci/run
+        shellcheck -x -P SCRIPTDIR tools/*.sh tests/*/*.sh tests/*/*/*.sh tests/*/*/*/*.sh .ci/run
     fi
 }
 
