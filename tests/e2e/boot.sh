@@ -57,8 +57,8 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mkdir -p "/sys/fs/cgroup/$name"
 echo $$ >"/sys/fs/cgroup/$name/cgroup.procs"
 export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
-# Without bpf, DeviceAllow= would silently allow everything; adoption needs pidfd_getfd. The others are calls that the unit must
-# refuse, which shows only if the container does not. The cases see that all of them get through.
+# Without bpf, DeviceAllow= would silently allow everything; adoption needs pidfd_getfd. The others are calls that the
+# unit must refuse, which shows only if the container does not. The cases see that all of them get through.
 calls="bpf pidfd_getfd perf_event_open @keyring init_module iopl modify_ldt swapon"
 nspawn=(systemd-nspawn --register=no --keep-unit --quiet --directory="$root" --machine="$name"
     --private-network --bind="$out:/out" --capability=all --system-call-filter="$calls" --boot)

@@ -53,7 +53,8 @@ int attach_foreign(const std::string& device, const std::string& session, std::u
     request.set("handle", own->all().front()->handle);
     request.set("type", "rc");
     request.set("uverbs", bus::FileDescriptor{std::make_shared<UniqueFd>(dup(own->context().cmd_fd))});
-    const auto reply = client->call(path, bus::names::kSession, "Attach", {bus::Value(std::vector<bus::Dict>{request})});
+    const std::vector<bus::Dict> requests{request};
+    const auto reply = client->call(path, bus::names::kSession, "Attach", {bus::Value(requests)});
     if (!reply) {
         return failed(reply.error());
     }

@@ -31,8 +31,8 @@ set_up()
 case_functions=()
 declare -A case_titles=()
 
-# test_case FUNCTION TITLE: a case. The function runs in a shell of its own with `set -e`; what it prints stands below the case's
-# line.
+# test_case FUNCTION TITLE: a case. The function runs in a shell of its own with `set -e`; what it prints stands below
+# the case's line.
 test_case()
 {
     case_functions+=("$1")
@@ -148,8 +148,8 @@ property()
     systemctl show --value -p "$1" "${2:-rdma-qosd.service}"
 }
 
-# Lines of the daemon's unit in the journal since the cursor that `journal_cursor` printed: by the daemon, by the programs of
-# ExecReload=, and by systemd about it.
+# Lines of the daemon's unit in the journal since the cursor that `journal_cursor` printed: by the daemon, by the
+# programs of ExecReload=, and by systemd about it.
 journal_cursor()
 {
     journalctl --sync
@@ -183,6 +183,12 @@ start_with()
     eventually "the device is ready" device_is_ready
 }
 
+# Of the policy.
+revision_in_force()
+{
+    rdma-qosctl status --json | jq -r .policy.revision
+}
+
 ctl_emulator()
 {
     rdma-qos-emulator ctl --directory /run/emulator "$@"
@@ -201,7 +207,8 @@ mark()
     eventually "$1 is in the trace" grep -q "mark.*$1" "$scratch/trace"
 }
 
-# commands_between FROM TO: calls between two marks that make, change or destroy objects of the device, elements among them.
+# commands_between FROM TO: calls between two marks that make, change or destroy objects of the device, elements among
+# them.
 commands_between()
 {
     sed -n "/mark.*$1/,/mark.*$2/p" "$scratch/trace" | grep -E 'devx-object\.(create|modify|destroy)' || true

@@ -1,10 +1,10 @@
-// A program for the container tests, which tries what a sandbox should refuse, or attaches a queue pair of somebody else.
+// A program for the container tests: tries what a sandbox should refuse, or attaches a queue pair of somebody else.
 //
 //     e2e_probe CHECK...          a line for each: its name, and "allowed" or the errno it is refused with
 //     e2e_probe list              the names of all checks
 //     e2e_probe open PATH         the same for opening a file to read
-//     e2e_probe attach DEVICE SESSION NUMBER    attaches this queue pair, to this session (`-`: one of its own), as if it were
-//                                 one that it has made. Prints the result or the error
+//     e2e_probe attach DEVICE SESSION NUMBER    attaches this queue pair, to this session (`-`: one of its own), as if
+//                                 it had made it. Prints the result or the error
 //
 // No check does harm where it is allowed: what needs an argument gets one that the kernel refuses with another errno.
 #include <cerrno>
@@ -117,8 +117,8 @@ int real_time()
     return result_of(sched_setscheduler(0, SCHED_RR, &parameters));
 }
 
-// The calls that take nonsense here: whoever may make them is told so by another errno than EPERM. ENOSYS: they get through
-// to a kernel that does not have them.
+// The calls that take nonsense here: whoever may make them is told so by another errno than EPERM. ENOSYS: they get
+// through to a kernel that does not have them.
 int may_call(long returned)
 {
     return returned < 0 && errno == EPERM ? EPERM : 0;

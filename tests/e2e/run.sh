@@ -1,8 +1,8 @@
 #!/bin/bash
-# Boots containers with systemd, D-Bus and polkit, installs the daemon in them as a package does, and tries what only a whole
-# system shows: the unit and its confinement, reloads, authorization, what other programs on the host see of it.
+# Boots containers with systemd, D-Bus and polkit, installs the daemon in them as a package does, and tries what only a
+# whole system shows: the unit and its confinement, reloads, authorization, what other programs on the host see of it.
 #
-#   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of the folder boots/ (all)
+#   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (all)
 #
 #   --fresh        make the base root file system anew
 #   --keep         keep what the containers wrote besides results: journals, consoles, traces (BUILD/e2e)
@@ -88,7 +88,8 @@ make_base()
     list=$(IFS=, && echo "${packages[*]}")
     note "making the base root file system in $cache; output in ${log#"$project_dir"/}"
     # Readable by the container's users.
-    if ! (umask 022 && mmdebstrap --variant=minbase --mode=root --include="$list" "$suite" "$base.new") >"$log" 2>&1; then
+    if ! (umask 022 &&
+        mmdebstrap --variant=minbase --mode=root --include="$list" "$suite" "$base.new") >"$log" 2>&1; then
         rm -rf --one-file-system "$base.new"
         skip "mmdebstrap failed: $(tail -n 1 "$log")"
     fi

@@ -14,13 +14,12 @@ broker_identity()
 {
     start_with base
     # A level that only alice's group may use, by the bus: who she is, dbus-broker has told.
-    local said
-    said=$(as_user alice busctl --system call org.rdmaqos1 /org/rdmaqos1 org.rdmaqos1.Manager Register 'a{sv}' 1 level s payroll)
+    local said register=(busctl --system call org.rdmaqos1 /org/rdmaqos1 org.rdmaqos1.Manager Register 'a{sv}')
+    said=$(as_user alice "${register[@]}" 1 level s payroll)
     contains "$said" '"level" s "payroll"' "alice's grant"
-    said=$(refused as_user bob busctl --system call org.rdmaqos1 /org/rdmaqos1 org.rdmaqos1.Manager Register 'a{sv}' 1 level s payroll)
+    said=$(refused as_user bob "${register[@]}" 1 level s payroll)
     contains "$said" "allows group payroll" "bob's refusal"
-    said=$(systemd-run --quiet --wait --pipe --collect --unit=trainer.service --uid=bob -- \
-        busctl --system call org.rdmaqos1 /org/rdmaqos1 org.rdmaqos1.Manager Register 'a{sv}' 0)
+    said=$(systemd-run --quiet --wait --pipe --collect --unit=trainer.service --uid=bob -- "${register[@]}" 0)
     contains "$said" '"level" s "rpc"' "the grant of trainer.service"
 }
 test_case broker_identity "callers on dbus-broker are who they are"
@@ -39,7 +38,7 @@ broker_status()
     start_with base
     sed -i 's/share: 30/share: 48/' "$policy"
     systemctl reload rdma-qosd.service
-    contains "$(property StatusText)" "policy $(rdma-qosctl --system-bus status --json | jq -r .policy.revision), 1 device port" \
-        "STATUS= after a reload"
+    contains "$(property StatusText)" "policy $(revision_in_force), 1 device port" "STATUS= after a reload"
+    contains "$(rdma-qosctl --system-bus status)" "$(revision_in_force)" "rdma-qosctl status by the bus"
 }
 test_case broker_status "reload and status work by dbus-broker"

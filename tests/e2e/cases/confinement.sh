@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The unit's restrictions: each of them refuses what it should, by itself and all together; and without them nothing does,
-# so that it is not the container that refuses.
+# The unit's restrictions: each of them refuses what it should, by itself and all together; and without them nothing
+# does, so that it is not the container that refuses.
 
 # shellcheck source=../lib.sh
 . ./lib.sh
@@ -45,15 +45,16 @@ add-key              EPERM        SystemCallFilter
 # What the daemon needs, in the same sandbox.
 readonly freedoms='netlink unix write-own-run write-own-state write-node-exporter'
 
-# lines_of_unit [NAME]: the restrictions of the installed unit, or those with this name; and with SystemCallFilter= what a
-# refused call returns.
+# lines_of_unit [NAME]: the restrictions of the installed unit, or those with this name; and with SystemCallFilter=
+# what a refused call returns.
 lines_of_unit()
 {
     local name=${1:-[A-Za-z]*}
     [[ $name != SystemCallFilter ]] || name='SystemCall(Filter|ErrorNumber)'
     sed -n '/^\[Service\]/,/^\[Install\]/p' /usr/lib/systemd/system/rdma-qosd.service |
         grep -E "^$name=" |
-        grep -vE '^(Type|BusName|Exec[A-Za-z]*|Restart[A-Za-z]*|TimeoutStopSec|KillMode|RuntimeDirectoryPreserve)=' || true
+        grep -vE '^(Type|BusName|Exec[A-Za-z]*|Restart[A-Za-z]*|TimeoutStopSec|KillMode|RuntimeDirectoryP[a-z]*)=' ||
+        true
 }
 
 # in_sandbox NAME COMMAND...: with the unit's lines of this name, as root; `all`: with all of them; `none`: with none.
@@ -143,33 +144,34 @@ test_case confined_control "without the restrictions all of it is allowed"
 
 confined_devices()
 {
-    local node=/dev/e2e-kmsg
+    local node=/dev/e2e-kmsg lines='Device[A-Z][a-z]*'
     rm -f "$node"
     mknod "$node" c 1 11
     equal "$(in_sandbox none "$probe" open "$node")" "$node allowed" "a device node without DeviceAllow="
-    equal "$(in_sandbox 'Device[A-Z][a-z]*' "$probe" open "$node")" "$node EPERM" "a device node that DeviceAllow= does not name"
-    equal "$(in_sandbox 'Device[A-Z][a-z]*' "$probe" open /dev/null)" "/dev/null allowed" "a harmless device node"
+    equal "$(in_sandbox "$lines" "$probe" open "$node")" "$node EPERM" "a device node that DeviceAllow= does not name"
+    equal "$(in_sandbox "$lines" "$probe" open /dev/null)" "/dev/null allowed" "a harmless device node"
     rm -f "$node"
     local major
     major=$(awk '$2 == "infiniband_verbs" { print $1 }' /proc/devices)
     if [[ -n $major ]]; then
         mknod /dev/e2e-verbs c "$major" 255
         local said
-        said=$(in_sandbox 'Device[A-Z][a-z]*' "$probe" open /dev/e2e-verbs)
+        said=$(in_sandbox "$lines" "$probe" open /dev/e2e-verbs)
         rm -f /dev/e2e-verbs
         lacks "$said" EPERM "a device node of verbs"
     else
-        echo "not tried: that nodes of verbs are allowed; this kernel has not loaded ib_uverbs, and the emulator's devices are sockets"
+        echo "not tried: that nodes of verbs are allowed. This kernel has not loaded ib_uverbs, and the emulator's" \
+            "devices are sockets"
     fi
 }
 test_case confined_devices "device nodes other than those of verbs are refused"
 
 # ---- the daemon itself ----
 
-# words_of_capabilities HEX
-words_of_capabilities()
+# capabilities_of KIND STATUS: "cap_kill ...", of a process by its /proc/PID/status.
+capabilities_of()
 {
-    capsh --decode="$1" | sed 's/.*=//' | tr , '\n' | sort | xargs
+    capsh --decode="$(awk -v kind="$1:" '$1 == kind { print $2 }' "$2")" | sed 's/.*=//' | tr , '\n' | sort | xargs
 }
 
 confined_daemon()
@@ -179,7 +181,7 @@ confined_daemon()
     status=/proc/$(property MainPID)/status
     local documented="cap_dac_override cap_kill cap_net_raw cap_setgid cap_setuid cap_sys_ptrace cap_sys_rawio"
     for kind in CapBnd CapPrm CapEff; do
-        equal "$(words_of_capabilities "$(awk -v kind="$kind:" '$1 == kind { print $2 }' "$status")")" "$documented" "the daemon's $kind"
+        equal "$(capabilities_of "$kind" "$status")" "$documented" "the daemon's $kind"
     done
     for kind in CapInh CapAmb; do
         equal "$(awk -v kind="$kind:" '$1 == kind { print $2 }' "$status")" 0000000000000000 "the daemon's $kind"
@@ -189,7 +191,8 @@ confined_daemon()
     equal "$(awk '$1 == "Umask:" { print $2 }' "$status")" 0077 "the daemon's umask"
     local capability
     for capability in $documented; do
-        grep -q "${capability^^}" /usr/share/doc/rdma-qosd/security.md || fail "security.md does not explain ${capability^^}"
+        zcat -f /usr/share/doc/rdma-qosd/security.md* | grep "${capability^^}" >/dev/null ||
+            fail "security.md does not explain ${capability^^}"
     done
 }
 test_case confined_daemon "the daemon has the documented capabilities and no others"

@@ -4,8 +4,8 @@
 # shellcheck source=../lib.sh
 . ./lib.sh
 
-# "TID NAME SWITCHES", a line for each thread: how often it has waited for something. How often it was interrupted by others
-# would say something of the machine.
+# "TID NAME SWITCHES", a line for each thread: how often it has waited for something. How often it was interrupted by
+# others would say something of the machine.
 waits_of()
 {
     local task
@@ -15,8 +15,8 @@ waits_of()
 }
 
 # With the settings as shipped there are two timers: a look for devices every ten seconds, and a check for drift every
-# minute. A look takes 14 waits of the loop and the threads it asks; one more timer, of a second, would be ten. Ten seconds may
-# have two looks in them, but not the next ten, too.
+# minute. A look takes 14 waits of the loop and the threads it asks; one more timer, of a second, would be ten. Ten
+# seconds may have two looks in them, but not the next ten, too.
 idle_wakeups()
 {
     start_with base
@@ -30,7 +30,7 @@ idle_wakeups()
         total=$(join <(sort <<<"$before") <(sort <<<"$after") | awk '{ sum += $NF - $3 } END { print sum + 0 }')
         echo "wake-ups in the $window 10 s: $total:" \
             "$(join <(sort <<<"$before") <(sort <<<"$after") | awk '$NF != $3 { print $2, $NF - $3 }' | xargs)"
-        equal "$(awk '{ print $1 }' <<<"$after" | xargs)" "$(awk '{ print $1 }' <<<"$before" | xargs)" "the threads of an idle daemon"
+        equal "$(cut -d ' ' -f 1 <<<"$after")" "$(cut -d ' ' -f 1 <<<"$before")" "the threads of an idle daemon"
         ((total > 20)) || return 0
     done
     fail "$total wake-ups of an idle daemon in 10 s"

@@ -8,7 +8,7 @@ reload_reaches_device()
 {
     start_with base
     local before changed
-    before=$(rdma-qosctl status --json | jq -r .policy.revision)
+    before=$(revision_in_force)
     mark before-reload
     sed -i 's/share: 30/share: 47/' "$policy"
     systemctl reload rdma-qosd.service
@@ -18,7 +18,7 @@ reload_reaches_device()
     equal "$(grep -c . <<<"$changed")" 1 "commands for a share that changed"
     contains "$changed" "devx-object.modify" "what the reload did to the device"
     contains "$changed" "bw-share=47" "what the reload did to the device"
-    [[ $(rdma-qosctl status --json | jq -r .policy.revision) != "$before" ]] || fail "the revision is the old one"
+    [[ $(revision_in_force) != "$before" ]] || fail "the revision is the old one"
 }
 test_case reload_reaches_device "an edit reaches the device with one command"
 
@@ -28,7 +28,7 @@ reload_status()
     sed -i 's/share: 30/share: 48/' "$policy"
     systemctl reload rdma-qosd.service
     local revision
-    revision=$(rdma-qosctl status --json | jq -r .policy.revision)
+    revision=$(revision_in_force)
     contains "$(property StatusText)" "policy $revision, 1 device port" "STATUS= after an accepted reload"
 }
 test_case reload_status "STATUS= names the new policy after a reload"
@@ -38,7 +38,7 @@ reload_broken()
     start_with base
     local tree revision cursor said
     tree=$(tree_of_device)
-    revision=$(rdma-qosctl status --json | jq -r .policy.revision)
+    revision=$(revision_in_force)
     cursor=$(journal_cursor)
     mark before-broken
     put_policy broken
@@ -50,10 +50,11 @@ reload_broken()
     contains "$said" "$policy:6:29: error:" "the journal"
     equal "$(tree_of_device)" "$tree" "the device's tree after a refused reload"
     equal "$(commands_between before-broken after-broken)" "" "commands of a refused reload"
-    equal "$(rdma-qosctl status --json | jq -r .policy.revision)" "$revision" "the running policy"
+    equal "$(revision_in_force)" "$revision" "the running policy"
     equal "$(property ActiveState)" active "the unit"
     said=$(systemctl status rdma-qosd.service)
-    contains "$said" "Status: \"policy $revision, 1 device port; the newest policy is refused: $policy:5:21" "systemctl status"
+    contains "$said" "Status: \"policy $revision, 1 device port; the newest policy is refused: $policy:5:21" \
+        "systemctl status"
     said=$(refused rdma-qosctl reload)
     contains "$said" "$policy:5:21: error:" "what rdma-qosctl reload says"
     contains "$said" "$policy:6:29: error:" "what rdma-qosctl reload says"

@@ -36,8 +36,8 @@ restart_killed()
     start_with base
     hold e2e-keeper system.slice alice --level payroll
     eventually "the queue pair is in a leaf" has_attached e2e-keeper.service
-    local revision pid restarts tree left started
-    revision=$(rdma-qosctl status --json | jq -r .policy.revision)
+    local revision pid restarts tree missing started
+    revision=$(revision_in_force)
     tree=$(tree_of_device | jq -c 'map({share: ."bw-share", cap: ."max-average-bw"})')
     put_policy broken
     pid=$(property MainPID)
@@ -48,11 +48,12 @@ restart_killed()
     eventually "the queue pair is in a leaf again" has_attached e2e-keeper.service
     echo "ms from SIGKILL to a queue pair in its leaf: $(($(milliseconds_now) - started))"
     equal "$(property NRestarts)" $((restarts + 1)) "restarts by systemd"
-    equal "$(rdma-qosctl status --json | jq -r .policy.revision)" "$revision" "the policy after SIGKILL: the last good one"
-    # All of the tree is there again. The leaf that was in use stays too, with the root: firmware does not destroy it when the
-    # kernel closes the file of a daemon that was killed.
-    left=$(tree_of_device | jq -c --argjson wanted "$tree" '$wanted - map({share: ."bw-share", cap: ."max-average-bw"})')
-    equal "$left" "[]" "elements that are missing in the device"
+    equal "$(revision_in_force)" "$revision" "the policy after SIGKILL: the last good one"
+    # All of the tree is there again. The leaf that was in use stays too, with the root: firmware does not destroy it
+    # when the kernel closes the file of a daemon that was killed.
+    missing=$(tree_of_device |
+        jq -c --argjson wanted "$tree" '$wanted - map({share: ."bw-share", cap: ."max-average-bw"})')
+    equal "$missing" "[]" "elements that are missing in the device"
     put_policy base
 }
 test_case restart_killed "after SIGKILL it is back with the last good policy"

@@ -38,7 +38,8 @@ rights_foreign_session()
     contains "$said" NotOwner "Attach to alice's session"
     for method in Release "Detach su mlx5_0 1"; do
         # shellcheck disable=SC2086 # a method and its arguments
-        said=$(refused as_user bob busctl --system call org.rdmaqos1 "/org/rdmaqos1/session/$number" org.rdmaqos1.Session $method)
+        said=$(refused as_user bob busctl --system call org.rdmaqos1 "/org/rdmaqos1/session/$number" \
+            org.rdmaqos1.Session $method)
         echo "$said"
         contains "$said" "session" "$method of alice's session"
     done

@@ -7,7 +7,8 @@
 readonly settings=/etc/rdma-qos/rdma-qosd.yaml
 readonly textfiles=/var/lib/prometheus/node-exporter
 
-# pingpong UNIT PORT [HOST]: a packaged program that knows nothing of the daemon; the emulator moves no data, so that it waits for ever.
+# pingpong UNIT PORT [HOST]: a packaged program that knows nothing of the daemon. The emulator moves no data: it waits
+# for ever.
 pingpong()
 {
     local unit=$1
@@ -64,7 +65,8 @@ sandboxed_helper()
     hold e2e-bob system.slice bob --level bulk
     eventually "bob's queue pair is in a leaf" has_attached e2e-bob.service
     local helper
-    helper=$(pgrep -u bob -P "$(property MainPID)") || fail "the daemon has no child that runs as bob: $(ps -e -o user,pid,ppid,args)"
+    helper=$(pgrep -u bob -P "$(property MainPID)") ||
+        fail "the daemon has no child that runs as bob: $(ps -e -o user,pid,ppid,args)"
     equal "$(awk '$1 == "CapEff:" { print $2 }' "/proc/$helper/status")" 0000000000000000 "capabilities of bob's helper"
     # Stopped, it does not answer: the daemon kills it, for which it needs CAP_KILL, and serves bob by another.
     kill -STOP "$helper"

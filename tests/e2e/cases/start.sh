@@ -4,9 +4,9 @@
 # shellcheck source=../lib.sh
 . ./lib.sh
 
-# The times are those that systemd saw. Other programs on the machine can only make a start longer, so the shortest of many is
-# what the daemon needs: of ten, and where none of these is short enough, of forty. A machine that gives the daemon less than a
-# quarter of a processor fails all the same, and the pressure that is printed shows it.
+# The times are those that systemd saw. Other programs on the machine can only make a start longer, so the shortest of
+# many is what the daemon needs: of ten, and where none of these is short enough, of forty. A machine that gives the
+# daemon less than a quarter of a processor fails all the same, and the pressure that is printed shows it.
 start_in_time()
 {
     local tries=0 started ready times=()
@@ -23,7 +23,8 @@ start_in_time()
         mapfile -t times < <(printf '%s\n' "${times[@]}" "$(((ready - started) / 1000))" | grep . | sort -n)
     done
     echo "ms from start to ready, with 100 levels and a device: ${times[*]}"
-    ((times[0] <= 100)) || fail "ready after ${times[0]} ms at best, more than 100 ms; pressure: $(head -n 1 /proc/pressure/cpu)"
+    ((times[0] <= 100)) ||
+        fail "ready after ${times[0]} ms at best, more than 100 ms; pressure: $(head -n 1 /proc/pressure/cpu)"
 }
 has_elements()
 {
@@ -49,7 +50,7 @@ start_status_line()
 {
     start_with base
     local revision shown
-    revision=$(rdma-qosctl status --json | jq -r .policy.revision)
+    revision=$(revision_in_force)
     eventually "STATUS= counts the device" status_names "1 device port"
     shown=$(systemctl status rdma-qosd.service)
     contains "$shown" "Status: \"policy $revision, 1 device port\"" "systemctl status"
@@ -64,11 +65,11 @@ start_broken()
 {
     start_with base
     local cursor good said
-    good=$(rdma-qosctl status --json | jq -r .policy.revision)
+    good=$(revision_in_force)
     put_policy broken
     cursor=$(journal_cursor)
     systemctl restart rdma-qosd.service
-    equal "$(rdma-qosctl status --json | jq -r .policy.revision)" "$good" "the policy in force after a start with a broken one"
+    equal "$(revision_in_force)" "$good" "the policy in force after a start with a broken one"
     said=$(journal_since "$cursor")
     contains "$said" "$policy:5:21: error:" "the journal"
     equal "$(grep -c "$policy:5:21: error:" <<<"$said")" 1 "lines of the diagnostic in the journal"
