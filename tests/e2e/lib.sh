@@ -170,17 +170,22 @@ put_policy()
     install -m 644 "$files/$1.yaml" "$policy"
 }
 
-device_is_ready()
+# has_tree ELEMENTS: the device is ready, and has been given so many.
+has_tree()
 {
-    [[ $(rdma-qosctl devices mlx5_0/1 --json 2>/dev/null | jq -r '.devices[0].state' 2>/dev/null) == ready ]]
+    local said
+    said=$(rdma-qosctl devices mlx5_0/1 --json 2>/dev/null | jq -r '.devices[0] | .state, .elements.used' | xargs) || true
+    [[ $said == "ready $1" ]]
 }
 
 # start_with POLICY: the daemon, anew, until its device has the tree.
 start_with()
 {
     put_policy "$1"
+    local elements
+    elements=$(rdma-qosctl check --offline --json | jq '.devices[0].elements')
     systemctl restart rdma-qosd.service
-    eventually "the device is ready" device_is_ready
+    eventually "the device is ready, with $elements elements" has_tree "$elements"
 }
 
 # Of the policy.
