@@ -81,8 +81,9 @@ ServerOptions server_options(const Options& options)
 // Beside the program in a build tree, else where it is installed.
 fs::path preload_library()
 {
-    const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / kPreload;
-    return fs::exists(beside) ? beside : fs::path(RDMAQOS_PRELOAD_FOLDER) / kPreload;
+    const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+    const fs::path beside = here / kPreload;
+    return fs::exists(beside) ? beside : (here / RDMAQOS_PRELOAD_FOLDER / kPreload).lexically_normal();
 }
 
 void allow_many_files()

@@ -47,8 +47,9 @@ int refuse(const std::string& why)
 // Next to the program in a build tree, else where it is installed.
 fs::path preload_library()
 {
-    const fs::path in_build = fs::read_symlink("/proc/self/exe").parent_path() / kPreload;
-    return fs::exists(in_build) ? in_build : fs::path(RDMAQOS_PRELOAD_FOLDER) / kPreload;
+    const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+    const fs::path in_build = here / kPreload;
+    return fs::exists(in_build) ? in_build : (here / RDMAQOS_PRELOAD_FOLDER / kPreload).lexically_normal();
 }
 
 void set_variable(const std::string& name, const std::string& value)
@@ -189,7 +190,7 @@ int run(int argc, char** argv)
     CLI::App app("Runs a program so that its queue pairs are in classes of rdma-qosd.", "rdma-qos-run");
     app.set_version_flag("--version", RDMAQOS_VERSION);
     app.add_option("--level", options.level, "the level of all its queue pairs, instead of one for each by the rules")
-        ->type_name("NAME");
+        ->type_name("LEVEL");
     app.add_flag("--required", options.required,
                  "fail, instead of running the program without a class, if the daemon is not there or grants no level");
     app.add_flag("--keep-sl", options.keep_sl, "leave service levels and traffic classes to the program");

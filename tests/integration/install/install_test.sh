@@ -54,7 +54,8 @@ present 644 "$at/lib/systemd/system/rdma-qosd.service" \
 # With the prefix /usr, configuration is in /etc.
 etc=${prefix%/}/etc
 [[ $etc != /usr/etc ]] || etc=/etc
-present 644 "$stage$etc/rdma-qos/policy.yaml" "$at/share/doc/rdma-qosd/examples/devices.yaml" \
+present 644 "$stage$etc/rdma-qos/policy.yaml" "$stage$etc/rdma-qos/rdma-qosd.yaml" "$at/lib/udev/rules.d/90-rdma-qosd.rules" \
+    "$at/share/doc/rdma-qosd/examples/devices.yaml" \
     "$at/share/rdma-qos/schema/rdma-qos-policy.schema.json"
 
 # The programs a unit names are those that were installed.
@@ -63,6 +64,17 @@ while read -r program; do
 done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$at/lib/systemd/system/rdma-qosd.service")
 service=$(sed -n 's/^SystemdService=//p' "$at/share/dbus-1/system-services/org.rdmaqos1.service")
 [[ -e $at/lib/systemd/system/$service ]] || fail "the bus starts $service, which is not installed"
+
+# Installed to another place than the one that was configured, everything is there and names what is there.
+moved=$stage/moved
+"$cmake" --install "$build" --prefix "$moved" >"$stage/log" 2>&1 || fail "cmake --install --prefix: $(cat "$stage/log")"
+while read -r program; do
+    [[ $program == "$moved"/* && -x $program ]] || fail "with --prefix the unit starts $program"
+done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$moved/lib/systemd/system/rdma-qosd.service")
+grep -q '^ExecStart=' "$moved/lib/systemd/system/rdma-qosd.service" || fail "with --prefix the unit starts nothing"
+present 644 "$moved/etc/rdma-qos/policy.yaml" "$moved/etc/rdma-qos/rdma-qosd.yaml"
+library=$("$moved/bin/rdma-qos-emulator" run -- printenv LD_PRELOAD) || fail "with --prefix the emulator does not run"
+[[ $library == "$moved"/* && -e $library ]] || fail "with --prefix the emulator loads $library"
 
 # No template was left unfilled, and no file tells where it was built.
 if grep -rlE '@[A-Z_]+@' "$at/lib/systemd" "$at/share/dbus-1"; then

@@ -1,5 +1,5 @@
 #!/bin/bash
-# unit_file_test.sh UNIT: systemd-analyze finds nothing to say about the unit. The programs need not be installed.
+# unit_file_test.sh UNIT: systemd-analyze finds nothing to say about the unit, or the template of it.
 set -euo pipefail
 
 unit=$1

@@ -1,10 +1,12 @@
 // The files people start from: all of them are read without an error, and no mutation of them crashes a reader.
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include <rapidcheck.h>
 
 #include "policy/yaml/fabric_reader.h"
+#include "policy/yaml/settings_reader.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tests/support/golden.h"
 #include "tests/unit/policy/mutated.h"
@@ -63,6 +65,25 @@ TEST(Examples, TheShippedPolicyChangesNothing)
         EXPECT_FALSE(level.schedule || level.sl || level.mtu_limit || level.rate_limit || level.packet_life ||
                      level.traffic_class || level.per_queue_pair.max_rate);
     }
+}
+
+// It states the defaults: as it is, and with what it has commented out. Its head is not YAML.
+TEST(Examples, TheShippedSettingsAreTheDefaults)
+{
+    const std::string text = config("rdma-qosd.yaml");
+    const auto shipped = read_settings(source("rdma-qosd.yaml", text));
+    ASSERT_TRUE(shipped.value) << shown(shipped);
+    EXPECT_EQ(*shipped.value, Settings{});
+
+    std::string full = "version: 1\n";
+    std::istringstream rest(text.substr(text.find("\nversion: 1\n") + 12));
+    for (std::string line; std::getline(rest, line);) {
+        full += line.starts_with("# ") ? line.substr(2) + "\n" : "";
+    }
+    EXPECT_GE(std::ranges::count(full, '\n'), 15) << full;
+    const auto stated = read_settings(source("stated.yaml", full));
+    ASSERT_TRUE(stated.value) << shown(stated);
+    EXPECT_EQ(*stated.value, Settings{});
 }
 
 TEST(Mutations, OfExamplesNeverCrashAndAreJudged)
