@@ -4,6 +4,7 @@
 #   tools/install-deps.sh            what building and testing needs
 #   tools/install-deps.sh --demo     what building and the demo need
 #   tools/install-deps.sh --test     the default
+#   tools/install-deps.sh --package  what tools/package.sh needs, and the test of the packages
 #   tools/install-deps.sh --kernel   also what `tools/test.sh kernel` needs: QEMU, busybox, the kernel's headers
 #   tools/install-deps.sh --e2e      also what `tools/test.sh e2e` needs: mmdebstrap and systemd-nspawn
 #   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: those, clang with its libFuzzer, clang-tidy,
@@ -25,6 +26,8 @@ test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
     ibverbs-utils perftest python3-jeepney python3-pyverbs systemd valgrind xz-utils
 )
+# From lintian on for the test of the packages, which installs them into a root of its own.
+package_packages=(debhelper dpkg-dev lintian mmdebstrap)
 kernel_packages=(qemu-system-x86 busybox-static cpio kmod iproute2 make linux-headers-amd64)
 e2e_packages=(mmdebstrap systemd-container)
 full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck git chromium libxml2-utils prometheus)
@@ -38,16 +41,20 @@ select_set()
     case $1 in
         --demo) ;;
         --test) packages+=("${test_packages[@]}") ;;
+        --package) packages+=("${package_packages[@]}") ;;
         --kernel) packages+=("${test_packages[@]}" "${kernel_packages[@]}") ;;
         --e2e) packages+=("${test_packages[@]}" "${e2e_packages[@]}") ;;
-        --full) packages+=("${test_packages[@]}" "${kernel_packages[@]}" "${e2e_packages[@]}" "${full_packages[@]}") ;;
+        --full)
+            packages+=("${test_packages[@]}" "${package_packages[@]}" "${kernel_packages[@]}" "${e2e_packages[@]}"
+                "${full_packages[@]}")
+            ;;
     esac
 }
 
 select_set --test
 for argument in "$@"; do
     case $argument in
-        --demo | --test | --kernel | --e2e | --full) select_set "$argument" ;;
+        --demo | --test | --package | --kernel | --e2e | --full) select_set "$argument" ;;
         --list)
             printf '%s\n' "${packages[@]}"
             exit 0

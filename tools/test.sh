@@ -16,6 +16,7 @@
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
+#   package       the Debian packages, and their life in a bare Debian 12 (needs root)  15 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
 #   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min
@@ -25,7 +26,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel e2e tsan fuzz-long soak bench html lint clean-root)
+extra_groups=(attack kernel e2e tsan fuzz-long soak bench package html lint clean-root)
 
 passed=0
 failed=0
@@ -257,6 +258,7 @@ run_group()
             build_once release benchmarks
             run_command bench "$project_dir/tests/bench/run.sh" "$project_dir/build/release"
             ;;
+        package) run_command package "$project_dir/tests/packages/run.sh" ;;
         html)
             build_once release rdma-qosctl
             run_command html "$project_dir/tests/html/run.sh" "$project_dir/build/release/tools/rdma-qosctl/rdma-qosctl"
@@ -292,7 +294,7 @@ while (($# > 0)); do
             wanted+=("$1")
             set_of_packages=--full
             ;;
-        kernel | e2e)
+        kernel | e2e | package)
             wanted+=("$1")
             groups_with_packages+=("$1")
             ;;
