@@ -13,8 +13,6 @@
 namespace rdmaqos {
 namespace {
 
-// A queue pair in the middle of its owner's own call can go a moment later.
-constexpr std::uint32_t kDrainAttempts = 20;
 constexpr auto kDrainPause = std::chrono::milliseconds(100);
 // What an answer waits for besides devices.
 constexpr const char* kStateFile = "disabled-devices.json";
@@ -288,6 +286,25 @@ void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const
         }
         remove(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
+    });
+}
+
+void DeviceControl::empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all, std::uint32_t attempts)
+{
+    ManagedDevice* device = devices_.find(key);
+    if (device == nullptr) {
+        all->came(key);
+        return;
+    }
+    device->drain([this, key, all, attempts](const DeviceReconcile& /*left*/) {
+        const ManagedDevice* drained = devices_.find(key);
+        const auto snapshot = drained == nullptr ? nullptr : drained->status().snapshot;
+        if (snapshot == nullptr || snapshot->draining.empty() || attempts <= 1) {
+            all->came(key);
+            return;
+        }
+        ending_[key] = context_.executor.after(
+            kDrainPause, [this, key, all, attempts] { empty_at_end(key, all, attempts - 1); });
     });
 }
 

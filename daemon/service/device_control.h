@@ -21,6 +21,9 @@ namespace rdmaqos {
 
 class DeviceControl {
 public:
+    // A queue pair in the middle of its owner's own call, or of its process's end, can go a moment later.
+    static constexpr std::uint32_t kDrainAttempts = 20;
+
     using Reconciled = Callback<std::vector<DeviceReconcile>>;
 
     // All must outlive it.
@@ -45,6 +48,9 @@ public:
 
     // It went away, by itself or because it was released. `closed` when its files are closed, too.
     void remove(const std::string& key, LoopCallback<void()> closed);
+    // The service ends: drains, so many times if need be; then the part `key` of `all` has come. What is left in the tree
+    // then is leaked by the kernel.
+    void empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all, std::uint32_t attempts = kDrainAttempts);
     // It says so itself, and is in the middle of that.
     void remove_soon(const std::string& key);
 
@@ -74,6 +80,7 @@ private:
     DeviceListener& listener_;
     AwaitedDevices awaited_;
     std::map<std::string, std::unique_ptr<Timer>> releasing_;    // by key; the pause before the next attempt
+    std::map<std::string, std::unique_ptr<Timer>> ending_;       // the same, when the service ends
     std::function<void(Guid, std::uint32_t)> wanted_again_;
 };
 

@@ -494,7 +494,7 @@ void Service::shutdown(LoopCallback<void()> done)
     const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     for (const auto& [key, device] : state_->devices) {
         all->expect(key);
-        device->drain([all, key = key](const DeviceReconcile& /*left*/) { all->came(key); });
+        state_->control.empty_at_end(key, all);
     }
     all->all_expected();
 }

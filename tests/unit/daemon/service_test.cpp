@@ -365,6 +365,34 @@ TEST_F(ServiceTest, ShutdownTakesEverythingDown)
     EXPECT_EQ(register_as(PeerId{2}, process(1), asking_for("rpc")).error().code, ErrorCode::Busy);
 }
 
+TEST_F(ServiceTest, ShutdownWaitsForAQueuePairThatIsBusy)
+{
+    ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10})));
+    nic->firmware().faults().busy(CommandKind::Attach, 6);
+    bool down = false;
+    service->shutdown([&] { down = true; });
+    EXPECT_FALSE(loop.run_until([&] { return down; }, std::chrono::milliseconds(50)));
+    EXPECT_NE(nic->firmware().elements().size(), 0U);
+    loop.advance(std::chrono::milliseconds(100));
+    ASSERT_TRUE(loop.run_until([&] { return down; }));
+    EXPECT_EQ(nic->firmware().elements().size(), 0U);
+}
+
+TEST_F(ServiceTest, ShutdownWaitsTwoSecondsAtMost)
+{
+    ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10})));
+    nic->firmware().faults().busy(CommandKind::Attach, 1'000'000);
+    bool down = false;
+    service->shutdown([&] { down = true; });
+    int pauses = 0;
+    while (!loop.run_until([&] { return down; }, std::chrono::milliseconds(50)) && pauses < 30) {
+        loop.advance(std::chrono::milliseconds(100));
+        ++pauses;
+    }
+    EXPECT_TRUE(down);
+    EXPECT_EQ(pauses, 19);
+}
+
 TEST_F(ServiceTest, The300thProcessSharesOthersAndIsTold)
 {
     Result<RegisterReply> last = fail(ErrorCode::Internal, "none");
