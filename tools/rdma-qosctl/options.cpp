@@ -16,6 +16,7 @@
 #include "tools/rdma-qosctl/commands/manage.h"
 #include "tools/rdma-qosctl/commands/metrics.h"
 #include "tools/rdma-qosctl/commands/monitor.h"
+#include "tools/rdma-qosctl/commands/names.h"
 #include "tools/rdma-qosctl/commands/plan.h"
 #include "tools/rdma-qosctl/commands/request.h"
 #include "tools/rdma-qosctl/commands/show.h"
@@ -62,6 +63,7 @@ struct Options {
     HardwareReportOptions hardware_report;
     TreeOptions tree;
     std::string device;
+    std::string kind;    // of names
     bool all = false;    // devices
     bool brief = false;
     bool fail_on_problems = false;
@@ -322,6 +324,13 @@ void Parser::add_views()
                 "  rdma-qosctl devices mlx5_0/1",
                 [options = options_](const Context& context) { return devices(context, options->device); })
         ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+
+    // For the completion of shells; --help does not list it.
+    CLI::App* names_command = add_command(
+        "names", "List names for the completion of shells", "  rdma-qosctl names levels",
+        [options = options_](const Context& context) { return names(context, options->kind); });
+    names_command->group("");
+    names_command->add_option("KIND", options_->kind)->required()->check(CLI::IsMember({"levels", "devices", "sessions"}));
 
     CLI::App* sessions_command = add_command(
         "sessions", "List who has registered, and the level and leaf of each queue pair",

@@ -83,7 +83,12 @@ Finished refuse(const CLI::App& app, const CLI::ParseError& error, const std::ve
                 "rdma-qosctl: error: which command?\n  hint: `rdma-qosctl --help` lists them\n"};
     }
     if (std::find(names.begin(), names.end(), word) == names.end()) {
-        const std::vector<std::string_view> candidates(names.begin(), names.end());
+        std::vector<std::string_view> candidates;
+        for (const auto& name : names) {
+            if (!app.get_subcommand(name)->get_group().empty()) {    // else it is hidden
+                candidates.push_back(name);
+            }
+        }
         const auto near = did_you_mean(word, candidates);
         return {static_cast<int>(ExitStatus::Failed),
                 {},

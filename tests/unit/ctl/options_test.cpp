@@ -45,6 +45,13 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples)
     }
 }
 
+TEST(CommandLine, WhatTheCompletionOfShellsAsksIsHidden)
+{
+    EXPECT_THAT(refused({"--help"}).output, testing::Not(HasSubstr("names")));
+    EXPECT_TRUE(std::holds_alternative<Invocation>(parse_command_line({"names", "levels"})));
+    EXPECT_EQ(refused({"names", "queue-pairs"}).status, 1);
+}
+
 // What rules can ask for can be said.
 TEST(CommandLine, EveryCriterionHasItsOption)
 {
