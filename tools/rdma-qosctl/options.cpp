@@ -114,6 +114,7 @@ private:
     void add_show_config();
     void add_imports();
     void add_views();
+    void add_names();
     void add_hardware_report();
     void add_device_commands();
     void add_path_commands();
@@ -154,6 +155,7 @@ Parser::Parser()
     add_show_config();
     add_imports();
     add_views();
+    add_names();
     add_hardware_report();
     add_device_commands();
     add_path_commands();
@@ -284,6 +286,16 @@ void Parser::add_imports()
     command->add_option("--output", native.output, "Write here, not to stdout")->type_name("FILE");
 }
 
+// For the completion of shells; --help does not list it.
+void Parser::add_names()
+{
+    CLI::App* names_command = add_command(
+        "names", "List names for the completion of shells", "  rdma-qosctl names levels",
+        [options = options_](const Context& context) { return names(context, options->kind); });
+    names_command->group("");
+    names_command->add_option("KIND", options_->kind)->required()->check(CLI::IsMember({"levels", "devices", "sessions"}));
+}
+
 void Parser::add_views()
 {
     CLI::App* why_command = add_command(
@@ -324,13 +336,6 @@ void Parser::add_views()
                 "  rdma-qosctl devices mlx5_0/1",
                 [options = options_](const Context& context) { return devices(context, options->device); })
         ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
-
-    // For the completion of shells; --help does not list it.
-    CLI::App* names_command = add_command(
-        "names", "List names for the completion of shells", "  rdma-qosctl names levels",
-        [options = options_](const Context& context) { return names(context, options->kind); });
-    names_command->group("");
-    names_command->add_option("KIND", options_->kind)->required()->check(CLI::IsMember({"levels", "devices", "sessions"}));
 
     CLI::App* sessions_command = add_command(
         "sessions", "List who has registered, and the level and leaf of each queue pair",
