@@ -10,7 +10,7 @@
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
-#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised       8 min
+#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised      12 min
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             1 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
