@@ -26,9 +26,6 @@ constexpr const char* kRules = R"(qos-match-rules:
 )";
 constexpr const char* kBulkAfterOddReloads = "rate 0 share 21 < root";
 constexpr auto kMayOutlive = 100ms;
-// Leaves of processes that have ended are the daemon's own: it destroys them when it has seen that the queue pairs are
-// gone. How often it looks depends on how long the kernel takes to list them.
-constexpr auto kLeafMayOutlive = 5s;
 // From when a program says that a queue pair may send to when it must be in its leaf. Adoption takes some milliseconds;
 // a crowd that starts at once, and what else the host does, make it wait.
 constexpr auto kMayTake = 10s;
@@ -98,7 +95,7 @@ public:
         EXPECT_EQ(most_files_, 0U) << "device files outlived their programs by more than " << kMayOutlive.count()
                                    << " ms";
         EXPECT_LE(longest_orphan_, Milliseconds(kMayOutlive)) << "queue pairs outlived their program";
-        EXPECT_LE(longest_leaf_, Milliseconds(kLeafMayOutlive)) << "leaves outlived their program";
+        EXPECT_LE(longest_leaf_, Milliseconds(kMayOutlive)) << "leaves outlived their program";
     }
     void print() const
     {
