@@ -48,8 +48,8 @@ public:
 
     // It went away, by itself or because it was released. `closed` when its files are closed, too.
     void remove(const std::string& key, LoopCallback<void()> closed);
-    // The service ends: drains, so many times if need be; then the part `key` of `all` has come. What is left in the tree
-    // then is leaked by the kernel.
+    // When the service ends: drains the device, retrying while something in it is still going, then reports `key` to
+    // `all`. The kernel leaks whatever is left in the tree.
     void empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all, std::uint32_t attempts = kDrainAttempts);
     // It says so itself, and is in the middle of that.
     void remove_soon(const std::string& key);

@@ -25,7 +25,7 @@ public:
     [[nodiscard]] Result<void> add_session(std::uint32_t uid);
     void remove_session(std::uint32_t uid);
 
-    // How many more queue pairs there is room for, in a session with so many, and which limit says so.
+    // How many more queue pairs fit into a session that has `in_session`, and the limit that decides it.
     struct Room {
         std::uint32_t count = 0;
         Error limit;

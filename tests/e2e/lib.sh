@@ -170,7 +170,7 @@ put_policy()
     install -m 644 "$files/$1.yaml" "$policy"
 }
 
-# has_tree ELEMENTS: the device is ready, and has been given so many.
+# has_tree ELEMENTS: the device is ready and uses that many elements.
 has_tree()
 {
     local said
@@ -178,7 +178,7 @@ has_tree()
     [[ $said == "ready $1" ]]
 }
 
-# start_with POLICY: the daemon, anew, until its device has the tree.
+# start_with POLICY: restarts the daemon with it, and waits until the device has its tree.
 start_with()
 {
     put_policy "$1"

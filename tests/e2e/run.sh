@@ -4,7 +4,7 @@
 #
 #   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (all)
 #
-#   --fresh        make the base root file system anew
+#   --fresh        rebuild the base root file system
 #   --keep         keep what the containers wrote besides results: journals, consoles, traces (BUILD/e2e)
 #   --shell BOOT   a root shell in a container that has booted, instead of its cases
 #   --filter GLOB  only the cases whose names match

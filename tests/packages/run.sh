@@ -5,7 +5,7 @@
 #   tests/packages/run.sh             everything
 #   tests/packages/run.sh --keep      leaves packages and root file system in build/package-test
 #   tests/packages/run.sh --update    writes what is in them to tests/golden/packages, to be reviewed
-#   tests/packages/run.sh --fresh     makes the base system anew (it is kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd)
+#   tests/packages/run.sh --fresh     rebuilds the base system (it is kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd)
 #
 # Needs root, for a root file system with mounts and process ids of its own; without it, it ends with status 77 and says so.
 # The base system is made from Debian's mirror; what follows has no network.
