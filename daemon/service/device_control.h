@@ -50,7 +50,8 @@ public:
     void remove(const std::string& key, LoopCallback<void()> closed);
     // When the service ends: drains the device, retrying while something in it is still going, then reports `key` to
     // `all`. The kernel leaks whatever is left in the tree.
-    void empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all, std::uint32_t attempts = kDrainAttempts);
+    void empty_at_end(const std::string& key, const std::shared_ptr<Gathering>& all,
+                      std::uint32_t attempts = kDrainAttempts);
     // It says so itself, and is in the middle of that.
     void remove_soon(const std::string& key);
 
