@@ -4,7 +4,7 @@
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
 #   tools/test.sh --full        these and every group below
 #   tools/test.sh GROUP...      only these groups
-#   tools/test.sh --ci          the default groups, then attack and kernel
+#   tools/test.sh --ci          the default groups, then attack, kernel and e2e
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
@@ -279,8 +279,8 @@ while (($# > 0)); do
             set_of_packages=--full
             ;;
         --ci)
-            wanted+=("${default_groups[@]}" attack kernel)
-            groups_with_packages+=(kernel)
+            wanted+=("${default_groups[@]}" attack kernel e2e)
+            groups_with_packages+=(kernel e2e)
             ;;
         --list)
             printf '%s\n' "${default_groups[@]}" "${extra_groups[@]}"
