@@ -24,6 +24,8 @@ namespace {
 constexpr std::size_t kDatagram = 8192;    // where a dump goes on in another one
 constexpr std::uint16_t kCommandMask = 0x3ff;
 constexpr int kPatience = 1000;    // ms, with a reader
+// RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE, which Debian 12's headers have since 6.1.190 only.
+constexpr std::uint16_t kPrivilegedQkeyMode = 96;
 
 bool is_alive(const Creator& creator)
 {
@@ -266,7 +268,7 @@ Datagram system_settings(const Request& request)
 {
     Writer writer(answer_type(RDMA_NLDEV_CMD_SYS_GET), 0, request);
     writer.put_byte(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
-    writer.put_byte(RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE, 0);
+    writer.put_byte(kPrivilegedQkeyMode, 0);
     writer.put_byte(RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
     return writer.finish();
 }
