@@ -24,7 +24,7 @@ run_packages=(dbus ibverbs-providers procps util-linux)
 # systemd.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils perftest python3-jeepney python3-pyverbs systemd valgrind xz-utils
+    ibverbs-utils perftest python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)

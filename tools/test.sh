@@ -4,13 +4,14 @@
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
 #   tools/test.sh --full        these and every group below
 #   tools/test.sh GROUP...      only these groups
-#   tools/test.sh --ci          the default groups, then attack, kernel and e2e
+#   tools/test.sh --ci          the default groups, then attack, kernel, kernel-clients, e2e
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
-#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised      12 min
+#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised       9 min
+#   kernel-clients  there, programs that are adopted, launched, or use the library      9 min
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             1 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
@@ -26,7 +27,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel e2e tsan fuzz-long soak bench package html lint clean-root)
+extra_groups=(attack kernel kernel-clients e2e tsan fuzz-long soak bench package html lint clean-root)
 
 passed=0
 failed=0
@@ -228,9 +229,9 @@ run_group()
             build_once release attacks
             run_attacks
             ;;
-        kernel)
+        kernel | kernel-clients)
             build_once release kernel_programs
-            run_label release kernel
+            run_label release "$1"
             ;;
         e2e)
             build_once release e2e_programs
@@ -279,7 +280,7 @@ while (($# > 0)); do
             set_of_packages=--full
             ;;
         --ci)
-            wanted+=("${default_groups[@]}" attack kernel e2e)
+            wanted+=("${default_groups[@]}" attack kernel kernel-clients e2e)
             groups_with_packages+=(kernel e2e)
             ;;
         --list)
@@ -297,6 +298,10 @@ while (($# > 0)); do
         kernel | e2e | package)
             wanted+=("$1")
             groups_with_packages+=("$1")
+            ;;
+        kernel-clients)
+            wanted+=("$1")
+            groups_with_packages+=(kernel)
             ;;
         *)
             [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"

@@ -11,6 +11,10 @@ namespace {
 
 using namespace rdma_netlink;
 
+constexpr const char* kExclusive =
+    "each RDMA device belongs to one network namespace (`rdma system`: netns exclusive): programs that use devices of "
+    "other namespaces are not seen. `rdma system set netns shared`, before containers start, shows all of them";
+
 void survey_device(Connection& kernel, const TrackedDevice& device, std::size_t most, Owners& owners,
                    HostSurvey& survey)
 {
@@ -49,6 +53,9 @@ HostSurvey survey_host(const std::filesystem::path& proc, std::size_t most_of_de
     }
     std::ranges::sort(*devices, {}, &TrackedDevice::name);
     Owners owners(proc);
+    if (namespaces_are_exclusive(kernel).value_or(false)) {
+        survey.failures[""] = kExclusive;
+    }
     for (const auto& device : *devices) {
         survey_device(kernel, device, most_of_device, owners, survey);
     }

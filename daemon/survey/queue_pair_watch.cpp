@@ -40,8 +40,9 @@ constexpr int kListPause = 100;
 constexpr int kListPauseHot = 10;
 constexpr auto kListAnyway = 10s;    // at the latest
 constexpr int kSleepPerLook = 4;
-// While nothing happens: a hundredth of a processor.
+// While nothing happens: a hundredth of a processor; two and a half while programs have devices open.
 constexpr int kRestPerLook = 100;
+constexpr int kRestPerLookAttentive = 40;
 // One by one; beyond, a list is cheaper.
 constexpr std::size_t kMostAskedAlone = 256;
 
@@ -247,11 +248,14 @@ bool QueuePairWatch::sleep(Steady::duration looked)
     bool is_anybody_there = false;
     for (const auto& [name, watched] : devices_) {
         hot = hot || watched.list_due;
-        is_anybody_there = is_anybody_there || watched.seen.size() > 0;
+        // One file is the daemon's own.
+        is_anybody_there = is_anybody_there || watched.seen.size() > 0 ||
+                           (watched.counts && watched.counts->contexts > 1);
     }
-    const Steady::duration idle = is_anybody_there ? std::clamp<Steady::duration>(kRestPerLook * looked, kAttentive, kIdle)
-                                  : files_         ? kIdle
-                                                   : kIdleBlind;
+    const Steady::duration idle =
+        is_anybody_there ? std::clamp<Steady::duration>(kRestPerLookAttentive * looked, kAttentive, kIdle)
+        : files_         ? kIdle
+                         : kIdleBlind;
     const Steady::duration interval = hot ? kSoon : idle;
     const auto longest = std::chrono::duration_cast<Steady::duration>(kLongest);
     const auto until = Steady::now() + std::clamp(kSleepPerLook * looked, interval, std::max(interval, longest));

@@ -5,8 +5,10 @@
 //     the counts have changed                                          ──▶ list all queue pairs of the device
 //     they have not, but one may have come in the place of another     ──▶ list, after 100 times what the last one took
 //     one is not ready yet                                             ──▶ ask for it alone, as often
-//     nothing happens                                                  ──▶ all of this as often as it takes a hundredth of
-//                                                                          a processor: counts every 30 to 250 ms
+//     nothing happens, but programs have devices open                  ──▶ all of this as often as it takes a fortieth of a
+//                                                                          processor: counts every 30 to 250 ms
+//     nobody has                                                       ──▶ counts every 250 ms, or every 50 ms where the
+//                                                                          opening of device files is not seen
 //
 // A list costs an mlx5 device a command for each queue pair, so the thread sleeps at least four times as long as it has
 // looked: on a busy host it finds out later, and uses no more than a fifth of a processor.

@@ -81,6 +81,7 @@ constexpr Field kLogMaxQp{155, 5};
 constexpr Field kLogMaxCq{219, 5};
 constexpr Field kQpcExtension{290, 1};
 constexpr Field kNumPorts{440, 8};
+constexpr Field kLogMaxMessage{451, 5};
 constexpr Field kQos{539, 1};
 constexpr Field kLogMaxPd{811, 5};
 constexpr Field kGeneralObjectTypes{1024, 64};

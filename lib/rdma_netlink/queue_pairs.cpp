@@ -48,6 +48,11 @@ struct OneAnswer {
     AnswerEnd end = AnswerEnd::More;
     std::optional<TrackedQueuePair> queue_pair;
 };
+struct ExclusiveAnswer {
+    AnswerEnd end = AnswerEnd::More;
+    std::optional<bool> exclusive;
+};
+
 struct CountAnswer {
     AnswerEnd end = AnswerEnd::More;
     std::optional<ResourceCounts> counts;
@@ -179,6 +184,28 @@ AnswerEnd read_one_queue_pair(Bytes datagram, std::uint32_t sequence, std::optio
 Result<std::vector<TrackedDevice>> list_devices(Connection& kernel)
 {
     return ask_for_dump<TrackedDevice>(kernel, RDMA_NLDEV_CMD_GET, nullptr, read_devices, "RDMA devices");
+}
+
+std::optional<bool> read_exclusive(Bytes attributes)
+{
+    const auto shared = byte_in(attributes, RDMA_NLDEV_SYS_ATTR_NETNS_MODE);
+    return shared ? std::optional(*shared == 0) : std::nullopt;
+}
+
+std::optional<bool> namespaces_are_exclusive(Connection& kernel)
+{
+    if (kernel.ask(RDMA_NLDEV_CMD_SYS_GET, 0, {}) != 0) {
+        return std::nullopt;
+    }
+    const auto answer = kernel.read([&](Bytes datagram) {
+        ExclusiveAnswer found;
+        found.end = read_datagram(datagram, kernel.sequence(), [&](Bytes content) {
+            found.exclusive = read_exclusive(content);
+            return AnswerEnd::Found;
+        });
+        return found;
+    });
+    return answer.exclusive;
 }
 
 Result<std::vector<TrackedQueuePair>> list_queue_pairs(Connection& kernel, const TrackedDevice& device)

@@ -75,8 +75,13 @@ struct ResourceCounts {
 // Of the answer's attributes. Empty: it says nothing of them. Pure.
 [[nodiscard]] std::optional<ResourceCounts> read_counts(Bytes attributes);
 
+// Whether each device belongs to one network namespace (`rdma system`: netns exclusive), and the others do not see it.
+// Of the answer's attributes. Empty: it does not say. Pure.
+[[nodiscard]] std::optional<bool> read_exclusive(Bytes attributes);
+
 // Asks the kernel, on an open connection. Errors: Io.
 [[nodiscard]] Result<std::vector<TrackedDevice>> list_devices(Connection& kernel);
+[[nodiscard]] std::optional<bool> namespaces_are_exclusive(Connection& kernel);
 // Every queue pair costs mlx5 devices a command.
 [[nodiscard]] Result<std::vector<TrackedQueuePair>> list_queue_pairs(Connection& kernel, const TrackedDevice& device);
 // Costs a device no command.

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 
 #include "tests/kernel/firmware.h"
 #include "tests/nic_mlx5/program.h"
+#include "tests/support/ctl.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -150,6 +152,7 @@ TEST(KernelClient, WhereDevicesAreInOneNetworkNamespace)
         Processes inside;
         start_in(inside, daemon, [] { return enter_namespaces(kContainer); });
         expect_served(inside);
+        EXPECT_THAT(run_ctl(daemon.root(), "status").output, ::testing::HasSubstr("netns exclusive"));
         Processes outside;
         outside.start([](const Processes::Say& say) {
             world here{};

@@ -31,8 +31,27 @@ plug()
         sleep 0.1
     done
     . /run/environment
+    addresses
     # However often a device fails, the driver recovers it; by itself it does so once a minute.
     devlink health set pci/1f00:00:00.0 reporter fw_fatal grace_period 0
+}
+
+# On Ethernet the kernel resolves whom a queue pair is connected to. Each device has an address, and those of
+# tests/support/running.h are behind the first one.
+addresses()
+{
+    for number in 0 1; do
+        for interface in /sys/bus/pci/devices/1f0$number:00:00.0/net/*; do
+            [ ! -e "$interface" ] || /usr/bin/ip address add 10.2.$number.1/24 dev "${interface##*/}"
+        done
+    done
+    for interface in /sys/bus/pci/devices/1f00:00:00.0/net/*; do
+        [ -e "$interface" ] || return 0
+        /usr/bin/ip -6 route add fd00::/16 dev "${interface##*/}"
+        for address in fd00:20::1 fd00:99::1; do
+            /usr/bin/ip -6 neighbour add $address lladdr 02:00:00:00:00:99 nud permanent dev "${interface##*/}"
+        done
+    done
 }
 
 unplug()

@@ -122,7 +122,10 @@ make_root()
         >"$root/modules/list"
     cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
-    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/sbin/devlink
+    # Beside busybox, which is linked statically, what a preload library goes into.
+    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/bin/ip /usr/sbin/devlink \
+        /usr/bin/{dash,cat,echo,env,nm,sleep,true}
+    ln -s dash "$root/bin/sh"
     mkdir -p "$root/etc/libibverbs.d"
     cp /etc/libibverbs.d/mlx5.driver "$root/etc/libibverbs.d/"
     pack "$root" >"$work/root.img"

@@ -33,27 +33,38 @@ std::map<std::uint32_t, double> delays(Trace& trace, const std::map<std::uint32_
     return found;
 }
 
-Figures from_ready_to_leaf(Stranger& stranger, std::size_t count)
+// `count` queue pairs, of which no more than `together` are there at the same time: whoever looks for one in RTS has to
+// look at all.
+Figures from_ready_to_leaf(Stranger& stranger, std::size_t count, std::size_t together)
 {
     Trace trace;
     std::map<std::uint32_t, double> ready;
     std::vector<std::uint32_t> numbers;
+    Figures figures;
+    const auto end_all = [&] {
+        EXPECT_TRUE(eventually([&] { return elsewhere(numbers, kNowhere).size() == numbers.size(); }));
+        for (const auto& [number, delay] : delays(trace, ready)) {
+            figures.add(delay);
+        }
+        for (const auto number : numbers) {
+            EXPECT_EQ(stranger.destroy(number), 0);
+        }
+        numbers.clear();
+        ready.clear();
+        trace.clear();
+    };
     std::minstd_rand random(1);
     for (std::size_t i = 0; i < count; ++i) {
         const auto made = stranger.make_one(i % 2 == 0 ? IBV_QPT_RC : IBV_QPT_UD, Towards::Bulk);
         ready[made.number] = made.ready_at;
         numbers.push_back(made.number);
         std::this_thread::sleep_for(std::chrono::milliseconds(random() % 40));
+        if (numbers.size() == together) {
+            end_all();
+        }
     }
-    EXPECT_TRUE(eventually([&] { return elsewhere(numbers, kNowhere).size() == count; }));
-    Figures figures;
-    for (const auto& [number, delay] : delays(trace, ready)) {
-        figures.add(delay);
-    }
+    end_all();
     EXPECT_EQ(figures.size(), count);
-    for (const auto number : numbers) {
-        EXPECT_EQ(stranger.destroy(number), 0);
-    }
     return figures;
 }
 
@@ -67,7 +78,9 @@ TEST_F(AdoptionCost, FromReadyToSendToTheLeaf)
     bool was_quiet = false;
     for (int round = 0; round < 5 && best >= kBound; ++round) {
         Lateness lateness;
-        const Figures figures = from_ready_to_leaf(stranger, 200);
+        // The machine of tests/kernel has a slow processor, and a process plays the firmware on it.
+        const Figures figures = on_kernel() ? from_ready_to_leaf(stranger, 64, 8)
+                                            : from_ready_to_leaf(stranger, 200, 200);
         const Figures& late = lateness.end();
         tell("from_ready_to_send_to_leaf", figures.in_milliseconds());
         tell("woken_late", late.in_milliseconds());
@@ -96,7 +109,7 @@ TEST_F(AdoptionCost, AfterALongSilence)
         figures.add(seconds_now() - made.ready_at);
     }
     tell("after_silence", figures.in_milliseconds());
-    EXPECT_LT(figures.quantile(0), 0.5);
+    EXPECT_LT(figures.quantile(0), 0.05);
 }
 
 // The daemon's share of a processor over some seconds in which the programs do nothing.
@@ -123,7 +136,7 @@ TEST_F(AdoptionCost, AtRest)
         tell("at_rest_" + what, fmt::format("{:.2f} % of a processor", share * 100));
         EXPECT_LT(share, bound);
     };
-    measure("none", 0.01);
+    measure("none", 0.03);
     // In INIT until somebody connects, and for ever in RTR, as those that only receive.
     for (int i = 0; i < 100; ++i) {
         adopted.make_one(IBV_QPT_UD, Towards::Nowhere, i % 2 == 0 ? IBV_QPS_INIT : IBV_QPS_RTR);
@@ -131,7 +144,7 @@ TEST_F(AdoptionCost, AtRest)
     measure("100_not_ready", 0.05);
     const auto few = adopted.make(IBV_QPT_UD, Towards::Nowhere, 100);
     EXPECT_TRUE(eventually([&] { return elsewhere(few, kInRpc).empty(); }));
-    measure("100_adopted", 0.01);
+    measure("100_adopted", 0.03);
     const std::uint32_t many = on_kernel() ? 400 : 4000;
     other.make(IBV_QPT_UD, Towards::Nowhere, many);
     measure(fmt::format("{}_more", many), 0.05);

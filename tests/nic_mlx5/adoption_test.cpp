@@ -138,7 +138,8 @@ TEST_F(Adoption, InAContainerWithItsOwnDeviceNode)
                            enter_container(CLONE_NEWPID | CLONE_NEWNS);
                            must(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
                            must(mount("none", "/dev/infiniband", "tmpfs", 0, nullptr) == 0, "tmpfs");
-                           must(mknod("/dev/infiniband/uverbs0", S_IFCHR | 0666, node.st_rdev) == 0, "mknod");
+                           must(mknod("/dev/infiniband/uverbs0", S_IFCHR, node.st_rdev) == 0, "mknod");
+                           must(chmod("/dev/infiniband/uverbs0", 0666) == 0, "chmod");
                            become_nobody();
                        }});
     EXPECT_TRUE(comes_to(stranger.make(IBV_QPT_RC, Towards::Bulk), kInBulk));

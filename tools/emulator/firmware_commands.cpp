@@ -80,6 +80,7 @@ void fill_general(const Capabilities& can, std::size_t ports, Mailbox& answer)
     put(general::kLogMaxQp, 17);
     put(general::kLogMaxCq, 24);
     put(general::kLogMaxPd, 23);
+    put(general::kLogMaxMessage, 30);
     put(general::kNumPorts, ports);
     put(general::kQos, can.scheduling || can.pacing.table_size > 0 ? 1 : 0);
     put(general::kQpcExtension, can.scheduling ? 1 : 0);

@@ -7,6 +7,7 @@
 
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "lib/mlx5/prm.h"
 #include "tools/emulator/address_path.h"
@@ -353,6 +354,46 @@ void reg_umem(Context& context)
     call.out_as(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, memory->number);
 }
 
+// ---- events of DEVX objects: the emulator has none to send ----
+
+void open_object_events(Context& context)
+{
+    const auto flags = context.call.value_or(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, 0);
+    if ((flags & ~static_cast<std::uint64_t>(MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA)) != 0) {
+        throw Failure(EINVAL);
+    }
+    const UniqueFd events = context.file.open_object_events();
+    context.call.out_descriptor(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, events);
+}
+
+// The kernel's is_valid_events_legacy(): what a device may say of an object, and of itself.
+bool is_known_event(std::uint16_t type, bool of_an_object)
+{
+    constexpr std::uint16_t kPortChange = 0x9;
+    constexpr std::uint16_t kOfObjects[] = {0x0,  0x1,  0x2,  0x3,  0x4,  0x5,  0x7, 0x10,
+                                            0x11, 0x12, 0x13, 0x14, 0x18, 0x1c, 0x1d};
+    return of_an_object ? std::find(std::begin(kOfObjects), std::end(kOfObjects), type) != std::end(kOfObjects)
+                        : type == kPortChange;
+}
+
+void subscribe(Context& context)
+{
+    need_devx(context);
+    static_cast<void>(context.call.value(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE));
+    const auto types = context.call.in(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, 0);
+    const bool of_an_object = context.object_or_null(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE) != nullptr;
+    constexpr std::size_t kMost = 20;    // MAX_NUM_EVENTS of the kernel
+    if (types.size() < 2 || types.size() / 2 > kMost) {
+        throw Failure(EINVAL);
+    }
+    for (std::size_t at = 0; at + 1 < types.size(); at += 2) {
+        const auto type = static_cast<std::uint16_t>(types[at] | types[at + 1] << 8U);
+        if (!is_known_event(type, of_an_object)) {
+            throw Failure(EINVAL);
+        }
+    }
+}
+
 }    // namespace
 
 std::vector<Method> devx_methods()
@@ -365,6 +406,13 @@ std::vector<Method> devx_methods()
          {MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX, MLX5_IB_ATTR_DEVX_QUERY_UAR_DEV_IDX}, {}, query_uar},
         {MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN, "devx.query-eqn",
          {MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN}, {}, query_eqn},
+        {MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT, "devx.subscribe",
+         {MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST,
+          MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE},
+         {{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, DevxObject, Access::Read, true}}, subscribe},
+        {MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC, "devx-event.alloc",
+         {MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS},
+         {}, open_object_events},
         {MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, "devx-object.create",
          {MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN,
           MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT},

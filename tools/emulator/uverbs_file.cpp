@@ -136,6 +136,18 @@ UniqueFd UverbsFile::open_events(pid_t reader)
     return reading;
 }
 
+UniqueFd UverbsFile::open_object_events()
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        throw Failure(errno);
+    }
+    UniqueFd reading(ends[0]);
+    const std::lock_guard lock(mutex_);
+    object_events_.emplace_back(ends[1]);
+    return reading;
+}
+
 void UverbsFile::send_to(const EventQueue& queue, AsyncEvent event, std::uint64_t element)
 {
     ib_uverbs_async_event_desc description{};
@@ -201,6 +213,7 @@ void UverbsFile::disassociate()
     const std::lock_guard lock(mutex_);
     dead_ = true;
     event_queues_.clear();
+    object_events_.clear();
     lost_.merge(objects_);
     objects_.clear();
     context_.reset();
@@ -226,6 +239,7 @@ UverbsFile::Closed UverbsFile::close()
         const std::lock_guard lock(mutex_);
         dead_ = true;
         event_queues_.clear();
+        object_events_.clear();
         for (const auto& [handle, object] : objects_) {
             ++closed.objects[object->type];
         }

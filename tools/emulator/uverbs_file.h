@@ -52,6 +52,8 @@ public:
 
     // A new descriptor to read them from, for the process that asked.
     [[nodiscard]] UniqueFd open_events(pid_t reader);
+    // The same for events of DEVX objects, which the emulator does not have: nothing comes until the file closes.
+    [[nodiscard]] UniqueFd open_object_events();
     // To every reader, or to that of the object's creator.
     void send(AsyncEvent event, std::uint64_t element);
     void send(AsyncEvent event, Object& object);
@@ -101,6 +103,7 @@ private:
     std::map<std::uint32_t, std::shared_ptr<Object>> lost_;    // when the device went
     std::uint64_t added_ = 0;                                  // objects, so far
     std::vector<EventQueue> event_queues_;
+    std::vector<UniqueFd> object_events_;    // the ends that nobody writes to
     std::vector<UniqueFd> closers_;
     bool closers_released_ = false;
 };

@@ -94,6 +94,7 @@ TEST(NicMlx5Fuzz, Netlink)
         rdma_netlink::read_holders(bytes_of(text), kSequence, rdma_netlink::HolderKind::Domain, holders, failed);
         ASSERT_TRUE(failed >= -1 && failed < 4096);
         static_cast<void>(rdma_netlink::read_counts(bytes_of(text)));
+        static_cast<void>(rdma_netlink::read_exclusive(bytes_of(text)));
         std::optional<rdma_netlink::TrackedQueuePair> one;
         const auto end = rdma_netlink::read_one_queue_pair(bytes_of(text), kSequence, one);
         ASSERT_TRUE(end == AnswerEnd::Found || !one);

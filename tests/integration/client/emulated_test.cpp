@@ -69,6 +69,10 @@ Handle registered(const RestartableDaemon& daemon, const char* level, std::uint3
 
 class ClientEmulated : public ::testing::Test {
 protected:
+    // A daemon that is killed leaves leaves with queue pairs in them.
+    static void SetUpTestSuite() { emulator("set busy-leaf released"); }
+    static void TearDownTestSuite() { make_as_it_was(); }
+
     RestartableDaemon daemon_{kThreeClasses, ""};
 };
 
@@ -200,17 +204,25 @@ TEST_F(ClientEmulated, ADeviceThatIsResetIsToldAndOneRegistersAgain)
         EXPECT_TRUE(heard.wait_for("detached"));
         ibv_close_device(lost.context);    // what is left of it goes with it
     }
-    Verbs verbs;
     const auto request = for_level("bulk");
     EXPECT_EQ(rdmaqos_register(handle.get(), &request, nullptr), 0) << rdmaqos_last_error();
-    ibv_qp* queue_pair = verbs.make();
-    EXPECT_TRUE(eventually([&] { return rdmaqos_attach(handle.get(), queue_pair, nullptr, nullptr) == 0; }));
-    EXPECT_EQ(place_of(queue_pair->qp_num), kPlaceOf[1]);
+    // A kernel takes its time, and until then what is opened may be the device that went.
+    world back{};
+    EXPECT_TRUE(eventually([&] {
+        if (back.context != nullptr) {
+            ibv_close_device(back.context);
+        }
+        back = {};
+        ibv_qp* const queue_pair = open_world(&back) ? qp_in_state(&back, IBV_QPT_RC, IBV_QPS_RTS) : nullptr;
+        return queue_pair != nullptr && rdmaqos_attach(handle.get(), queue_pair, nullptr, nullptr) == 0 &&
+               place_of(queue_pair->qp_num) == kPlaceOf[1];
+    }));
+    ibv_close_device(back.context);
 }
 
 // ---- a daemon that is killed under a hundred programs ----
 
-constexpr int kPrograms = 100;
+const int kPrograms = on_kernel() ? 40 : 100;    // its one processor is QEMU's
 constexpr int kOfEach = 4;
 // Most of it is the emulator's, whose processor time is more than the daemon's; daemon_test.cpp is stricter.
 constexpr auto kTimeToReturn = 10s;
@@ -275,7 +287,9 @@ TEST_F(ClientEmulated, AHundredProgramsRegisterAgain)
               << " ms after the daemon\n";
     EXPECT_LT(took, kTimeToReturn);
 
-    // In the device, each is put into a leaf once. (What sees that takes its time.)
+    // In the device, each is put into a leaf once. (What sees that takes its time.) Where leaves are in the programs' own
+    // files they are still there, with the queue pairs in them.
+    const auto places_before = places(emulated_device());
     kill();
     Trace trace;
     come_back();
@@ -285,7 +299,8 @@ TEST_F(ClientEmulated, AHundredProgramsRegisterAgain)
             ++attached[call.at("fields").at("qpn").get<std::uint32_t>()];
         }
     }
-    EXPECT_EQ(attached.size(), numbers.size());
+    EXPECT_EQ(places(emulated_device()), places_before);
+    EXPECT_EQ(attached.size(), firmware_isolates() ? 0 : numbers.size());
     EXPECT_THAT(attached, Each(::testing::Pair(::testing::_, 1)));
 }
 

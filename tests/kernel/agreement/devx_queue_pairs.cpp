@@ -132,6 +132,46 @@ void say_life(const Pair& pair)
     say("2RST_QP", joined({pair.modify(queue_command(0x50a, pair.number)), "then " + pair.state()}));
 }
 
+// Of UCX's queue pairs, which end when it has been told that nothing comes any more.
+void say_events(const Room& room, const Parts& parts)
+{
+    for (const std::uint32_t flags : {0U, 1U, 2U}) {
+        errno = 0;
+        auto* const channel = mlx5dv_devx_create_event_channel(
+            room.world.context, static_cast<mlx5dv_devx_create_event_channel_flags>(flags));
+        say(fmt::format("an event channel, flags {}", flags), spelled(channel == nullptr ? errno : 0));
+        if (channel != nullptr) {
+            mlx5dv_devx_destroy_event_channel(channel);
+        }
+    }
+    auto* const channel = mlx5dv_devx_create_event_channel(room.world.context,
+                                                           MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
+    const Bytes in = create_command(room, parts);
+    Bytes out(16);
+    auto* const pair = mlx5dv_devx_obj_create(room.world.context, in.data(), in.size(), out.data(), out.size());
+    if (channel == nullptr || pair == nullptr) {
+        say("subscribe", "there is no channel or no queue pair");
+        return;
+    }
+    const auto subscribe = [&](mlx5dv_devx_obj* object, std::vector<std::uint16_t> types) {
+        return spelled(mlx5dv_devx_subscribe_devx_event(
+            channel, object, static_cast<std::uint16_t>(types.size() * sizeof(std::uint16_t)), types.data(), 7));
+    };
+    constexpr std::uint16_t kPathMigrated = 0x1;
+    constexpr std::uint16_t kPortChange = 0x9;
+    constexpr std::uint16_t kLastWqe = 0x13;
+    say("subscribe to one of its events", subscribe(pair, {kLastWqe}));
+    say("again", subscribe(pair, {kLastWqe}));
+    say("subscribe to two", subscribe(pair, {kPathMigrated, kLastWqe}));
+    say("subscribe to none", subscribe(pair, {}));
+    say("subscribe to an event of the device for it", subscribe(pair, {kPortChange}));
+    say("subscribe to an event of the device", subscribe(nullptr, {kPortChange}));
+    say("subscribe to an event of a queue pair for no object", subscribe(nullptr, {kLastWqe}));
+    say("subscribe to 33", subscribe(pair, std::vector<std::uint16_t>(33, kLastWqe)));
+    say("destroy it while it is subscribed", spelled(mlx5dv_devx_obj_destroy(pair)));
+    mlx5dv_devx_destroy_event_channel(channel);
+}
+
 }    // namespace
 
 void say_devx_queue_pairs()
@@ -155,6 +195,7 @@ void say_devx_queue_pairs()
     say_life(pair);
     say("destroy", spelled(devx_destroy(room.fd(), pair.handle)));
     say("query it", pair.state());
+    say_events(room, parts);
 }
 
 }    // namespace rdmaqos::test::agreement

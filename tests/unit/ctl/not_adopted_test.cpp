@@ -39,11 +39,15 @@ TEST(NotAdopted, WhatToDo)
         << "the others have a reason of their own";
     EXPECT_THAT(advice_on({not_adopted(1, "excluded"), not_adopted(2, "excluded")}, on), SizeIs(1));
     EXPECT_THAT(advice_on({not_adopted(1, "owner-unknown")}, on), IsEmpty());
-    EXPECT_THAT(advice_on({}, on), IsEmpty());
-    EXPECT_THAT(advice_on({}, {"adopt", "the kernel is too old", 0, 0}), ElementsAre(HasSubstr("the kernel is too old")));
+    const auto unseen = HasSubstr("through DEVX");
+    EXPECT_THAT(advice_on({}, on), ElementsAre(unseen));
+    EXPECT_THAT(advice_on({}, {"adopt", "the kernel is too old", 0, 0}),
+                ElementsAre(unseen, HasSubstr("the kernel is too old")));
+    EXPECT_THAT(advice_on({}, on, {"netns exclusive"}), ElementsAre(unseen, "netns exclusive"));
+    EXPECT_THAT(advice_on({not_adopted(1, "excluded")}, on, {"netns exclusive"}), SizeIs(1)) << "it is seen";
     const auto how = HasSubstr("`unregistered: adopt`");
     EXPECT_THAT(advice_on({not_adopted(1, "unregistered")}, {"count", "", 0, 0}), ElementsAre(how));
-    EXPECT_THAT(advice_on({}, {"ignore", "", 0, 0}), ElementsAre(how));
+    EXPECT_THAT(advice_on({}, {"ignore", "", 0, 0}), ElementsAre(unseen, how));
     EXPECT_THAT(advice_on({not_adopted(1, "not-attached")}, {"count", "", 0, 0}), IsEmpty());
     EXPECT_THAT(advice_on({not_adopted(1, "unregistered")}, {}), IsEmpty()) << "an older daemon adopts nobody";
 }

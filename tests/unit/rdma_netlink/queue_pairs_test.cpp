@@ -145,6 +145,14 @@ TEST(ResourceCount, OfQueuePairsAndFiles)
     EXPECT_EQ(read_counts(cut), std::nullopt);
 }
 
+TEST(NetworkNamespaces, AreExclusiveOrShared)
+{
+    EXPECT_EQ(read_exclusive(attribute(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, {0})), true);
+    EXPECT_EQ(read_exclusive(attribute(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, {1})), false);
+    EXPECT_EQ(read_exclusive({}), std::nullopt) << "an older kernel does not say";
+    EXPECT_EQ(read_exclusive(number(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 0)), std::nullopt) << "not a byte";
+}
+
 TEST(Attributes, OfSixtyFourBits)
 {
     const Message wide = attribute(7, {1, 2, 3, 4, 5, 6, 7, 8});

@@ -132,7 +132,7 @@ Result<WhyReport> nobody(const Context& context, bus::Client& client, const Adop
     const auto queue_pairs = fetch_host_queue_pairs(
         client, {"", static_cast<std::uint32_t>(std::min<std::uint64_t>(*number, UINT32_MAX)), "", "", false});
     report.queue_pairs = queue_pairs.value_or(std::vector<bus::Dict>());    // a daemon that is older does not tell
-    report.advice = advice_on(report.queue_pairs, adoption);
+    report.advice = advice_on(report.queue_pairs, adoption, sum_up(fetch_host_counts(client)).failures);
     if (auto level = would_get(context, target); !level.empty()) {
         report.advice.push_back(std::move(level));
     }

@@ -22,12 +22,15 @@ constexpr std::array kAdvice{
     Advice{"not-ready", "it is adopted when it may send (RTS)"},
 };
 
+constexpr std::string_view kUnseen = "the kernel lists none of its queue pairs: it has none yet, or makes them through "
+                                     "DEVX, as UCX does unless UCX_IB_MLX5_DEVX_OBJECTS is empty, or a GPU library";
 constexpr std::string_view kHowToAdopt = "`unregistered: adopt` in /etc/rdma-qos/rdma-qosd.yaml takes in programs that "
                                          "do not register, if a rule concerns them";
 
 }    // namespace
 
-std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, const AdoptionView& adoption)
+std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, const AdoptionView& adoption,
+                                   const std::vector<std::string>& failures)
 {
     std::set<std::string, std::less<>> words;
     for (const auto& queue_pair : queue_pairs) {
@@ -36,6 +39,10 @@ std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs, co
         }
     }
     std::vector<std::string> sentences;
+    if (queue_pairs.empty()) {
+        sentences.emplace_back(kUnseen);
+        sentences.insert(sentences.end(), failures.begin(), failures.end());
+    }
     for (const auto& [word, sentence] : kAdvice) {
         if (words.contains(word)) {
             sentences.push_back(fmt::format("{}: {}", word, sentence));

@@ -12,9 +12,11 @@
 namespace rdmaqos::ctl {
 
 // A sentence for each of the reasons for which these queue pairs (docs/dbus.md, "Queue pairs of the host") are in no
-// leaf. Left out are those whose `reason` says it all. Without any: why no program is adopted at all.
+// leaf. Left out are those whose `reason` says it all. Without any: why they may not be seen (`failures` to look at the
+// host are told too), and why no program is adopted at all.
 [[nodiscard]] std::vector<std::string> advice_on(const std::vector<bus::Dict>& queue_pairs,
-                                                 const AdoptionView& adoption);
+                                                 const AdoptionView& adoption,
+                                                 const std::vector<std::string>& failures = {});
 
 // Of these, those of the processes that no session has attached.
 [[nodiscard]] std::vector<bus::Dict> not_attached(std::vector<bus::Dict> queue_pairs,

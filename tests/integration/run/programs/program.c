@@ -81,6 +81,7 @@ void step(struct ibv_qp* qp, enum ibv_qp_state state, const uint8_t gid[16])
     attributes.ah_attr.sl = (uint8_t)options.sl;
     attributes.ah_attr.grh.traffic_class = (uint8_t)options.traffic_class;
     attributes.ah_attr.grh.hop_limit = 1;
+    attributes.ah_attr.grh.sgid_index = (uint8_t)options.gid_index;
     memcpy(&attributes.ah_attr.grh.dgid, gid, 16);
     int mask = IBV_QP_STATE;
     if (state == IBV_QPS_INIT) {
@@ -195,7 +196,7 @@ static void read_options(int argc, char** argv)
 {
     options = (struct options){.way = argc > 1 ? argv[1] : "", .device = "mlx5_0", .count = 1, .gids = "fd00:20::1"};
     optind = 2;
-    for (int option = 0; (option = getopt(argc, argv, "d:n:g:l:s:c:t:fu:x:ek:m")) != -1;) {
+    for (int option = 0; (option = getopt(argc, argv, "d:n:g:i:l:s:c:t:fu:x:ek:m")) != -1;) {
         switch (option) {
         case 'd':
             options.device = optarg;
@@ -205,6 +206,9 @@ static void read_options(int argc, char** argv)
             break;
         case 'g':
             options.gids = optarg;
+            break;
+        case 'i':
+            options.gid_index = atoi(optarg);
             break;
         case 'l':
             options.lid = atoi(optarg);

@@ -29,6 +29,7 @@ struct options {
     const char* device;     // -d, "mlx5_0"
     int count;              // -n, of queue pairs
     const char* gids;       // -g "GID,GID": the queue pairs are dealt to them in turn
+    int gid_index;          // -i: its own GID; on Ethernet the kernel marks packets of RoCE v2 only
     int lid;                // -l: instead of a GID, on InfiniBand
     int sl;                 // -s, as the program would set them itself
     int traffic_class;      // -c
