@@ -95,9 +95,11 @@ protected:
         return all;
     }
 
-    // Its hooks of mmap() go past the emulator's. Of the objects that it makes through DEVX only queue pairs.
+    // Its hooks of mmap() go past the emulator's. Of the objects that it makes through DEVX only queue pairs. By itself it
+    // marks differently on RoCE v1 and v2.
     const Words environment{GetParam().devx ? "UCX_IB_MLX5_DEVX=y" : "UCX_IB_MLX5_DEVX=n",
-                            "UCX_IB_MLX5_DEVX_OBJECTS=rcqp", "UCX_MEM_EVENTS=n"};
+                            "UCX_IB_MLX5_DEVX_OBJECTS=rcqp", "UCX_MEM_EVENTS=n",
+                            "UCX_IB_TRAFFIC_CLASS=0"};
     const std::string untouched = ", sl 0 traffic-class 0";
     Daemon daemon{second_device_is_storage()};
     Trace trace;

@@ -63,6 +63,7 @@ static void general(void *g)
 	MLX5_SET(cmd_hca_cap, g, uc, 1);
 	MLX5_SET(cmd_hca_cap, g, ud, 1);
 	MLX5_SET(cmd_hca_cap, g, xrc, 1);
+	MLX5_SET(cmd_hca_cap, g, atomic, 1);
 	MLX5_SET(cmd_hca_cap, g, ece_support, 1);
 	MLX5_SET(cmd_hca_cap, g, fixed_buffer_size, 1);
 	MLX5_SET(cmd_hca_cap, g, null_mkey, 1);
@@ -103,6 +104,13 @@ static void general(void *g)
 	fm5_bits_set(g, 1024, 64, 1ull << FM5_OBJECT_SCHEDULING_ELEMENT);	/* general_obj_types */
 }
 
+/* Without these a queue pair that allows remote atomics, as UCX makes them, does not get to RTR. */
+static void atomic(void *a)
+{
+	MLX5_SET(atomic_caps, a, atomic_operations, 3);	/* compare and swap, fetch and add */
+	MLX5_SET(atomic_caps, a, atomic_size_qp, 1 << 3);	/* 8 bytes */
+}
+
 static void qos(void *q)
 {
 	MLX5_SET(qos_cap, q, packet_pacing, 1);
@@ -129,6 +137,7 @@ void fm5_capabilities_reset(void)
 	memset(capabilities, 0, sizeof(capabilities));
 	general(capabilities[MLX5_CAP_GENERAL]);
 	qos(capabilities[MLX5_CAP_QOS]);
+	atomic(capabilities[MLX5_CAP_ATOMIC]);
 	if (fm5_eth)
 		fm5_roce_capabilities();
 }
