@@ -4,6 +4,7 @@
 #
 #   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (all)
 #
+#   --packages DIRECTORY  install the daemon from the Debian packages there (tools/package.sh), not from BUILD
 #   --fresh        rebuild the base root file system
 #   --keep         keep what the containers wrote besides results: journals, consoles, traces (BUILD/e2e)
 #   --shell BOOT   a root shell in a container that has booted, instead of its cases
@@ -33,11 +34,15 @@ skip()
     exit 77
 }
 
-fresh=no keep=no shell=no filter='*'
+fresh=no keep=no shell=no filter='*' packages_from=
 while (($# > 0)); do
     case $1 in
         --fresh) fresh=yes ;;
         --keep) keep=yes ;;
+        --packages)
+            packages_from=$(readlink -f "${2:?--packages needs a directory}")
+            shift
+            ;;
         --shell) shell=yes ;;
         --filter)
             filter=${2:?--filter needs a pattern}
@@ -124,7 +129,7 @@ run_boot()
     rm -rf --one-file-system "${results:?}/$boot"
     mkdir -p "$results/$boot"
     status=0
-    export results base build filter shell seconds_per_boot
+    export results base build packages_from filter shell seconds_per_boot
     local boot_it=(unshare --mount --propagation slave "$here/boot.sh" "$boot")
     if [[ $shell == yes ]]; then
         "${boot_it[@]}" || status=$?
