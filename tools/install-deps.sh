@@ -21,10 +21,10 @@ build_packages=(
 # The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5; ps and kill, setsid and flock.
 run_packages=(dbus ibverbs-providers procps util-linux)
 # From ibverbs-utils on: programs that know nothing of the emulator and run below it; busctl and systemd-analyze of
-# systemd.
+# systemd; zsh for its completion.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils perftest python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils
+    ibverbs-utils perftest python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils zsh
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)

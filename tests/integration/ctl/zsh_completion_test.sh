@@ -1,0 +1,96 @@
+#!/bin/bash
+# zsh_completion_test.sh DAEMON CTL RUN SOURCES: what zsh completes, with a daemon on simulated devices and without one.
+set -euo pipefail
+
+daemon=$1 ctl=$2 run=$3 sources=$4
+if ! command -v zsh >/dev/null; then
+    echo "skipped: zsh is not installed (tools/install-deps.sh)"
+    exit 77
+fi
+root=$(mktemp -d)
+process=
+clean_up()
+{
+    [[ -z $process ]] || kill "$process" 2>/dev/null || true
+    wait
+    rm -rf "$root"
+}
+trap clean_up EXIT
+mkdir -p "$root/etc/rdma-qos" "$root/functions"
+cp "$sources/config/examples/demo.yaml" "$root/etc/rdma-qos/policy.yaml"
+cp "$sources/tools/completion/rdma-qosctl.zsh" "$root/functions/_rdma-qosctl"
+PATH=${ctl%/*}:${run%/*}:$PATH
+
+# Completes its arguments as a command line, and prints what is offered for the last word, in the order of letters. Outside
+# of an editor nobody collects what is offered: so compadd is a function here, and what others offer is named.
+cat >"$root/complete.zsh" <<'ZSH'
+compadd()
+{
+    shift ${@[(i)--]}
+    offered+=(${(M)@:#$PREFIX*})
+}
+compset() { PREFIX=${PREFIX#*=} }
+_files() { offered+=("files $*") }
+_users() { offered+=(users) }
+_groups() { offered+=(groups) }
+_normal() { offered+=("the command line $words, word $CURRENT") }
+fpath=($FUNCTIONS $fpath)
+autoload -Uz _rdma-qosctl
+typeset -a words=("$@") offered=()
+integer CURRENT=$#
+PREFIX=$words[-1]
+_rdma-qosctl
+print -r -- ${(ou)offered}
+ZSH
+export FUNCTIONS=$root/functions
+
+failures=0
+complain()
+{
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+complete_to()
+{
+    local expected=$1 offered
+    shift
+    offered=$(LC_ALL=C zsh -f "$root/complete.zsh" "$@" 2>&1) || true
+    [[ $offered == "$expected" ]] || complain "'$*' completes to '$offered' instead of '$expected'"
+}
+
+# zsh finds the function for both programs.
+# shellcheck disable=SC2016 # zsh's variables
+found=$(zsh -f -c 'fpath=($FUNCTIONS $fpath); autoload -Uz compinit; compinit -D -u
+    print $_comps[rdma-qosctl] $_comps[rdma-qos-run]')
+[[ $found == "_rdma-qosctl _rdma-qosctl" ]] || complain "zsh finds '$found'"
+
+# Without a daemon there are no names, at once.
+started=$(date +%s%N)
+complete_to '' rdma-qosctl --root "$root" tree ''
+took=$((($(date +%s%N) - started) / 1000000))
+((took <= 2000)) || complain "names of a daemon that is not there take $took ms"
+
+"$daemon" --root "$root" --simulate "$sources/config/examples/devices.yaml" >"$root/log" 2>&1 &
+process=$!
+for ((i = 0; i < 200; ++i)); do
+    [[ ! $("$ctl" --root "$root" names devices) =~ mlx5_1 ]] || break
+    sleep 0.1
+done
+
+complete_to 'reconcile release reload request' rdma-qosctl re
+complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl --root "$root" tree ''
+complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl "--root=$root" tree ''
+complete_to 'mlx5_1/1' rdma-qosctl --root "$root" tree mlx5_1
+complete_to 'always auto never' rdma-qosctl --color ''
+complete_to 'always auto' rdma-qosctl --color=a
+complete_to '--help' rdma-qosctl reload --he
+complete_to 'files ' rdma-qosctl check ''
+complete_to 'files -/' rdma-qosctl --root ''
+complete_to '--level' rdma-qos-run --le
+complete_to 'DEFAULT backup rpc storage training' rdma-qos-run --root "$root" --level ''
+complete_to 'rpc' rdma-qos-run --root "$root" --level r
+complete_to 'the command line ib_write_bw --qp, word 2' rdma-qos-run --level rpc -- ib_write_bw --qp
+complete_to 'the command line ib_wr, word 1' rdma-qos-run --level rpc ib_wr
+offered=$(zsh -f "$root/complete.zsh" rdma-qosctl '')
+[[ " $offered " != *' names '* ]] || complain "the command for completions is offered"
+((failures == 0)) || { cat "$root/log"; exit 1; }
