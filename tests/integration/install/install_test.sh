@@ -50,7 +50,7 @@ present 644 "$at/lib/systemd/system/rdma-qosd.service" \
     "$at/share/doc/rdma-qosd/README.md" "$at/share/doc/rdma-qosd/clients/unmodified.md" \
     "$at/share/man/man8/rdma-qosd.8" "$at/share/man/man8/rdma-qosctl.8" \
     "$at/share/bash-completion/completions/rdma-qosctl" "$at/share/bash-completion/completions/rdma-qos-run" \
-    "$at/share/zsh/site-functions/_rdma-qosctl" \
+    "$at/share/zsh/site-functions/_rdma-qosctl" "$at/share/man/man5/org.rdmaqos1.5" "$at/share/man/man8/rdma-qosd.service.8" \
     "$at/share/man/man1/rdma-qos-emulator.1" "$at/share/man/man1/rdma-qos-run.1" "$at/share/man/man5/rdma-qos-policy.5" \
     "$at/share/man/man5/rdma-qosd.yaml.5" "$at/share/man/man3/librdmaqos.3" "$at/include/rdmaqos.h"
 # With the prefix /usr, configuration is in /etc.

@@ -1,0 +1,198 @@
+// The manual pages: what they have of a document is the document's (RDMAQOS_UPDATE_GOLDEN=1 draws it again), nothing is
+// missing in them, and each is installed.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.h"
+#include "tests/unit/manuals/page_of.h"
+
+namespace rdmaqos::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kBegin = ".\\\" From here on drawn from ";
+constexpr const char* kEnd = ".\\\" Up to here.\n";
+
+struct Drawn {
+    const char* page;
+    const char* document;
+    const char* first;     // heading
+    const char* behind;    // heading of what is no longer in the page; empty: the end
+};
+
+constexpr Drawn kDrawn[] = {
+    {"docs/man/org.rdmaqos1.5", "docs/dbus.md", "org.rdmaqos1.Manager", ""},
+    {"docs/man/rdma-qos-policy.5", "docs/policy-reference.md", "Values", "How a level is chosen"},
+};
+
+std::string text_of(const std::string& name)
+{
+    return read_text(source_dir() + "/" + name);
+}
+
+// Without fonts and escapes: what one reads.
+std::string read_aloud(std::string page)
+{
+    page = std::regex_replace(page, std::regex(R"(\\f[BIRP])"), "");
+    return std::regex_replace(page, std::regex(R"(\\-)"), "-");
+}
+
+// Of the paragraphs with a tag, the words of the tag.
+std::set<std::string> tags_of(const std::string& page)
+{
+    std::set<std::string> tags;
+    std::istringstream lines(page);
+    bool is_tag = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (is_tag) {
+            line = read_aloud(line);
+            const std::regex word(R"([A-Za-z0-9_-]+)");
+            // Of methods, which have an arrow, there may be several.
+            const bool is_method = line.find("\\(->") != std::string::npos;
+            const std::string before = is_method ? line : line.substr(0, line.find(" ("));
+            for (std::sregex_iterator each(before.begin(), before.end(), word); each != std::sregex_iterator(); ++each) {
+                tags.insert(each->str());
+            }
+        }
+        is_tag = line == ".TP";
+    }
+    return tags;
+}
+
+TEST(PageOf, MakesManOfMarkdown)
+{
+    EXPECT_EQ(roff_of("`--x` is **not** *quite* a [link](to.md#there), 4.096 µs · 2ⁿ"),
+              "\\fB\\-\\-x\\fR is \\fBnot\\fR \\fIquite\\fR a link, 4.096 \\(mcs * 2^n");
+    EXPECT_EQ(page_of("# A\n\n## B\n\none\ntwo\n\n### C\n\n| key | type | default | |\n|---|---|---|---|\n"
+                      "| `a-b` | u | 1 | what `it` is |\n\n```\n.x\n```\n* item\n\n## D\nnot this\n",
+                      "B", "D"),
+              ".SH \"B\"\n.PP\none two\n.SS \"C\"\n.TP\n\\fBa\\-b\\fR (u; default: 1)\nwhat \\fBit\\fR is\n"
+              ".PP\n.nf\n\\&.x\n.fi\n.IP \\(bu 2\nitem\n");
+    EXPECT_THROW(static_cast<void>(page_of("## B\n", "X", "")), std::runtime_error);
+}
+
+TEST(Manuals, SayWhatTheDocumentsSay)
+{
+    for (const auto& [name, document, first, behind] : kDrawn) {
+        const std::string page = text_of(name);
+        const auto begin = page.find(kBegin);
+        const auto end = page.find(kEnd);
+        ASSERT_TRUE(begin != std::string::npos && end != std::string::npos) << name;
+        const auto drawn_at = page.find('\n', begin) + 1;
+        const std::string expected =
+            page.substr(0, drawn_at) + page_of(text_of(document), first, behind) + page.substr(end);
+        if (std::getenv("RDMAQOS_UPDATE_GOLDEN") != nullptr) {
+            std::ofstream(source_dir() + "/" + name, std::ios::binary) << expected;
+        } else {
+            EXPECT_TRUE(page == expected) << name << " differs; see with git diff what RDMAQOS_UPDATE_GOLDEN=1 draws";
+        }
+    }
+}
+
+TEST(Manuals, HaveEveryMemberOfTheBusApi)
+{
+    const auto tags = tags_of(text_of("docs/man/org.rdmaqos1.5"));
+    const std::string page = read_aloud(text_of("docs/man/org.rdmaqos1.5"));
+    std::size_t members = 0;
+    for (const char* interface : {"Manager", "Device", "Session"}) {
+        const std::string shipped = text_of(std::string("config/dbus/org.rdmaqos1.") + interface + ".xml");
+        const std::regex member("<(method|property|signal) name=\"([^\"]+)\"");
+        for (std::sregex_iterator each(shipped.begin(), shipped.end(), member); each != std::sregex_iterator(); ++each) {
+            const std::string kind = (*each)[1];
+            const std::string name = (*each)[2];
+            ++members;
+            // Signals stand in sentences.
+            EXPECT_TRUE(kind == "signal" ? page.find(name + "(") != std::string::npos : tags.contains(name))
+                << kind << " " << name;
+        }
+    }
+    EXPECT_GE(members, 70U);
+}
+
+// Every name of a property in a schema.
+void add_keys(const nlohmann::json& schema, std::set<std::string>& keys)
+{
+    if (schema.is_object() && schema.contains("properties")) {
+        for (const auto& [key, value] : schema.at("properties").items()) {
+            keys.insert(key);
+        }
+    }
+    for (const auto& part : schema) {
+        if (part.is_structured()) {
+            add_keys(part, keys);
+        }
+    }
+}
+
+TEST(Manuals, HaveEveryKeyOfThePolicy)
+{
+    std::set<std::string> keys;
+    add_keys(nlohmann::json::parse(text_of("config/rdma-qos-policy.schema.json")), keys);
+    EXPECT_GE(keys.size(), 60U);
+    const auto tags = tags_of(text_of("docs/man/rdma-qos-policy.5"));
+    std::vector<std::string> missing;
+    std::ranges::set_difference(keys, tags, std::back_inserter(missing));
+    EXPECT_THAT(missing, IsEmpty());
+}
+
+TEST(Manuals, HaveEveryKeyOfTheSettings)
+{
+    std::set<std::string> keys;
+    add_keys(nlohmann::json::parse(text_of("config/rdma-qosd-settings.schema.json")), keys);
+    const std::string page = read_aloud(text_of("docs/man/rdma-qosd.yaml.5"));
+    for (const auto& key : keys) {
+        EXPECT_THAT(page, HasSubstr(key));
+    }
+}
+
+// What each says of itself, and what it refers to.
+TEST(Manuals, HaveTheirNamesAndReferToPagesThatThereAre)
+{
+    std::set<std::string> pages;
+    for (const auto& entry : fs::directory_iterator(source_dir() + "/docs/man")) {
+        pages.insert(entry.path().filename());
+    }
+    EXPECT_GE(pages.size(), 9U);
+    for (const auto& file : pages) {
+        const std::string page = text_of("docs/man/" + file);
+        const auto dot = file.rfind('.');
+        std::string title = file.substr(0, dot);
+        const std::string section = file.substr(dot + 1);
+        EXPECT_THAT(page, HasSubstr(".SH NAME\n" + title)) << file;
+        std::ranges::transform(title, title.begin(), [](unsigned char c) { return std::toupper(c); });
+        EXPECT_TRUE(page.starts_with(".TH " + title + " " + section + " ")) << file << ": " << page.substr(0, 40);
+        const std::regex reference(R"(\.BR (\S*rdma\S*) \(([1-9])\))");
+        for (std::sregex_iterator each(page.begin(), page.end(), reference); each != std::sregex_iterator(); ++each) {
+            const std::string to = read_aloud((*each)[1].str()) + "." + (*each)[2].str();
+            EXPECT_TRUE(pages.contains(to)) << file << " refers to " << to;
+        }
+    }
+}
+
+TEST(Manuals, AreInstalled)
+{
+    std::string rules;
+    for (const auto& entry : fs::recursive_directory_iterator(source_dir())) {
+        const std::string path = entry.path().lexically_relative(source_dir());
+        if (entry.path().filename() == "CMakeLists.txt" && !path.starts_with("build")) {
+            rules += read_text(entry.path());
+        }
+    }
+    for (const auto& entry : fs::directory_iterator(source_dir() + "/docs/man")) {
+        EXPECT_THAT(rules, HasSubstr("docs/man/" + entry.path().filename().string()));
+    }
+}
+
+}    // namespace
+}    // namespace rdmaqos::test
