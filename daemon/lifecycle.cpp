@@ -33,6 +33,16 @@ std::string status_of(const Service& service)
            (newest.accepted ? "" : fmt::format("; the newest policy is refused: {}", newest.why_refused()));
 }
 
+// How often systemd's watchdog is fed: a third of the time after which it bites. Empty: it has none on this process.
+std::optional<Duration> watchdog_period()
+{
+    std::uint64_t usec = 0;
+    if (sd_watchdog_enabled(0, &usec) <= 0) {
+        return std::nullopt;
+    }
+    return std::chrono::microseconds(usec / 3);
+}
+
 std::uint64_t monotonic_usec()
 {
     timespec now{};
@@ -80,6 +90,10 @@ void Lifecycle::ready()
     told_ = status_of(service_);
     log(LogLevel::Info, "ready: {}", summary_of(service_));    // why a policy was refused has been logged
     sd_notify(0, fmt::format("READY=1\nSTATUS={}", *told_).c_str());
+    if (const auto period = watchdog_period()) {
+        watchdog_.emplace(
+            loop_, *period, [this] { return service_.pulses(); }, [] { sd_notify(0, "WATCHDOG=1"); });
+    }
 }
 
 // Who asked for a reload does not matter: `systemctl status` shows what is so now.

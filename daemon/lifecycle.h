@@ -1,5 +1,5 @@
 // Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time, and what
-// `systemctl status` shows follows policy and devices.
+// `systemctl status` shows follows policy and devices. Its watchdog is fed from here (watchdog.h).
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/service/service.h"
+#include "daemon/watchdog.h"
 #include "lib/bus/event.h"
 
 namespace rdmaqos {
@@ -20,7 +21,7 @@ public:
     Lifecycle(const Lifecycle&) = delete;
     Lifecycle& operator=(const Lifecycle&) = delete;
 
-    // Everything is open: tells systemd.
+    // Everything is open: tells systemd, now and, if it has a watchdog on us, again and again.
     void ready();
 
 private:
@@ -37,6 +38,7 @@ private:
     Service& service_;
     std::vector<std::unique_ptr<bus::EventSource>> signals_;
     std::unique_ptr<Timer> patience_;
+    std::optional<Watchdog> watchdog_;
     std::optional<std::string> told_;    // the status; nothing before systemd knows that we are ready
     bool stopping_ = false;
 };

@@ -78,6 +78,8 @@ public:
     }
 
     [[nodiscard]] DeviceAnswers answers() const;
+    // Of the thread; of one that has ended, nothing that moves.
+    [[nodiscard]] WorkerPulse pulse() const { return worker_ ? worker_->pulse() : WorkerPulse(); }
 
     // The thread does what is queued, closes the device and ends with `cargo`: what only then may be destroyed, where
     // it holds up nobody. Then `closed` is called. Nothing more is told by the device.

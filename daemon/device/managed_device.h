@@ -87,6 +87,7 @@ public:
     // It said that it went away.
     [[nodiscard]] bool gone() const { return facts_.gone; }
     [[nodiscard]] bool is_silent() const { return worker_.answers().is_silent(); }
+    [[nodiscard]] WorkerPulse pulse() const { return worker_.pulse(); }
     // Rises with every change of the book that a policy tried on it depends on.
     [[nodiscard]] std::uint64_t changes() const { return changes_; }
     // Busy when the device's queue is full: asked before a client's work is taken on.

@@ -488,6 +488,15 @@ std::map<std::string, LevelUse> Service::level_uses() const
     return uses;
 }
 
+std::map<std::string, WorkerPulse> Service::pulses() const
+{
+    std::map<std::string, WorkerPulse> pulses;
+    for (const auto& [key, device] : state_->devices) {
+        pulses.emplace(key, device->pulse());
+    }
+    return pulses;
+}
+
 void Service::shutdown(LoopCallback<void()> done)
 {
     state_->context.shutting_down = true;

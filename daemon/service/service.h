@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
+
+struct WorkerPulse;
 
 class Service {
 public:
@@ -134,6 +137,9 @@ public:
     // One source and one destination; a transport that is asked for several calls this for each pair.
     [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
     [[nodiscard]] Result<Explanation> explain(const Request& request, const Identity& identity) const;
+
+    // The threads of the present devices, by key: for the watchdog.
+    [[nodiscard]] std::map<std::string, WorkerPulse> pulses() const;
 
     // Looks a device up by "name", "name/port", netdev or PCI address. UnknownDevice names those there are.
     [[nodiscard]] Result<std::string> find_device(const std::string& name) const;

@@ -55,6 +55,8 @@ struct Worker::State {
     mutable std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::function<void()>> tasks;
+    std::uint64_t begun = 0;
+    bool busy = false;
     bool ending = false;
     std::thread thread;
 
@@ -66,12 +68,15 @@ struct Worker::State {
             std::function<void()> task;
             {
                 std::unique_lock lock(mutex);
+                busy = false;
                 changed.wait(lock, [this] { return ending || !tasks.empty(); });
                 if (tasks.empty()) {
                     return;
                 }
                 task = std::move(tasks.front());
                 tasks.pop_front();
+                ++begun;
+                busy = true;
             }
             run(thread_name, task);
         }
@@ -124,6 +129,17 @@ std::size_t Worker::queued() const
 {
     const std::lock_guard lock(state_->mutex);
     return state_->tasks.size();
+}
+
+WorkerPulse Worker::pulse() const
+{
+    const std::lock_guard lock(state_->mutex);
+    return {state_->begun, state_->tasks.size(), state_->busy};
+}
+
+bool takes_no_work(const WorkerPulse& before, const WorkerPulse& now)
+{
+    return before.waiting > 0 && now.waiting > 0 && !before.busy && !now.busy && before.begun == now.begun;
 }
 
 }    // namespace rdmaqos

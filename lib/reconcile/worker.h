@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,19 @@ namespace rdmaqos {
 // Runs a function on the main loop soon. Callable from any thread, also after the loop has ended (then it does
 // nothing).
 using Post = std::function<void(std::function<void()>)>;
+
+// What can be seen of a thread from outside.
+struct WorkerPulse {
+    std::uint64_t begun = 0;     // tasks that it has taken so far
+    std::size_t waiting = 0;     // tasks that it has not taken yet
+    bool busy = false;           // it is in a task
+
+    friend bool operator==(const WorkerPulse&, const WorkerPulse&) = default;
+};
+
+// At both times there was a task to take, the thread was in none, and between them it has taken none. A thread that is
+// busy may be waiting for its device, and is none of these.
+[[nodiscard]] bool takes_no_work(const WorkerPulse& before, const WorkerPulse& now);
 
 class Worker {
 public:
@@ -31,6 +45,7 @@ public:
     void submit_always(std::function<void()> task);
 
     [[nodiscard]] std::size_t queued() const;
+    [[nodiscard]] WorkerPulse pulse() const;
 
 private:
     struct State;

@@ -1,6 +1,7 @@
 // Start, reload by signal, end; without devices, policy or bus.
 #include <array>
 #include <csignal>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -147,6 +148,42 @@ TEST(Lifecycle, TheServiceManagerIsToldOfEachPolicy)
     EXPECT_EQ(reload("{name: DEFAULT, sl: 99}"), revision);
     EXPECT_TRUE(is_told("STATUS=policy " + revision + ", 2 device ports; the newest policy is refused: /etc/rdma-qos/policy.yaml:2:34: `sl` "))
         << manager.told();
+}
+
+// As with WatchdogSec= of the unit, and not without.
+TEST(Lifecycle, TheWatchdogIsFedWhileTheLoopTurns)
+{
+    const TempDir dir;
+    dir.write("devices.yaml", kTwoDevices);
+    dir.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
+    NotifySocket manager(dir.path() / "notify");
+    const auto meals = [&manager] {
+        const std::string& told = manager.told();
+        std::size_t count = 0;
+        for (std::size_t at = 0; (at = told.find("WATCHDOG=1\n", at)) != std::string::npos; ++at) {
+            ++count;
+        }
+        return count;
+    };
+    std::vector<std::string> environment{"NOTIFY_SOCKET=" + (dir.path() / "notify").string()};
+    const std::vector<std::string> command{RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate",
+                                           (dir.path() / "devices.yaml").string()};
+    {
+        const Child child(command, environment, dir.path() / "log");
+        ASSERT_TRUE(eventually([&] { return manager.told().find("READY=1") != std::string::npos; }));
+        std::this_thread::sleep_for(100ms);
+        EXPECT_EQ(meals(), 0U);
+    }
+    environment.emplace_back("WATCHDOG_USEC=30000");
+    const Child child(command, environment, dir.path() / "log");
+    ASSERT_TRUE(eventually([&] { return meals() >= 3; }));
+    child.signal(SIGSTOP);
+    std::this_thread::sleep_for(50ms);
+    const auto before = meals();
+    std::this_thread::sleep_for(200ms);
+    EXPECT_EQ(meals(), before);
+    child.signal(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return meals() > before; }));
 }
 
 TEST(Lifecycle, RunsWithoutDevices)

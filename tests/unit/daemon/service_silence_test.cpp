@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "daemon/watchdog.h"
 #include "tests/support/service_fixture.h"
 
 namespace rdmaqos {
@@ -113,6 +114,19 @@ TEST_F(ServiceSilence, AReloadAnswersAndTheDeviceCatchesUp)
     let_answer();
     EXPECT_EQ(service->device("mlx5_1/1")->state, DeviceState::Ready) << service->device("mlx5_1/1")->reason;
     EXPECT_THAT(writes(*silent).back(), HasSubstr("share 40"));
+}
+
+// With what is given to it meanwhile: a restart would not make the device answer.
+TEST_F(ServiceSilence, ADeviceThatAnswersNothingIsNoLostThread)
+{
+    hang_now();
+    service->reconcile("mlx5_1", [](const Result<Results>&) {});
+    const auto before = service->pulses();
+    ASSERT_EQ(before.size(), 2U);
+    EXPECT_TRUE(before.at("mlx5_1/1").busy);
+    EXPECT_EQ(before.at("mlx5_1/1").waiting, 1U);
+    EXPECT_THAT(lost_threads(before, service->pulses()), IsEmpty());
+    let_answer();
 }
 
 TEST_F(ServiceSilence, AdministratorsAreToldWhoDoesNotAnswer)

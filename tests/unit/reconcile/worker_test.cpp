@@ -89,6 +89,27 @@ TEST(Worker, DestructorRunsWhatIsQueuedAlsoByTasksThemselves)
     EXPECT_EQ(ran, 2);
 }
 
+TEST(Worker, ItsPulseTellsATaskFromTheWorkBehindIt)
+{
+    Gate gate;
+    Worker worker("qosd-test", 10);
+    EXPECT_EQ(worker.pulse(), (WorkerPulse{0, 0, false}));
+    ASSERT_TRUE(worker.submit(gate.task()));
+    gate.wait_until_entered();
+    ASSERT_TRUE(worker.submit([] {}));
+    const auto before = worker.pulse();
+    EXPECT_EQ(before, (WorkerPulse{1, 1, true}));
+    EXPECT_FALSE(takes_no_work(before, worker.pulse())) << "it may be waiting for a device";
+    gate.open();
+    std::promise<void> last;
+    ASSERT_TRUE(worker.submit([&last] { last.set_value(); }));
+    last.get_future().wait();
+    while (worker.pulse().busy) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(worker.pulse(), (WorkerPulse{3, 0, false}));
+}
+
 TEST(Worker, ThreadHasItsName)
 {
     std::array<char, 16> name{};
