@@ -1,5 +1,9 @@
 #include "daemon/discovery.h"
 
+#include <chrono>
+#include <future>
+#include <set>
+
 #include <sys/epoll.h>
 
 #include "lib/base/compare_maps.h"
@@ -12,6 +16,9 @@ namespace {
 // Events get lost, and a device may refuse to be opened at first: what is there is looked at now and then anyway.
 constexpr auto kIntervalWithEvents = std::chrono::seconds(5);
 constexpr auto kIntervalWithoutEvents = std::chrono::seconds(1);
+
+// The daemon says that it is ready when devices that are there at its start are. Well below TimeoutStartSec=.
+constexpr auto kPatienceAtStart = std::chrono::seconds(10);
 
 std::optional<AttachMode> forced(AttachModeSetting setting)
 {
@@ -70,7 +77,8 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
     const auto keys = service_.devices();
     const std::set<std::string> present(keys.begin(), keys.end());
     std::erase_if(ports, [&](const DeviceInfo& port) {
-        return present.contains(port.key()) || !mlx5::is_mlx5(port) || !service_.wanted(port.node_guid, port.port);
+        return present.contains(port.key()) || opening_.contains(port.name) || !mlx5::is_mlx5(port) ||
+               !service_.wanted(port.node_guid, port.port);
     });
     return ports;
 }
@@ -119,8 +127,9 @@ void Discovery::start()
         wanted_again_.emplace(node_guid, port);
         look();
     });
-    take(open(consider(mlx5::list_ports(mlx5::sysfs_root())), options()));
-    if (service_.devices().empty()) {
+    open_all(consider(mlx5::list_ports(mlx5::sysfs_root())), kPatienceAtStart);
+    end_look();
+    if (service_.devices().empty() && opening_.empty()) {
         log(LogLevel::Notice, "there is no mlx5 device on this host; one that appears will be managed");
     }
 }
@@ -134,19 +143,50 @@ void Discovery::look()
     calls_.run(
         worker_, [] { return mlx5::list_ports(mlx5::sysfs_root()); },
         [this](Result<std::vector<DeviceInfo>> ports) {
-            if (!ports) {
-                take({});
-                return;
+            if (ports) {
+                open_all(consider(std::move(*ports)), Duration::zero());
             }
-            calls_.run(
-                worker_, [ports = consider(std::move(*ports)), options = options()] { return open(ports, options); },
-                [this](Result<std::vector<Found>> found) { take(found ? std::move(*found) : std::vector<Found>()); });
+            end_look();
         });
+}
+
+void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
+{
+    using Opened = std::promise<std::vector<Found>>;
+    std::map<std::string, std::vector<DeviceInfo>> by_device;
+    for (auto& port : ports) {
+        by_device[port.name].push_back(std::move(port));
+    }
+    std::map<std::string, std::shared_ptr<std::future<std::vector<Found>>>> waiting;
+    for (auto& [device, its_ports] : by_device) {
+        auto opened = std::make_shared<Opened>();
+        waiting[device] = std::make_shared<std::future<std::vector<Found>>>(opened->get_future());
+        auto& worker = opening_[device] = std::make_unique<Worker>("open-" + device, 2);
+        worker->submit_always([opened, its_ports, options = options()] {
+            opened->set_value(open(its_ports, options));
+        });
+    }
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    for (auto& [device, found] : waiting) {
+        if (patience > Duration::zero() && found->wait_until(deadline) == std::future_status::ready) {
+            opening_.erase(device);
+            take(found->get());
+            continue;
+        }
+        if (patience > Duration::zero()) {
+            log(LogLevel::Warning, {{"DEVICE", device}}, "{} does not answer: it is managed when it does", device);
+        }
+        calls_.run(
+            *opening_.at(device), [found] { return found->get(); },
+            [this, device](Result<std::vector<Found>> late) {
+                opening_.erase(device);    // joins a thread that has nothing left to do
+                take(late ? std::move(*late) : std::vector<Found>());
+            });
+    }
 }
 
 void Discovery::take(std::vector<Found> found)
 {
-    looking_ = false;
     for (auto& each : found) {
         const std::string key = each.port.key();
         if (each.backend) {
@@ -160,6 +200,11 @@ void Discovery::take(std::vector<Found> found)
             told_[key] = each.error;
         }
     }
+}
+
+void Discovery::end_look()
+{
+    looking_ = false;
     if (std::exchange(look_again_, false)) {
         look();
     } else {

@@ -1,4 +1,5 @@
-// The host's NICs, coming and going: finds them, opens them on a thread that may wait, and gives them to the service.
+// The host's NICs, coming and going: finds them, opens them on threads that may wait, and gives them to the service. A
+// device that does not answer holds up no other.
 //
 // A device that has gone says so itself (Backend, Removed); here it is only found again when it is back.
 //
@@ -30,7 +31,7 @@ public:
     Discovery(const Discovery&) = delete;
     Discovery& operator=(const Discovery&) = delete;
 
-    // Opens what is there now, on the calling thread, then watches.
+    // Opens what is there now, and waits for it, but not for long; then watches.
     void start();
 
 private:
@@ -43,9 +44,13 @@ private:
     [[nodiscard]] mlx5::BackendOptions options() const;
     // Tells the service which have gone, and which are not as they were; those to open.
     [[nodiscard]] std::vector<DeviceInfo> consider(std::vector<DeviceInfo> ports);
+    // The ports of one device, one after the other.
     static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options);
+    // A thread for each device. Those that have not answered after so long are taken when they do.
+    void open_all(std::vector<DeviceInfo> ports, Duration patience);
     void look();
     void take(std::vector<Found> found);
+    void end_look();
     void look_later();
     void watch();
 
@@ -61,6 +66,7 @@ private:
     std::unique_ptr<bus::IoSource> watching_;
     std::unique_ptr<Timer> timer_;
     Worker worker_{"discovery", 4};
+    std::map<std::string, std::unique_ptr<Worker>> opening_;    // by device
     LoopCalls calls_;    // goes first: what the thread says then is not heard
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <systemd/sd-daemon.h>
 
 #include "lib/base/log.h"
@@ -129,7 +130,10 @@ void Lifecycle::stop()
     log(LogLevel::Info, "stopping: removing queue pairs and elements from the devices");
     sd_notify(0, "STOPPING=1\nSTATUS=draining devices");
     patience_ = loop_.after(kTimeToDrain, [this] {
-        log(LogLevel::Error, "the devices were not drained in time");
+        const auto silent = service_.silent_devices();
+        log(LogLevel::Error, "stopping although {}: what it still has goes when the kernel closes it",
+            silent.empty() ? "the devices were not emptied in time"
+                           : fmt::format("{} does not answer", fmt::join(silent, ", ")));
         loop_.exit(1);
     });
     service_.shutdown([this] { loop_.exit(0); });

@@ -488,6 +488,17 @@ std::map<std::string, LevelUse> Service::level_uses() const
     return uses;
 }
 
+std::vector<std::string> Service::silent_devices() const
+{
+    std::vector<std::string> silent;
+    for (const auto& [key, device] : state_->devices) {
+        if (device->is_silent()) {
+            silent.push_back(key);
+        }
+    }
+    return silent;
+}
+
 std::map<std::string, WorkerPulse> Service::pulses() const
 {
     std::map<std::string, WorkerPulse> pulses;

@@ -138,6 +138,8 @@ public:
     [[nodiscard]] Result<PathResult> query_path(const Request& request, const Identity& identity) const;
     [[nodiscard]] Result<Explanation> explain(const Request& request, const Identity& identity) const;
 
+    // Those that have answered nothing for as long as anybody waits for them, by key.
+    [[nodiscard]] std::vector<std::string> silent_devices() const;
     // The threads of the present devices, by key: for the watchdog.
     [[nodiscard]] std::map<std::string, WorkerPulse> pulses() const;
 

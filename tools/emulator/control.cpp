@@ -229,19 +229,6 @@ Result<std::string> busy(Controlled& host, const Words& words)
     return std::string();
 }
 
-Result<std::string> delay(Controlled& host, const Words& words)
-{
-    const auto kind = parse_kind(words.at(0));
-    const auto time = parse_count(words.at(1), "number of milliseconds");
-    if (!kind || !time) {
-        return fail(kind ? time.error() : kind.error());
-    }
-    for (const auto& device : host.devices()) {
-        device->firmware().faults().delay(*kind, std::chrono::milliseconds(*time));
-    }
-    return std::string();
-}
-
 Result<std::string> clear(Controlled& host, const Words&)
 {
     for (const auto& device : host.devices()) {
@@ -331,6 +318,20 @@ Result<std::shared_ptr<ControlledDevice>> device_named(Controlled& host, const s
 Result<std::string> done(const Result<void>& result)
 {
     return result ? Result<std::string>(std::string()) : fail(result.error());
+}
+
+Result<std::string> delay(Controlled& host, const Words& words)
+{
+    const auto kind = parse_kind(words.at(0));
+    const auto time = parse_count(words.at(1), "number of milliseconds");
+    const auto only = words.size() > 2 ? device_named(host, words[2]) : std::shared_ptr<ControlledDevice>();
+    if (!kind || !time || !only) {
+        return fail(!kind ? kind.error() : !time ? time.error() : only.error());
+    }
+    for (const auto& device : *only ? std::vector{*only} : host.devices()) {
+        device->firmware().faults().delay(*kind, std::chrono::milliseconds(*time));
+    }
+    return std::string();
 }
 
 template <Result<void> (ControlledDevice::*Action)()>
@@ -495,7 +496,7 @@ constexpr Request kRequests[] = {
     {"fail", 2, "fail KIND NTH [STATUS] [errno-only] [times N]",
      "the NTH command of KIND from now fails with this status byte (0x1)", fail_command},
     {"busy", 2, "busy KIND TIMES", "the next commands of KIND find their object in use: EBUSY", busy},
-    {"delay", 2, "delay KIND MILLISECONDS", "every command of KIND takes so long; 0 ends it", delay},
+    {"delay", 2, "delay KIND MILLISECONDS [DEVICE]", "every command of KIND takes so long; 0 ends it", delay},
     {"clear", 0, "clear", "takes back what fail, busy and delay ordered", clear},
     {"set", 2, "set modify-lock exclusive|shared", "as kernels before and since 2024 lock a DEVX modify",
      set_behaviour},
@@ -505,8 +506,7 @@ constexpr Request kRequests[] = {
     {"set", 2, "set busy-leaf refused|released", "whether a leaf with queue pairs can be destroyed", set_behaviour},
     {"set", 2, "set default-share SHARE", "what a query says of an element without a share; 0: no share",
      set_behaviour},
-    {"set", 2, "set next-element ID", "the id of the next element, if none has it or a higher one",
-     set_behaviour},
+    {"set", 2, "set next-element ID", "the id of the next element, if none has it or a higher one", set_behaviour},
     {"set", 2, "set close-ms MILLISECONDS", "how long the last close of a file takes and blocks", set_behaviour},
     {"set", 2, "set call-us MICROSECONDS", "how much longer every call takes", set_behaviour},
     {"drift", 4, "drift DEVICE ELEMENT SHARE MBITS", "changes an element behind everybody's back", drift},

@@ -123,6 +123,9 @@ TEST_F(ServiceSilence, ADeviceThatAnswersNothingIsNoLostThread)
     service->reconcile("mlx5_1", [](const Result<Results>&) {});
     const auto before = service->pulses();
     ASSERT_EQ(before.size(), 2U);
+    EXPECT_THAT(service->silent_devices(), IsEmpty());
+    loop.advance(15s);
+    EXPECT_THAT(service->silent_devices(), ElementsAre("mlx5_1/1"));
     EXPECT_TRUE(before.at("mlx5_1/1").busy);
     EXPECT_EQ(before.at("mlx5_1/1").waiting, 1U);
     EXPECT_THAT(lost_threads(before, service->pulses()), IsEmpty());

@@ -130,6 +130,21 @@ TEST_F(EmulatorControl, FirmwareChangesItsMind)
     EXPECT_EQ(emulator.firmware().queue_pair(queue_pair.number)->requester, kNoObject);
 }
 
+TEST_F(EmulatorControl, OneDeviceIsSlowAndTheOthersAreNot)
+{
+    constexpr auto kDelay = std::chrono::milliseconds(200);
+    const auto time_of_create = [this] {
+        const auto before = std::chrono::steady_clock::now();
+        static_cast<void>(client.make_element(false, 0));
+        return std::chrono::steady_clock::now() - before;
+    };
+    EXPECT_EQ(ask({"delay", "create", std::to_string(kDelay.count()), "mlx5_1"}), "");
+    EXPECT_LT(time_of_create(), kDelay) << "of mlx5_0";
+    EXPECT_EQ(ask({"delay", "create", std::to_string(kDelay.count()), "mlx5_0"}), "");
+    EXPECT_GE(time_of_create(), kDelay);
+    EXPECT_EQ(ask({"clear"}), "");
+}
+
 TEST_F(EmulatorControl, Mistakes)
 {
     const struct {
@@ -144,6 +159,7 @@ TEST_F(EmulatorControl, Mistakes)
         {{"fail", "create", "1", "maybe"}, "`maybe` is no status byte"},
         {{"busy", "any", "1"}, "busy KIND TIMES"},
         {{"delay", "create", "-1"}, "`-1` is no number of milliseconds"},
+        {{"delay", "create", "1", "mlx5_7"}, "there is no device mlx5_7; there are: mlx5_0, mlx5_1"},
         {{"set", "modify-lock", "loose"}, "modify-lock is exclusive or shared, not `loose`"},
         {{"set", "weather", "fine"}, "there is no setting `weather`"},
         {{"reset", "mlx5_7"}, "there is no device mlx5_7; there are: mlx5_0, mlx5_1"},
