@@ -38,7 +38,7 @@ std::optional<AttachMode> forced(AttachModeSetting setting)
 }    // namespace
 
 Discovery::Discovery(Service& service, bus::EventLoop& loop, std::filesystem::path state)
-    : service_(service), loop_(loop), state_(std::move(state)), calls_(loop)
+    : service_(service), loop_(loop), state_(std::move(state)), claims_(mlx5::sysfs_root()), calls_(loop)
 {
 }
 
@@ -83,15 +83,66 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
     return ports;
 }
 
-std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options)
+Discovery::Found Discovery::open_port(DeviceInfo port, mlx5::BackendOptions options, DeviceClaims& claims)
+{
+    auto claim = claims.take(port.name);
+    if (!claim) {
+        std::string why = taken_by(port.name, claim.error());
+        return {nullptr, std::move(port), std::move(why)};
+    }
+    options.held = std::move(*claim);
+    options.before_writing = [&claims, name = port.name]() -> Result<void> {
+        if (const auto other = claims.look(name)) {
+            return fail(ErrorCode::Busy, taken_by(name, *other));
+        }
+        return {};
+    };
+    auto backend = mlx5::open_backend(port, options);
+    return {backend ? std::move(*backend) : nullptr, std::move(port),
+            backend ? std::string() : to_string(backend.error())};
+}
+
+std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options,
+                                              DeviceClaims& claims)
 {
     std::vector<Found> found;
     for (auto& port : ports) {
-        auto backend = mlx5::open_backend(port, options);
-        found.push_back({backend ? std::move(*backend) : nullptr, std::move(port),
-                         backend ? std::string() : to_string(backend.error())});
+        found.push_back(open_port(std::move(port), options, claims));
     }
     return found;
+}
+
+void Discovery::claim()
+{
+    for (const auto& port : mlx5::list_ports(mlx5::sysfs_root())) {
+        if (!mlx5::is_mlx5(port)) {
+            continue;
+        }
+        auto claim = claims_.take(port.name);
+        if (!claim) {
+            throw DevicesTaken(taken_by(port.name, claim.error()));
+        }
+        first_claims_.push_back(std::move(*claim));
+    }
+}
+
+std::set<std::string> Discovery::managed() const
+{
+    std::set<std::string> names;
+    for (const auto& key : service_.devices()) {
+        names.insert(key.substr(0, key.find('/')));
+    }
+    return names;
+}
+
+void Discovery::report(const std::map<std::string, OtherDaemon>& others)
+{
+    std::erase_if(others_told_, [&others](const auto& entry) { return !others.contains(entry.first); });
+    for (const auto& [device, other] : others) {
+        if (std::exchange(others_told_[device], other.pid) != other.pid) {
+            log(LogLevel::Error, {{"DEVICE", device}}, "{}", taken_by(device, other));
+        }
+    }
 }
 
 void Discovery::watch()
@@ -128,6 +179,7 @@ void Discovery::start()
         look();
     });
     open_all(consider(mlx5::list_ports(mlx5::sysfs_root())), kPatienceAtStart);
+    first_claims_.clear();
     end_look();
     if (service_.devices().empty() && opening_.empty()) {
         log(LogLevel::Notice, "there is no mlx5 device on this host; one that appears will be managed");
@@ -140,14 +192,22 @@ void Discovery::look()
         look_again_ = true;
         return;
     }
-    calls_.run(
-        worker_, [] { return mlx5::list_ports(mlx5::sysfs_root()); },
-        [this](Result<std::vector<DeviceInfo>> ports) {
-            if (ports) {
-                open_all(consider(std::move(*ports)), Duration::zero());
+    auto task = [this, devices = managed()] {
+        Looked looked{mlx5::list_ports(mlx5::sysfs_root()), {}};
+        for (const auto& device : devices) {
+            if (auto other = claims_.look(device)) {
+                looked.others.emplace(device, std::move(*other));
             }
-            end_look();
-        });
+        }
+        return looked;
+    };
+    calls_.run(worker_, std::move(task), [this](Result<Looked> looked) {
+        if (looked) {
+            report(looked->others);
+            open_all(consider(std::move(looked->ports)), Duration::zero());
+        }
+        end_look();
+    });
 }
 
 void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
@@ -162,8 +222,8 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
         auto opened = std::make_shared<Opened>();
         waiting[device] = std::make_shared<std::future<std::vector<Found>>>(opened->get_future());
         auto& worker = opening_[device] = std::make_unique<Worker>("open-" + device, 2);
-        worker->submit_always([opened, its_ports, options = options()] {
-            opened->set_value(open(its_ports, options));
+        worker->submit_always([opened, its_ports, options = options(), &claims = claims_] {
+            opened->set_value(open(its_ports, options, claims));
         });
     }
     const auto deadline = std::chrono::steady_clock::now() + patience;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/device_claims.h"
 #include "daemon/loop/loop_calls.h"
 #include "daemon/service/service.h"
 #include "lib/bus/event.h"
@@ -31,6 +32,9 @@ public:
     Discovery(const Discovery&) = delete;
     Discovery& operator=(const Discovery&) = delete;
 
+    // Before anything else is done: makes sure that no other daemon manages the devices that are there now. Throws
+    // DevicesTaken if one does. A device that appears later and is another's is left alone.
+    void claim();
     // Opens what is there now, and waits for it, but not for long; then watches.
     void start();
 
@@ -45,9 +49,18 @@ private:
     // Tells the service which have gone, and which are not as they were; those to open.
     [[nodiscard]] std::vector<DeviceInfo> consider(std::vector<DeviceInfo> ports);
     // The ports of one device, one after the other.
-    static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options);
+    static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options,
+                                   DeviceClaims& claims);
+    static Found open_port(DeviceInfo port, mlx5::BackendOptions options, DeviceClaims& claims);
     // A thread for each device. Those that have not answered after so long are taken when they do.
     void open_all(std::vector<DeviceInfo> ports, Duration patience);
+    // Other daemons on devices that we manage: those who came from where ours cannot be seen.
+    struct Looked {
+        std::vector<DeviceInfo> ports;
+        std::map<std::string, OtherDaemon> others;    // by device
+    };
+    [[nodiscard]] std::set<std::string> managed() const;    // names of devices
+    void report(const std::map<std::string, OtherDaemon>& others);
     void look();
     void take(std::vector<Found> found);
     void end_look();
@@ -58,6 +71,9 @@ private:
     bus::EventLoop& loop_;
     const std::filesystem::path state_;
     std::map<std::string, std::string> told_;    // errors by port, to say each once
+    std::map<std::string, pid_t> others_told_;    // by device
+    DeviceClaims claims_;
+    std::vector<std::shared_ptr<const void>> first_claims_;    // until the devices are open
     std::map<std::pair<Guid, std::uint32_t>, DeviceInfo> seen_;    // ports there were the last time
     std::set<std::pair<Guid, std::uint32_t>> wanted_again_;    // since the last look
     bool looking_ = false;

@@ -66,6 +66,12 @@ void report(const ReloadOutcome& outcome)
     }
 }
 
+void report_refusal(const std::string& why)
+{
+    log(LogLevel::Error, "{}", why);
+    sd_notify(0, fmt::format("STATUS={}", why).c_str());
+}
+
 Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service) : loop_(loop), service_(service)
 {
     const auto on = [this](int signal, std::function<void()> function) {

@@ -43,6 +43,9 @@ private:
     bool stopping_ = false;
 };
 
+// The daemon ends before it has begun: logs why, and tells systemd.
+void report_refusal(const std::string& why);
+
 // Logs how reading the files went.
 void report(const ReloadOutcome& outcome);
 

@@ -110,7 +110,8 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     const bool on_host = options.root.empty() || options.root == "/";
     const auto closer = std::make_shared<FileCloser>();
     ServiceOptions of_service{options.root, NameService::host(), !options.simulate.empty()};
-    if (options.simulate.empty() && (on_host || options.host_devices)) {
+    const bool of_host = options.simulate.empty() && (on_host || options.host_devices);
+    if (of_host) {
         of_service.survey_host = [] { return survey_host("/proc"); };
         of_service.program_files = std::make_shared<HostProgramFiles>(
             [closer](std::uint32_t uid, UniqueFd fd) { closer->close(uid, std::move(fd)); });
@@ -126,13 +127,15 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
                    {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
                     options.system_bus.value_or(on_host)});
     Lifecycle lifecycle(loop, service);
-
+    Discovery discovery(service, loop, below_root(options.root, "/var/lib/rdma-qos"));
+    if (of_host) {
+        discovery.claim();
+    }
     report(service.start());
     if (!options.simulate.empty()) {
         add_simulated(service, options.simulate, clock);
     }
-    Discovery discovery(service, loop, below_root(options.root, "/var/lib/rdma-qos"));
-    if (options.simulate.empty() && (on_host || options.host_devices)) {
+    if (of_host) {
         discovery.start();
     }
     FabricWatch fabric_watch(service, loop);
@@ -170,6 +173,9 @@ int main(int argc, char** argv)
     try {
         rdmaqos::EndInTime end(rdmaqos::kTimeToEnd);
         status = rdmaqos::run(*options, clock, end);
+    } catch (const rdmaqos::DevicesTaken& error) {
+        rdmaqos::report_refusal(error.what());
+        status = rdmaqos::kStatusDevicesTaken;
     } catch (const std::exception& error) {
         rdmaqos::log(rdmaqos::LogLevel::Error, "{}", error.what());
         status = 1;

@@ -27,7 +27,8 @@ namespace {
 
 class Mlx5Backend final : public Backend {
 public:
-    Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach, Caps caps);
+    Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach,
+                const BackendOptions& options);
 
     DeviceInfo info() const override;
     Capabilities capabilities() const override { return capabilities_; }
@@ -91,6 +92,7 @@ private:
     }
 
     const std::filesystem::path sys_ = sysfs_root();
+    const std::shared_ptr<const void> held_;    // goes after the context
     Context context_;
     dev_t number_ = 0;    // of the device file
     const DeviceInfo info_;
@@ -111,9 +113,9 @@ std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, Caps 
 }
 
 Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach,
-                         Caps caps)
-    : context_(std::move(context)), info_(std::move(info)), capabilities_(capabilities), attach_(std::move(attach)),
-      tree_(make_tree(attach_, context_->cmd_fd, caps, capabilities_)),
+                         const BackendOptions& options)
+    : held_(options.held), context_(std::move(context)), info_(std::move(info)), capabilities_(capabilities), attach_(std::move(attach)),
+      tree_(make_tree(attach_, context_->cmd_fd, options.caps, capabilities_)),
       owners_(info_.name), events_(*context_)
 {
     struct stat status {};
@@ -516,6 +518,11 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
     if (!can) {
         return fail(can.error().with_context(port.name));
     }
+    if (options.before_writing) {
+        if (auto allowed = options.before_writing(); !allowed) {
+            return fail(std::move(allowed).error());
+        }
+    }
     AttachReport attach = attach_report_of(port, *can, options);
     attach.divides_caps = attach.mode == AttachMode::PerProcess && options.caps == Caps::Divide;
     if (attach.mode == AttachMode::None) {
@@ -523,7 +530,7 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
         *can = {};
         can->pacing = pacing;
     }
-    return std::make_unique<Mlx5Backend>(std::move(*context), port, *can, std::move(attach), options.caps);
+    return std::make_unique<Mlx5Backend>(std::move(*context), port, *can, std::move(attach), options);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -19,6 +19,10 @@ struct BackendOptions {
     std::optional<AttachMode> forced_mode;    // empty: as the self-test says; else only its reading back is done
     Caps caps = Caps::Whole;
     SelfTestOptions self_test;
+    // Called when the device is open and nothing was written to it; an error ends the opening. Empty: nobody asks.
+    std::function<Result<void>()> before_writing;
+    // Destroyed when the device has been closed.
+    std::shared_ptr<const void> held;
 };
 
 // Opens the port's device and finds out how queue pairs of others can be attached; takes a second or so where the

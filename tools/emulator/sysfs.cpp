@@ -137,6 +137,9 @@ void write_function(const fs::path& place, bool is_virtual)
     put(place / "vendor", "0x15b3");
     put(place / "device", is_virtual ? "0x101e" : "0x101d");
     put(place / "numa_node", "0");
+    // Its registers; for root alone, and the daemon's lock is on it.
+    put(place / "resource0", "");
+    fs::permissions(place / "resource0", fs::perms::owner_read | fs::perms::owner_write);
 }
 
 void write_port(const fs::path& folder, const SimulatedDevice& port)

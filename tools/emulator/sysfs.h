@@ -1,6 +1,6 @@
 // The part of /sys that libibverbs, rdma-core's tools and rdma-qosd read, as files (SYSFS_PATH).
 //
-//     devices/PCI/{modalias,vendor,device,infiniband/NAME,infiniband_verbs/uverbsN,net/NETDEV}
+//     devices/PCI/{modalias,vendor,device,resource0,infiniband/NAME,infiniband_verbs/uverbsN,net/NETDEV}
 //     devices/PCI/physfn                              of a virtual function: a link to devices/PCI of the physical one
 //     devices/PCI/net/NETDEV/master                   a link to the bond it is in
 //     devices/virtual/net/BOND/bonding/slaves

@@ -1,0 +1,41 @@
+#include "lib/base/process_state.h"
+
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+
+// "4711 (rdma-qosd) S 1 ...": the state follows the name, in which anything may stand.
+bool has_died(const std::filesystem::path& proc, pid_t process)
+{
+    const auto stat = read_kernel_file(proc / std::to_string(process) / "stat");
+    const auto end = stat ? stat->rfind(") ") : std::string::npos;
+    if (end == std::string::npos || end + 2 >= stat->size()) {
+        return false;
+    }
+    const char state = (*stat)[end + 2];
+    return state == 'Z' || state == 'X';
+}
+
+// "Uid:", then real, effective, saved and file system uid.
+std::optional<std::uint32_t> real_uid_of(const std::filesystem::path& proc, pid_t process)
+{
+    constexpr std::string_view kKey = "Uid:";
+    const auto status = read_kernel_file(proc / std::to_string(process) / "status");
+    for (const std::string_view line : lines_of(status ? std::string_view(*status) : std::string_view())) {
+        if (!line.starts_with(kKey)) {
+            continue;
+        }
+        const auto rest = without_leading_blanks(line.substr(kKey.size()));
+        std::uint32_t uid = 0;
+        const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), uid);
+        return error == std::errc() ? std::optional(uid) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+}    // namespace rdmaqos

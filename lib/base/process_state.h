@@ -1,0 +1,19 @@
+// What the kernel says of a process, beyond what a client is (policy/model/identity.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include <sys/types.h>
+
+namespace rdmaqos {
+
+// It was killed, but is still listed: its parent has not asked for its status yet, or the kernel does not return from a
+// call of one of its threads. It runs no code of its own any more, but may hold its files.
+[[nodiscard]] bool has_died(const std::filesystem::path& proc, pid_t process);
+
+// Whose process it is, whatever program with other rights it has become. Empty: it is gone.
+[[nodiscard]] std::optional<std::uint32_t> real_uid_of(const std::filesystem::path& proc, pid_t process);
+
+}    // namespace rdmaqos
