@@ -17,7 +17,8 @@
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
-#   package       the Debian packages, and their life in a bare Debian 12 (needs root)  15 min
+#   package       the Debian packages, their life in a bare Debian 12, and their daemon
+#                 in a container with systemd (needs root)                             17 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
 #   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min
@@ -259,7 +260,13 @@ run_group()
             build_once release benchmarks
             run_command bench "$project_dir/tests/bench/run.sh" "$project_dir/build/release"
             ;;
-        package) run_command package "$project_dir/tests/packages/run.sh" ;;
+        package)
+            run_command package "$project_dir/tests/packages/run.sh"
+            build_once release e2e_programs
+            "$project_dir/tools/package.sh" >"$project_dir/build/packages.log" || cat "$project_dir/build/packages.log"
+            run_tap package-e2e "$project_dir/build/release/e2e/results.tap" "$project_dir/tests/e2e/run.sh" \
+                --packages "$project_dir/build/packages" "$project_dir/build/release" main
+            ;;
         html)
             build_once release rdma-qosctl
             run_command html "$project_dir/tests/html/run.sh" "$project_dir/build/release/tools/rdma-qosctl/rdma-qosctl"
@@ -295,13 +302,17 @@ while (($# > 0)); do
             wanted+=("$1")
             set_of_packages=--full
             ;;
-        kernel | e2e | package)
+        kernel | e2e)
             wanted+=("$1")
             groups_with_packages+=("$1")
             ;;
         kernel-clients)
             wanted+=("$1")
             groups_with_packages+=(kernel)
+            ;;
+        package)
+            wanted+=("$1")
+            groups_with_packages+=(package e2e)
             ;;
         *)
             [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"
