@@ -256,7 +256,8 @@ void Discovery::take(std::vector<Found> found)
         }
         service_.device_refused(each.port.node_guid, each.port.port, each.error);
         if (told_[key] != each.error) {
-            log(LogLevel::Warning, {{"DEVICE", key}}, "{} is left alone: {}", key, each.error);
+            log_event(LogLevel::Warning, LogEvent::DeviceRefused, LogOrigin::device(key), {{"DEVICE", key}},
+                      "{} is left alone: {}", key, each.error);
             told_[key] = each.error;
         }
     }

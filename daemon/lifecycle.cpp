@@ -57,12 +57,12 @@ void report(const ReloadOutcome& outcome)
 {
     const std::string text = outcome.to_text();
     if (!outcome.accepted) {
-        log(LogLevel::Error, "the policy was refused:\n{}", text);
-    } else if (!outcome.diagnostics.empty() || !outcome.findings.empty()) {
-        log(LogLevel::Warning, {{"POLICY_REVISION", outcome.revision}}, "policy {} is running:\n{}", outcome.revision,
-            text);
+        log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
+                  "the policy was refused:\n{}", text);
     } else {
-        log(LogLevel::Info, {{"POLICY_REVISION", outcome.revision}}, "policy {} is running", outcome.revision);
+        log_event(text.empty() ? LogLevel::Notice : LogLevel::Warning, LogEvent::PolicyApplied, {},
+                  {{"REVISION", outcome.revision}}, "policy {} is running{}{}", outcome.revision,
+                  text.empty() ? "" : ":\n", text);
     }
 }
 

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -13,6 +13,8 @@
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
+
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
@@ -42,18 +44,19 @@ int priority_of(LogLevel level)
     return LOG_INFO;
 }
 
+// With how many were left out, if any were.
+std::string text_of(const LogRecord& record)
+{
+    return record.left_out == 0 ? std::string(record.message)
+                                : fmt::format("{} ({} more of these were left out)", record.message, record.left_out);
+}
+
 class JournalSink final : public LogSink {
 public:
-    void write(LogLevel level, LogFields fields, std::string_view message) noexcept override
+    void write(const LogRecord& record) noexcept override
     {
         try {
-            std::vector<std::string> items;
-            items.push_back(fmt::format("MESSAGE={}", message));
-            items.push_back(fmt::format("PRIORITY={}", priority_of(level)));
-            items.emplace_back("SYSLOG_IDENTIFIER=rdma-qosd");
-            for (const auto& [key, value] : fields) {
-                items.push_back(fmt::format("RDMAQOS_{}={}", key, value));
-            }
+            std::vector<std::string> items = journal_fields(record);
             std::vector<iovec> parts;
             parts.reserve(items.size());
             for (auto& item : items) {
@@ -90,14 +93,14 @@ public:
         logger_.flush_on(spdlog::level::debug);
     }
 
-    void write(LogLevel level, LogFields fields, std::string_view message) noexcept override
+    void write(const LogRecord& record) noexcept override
     {
         try {
-            std::string line(message);
-            for (const auto& [key, value] : fields) {
-                line += fmt::format(" {}={}", key, value);
+            std::string line = text_of(record);
+            for (const auto& [key, value] : record.fields) {
+                line += fmt::format(" {}={}", key, printable(value));
             }
-            logger_.log(to_spdlog(level), line);
+            logger_.log(to_spdlog(record.level), line);
         } catch (...) {    // NOLINT(bugprone-empty-catch): as above
         }
     }
@@ -110,10 +113,10 @@ class LevelSink final : public LogSink {
 public:
     LevelSink(std::unique_ptr<LogSink> next, LogLevel lowest) : next_(std::move(next)), lowest_(lowest) {}
 
-    void write(LogLevel level, LogFields fields, std::string_view message) noexcept override
+    void write(const LogRecord& record) noexcept override
     {
-        if (level >= lowest_) {
-            next_->write(level, fields, message);
+        if (record.level >= lowest_) {
+            next_->write(record);
         }
     }
 
@@ -133,47 +136,63 @@ bool stderr_is_the_journal()
 
 }    // namespace
 
+std::vector<std::string> journal_fields(const LogRecord& record)
+{
+    std::vector<std::string> items;
+    items.push_back(fmt::format("MESSAGE={}", text_of(record)));
+    items.push_back(fmt::format("PRIORITY={}", priority_of(record.level)));
+    items.emplace_back("SYSLOG_IDENTIFIER=rdma-qosd");
+    if (const LogEventRow* row = row_of(record.event)) {
+        items.push_back(fmt::format("MESSAGE_ID={}", row->id));
+    }
+    if (record.left_out > 0) {
+        items.push_back(fmt::format("RDMAQOS_LEFT_OUT={}", record.left_out));
+    }
+    for (const auto& [key, value] : record.fields) {
+        items.push_back(fmt::format("RDMAQOS_{}={}", key, value));
+        if (key == "PID") {
+            // The journal adds what it knows of the process: `journalctl -u` of a client's unit shows the line too.
+            items.push_back(fmt::format("OBJECT_PID={}", value));
+        }
+    }
+    return items;
+}
+
 RateLimitedSink::RateLimitedSink(std::unique_ptr<LogSink> next, const Clock& clock)
     : next_(std::move(next)), clock_(clock)
 {
 }
 
-std::optional<unsigned> RateLimitedSink::admit(std::string_view message)
+std::optional<std::uint32_t> RateLimitedSink::admit(const LogRecord& record)
 {
-    constexpr std::size_t kMostTexts = 1024;
-    const auto now = clock_.now();
+    const auto hash = [](std::string_view text) { return std::hash<std::string_view>()(text); };
+    const LogEventRow* row = row_of(record.event);
     const std::lock_guard lock(mutex_);
-    if (seen_.size() >= kMostTexts) {
-        std::erase_if(seen_, [&](const auto& entry) { return now - entry.second.since >= kInterval; });
+    switch (record.origin.kind()) {
+    case LogOrigin::Kind::User:
+        return users_.take({hash(record.form), record.origin.who()}, row == nullptr ? log_rules::kFailure : row->rule,
+                           clock_.now());
+    case LogOrigin::Kind::Device:
+        return own_.take({hash(record.form), record.origin.who()}, row == nullptr ? log_rules::kSameText : row->rule,
+                         clock_.now());
+    case LogOrigin::Kind::Unknown:
+        break;
     }
-    if (seen_.size() >= kMostTexts) {
-        seen_.clear();
-    }
-    auto& seen = seen_[std::string(message)];
-    unsigned held_back = 0;
-    if (seen.count == 0 || now - seen.since >= kInterval) {
-        held_back = seen.count > kBurst ? seen.count - kBurst : 0;
-        seen = {now, 0};
-    }
-    ++seen.count;
-    return seen.count > kBurst ? std::nullopt : std::optional(held_back);
+    return own_.take({hash(record.message), 0}, row == nullptr ? log_rules::kSameText : row->rule, clock_.now());
 }
 
-void RateLimitedSink::write(LogLevel level, LogFields fields, std::string_view message) noexcept
+void RateLimitedSink::write(const LogRecord& record) noexcept
 {
+    LogRecord told = record;
     try {
-        const auto held_back = admit(message);
-        if (!held_back) {
+        const auto left_out = admit(record);
+        if (!left_out) {
             return;
         }
-        if (*held_back == 0) {
-            next_->write(level, fields, message);
-        } else {
-            next_->write(level, fields, fmt::format("{} ({} more of these were not shown)", message, *held_back));
-        }
-    } catch (...) {
-        next_->write(level, fields, message);
+        told.left_out = *left_out;
+    } catch (...) {    // NOLINT(bugprone-empty-catch): better one too many than one lost
     }
+    next_->write(told);
 }
 
 std::unique_ptr<LogSink> make_log_sink(LogLevel lowest, const Clock& clock)

@@ -1,44 +1,47 @@
 // Where the daemon's log goes: the journal, with fields, when systemd connected our stderr to it; else stderr.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
+#include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/repeat_limit.h"
 
 namespace rdmaqos {
 
-// Passes on at most `burst` messages of the same text in each interval, and says afterwards how many there were more:
-// a failure that repeats, or a client that provokes one, does not fill the journal.
+// Holds back lines that come again and again, by the rules in log_events.h, and says with the next one how many there
+// were: a failure that repeats, or a client that provokes one, does not fill the journal, and hides nobody else's.
 class RateLimitedSink final : public LogSink {
 public:
     // `clock` must outlive the sink.
     RateLimitedSink(std::unique_ptr<LogSink> next, const Clock& clock);
 
-    void write(LogLevel level, LogFields fields, std::string_view message) noexcept override;
+    void write(const LogRecord& record) noexcept override;
 
-    static constexpr unsigned kBurst = 5;
-    static constexpr auto kInterval = std::chrono::seconds(10);
+    // Users at a time; a user can have more uids than one (subuid(5)).
+    static constexpr std::size_t kMostOfUsers = 256;
+    static constexpr std::size_t kMostOfOurs = 4096;
 
 private:
-    struct Seen {
-        TimePoint since;
-        unsigned count = 0;
-    };
-
-    // Empty: not to be written. Else how many of the same text were held back before.
-    std::optional<unsigned> admit(std::string_view message);
+    // Empty: not to be written. Else how many of its kind were left out before.
+    std::optional<std::uint32_t> admit(const LogRecord& record);
 
     std::unique_ptr<LogSink> next_;
     const Clock& clock_;
     std::mutex mutex_;
-    std::unordered_map<std::string, Seen> seen_;
+    RepeatLimit users_{kMostOfUsers};
+    RepeatLimit own_{kMostOfOurs};
 };
+
+// As sd_journal_sendv(3) takes them: "MESSAGE=...", "RDMAQOS_DEVICE=mlx5_0/1".
+[[nodiscard]] std::vector<std::string> journal_fields(const LogRecord& record);
 
 // The daemon's sink for messages of at least this level: rate-limited, to the journal or to stderr.
 [[nodiscard]] std::unique_ptr<LogSink> make_log_sink(LogLevel lowest, const Clock& clock);

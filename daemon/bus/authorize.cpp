@@ -1,6 +1,7 @@
 #include "daemon/bus/authorize.h"
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@ constexpr std::uint64_t kTimeToTypeAPassword = 300ULL * 1'000'000U;
 struct Question {
     const char* action;
     Call call;
+    std::shared_ptr<const Identity> client;
     std::function<void()> then;
 };
 
@@ -30,6 +32,20 @@ const char* name_of(Action action)
 Error refusal(std::string message)
 {
     return {ErrorCode::AuthorizationRequired, 0, std::move(message)};
+}
+
+void refuse(const Call& call, const Identity& client, const char* action, const Error& why)
+{
+    // With interactive authorization the client may come again.
+    if (why.code == ErrorCode::AuthorizationRequired) {
+        log_event(LogLevel::Warning, LogEvent::RequestRefused, LogOrigin::user(client.uid),
+                  {{"UID", fmt::format("{}", client.uid)},
+                   {"PID", fmt::format("{}", client.pid)},
+                   {"UNIT", client.unit},
+                   {"ACTION", action}},
+                  "uid {}, pid {} is refused {}: {}", client.uid, client.pid, action, why.message);
+    }
+    call.refuse(why);
 }
 
 Result<void> verdict(sd_bus_message* reply, const char* action)
@@ -63,7 +79,7 @@ int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) no
         if (const auto allowed = verdict(reply, question.action)) {
             question.then();
         } else {
-            question.call.refuse(allowed.error());
+            refuse(question.call, *question.client, question.action, allowed.error());
         }
     } catch (const std::exception& error) {
         write_log(LogLevel::Error, {}, error.what());
@@ -99,7 +115,8 @@ void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, 
     }
     const char* sender = sd_bus_message_get_sender(call.message());
     if (!endpoint.is_system_bus() || sender == nullptr) {
-        call.refuse(refusal("on this socket only root and the user of rdma-qosd may do this; on the system bus polkit decides"));
+        refuse(call, *peer.identity, name_of(action),
+               refusal("on this socket only root and the user of rdma-qosd may do this; on the system bus polkit decides"));
         return;
     }
     const auto& connection = endpoint.connection;
@@ -113,7 +130,7 @@ void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, 
         bus::Writer writer(raw);
         write_question(writer, sender, name_of(action), interactive);
         result = writer.result();
-        auto context = std::make_unique<Question>(Question{name_of(action), call, std::move(then)});
+        auto context = std::make_unique<Question>(Question{name_of(action), call, peer.identity, std::move(then)});
         sd_bus_slot* slot = nullptr;
         if (result >= 0) {
             result = sd_bus_call_async(connection->bus(), &slot, raw, &on_answer, context.get(),
@@ -129,7 +146,8 @@ void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, 
         }
     }
     if (result < 0) {
-        call.refuse(refusal("polkit cannot be asked; without it only root may do this"));
+        refuse(call, *peer.identity, name_of(action),
+               refusal("polkit cannot be asked; without it only root may do this"));
         return;
     }
     connection->flush();

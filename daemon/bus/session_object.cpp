@@ -7,6 +7,7 @@
 #include "daemon/bus/object_paths.h"
 #include "daemon/bus/slices.h"
 #include "daemon/model/administrator.h"
+#include "daemon/service/client_log.h"
 
 namespace rdmaqos {
 namespace {
@@ -49,8 +50,10 @@ void on_attach(BusEndpoint& endpoint, const Call& call, const Peer& peer)
     auto arguments = to_queue_pairs(*dicts, context.names(policy, peer.identity->uid));
     context.service.attach(
         peer.id, session_of(call), std::move(arguments.requests),
-        [call, refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
+        [call, client = peer.identity,
+         refused = std::move(arguments.refused)](Result<std::vector<QueuePairResult>> results) {
             if (!results) {
+                log_refused(*client, "is refused queue pairs", results.error());
                 call.refuse(results.error());
                 return;
             }

@@ -1,11 +1,14 @@
 #include "daemon/device/managed_device.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "daemon/device/device_log.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 
@@ -334,6 +337,7 @@ void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> r
 
 void ManagedDevice::take_report(const Report& report)
 {
+    log_outcome(facts_, report);
     facts_.snapshot = report.snapshot;
     facts_.passes.observe(report.took);
     facts_.lost = report.device_gone;
@@ -417,8 +421,9 @@ void ManagedDevice::handle_event(DeviceEvent event)
         return;
     case DeviceEventKind::Reset: {
         const auto hit = sessions_hit();
-        log(LogLevel::Warning, {{"DEVICE", facts_.key}},
-            "{} was reset: its tree is being rebuilt; {} sessions must register again", facts_.key, hit.size());
+        log_event(LogLevel::Warning, LogEvent::DeviceLost, LogOrigin::device(facts_.key), {{"DEVICE", facts_.key}},
+                  "{} was reset: its tree is being rebuilt; {} must register again", facts_.key,
+                  counted(hit.size(), "session"));
         facts_.book.clear();
         ++changes_;
         facts_.queue_pairs.clear();
@@ -459,13 +464,13 @@ void ManagedDevice::refresh_info()
 void ManagedDevice::take_info(const DeviceInfo& info)
 {
     const DeviceInfo before = std::exchange(facts_.info, info);
-    if (before.link_up != info.link_up || before.link_speed != info.link_speed) {
-        log(LogLevel::Notice, {{"DEVICE", facts_.key}}, "{}: link {}, {}", facts_.key, info.link_up ? "up" : "down",
-            to_string(info.link_speed));
-    }
+    const std::vector<Finding> known = facts_.book.compiled().findings;
     facts_.book.set_link_speed(info.link_speed);
     ++changes_;
     static_cast<void>(facts_.book.update());
+    if (before.link_up != info.link_up || before.link_speed != info.link_speed) {
+        log_link(facts_, known);
+    }
     start_again(facts_.lost);
     listener_.device_status_changed(facts_.key);
     const auto addresses = [](const DeviceInfo& of) {
@@ -565,13 +570,9 @@ void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
                         return;
                     }
                     take_report(found->report);
-                    std::uint32_t repaired = 0;
-                    for (const auto& drift : found->drifts) {
-                        repaired += drift.repaired ? 1 : 0;
-                        log(LogLevel::Warning, {{"DEVICE", facts_.key}, {"PATH", drift.path.text()}},
-                            "{}: {} drifted: expected {}, found {}{}", facts_.key, drift.path.text(), drift.expected,
-                            drift.found, drift.repaired ? "; repaired" : "");
-                    }
+                    log_drift(facts_.key, found->drifts);
+                    const auto repaired =
+                        static_cast<std::uint32_t>(std::ranges::count(found->drifts, true, &Drift::repaired));
                     if (repaired > 0) {
                         listener_.drift_repaired(facts_.key, repaired);
                     }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
@@ -55,8 +56,10 @@ void DeviceControl::add(std::unique_ptr<Backend> backend)
             key, key);
         return;
     }
-    log(LogLevel::Notice, {{"DEVICE", key}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
-        to_string(info.link_layer), to_string(info.link_speed), to_string(device->status().attach.mode));
+    const std::string mode(to_string(device->attach_mode()));
+    log_event(LogLevel::Notice, LogEvent::DevicePresent, LogOrigin::device(key),
+              {{"DEVICE", key}, {"ATTACH_MODE", mode}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
+              to_string(info.link_layer), to_string(info.link_speed), mode);
     if (const auto off = devices_.disabled.find(id_of(info)); off != devices_.disabled.end()) {
         off->second = names_of(info);
         device->set_disabled(true, [](const DeviceReconcile&) {});
@@ -86,8 +89,9 @@ void DeviceControl::remove(const std::string& key, LoopCallback<void()> closed)
         closed();
         return;
     }
-    log(LogLevel::Notice, {{"DEVICE", key}}, "{} went away; {} sessions had queue pairs on it", key,
-        gone->sessions_until_now());
+    const std::size_t sessions = gone->sessions_until_now();
+    log_event(sessions == 0 ? LogLevel::Notice : LogLevel::Warning, LogEvent::DeviceLost, LogOrigin::device(key),
+              {{"DEVICE", key}}, "{} went away; {} had queue pairs on it", key, counted(sessions, "session"));
     // Its end answers calls that wait for it, which look at sessions: they must not name it any longer then.
     const auto hit = gone->sessions_hit();
     listener_.device_was_reset(key, {hit.begin(), hit.end()});

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "daemon/service/client_log.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -19,6 +21,7 @@ void LeavingSessions::begin(SessionId id, LoopCallback<void()> done)
         return;
     }
     session->leaving = true;
+    log_gone(*session);
     leaving_[session->owner->uid].emplace_back(
         id, Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); }));
 }

@@ -107,14 +107,15 @@ void Reloads::answer(const ReloadOutcome& outcome)
     if (outcome.accepted) {
         // Devices without an answer have a line each, below.
         const std::string text = ReloadOutcome{true, {}, outcome.diagnostics, outcome.findings, {}}.to_text();
-        log(text.empty() ? LogLevel::Notice : LogLevel::Warning, {{"REVISION", outcome.revision}},
-            "policy revision {} is in force{}{}", outcome.revision, text.empty() ? "" : ":\n", text);
+        log_event(text.empty() ? LogLevel::Notice : LogLevel::Warning, LogEvent::PolicyApplied, {},
+                  {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}", outcome.revision,
+                  text.empty() ? "" : ":\n", text);
         for (const auto& key : outcome.unanswered) {
             log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
         }
     } else {
-        log(LogLevel::Error, {{"REVISION", outcome.revision}}, "reload refused, revision {} stays in force:\n{}",
-            outcome.revision, outcome.to_text());
+        log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
+                  "reload refused, revision {} stays in force:\n{}", outcome.revision, outcome.to_text());
     }
     context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
     const auto waiting = std::move(pending_.front().waiting);

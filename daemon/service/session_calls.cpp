@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "daemon/service/client_log.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -48,7 +50,7 @@ Result<void> SessionCalls::ready() const
 void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity> identity, RegisterRequest request,
                                     Callback<RegisterReply> done)
 {
-    done = metrics_.timed(&ServiceCounters::register_calls, std::move(done));
+    done = logged(identity, request.request, metrics_.timed(&ServiceCounters::register_calls, std::move(done)));
     if (const auto is_ready = ready(); !is_ready) {
         done(fail(is_ready.error()));
         return;
@@ -79,6 +81,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
     metrics_.session_registered();
     const SessionId id = session.id;
     Session& kept = sessions_.add(std::move(session));
+    log_attached(kept);
     context_.notify([&](ServiceObserver& observer) { observer.session_added(id); });
     if (request.queue_pairs.empty()) {
         done(RegisterReply{id, grants_.of(kept), {}});
@@ -282,6 +285,9 @@ void SessionCalls::finish_attach(SessionId id, const std::vector<QueuePairResult
         return;
     }
     Session& session = *found;
+    if (!session.adopted) {    // of others adoption says why (AdoptionVerdicts)
+        log_refused(session, results);
+    }
     for (const auto& result : results) {
         const auto on_device = session.queue_pairs.find(result.device);
         if (result.error && on_device != session.queue_pairs.end()) {
@@ -324,6 +330,7 @@ void SessionCalls::adopt(std::shared_ptr<const Identity> owner, std::vector<Queu
         made.request.of_kernel = true;
         made.choice = choose(policy_.rules(), made.request, *made.owner);
         session = &sessions_.add(std::move(made));
+        log_attached(*session);
         context_.notify([id = session->id](ServiceObserver& observer) { observer.session_added(id); });
     }
     attach(*session, std::move(queue_pairs),

@@ -16,11 +16,16 @@ void set_log_sink(std::unique_ptr<LogSink> replacement)
     sink() = std::move(replacement);
 }
 
-void write_log(LogLevel level, LogFields fields, std::string_view message)
+void write_log(const LogRecord& record)
 {
     if (sink()) {
-        sink()->write(level, fields, message);
+        sink()->write(record);
     }
+}
+
+void write_log(LogLevel level, LogFields fields, std::string_view message)
+{
+    write_log({level, fields, message});
 }
 
 }    // namespace rdmaqos

@@ -188,7 +188,8 @@ void ClientConnection::check_sender(pid_t sender)
     setsockopt(socket_->get(), SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
     refusal_ = std::exchange(expected_, std::nullopt)->why_not(taken_, sender);
     if (!refusal_.empty()) {
-        log(LogLevel::Info, "a connection of user {} is not served: {}", user_.uid, refusal_);
+        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
+                  "a connection of user {} is not served: {}", user_.uid, refusal_);
     }
 }
 
@@ -557,7 +558,8 @@ void ClientConnection::end(ClientSurroundings& around, std::uint32_t uid, Unique
 void ClientConnection::drop(std::string_view why)
 {
     if (open_) {
-        log(LogLevel::Info, "a connection of user {} is closed: {}", user_.uid, why);
+        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
+                  "a connection of user {} is closed: {}", user_.uid, why);
         lost();
     }
 }

@@ -245,8 +245,8 @@ void DescriptorHelpers::Helper::answered(Result<Chunk> chunk)
 
 void DescriptorHelpers::Helper::give_up(ErrorCode code, const std::string& why)
 {
-    log(LogLevel::Warning, "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_,
-        why);
+    log_event(LogLevel::Warning, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
+              "the helper for descriptors of user {}, process {}, {}: it is replaced", user_.uid, pid_, why);
     kill(pid_, SIGKILL);    // ours and not reaped: the number is its own
     auto left = std::exchange(queue_, {});
     DescriptorHelpers& owner = owner_;

@@ -30,8 +30,6 @@ constexpr std::size_t kDescriptorsPerClient = 6;
 // One connection in sixteen is kept for root, so that an administrator always gets in.
 constexpr std::size_t kPartOfRoot = 16;
 constexpr auto kTendInterval = std::chrono::seconds(1);
-constexpr std::uint32_t kRefusalsToldOfEach = 1;    // in a second
-constexpr std::uint32_t kRefusalsTold = 10;
 constexpr std::uint32_t kNobody = UINT32_MAX;    // whose uid cannot be told
 
 tl::unexpected<Error> refused(const std::filesystem::path& path, int err, std::string_view what)
@@ -147,8 +145,7 @@ std::size_t raise_descriptor_limit()
 Server::Server(EventLoop& loop, Turns& turns, ServerOptions options, UniqueFd socket, ServerHandler& handler)
     : loop_(loop), path_(std::move(options.path)), socket_(std::move(socket)), limits_(options.limits),
       handler_(handler), inode_(inode_of(path_)), helpers_(loop, turns, std::move(options.descriptors), options.close),
-      around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)},
-      refusals_(kRefusalsToldOfEach, kRefusalsTold)
+      around_{loop, helpers_, turns.shares(), turns, limits_.client, std::move(options.close)}
 {
     const std::size_t descriptors = raise_descriptor_limit();
     most_connections_ = descriptors > 2 * kReservedDescriptors
@@ -272,9 +269,9 @@ void Server::take(UniqueFd socket)
 // Who is refused may come again at once.
 void Server::refuse(std::uint32_t uid, const Error& why)
 {
-    if (refusals_.take(uid, SteadyClock().now()) != LogLimit::Line::LeftOut) {
-        log(LogLevel::Warning, "{}: a connection of user {} was refused: {}", path_.string(), uid, to_string(why));
-    }
+    log_event(LogLevel::Warning, LogEvent::ClientRefused, LogOrigin::user(uid),
+              {{"UID", fmt::format("{}", uid)}, {"ERROR", std::string(dbus_name(why.code))}},
+              "{}: a connection of user {} was refused: {}", path_.string(), uid, to_string(why));
 }
 
 Result<void> Server::set_up(std::uint64_t id, Coming coming)
@@ -382,8 +379,9 @@ void Server::drop_unauthenticated()
         }
         unauthenticated_.pop_front();
         if (!done) {
-            log(LogLevel::Info, "{}: a connection of uid {} did not authenticate in time", path_.string(),
-                found->second.connection->uid());
+            const std::uint32_t uid = found->second.connection->uid();
+            log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(uid), {{"UID", fmt::format("{}", uid)}},
+                      "{}: a connection of user {} did not authenticate in time", path_.string(), uid);
             close(first.id);
         }
     }

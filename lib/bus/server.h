@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "lib/base/clock.h"
-#include "lib/base/log_limit.h"
 #include "lib/bus/client_connection.h"
 #include "lib/bus/descriptors.h"
 #include "lib/bus/peer.h"
@@ -107,7 +106,6 @@ private:
     std::unique_ptr<Timer> authentication_timer_;
     std::unique_ptr<Timer> pause_timer_;
     std::unique_ptr<Timer> tend_timer_;
-    LogLimit refusals_;
     bool gave_back_ = false;    // there may be more a moment later
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

@@ -481,8 +481,11 @@ AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const Se
         return *known;
     }
     AttachReport report = run_self_test(port, can, options);
-    log(LogLevel::Notice, {{"DEVICE", port.name}}, "{}: attach mode {}: {}", port.name, to_string(report.mode),
-        report.reason);
+    // In mode none nothing is enforced.
+    log_event(report.mode == AttachMode::None ? LogLevel::Warning : LogLevel::Notice, LogEvent::SelfTest,
+              LogOrigin::device(port.key()),
+              {{"DEVICE", port.key()}, {"ATTACH_MODE", std::string(to_string(report.mode))}},
+              "{}: the self-test finds attach mode {}: {}", port.key(), to_string(report.mode), report.reason);
     if (is_final(report)) {
         if (const auto kept = save_self_test(options.cache, key, report); !kept) {
             log(LogLevel::Warning, "the result of the self-test cannot be saved; it will run again: {}",

@@ -63,7 +63,7 @@ TEST(Mlx5Loss, SessionsThatLostTheirQueuePairsBeforeTheDeviceWentAreToldToo)
         << "the owner seems to have destroyed it";
     emulator("reset mlx5_0");
     EXPECT_TRUE(eventually([&] { return program.state() == "detached"; }));
-    EXPECT_THAT(daemon.log(), HasSubstr("went away; 1 sessions had queue pairs on it"));
+    EXPECT_THAT(daemon.log(), HasSubstr("went away; 1 session had queue pairs on it"));
 }
 
 }    // namespace

@@ -43,7 +43,7 @@ present 755 "$at/sbin/rdma-qosd" "$at/bin/rdma-qosctl" "$at/bin/rdma-qos-emulato
 for library in librdma-qos-run.so librdma-qos-run-governor.so; do
     [[ -n $(find "$at" -path "*/rdma-qos/$library") ]] || fail "$library is missing"
 done
-present 644 "$at/lib/systemd/system/rdma-qosd.service" \
+present 644 "$at/lib/systemd/system/rdma-qosd.service" "$at/lib/systemd/catalog/rdma-qosd.catalog" \
     "$at/share/dbus-1/system.d/org.rdmaqos1.conf" \
     "$at/share/dbus-1/system-services/org.rdmaqos1.service" \
     "$at/share/polkit-1/actions/org.rdmaqos1.policy" \
@@ -79,7 +79,7 @@ library=$("$moved/bin/rdma-qos-emulator" run -- printenv LD_PRELOAD) || fail "wi
 [[ $library == "$moved"/* && -e $library ]] || fail "with --prefix the emulator loads $library"
 
 # No template was left unfilled, and no file tells where it was built.
-if grep -rlE '@[A-Z_]+@' "$at/lib/systemd" "$at/share/dbus-1"; then
+if grep -rlE --exclude='*.catalog' '@[A-Z_]+@' "$at/lib/systemd" "$at/share/dbus-1"; then
     fail "a template was not filled in"
 fi
 

@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 
 class KeptLog final : public LogSink {
 public:
-    void write(LogLevel level, LogFields /*fields*/, std::string_view message) noexcept override
+    void write(const LogRecord& record) noexcept override
     {
-        if (level >= LogLevel::Notice && message.find("metrics") != std::string_view::npos) {
+        if (record.level >= LogLevel::Notice && record.message.find("metrics") != std::string_view::npos) {
             const std::lock_guard lock(mutex_);
-            lines_.emplace_back(message);
+            lines_.emplace_back(record.message);
         }
     }
     [[nodiscard]] std::vector<std::string> lines() const

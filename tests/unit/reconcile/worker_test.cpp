@@ -140,12 +140,12 @@ TEST(Worker, SignalsAreLeftToTheMainLoop)
 class RecordingSink final : public LogSink {
 public:
     explicit RecordingSink(std::vector<std::string>& lines) : lines_(lines) {}
-    void write(LogLevel level, LogFields fields, std::string_view message) noexcept override
+    void write(const LogRecord& record) noexcept override
     {
         const std::lock_guard lock(mutex_);
-        lines_.emplace_back(message);
-        EXPECT_EQ(level, LogLevel::Error);
-        EXPECT_EQ(fields.begin()->key, "THREAD");
+        lines_.emplace_back(record.message);
+        EXPECT_EQ(record.level, LogLevel::Error);
+        EXPECT_EQ(record.fields.begin()->key, "THREAD");
     }
 
 private:

@@ -1,49 +1,121 @@
 #include "daemon/log_sink.h"
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 namespace rdmaqos {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::StartsWith;
+
 class Lines final : public LogSink {
 public:
     explicit Lines(std::vector<std::string>& lines) : lines_(lines) {}
-    void write(LogLevel, LogFields, std::string_view message) noexcept override { lines_.emplace_back(message); }
+    void write(const LogRecord& record) noexcept override
+    {
+        lines_.push_back(record.left_out == 0 ? std::string(record.message)
+                                              : fmt::format("{} +{}", record.message, record.left_out));
+    }
 
 private:
     std::vector<std::string>& lines_;
 };
 
-TEST(RateLimitedSink, HoldsRepetitionsBackAndCountsThem)
-{
+class RateLimitedSinkTest : public ::testing::Test {
+protected:
+    void say(const std::string& text) { sink.write({LogLevel::Warning, {}, text}); }
+    void refuse(std::uint32_t uid, const std::string& text)
+    {
+        sink.write({LogLevel::Warning, {}, text, LogEvent::ClientRefused, LogOrigin::user(uid), "{} is refused: {}"});
+    }
+
     std::vector<std::string> lines;
     ManualClock clock;
-    RateLimitedSink sink(std::make_unique<Lines>(lines), clock);
-    for (int count = 0; count < 100; ++count) {
-        sink.write(LogLevel::Warning, {}, "again");
-    }
-    sink.write(LogLevel::Warning, {}, "something else");
-    EXPECT_EQ(lines.size(), RateLimitedSink::kBurst + 1);
-    EXPECT_EQ(lines.back(), "something else");
+    RateLimitedSink sink{std::make_unique<Lines>(lines), clock};
+};
 
-    clock.advance(RateLimitedSink::kInterval);
-    sink.write(LogLevel::Warning, {}, "again");
-    EXPECT_EQ(lines.back(), "again (95 more of these were not shown)");
-    sink.write(LogLevel::Warning, {}, "again");
-    EXPECT_EQ(lines.back(), "again");
+TEST_F(RateLimitedSinkTest, HoldsRepetitionsBackAndCountsThem)
+{
+    for (int count = 0; count < 100; ++count) {
+        say("again");
+    }
+    say("something else");
+    EXPECT_THAT(lines, ElementsAre("again", "again", "again", "again", "again", "something else"));
+    clock.advance(log_rules::kSameText.interval);
+    say("again");
+    EXPECT_EQ(lines.back(), "again +95");
 }
 
-TEST(RateLimitedSink, RemembersABoundedNumberOfTexts)
+TEST_F(RateLimitedSinkTest, AUserWithOtherWordsEachTimeIsHeldBackToo)
 {
-    std::vector<std::string> lines;
-    const ManualClock clock;
-    RateLimitedSink sink(std::make_unique<Lines>(lines), clock);
-    for (int count = 0; count < 5000; ++count) {
-        sink.write(LogLevel::Info, {}, std::to_string(count));
+    for (int count = 0; count < 1000; ++count) {
+        refuse(1000, std::to_string(count));
     }
-    EXPECT_EQ(lines.size(), 5000U) << "different texts are all written";
+    EXPECT_THAT(lines, ElementsAre("0"));
+    refuse(1001, "of another user");
+    EXPECT_EQ(lines.back(), "of another user") << "the flood of one does not hide another";
+    clock.advance(log_rules::kFailure.interval);
+    refuse(1000, "later");
+    EXPECT_EQ(lines.back(), "later +999");
+}
+
+TEST_F(RateLimitedSinkTest, ManyUsersNeitherFillTheJournalNorHideOthers)
+{
+    refuse(1000, "known");
+    for (std::uint32_t uid = 100'000; uid < 165'536; ++uid) {    // as many as a user may have (subuid(5))
+        refuse(uid, "one of many");
+    }
+    EXPECT_EQ(lines.size(), RateLimitedSink::kMostOfUsers + 1) << "one for all that found no place";
+    say("of the daemon itself");
+    EXPECT_EQ(lines.back(), "of the daemon itself");
+    clock.advance(log_rules::kFailure.interval);
+    refuse(1000, "known");
+    EXPECT_EQ(lines.back(), "known");
+}
+
+TEST_F(RateLimitedSinkTest, NothingOfThePolicyIsHeldBack)
+{
+    for (int count = 0; count < 100; ++count) {
+        sink.write({LogLevel::Error, {}, "refused", LogEvent::PolicyRejected});
+    }
+    EXPECT_EQ(lines.size(), 100U);
+}
+
+TEST_F(RateLimitedSinkTest, RemembersABoundedNumberOfTexts)
+{
+    for (int count = 0; count < 50'000; ++count) {
+        say(std::to_string(count));
+    }
+    EXPECT_EQ(lines.size(), RateLimitedSink::kMostOfOurs + log_rules::kSameText.at_once);
+}
+
+TEST(JournalFields, HaveTheIdOfTheEventAndWhatItIsAbout)
+{
+    LogRecord record{LogLevel::Warning, {}, "mlx5_0/1: a/b repaired", LogEvent::DriftRepaired};
+    const std::initializer_list<LogField> fields{{"DEVICE", "mlx5_0/1"}, {"PID", "4711"}};
+    record.fields = fields;
+    EXPECT_THAT(journal_fields(record),
+                ElementsAre("MESSAGE=mlx5_0/1: a/b repaired", "PRIORITY=4", "SYSLOG_IDENTIFIER=rdma-qosd",
+                            "MESSAGE_ID=f92f3180698f409194b5fdfedbcaedec", "RDMAQOS_DEVICE=mlx5_0/1",
+                            "RDMAQOS_PID=4711", "OBJECT_PID=4711"));
+}
+
+TEST(JournalFields, CountWhatWasLeftOut)
+{
+    LogRecord record{LogLevel::Info, {}, "again"};
+    EXPECT_THAT(journal_fields(record), Not(Contains(StartsWith("MESSAGE_ID="))));
+    EXPECT_THAT(journal_fields(record), Not(Contains(StartsWith("RDMAQOS_LEFT_OUT="))));
+    record.left_out = 95;
+    EXPECT_THAT(journal_fields(record),
+                IsSupersetOf({"MESSAGE=again (95 more of these were left out)", "RDMAQOS_LEFT_OUT=95"}));
 }
 
 TEST(LogLevels, HaveNames)
