@@ -12,7 +12,7 @@
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised       9 min
 #   kernel-clients  there, programs that are adopted, launched, or use the library      9 min
-#   e2e           in containers with systemd, D-Bus and polkit (needs root)             1 min
+#   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min

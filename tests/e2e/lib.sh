@@ -188,6 +188,23 @@ start_with()
     eventually "the device is ready, with $elements elements" has_tree "$elements"
 }
 
+# main_pid_changed PID: the daemon runs, and is another process than this.
+main_pid_changed()
+{
+    [[ $(property MainPID) != "$1" && $(property ActiveState) == active ]]
+}
+
+readonly watchdog_drop_in=/run/systemd/system/rdma-qosd.service.d/e2e-watchdog.conf
+
+# The unit's watchdog bites after two seconds, until the case ends; the daemon has to be started again for it.
+quick_watchdog()
+{
+    mkdir -p "${watchdog_drop_in%/*}"
+    printf '[Service]\nWatchdogSec=2s\n' >"$watchdog_drop_in"
+    trap 'rm -f "$watchdog_drop_in"; systemctl daemon-reload' EXIT
+    systemctl daemon-reload
+}
+
 # Of the policy.
 revision_in_force()
 {

@@ -61,7 +61,7 @@ done
 build=$(readlink -f "$1")
 shift
 boots=("$@")
-((${#boots[@]} > 0)) || boots=(main broker bare)
+((${#boots[@]} > 0)) || boots=(main broker bare hang)
 for boot in "${boots[@]}"; do
     [[ -d $here/boots/$boot ]] || die "there is no boot $boot in tests/e2e/boots"
 done

@@ -53,7 +53,7 @@ lines_of_unit()
     [[ $name != SystemCallFilter ]] || name='SystemCall(Filter|ErrorNumber)'
     sed -n '/^\[Service\]/,/^\[Install\]/p' /usr/lib/systemd/system/rdma-qosd.service |
         grep -E "^$name=" |
-        grep -vE '^(Type|BusName|Exec[A-Za-z]*|Restart[A-Za-z]*|TimeoutStopSec|KillMode|RuntimeDirectoryP[a-z]*)=' ||
+        grep -vE '^(Type|BusName|Exec[A-Za-z]*|Restart[A-Za-z]*|WatchdogSec|TimeoutStopSec|KillMode|RuntimeDirectoryP[a-z]*)=' ||
         true
 }
 

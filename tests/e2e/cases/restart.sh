@@ -4,11 +4,6 @@
 # shellcheck source=../lib.sh
 . ./lib.sh
 
-main_pid_changed()
-{
-    [[ $(property MainPID) != "$1" && $(property ActiveState) == active ]]
-}
-
 restart_sessions()
 {
     start_with base
