@@ -31,6 +31,11 @@
 namespace rdmaqos::mlx5 {
 namespace {
 
+constexpr std::uint8_t kParameterRefused = 0x03;    // status of the firmware
+constexpr std::string_view kLeftBehind =
+    "in the process's own tree (attach mode per-process): a daemon that was killed has probably left its tree there, "
+    "and the queue pairs keep the places and rates of then until the program is started again";
+
 struct Mirror {
     std::uint32_t handle = 0;    // of the client's file
     ObjectId id = kNoObject;
@@ -292,10 +297,13 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
             // Perhaps there is nothing left to be below.
             static_cast<void>(query(*record->parent));
         }
+        // Of the parameters of a root a device can refuse only that there is one already.
+        const bool is_there = !record->parent && created.error().status == kParameterRefused;
         return fail(explain(Command::CreateElement, created.error())
-                        .with_context(fmt::format("in the process's own tree (attach mode per-process; the device has "
-                                                  "{} leaves for all processes together)",
-                                                  advertised_.max_leaves)));
+                        .with_context(is_there ? std::string(kLeftBehind)
+                                               : fmt::format("in the process's own tree (attach mode per-process; the "
+                                                             "device has {} leaves for all processes together)",
+                                                             advertised_.max_leaves)));
     }
     tree.mirrors.emplace(element, Mirror{created->handle, ObjectId{created->id}});
     share_cap(element);

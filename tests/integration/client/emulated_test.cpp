@@ -7,6 +7,7 @@
 
 #include "tests/integration/client/restartable.h"
 #include "tests/nic_mlx5/program.h"
+#include "tests/support/ctl.h"
 #include "tests/unit/client/library.h"
 
 namespace rdmaqos::test {
@@ -218,6 +219,26 @@ TEST_F(ClientEmulated, ADeviceThatIsResetIsToldAndOneRegistersAgain)
                place_of(queue_pair->qp_num) == kPlaceOf[1];
     }));
     ibv_close_device(back.context);
+}
+
+// It is in the program's own file, which a killed daemon does not close.
+TEST_F(ClientEmulated, ATreeThatAKilledDaemonLeftInAProgramIsNamed)
+{
+    if (!firmware_isolates()) {
+        GTEST_SKIP() << "on this firmware the tree is in the daemon's file, and goes with it";
+    }
+    Verbs verbs;
+    Handle handle = registered(daemon_, "bulk");
+    Heard heard(handle);
+    ibv_qp* const queue_pair = verbs.make();
+    ASSERT_EQ(rdmaqos_attach(handle.get(), queue_pair, nullptr, nullptr), 0) << rdmaqos_last_error();
+    daemon_.kill();
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("back"));
+    EXPECT_TRUE(eventually([&] { return !attached_queue_pairs(daemon_).empty(); }));
+    EXPECT_EQ(place_of(queue_pair->qp_num), kPlaceOf[1]) << "as before";
+    EXPECT_THAT(run_ctl(daemon_.root(), "why " + std::to_string(getpid())).output,
+                ::testing::HasSubstr("a daemon that was killed has probably left its tree there"));
 }
 
 // ---- a daemon that is killed under a hundred programs ----

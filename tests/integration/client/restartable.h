@@ -54,6 +54,7 @@ public:
             throw std::runtime_error("rdma-qosd does not become ready");
         }
     }
+    [[nodiscard]] std::filesystem::path root() const { return dir_.path(); }
     // With SIGKILL, as a crash.
     void kill() { process_.reset(); }
     // From the next start on.
