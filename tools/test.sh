@@ -11,14 +11,13 @@
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised       9 min
-#   kernel-clients  there, programs that are adopted, launched, or use the library      9 min
+#   kernel-clients  programs there that are adopted, launched, or use the library       9 min
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
-#   package       the Debian packages, their life in a bare Debian 12, and their daemon
-#                 in a container with systemd (needs root)                             17 min
+#   package       the Debian packages, in a bare Debian 12 and in a container (needs root) 17 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
 #   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min

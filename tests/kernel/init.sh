@@ -36,8 +36,8 @@ plug()
     devlink health set pci/1f00:00:00.0 reporter fw_fatal grace_period 0
 }
 
-# On Ethernet the kernel resolves whom a queue pair is connected to. Each device has an address, and those of
-# tests/support/running.h are behind the first one.
+# On Ethernet the kernel resolves whom a queue pair is connected to. Each device has an address; behind the first
+# one are those that programs of tests/integration/run connect to.
 addresses()
 {
     for number in 0 1; do
@@ -48,7 +48,7 @@ addresses()
     for interface in /sys/bus/pci/devices/1f00:00:00.0/net/*; do
         [ -e "$interface" ] || return 0
         /usr/bin/ip -6 route add fd00::/16 dev "${interface##*/}"
-        for address in fd00:20::1 fd00:99::1; do
+        for address in fd00:20::1 fd00:98::1 fd00:99::1; do
             /usr/bin/ip -6 neighbour add $address lladdr 02:00:00:00:00:99 nud permanent dev "${interface##*/}"
         done
     done

@@ -99,8 +99,9 @@ std::vector<std::uint8_t> Call::in(std::uint16_t id, std::size_t at_least)
     if (attribute.len > sizeof(attribute.data)) {
         return read(attribute.data, attribute.len);
     }
-    std::vector<std::uint8_t> bytes(attribute.len);
-    std::memcpy(bytes.data(), &attribute.data, attribute.len);
+    std::vector<std::uint8_t> bytes(sizeof(attribute.data));
+    std::memcpy(bytes.data(), &attribute.data, sizeof(attribute.data));
+    bytes.resize(attribute.len);
     return bytes;
 }
 

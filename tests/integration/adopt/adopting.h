@@ -24,7 +24,7 @@ namespace rdmaqos::test {
 // Levels that can be told apart by their place in the device. Nothing leads to one of them but the rules of a test.
 constexpr const char* kLevelsToAdopt = R"(version: 1
 port-groups:
-  - {name: targets, gid: ["fd00:99::1", "::ffff:10.9.0.9"]}
+  - {name: targets, gid: ["fd00:99::1", "fd00:98::1"]}
 qos-levels:
   - {name: DEFAULT, schedule: {share: 10}}
   - {name: rpc, schedule: {share: 60, max-rate: 40Gbps}}

@@ -16,8 +16,8 @@ static int connect_qp(struct rdma_cm_id* id)
     attributes.timeout = 14;
     attributes.ah_attr.port_num = 1;
     attributes.ah_attr.is_global = 1;
-    // fd00:20::1
-    static const uint8_t gid[16] = {0xfd, [3] = 0x20, [15] = 1};
+    // fd00:98::1
+    static const uint8_t gid[16] = {0xfd, [3] = 0x98, [15] = 1};
     memcpy(&attributes.ah_attr.grh.dgid, gid, sizeof(gid));
     const int error = ibv_modify_qp(id->qp, &attributes,
                                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
