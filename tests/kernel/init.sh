@@ -40,17 +40,19 @@ plug()
 # one are those that programs of tests/integration/run connect to.
 addresses()
 {
-    for number in 0 1; do
-        for interface in /sys/bus/pci/devices/1f0$number:00:00.0/net/*; do
-            [ ! -e "$interface" ] || /usr/bin/ip address add 10.2.$number.1/24 dev "${interface##*/}"
-        done
-    done
-    for interface in /sys/bus/pci/devices/1f00:00:00.0/net/*; do
+    for interface in /sys/bus/pci/devices/1f0[01]:00:00.0/net/*; do
         [ -e "$interface" ] || return 0
-        /usr/bin/ip -6 route add fd00::/16 dev "${interface##*/}"
-        for address in fd00:20::1 fd00:98::1 fd00:99::1; do
-            /usr/bin/ip -6 neighbour add $address lladdr 02:00:00:00:00:99 nud permanent dev "${interface##*/}"
-        done
+        name_of=${interface##*/}
+        case $interface in
+            */1f00:*)
+                /usr/bin/ip address add 10.2.0.1/24 dev "$name_of"
+                /usr/bin/ip -6 route add fd00::/16 dev "$name_of"
+                for address in fd00:20::1 fd00:98::1 fd00:99::1; do
+                    /usr/bin/ip -6 neighbour add $address lladdr 02:00:00:00:00:99 nud permanent dev "$name_of"
+                done
+                ;;
+            *) /usr/bin/ip address add 10.2.1.1/24 dev "$name_of" ;;
+        esac
     done
 }
 
