@@ -4,10 +4,10 @@
 # shellcheck source=../lib.sh
 . ./lib.sh
 
-# id_of EVENT: as the manual page has it.
+# id_of EVENT: as the manual page has it, which a package compresses.
 id_of()
 {
-    grep -F "BR ${1//-/\\-} " /usr/share/man/man8/rdma-qosd.service.8 | grep -oE '[0-9a-f]{32}'
+    zcat -f /usr/share/man/man8/rdma-qosd.service.8* | grep -F "BR ${1//-/\\-} " | grep -oE '[0-9a-f]{32}'
 }
 
 # As journalctl's --since takes it. Its cursors are not for this: systemd 252 skips the first entry behind one that matches.
