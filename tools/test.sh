@@ -10,8 +10,8 @@
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
-#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised       9 min
-#   kernel-clients  programs there that are adopted, launched, or use the library       9 min
+#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised      11 min
+#   kernel-clients  programs there that are adopted, launched, or use the library       8 min
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
