@@ -4,7 +4,7 @@
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
 #   tools/test.sh --full        these and every group below
 #   tools/test.sh GROUP...      only these groups
-#   tools/test.sh --ci          the default groups, then attack, kernel, kernel-clients, e2e
+#   tools/test.sh --ci          the default groups, then attack, kernel and e2e
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
@@ -286,7 +286,7 @@ while (($# > 0)); do
             set_of_packages=--full
             ;;
         --ci)
-            wanted+=("${default_groups[@]}" attack kernel kernel-clients e2e)
+            wanted+=("${default_groups[@]}" attack kernel e2e)
             groups_with_packages+=(kernel e2e)
             ;;
         --list)

@@ -146,19 +146,27 @@ TEST_F(AdoptionAttack, NumbersAreUsedAgain)
     {
         Stranger first({"stranger"});
         Stranger second({"stranger"});
+        // While the daemon puts one into its leaf this is refused; how seldom, the test of the cost says.
+        const auto destroyed = [](Stranger& stranger) {
+            int error = EBUSY;
+            for (int tries = 0; tries < 10'000 && error == EBUSY; ++tries) {
+                error = stranger.destroy(kNumber);
+            }
+            return error;
+        };
         std::minstd_rand random(1);
         for (int round = 0; round < (on_kernel() ? 15 : 40) && !HasFailure(); ++round) {
             emulator(fmt::format("next-qp mlx5_0 {}", kNumber));
             EXPECT_EQ(first.make(IBV_QPT_RC, Towards::Bulk), kNumber);
             std::this_thread::sleep_for(std::chrono::milliseconds(random() % 40));
-            EXPECT_EQ(first.destroy(kNumber), 0);
+            EXPECT_EQ(destroyed(first), 0);
             emulator(fmt::format("next-qp mlx5_0 {}", kNumber));
             EXPECT_EQ(second.make(IBV_QPT_RC, Towards::Storage), kNumber);
             std::set<std::string> been;
             const bool is_there = eventually([&] { return *been.insert(place_of(kNumber)).first == kInStorage; });
             EXPECT_TRUE(is_there) << round << "\n" << told(daemon);
             EXPECT_FALSE(been.contains(kInBulk)) << "as the one that had its number";
-            EXPECT_EQ(second.destroy(kNumber), 0);
+            EXPECT_EQ(destroyed(second), 0);
         }
     }
     expect_all_is_gone(daemon);
