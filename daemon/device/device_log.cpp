@@ -27,18 +27,25 @@ std::size_t elements_of(const std::vector<Drift>& drifts)
     return paths.size();
 }
 
-std::string in_words(const std::vector<Drift>& drifts)
+std::string in_words(const Drift& drift)
+{
+    return fmt::format("{}: expected {}, found {}{}", drift.path.text(), drift.expected, drift.found,
+                       drift.error ? fmt::format(" ({})", to_string(*drift.error)) : std::string());
+}
+
+std::string in_words(const Finding& finding)
+{
+    return to_string(finding);
+}
+
+template <typename T>
+std::string first_of(const std::vector<T>& all)
 {
     std::string words;
-    for (std::size_t i = 0; i < std::min(drifts.size(), kNamed); ++i) {
-        const Drift& drift = drifts[i];
-        words += fmt::format("{}{}: expected {}, found {}", i == 0 ? "" : "; ", drift.path.text(), drift.expected,
-                             drift.found);
-        if (drift.error) {
-            words += fmt::format(" ({})", to_string(*drift.error));
-        }
+    for (std::size_t i = 0; i < std::min(all.size(), kNamed); ++i) {
+        words += (i == 0 ? "" : "; ") + in_words(all[i]);
     }
-    return drifts.size() <= kNamed ? words : fmt::format("{}; and {} more", words, drifts.size() - kNamed);
+    return all.size() <= kNamed ? words : fmt::format("{}; and {} more", words, all.size() - kNamed);
 }
 
 }    // namespace
@@ -55,13 +62,13 @@ void log_drift(const std::string& device, const std::vector<Drift>& drifts)
                    {"PATH", repaired.front().path.text()},
                    {"COUNT", fmt::format("{}", elements_of(repaired))}},
                   "{}: {} drifted and repaired: {}", device, counted(elements_of(repaired), "element"),
-                  in_words(repaired));
+                  first_of(repaired));
     }
     if (!left.empty()) {
         log_event(
             LogLevel::Warning, LogEvent::DriftFound, origin,
             {{"DEVICE", device}, {"PATH", left.front().path.text()}, {"COUNT", fmt::format("{}", elements_of(left))}},
-            "{}: {} drifted, and not repaired: {}", device, counted(elements_of(left), "element"), in_words(left));
+            "{}: {} drifted, and not repaired: {}", device, counted(elements_of(left), "element"), first_of(left));
     }
 }
 
@@ -87,15 +94,8 @@ void log_link(const DeviceFacts& facts, const std::vector<Finding>& known)
                   info.link_up ? "up" : "down", speed);
         return;
     }
-    std::string words;
-    for (std::size_t i = 0; i < std::min(broken.size(), kNamed); ++i) {
-        words += fmt::format("{}{}", i == 0 ? "" : "; ", to_string(broken[i]));
-    }
-    if (broken.size() > kNamed) {
-        words += fmt::format("; and {} more", broken.size() - kNamed);
-    }
     log_event(LogLevel::Warning, LogEvent::LinkGuarantees, origin, {{"DEVICE", facts.key}, {"LINK", speed}},
-              "{}: link up, {}, with which the policy cannot be kept: {}", facts.key, speed, words);
+              "{}: link up, {}, with which the policy cannot be kept: {}", facts.key, speed, first_of(broken));
 }
 
 void log_outcome(const DeviceFacts& facts, const Report& report)

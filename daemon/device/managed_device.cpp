@@ -464,11 +464,12 @@ void ManagedDevice::refresh_info()
 void ManagedDevice::take_info(const DeviceInfo& info)
 {
     const DeviceInfo before = std::exchange(facts_.info, info);
-    const std::vector<Finding> known = facts_.book.compiled().findings;
+    const bool other_link = before.link_up != info.link_up || before.link_speed != info.link_speed;
+    const std::vector<Finding> known = other_link ? facts_.book.compiled().findings : std::vector<Finding>();
     facts_.book.set_link_speed(info.link_speed);
     ++changes_;
     static_cast<void>(facts_.book.update());
-    if (before.link_up != info.link_up || before.link_speed != info.link_speed) {
+    if (other_link) {
         log_link(facts_, known);
     }
     start_again(facts_.lost);

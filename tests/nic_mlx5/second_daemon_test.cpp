@@ -124,7 +124,7 @@ TEST_F(SecondDaemon, MayBeginWhenTheFirstHasEndedHoweverItDid)
     EXPECT_EQ(place_after_joining(program, IBV_QPT_RC), kPlaceOf[0]);
 }
 
-// A device that was released is the other's, until the other lets go of it.
+// After release, another daemon may take the device, and keeps it until it ends or releases it.
 TEST_F(SecondDaemon, GetsADeviceThatTheFirstHasReleased)
 {
     Daemon first(on_emulator());

@@ -10,6 +10,23 @@
 #include <unistd.h>
 
 namespace rdmaqos::emulator {
+namespace {
+
+struct Pipe {
+    UniqueFd read_end;
+    UniqueFd write_end;
+};
+
+Pipe make_pipe()
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        throw Failure(errno);
+    }
+    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+}    // namespace
 
 std::string_view to_string(ObjectType type)
 {
@@ -122,30 +139,23 @@ std::vector<std::shared_ptr<Object>> UverbsFile::objects() const
 
 UniqueFd UverbsFile::open_events(pid_t reader)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        throw Failure(errno);
-    }
-    UniqueFd reading(ends[0]);
+    Pipe pipe = make_pipe();
     // An open file of its own, since the reader's blocks.
-    const std::string again = "/proc/self/fd/" + std::to_string(ends[0]);
-    EventQueue queue{reader, UniqueFd(open(again.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), UniqueFd(ends[1])};
+    const std::string again = "/proc/self/fd/" + std::to_string(pipe.read_end.get());
+    EventQueue queue{reader, UniqueFd(open(again.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)),
+                     std::move(pipe.write_end)};
     fcntl(queue.write_end.get(), F_SETFL, O_NONBLOCK);
     const std::lock_guard lock(mutex_);
     event_queues_.push_back(std::move(queue));
-    return reading;
+    return std::move(pipe.read_end);
 }
 
 UniqueFd UverbsFile::open_object_events()
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        throw Failure(errno);
-    }
-    UniqueFd reading(ends[0]);
+    Pipe pipe = make_pipe();
     const std::lock_guard lock(mutex_);
-    object_events_.emplace_back(ends[1]);
-    return reading;
+    object_events_.push_back(std::move(pipe.write_end));
+    return std::move(pipe.read_end);
 }
 
 void UverbsFile::send_to(const EventQueue& queue, AsyncEvent event, std::uint64_t element)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A NIC that answers nothing, beside one that is well. The last three cases build on each other: mlx5_1 hangs in all of them.
+# One NIC stops answering; another keeps working. The last three cases depend on each other: mlx5_1 hangs in all of them.
 
 # shellcheck source=../lib.sh
 . ./lib.sh

@@ -7,19 +7,10 @@ if ! command -v zsh >/dev/null; then
     echo "skipped: zsh is not installed (tools/install-deps.sh)"
     exit 77
 fi
-root=$(mktemp -d)
-process=
-clean_up()
-{
-    [[ -z $process ]] || kill "$process" 2>/dev/null || true
-    wait
-    rm -rf "$root"
-}
-trap clean_up EXIT
-mkdir -p "$root/etc/rdma-qos" "$root/functions"
-cp "$sources/config/examples/demo.yaml" "$root/etc/rdma-qos/policy.yaml"
+# shellcheck source=completion_common.sh
+. "$(dirname "$0")/completion_common.sh"
+mkdir -p "$root/functions"
 cp "$sources/tools/completion/rdma-qosctl.zsh" "$root/functions/_rdma-qosctl"
-PATH=${ctl%/*}:${run%/*}:$PATH
 
 # Completes its arguments as a command line, and prints what is offered for the last word, in the order of letters. Outside
 # of an editor nobody collects what is offered: so compadd is a function here, and what others offer is named.
@@ -44,12 +35,6 @@ print -r -- ${(ou)offered}
 ZSH
 export FUNCTIONS=$root/functions
 
-failures=0
-complain()
-{
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 complete_to()
 {
     local expected=$1 offered
@@ -64,18 +49,8 @@ found=$(zsh -f -c 'fpath=($FUNCTIONS $fpath); autoload -Uz compinit; compinit -D
     print $_comps[rdma-qosctl] $_comps[rdma-qos-run]')
 [[ $found == "_rdma-qosctl _rdma-qosctl" ]] || complain "zsh finds '$found'"
 
-# Without a daemon there are no names, at once.
-started=$(date +%s%N)
-complete_to '' rdma-qosctl --root "$root" tree ''
-took=$((($(date +%s%N) - started) / 1000000))
-((took <= 2000)) || complain "names of a daemon that is not there take $took ms"
-
-"$daemon" --root "$root" --simulate "$sources/config/examples/devices.yaml" >"$root/log" 2>&1 &
-process=$!
-for ((i = 0; i < 200; ++i)); do
-    [[ ! $("$ctl" --root "$root" names devices) =~ mlx5_1 ]] || break
-    sleep 0.1
-done
+expect_no_names
+start_daemon
 
 complete_to 'reconcile release reload request' rdma-qosctl re
 complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl --root "$root" tree ''

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/run/launched.h"
-#include "tests/nic_mlx5/program.h"
+#include "tests/integration/run/marks_told.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -59,17 +59,7 @@ protected:
     // The same with the marks of the commands that brought them to RTR, as the emulator got them.
     std::vector<std::string> told(const Launched& launched)
     {
-        std::map<std::uint32_t, std::string> marks;
-        for (const auto& call : trace.calls()) {
-            const auto& fields = call.at("fields");
-            if (Trace::command_of(call) == "init2rtr-qp") {
-                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("priority").dump(),
-                                                      fields.at("dscp").get<unsigned>() << 2U);
-            } else if (fields.contains("traffic-class")) {
-                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("sl").dump(),
-                                                      fields.at("traffic-class").dump());
-            }
-        }
+        auto marks = marks_told(trace, "mlx5_0");
         std::vector<std::string> all;
         for (const auto& each : launched.queue_pairs()) {
             all.push_back(place_of(each.number) + ", " + marks[each.number]);

@@ -1,13 +1,12 @@
 // UCX, as it is packaged, below rdma-qos-run: it makes its queue pairs through verbs or, by default, through DEVX.
 #include <fstream>
-#include <map>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/integration/run/launched.h"
-#include "tests/nic_mlx5/program.h"
+#include "tests/integration/run/marks_told.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -74,20 +73,7 @@ protected:
     // traffic-class 0".
     std::vector<std::string> all_of(const char* device)
     {
-        std::map<std::uint32_t, std::string> marks;
-        for (const auto& call : trace.calls()) {
-            const auto& fields = call.at("fields");
-            if (call.at("device") != device) {
-                continue;
-            }
-            if (Trace::command_of(call) == "init2rtr-qp") {
-                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("priority").dump(),
-                                                      fields.at("dscp").get<unsigned>() << 2U);
-            } else if (fields.contains("traffic-class")) {
-                marks[fields.at("qpn")] = fmt::format("sl {} traffic-class {}", fields.at("sl").dump(),
-                                                      fields.at("traffic-class").dump());
-            }
-        }
+        auto marks = marks_told(trace, device);
         std::vector<std::string> all;
         for (const auto& [number, place] : places(emulated_device(device))) {
             all.push_back(place + ", " + marks[number]);
