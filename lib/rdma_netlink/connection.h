@@ -1,59 +1,29 @@
-// A socket of RDMA netlink, and one question at a time on it.
+// RDMA netlink (rdma/rdma_netlink.h): what it says begins with attributes, without a header of its own.
 //
 // Not thread-safe.
 #pragma once
 
-#include <cerrno>
-#include <cstdint>
-#include <vector>
-
-#include <sys/socket.h>
-
-#include "lib/base/file.h"
-#include "lib/rdma_netlink/message.h"
+#include "lib/netlink/connection.h"
 
 namespace rdmaqos::rdma_netlink {
 
-class Connection {
+using netlink::AnswerEnd;
+using netlink::append;
+using netlink::byte_in;
+using netlink::Bytes;
+using netlink::content_of;
+using netlink::first_of;
+using netlink::number_in;
+using netlink::read_datagram;
+using netlink::text_in;
+using netlink::wide_number_in;
+
+class Connection : public netlink::Connection {
 public:
-    [[nodiscard]] bool is_open() const { return static_cast<bool>(socket_); }
     // 0, or an errno (EPROTONOSUPPORT: this kernel has no RDMA).
     [[nodiscard]] int open();
-    void close() { socket_.reset(); }
-
-    // Sends `command` (RDMA_NLDEV_CMD_...) with the next sequence number. `flags`: NLM_F_DUMP, or 0. 0, or an errno.
+    // `command`: RDMA_NLDEV_CMD_....
     [[nodiscard]] int ask(std::uint16_t command, std::uint16_t flags, const std::vector<std::uint8_t>& attributes);
-    [[nodiscard]] std::uint32_t sequence() const { return sequence_; }
-
-    // Gives every datagram to `find` until it has an end; what answers an earlier question is passed over. The kernel
-    // answers at once or not at all: after a second without an answer, and on an error, there is Nothing.
-    template <typename Find>
-    auto read(Find find) -> decltype(find(Bytes()))
-    {
-        buffer_.resize(kDatagram);
-        while (true) {
-            const ssize_t length = recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
-            if (length < 0 && errno == EINTR) {
-                continue;
-            }
-            if (length <= 0) {
-                decltype(find(Bytes())) nothing;
-                nothing.end = AnswerEnd::Nothing;
-                return nothing;
-            }
-            if (auto answer = find(Bytes(buffer_).first(static_cast<std::size_t>(length)));
-                answer.end != AnswerEnd::More) {
-                return answer;
-            }
-        }
-    }
-
-private:
-    static constexpr std::size_t kDatagram = 32768;
-
-    UniqueFd socket_;
-    std::uint32_t sequence_ = 0;
-    std::vector<std::uint8_t> buffer_;
 };
 
 }    // namespace rdmaqos::rdma_netlink

@@ -18,6 +18,8 @@ namespace rdmaqos::test {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kPciAddress = "1f00:00:00.0";
 constexpr auto kPatience = 60s;    // until a driver has recovered
@@ -152,7 +154,7 @@ TEST(KernelClient, WhereDevicesAreInOneNetworkNamespace)
         Processes inside;
         start_in(inside, daemon, [] { return enter_namespaces(kContainer); });
         expect_served(inside);
-        EXPECT_THAT(run_ctl(daemon.root(), "status").output, ::testing::HasSubstr("netns exclusive"));
+        EXPECT_THAT(run_ctl(daemon.root(), "status").output, HasSubstr("netns exclusive"));
         Processes outside;
         outside.start([](const Processes::Say& say) {
             world here{};
@@ -161,6 +163,23 @@ TEST(KernelClient, WhereDevicesAreInOneNetworkNamespace)
         EXPECT_EQ(outside.hear(1), std::vector<std::uint32_t>{1}) << "the kernel shows it no device";
     }
     EXPECT_TRUE(set("shared"));
+}
+
+// ---- what else shapes a port ----
+
+TEST(KernelShapers, StatusNamesADisciplineThatIsOffloaded)
+{
+    const std::filesystem::path interfaces = std::filesystem::path("/sys/bus/pci/devices") / kPciAddress / "net";
+    if (!std::filesystem::exists(interfaces)) {
+        GTEST_SKIP() << "InfiniBand without IPoIB has no network interface";
+    }
+    const std::string netdev = std::filesystem::directory_iterator(interfaces)->path().filename();
+    const Daemon daemon(on_emulator());
+    EXPECT_THAT(run_ctl(daemon.root(), "status").output, Not(HasSubstr("mqprio")));
+    ASSERT_EQ(system(fmt::format("tc qdisc add dev {} root mqprio num_tc 2 map 0 1 hw 1", netdev).c_str()), 0);
+    EXPECT_THAT(run_ctl(daemon.root(), "status").output,
+                HasSubstr(fmt::format("the queueing discipline mqprio of {} is offloaded to the NIC", netdev)));
+    EXPECT_EQ(system(fmt::format("tc qdisc del dev {} root", netdev).c_str()), 0);
 }
 
 // ---- a daemon that ends ----

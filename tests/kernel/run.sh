@@ -118,12 +118,14 @@ make_root()
         module=${file##*/}
         cp "$file" "$root/modules/$module"
         echo "$module$([[ $module != mlx5_core.ko ]] || echo ' prof_sel=0')"
-    done < <(PATH=$PATH:/sbin:/usr/sbin modprobe -d "$modules" -S "$kernel" -D mlx5_ib | awk '/^insmod/ { print $2 }') \
+    done < <(for module in mlx5_ib sch_mqprio; do
+        PATH=$PATH:/sbin:/usr/sbin modprobe -d "$modules" -S "$kernel" -D "$module" | awk '/^insmod/ { print $2 }'
+    done) \
         >"$root/modules/list"
     cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
     # Beside busybox, which is linked statically, what a preload library goes into.
-    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/bin/ip /usr/sbin/devlink \
+    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/bin/ip /usr/sbin/devlink /usr/sbin/tc \
         /usr/bin/{dash,cat,echo,env,nm,sleep,true}
     ln -s dash "$root/bin/sh"
     mkdir -p "$root/etc/libibverbs.d"

@@ -49,6 +49,7 @@ constexpr Case kCases[] = {
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
     {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},
+    {"shaper", [](World& world) { world.devices[0].shapers = {{"ETS divides ens1", "dcb ets show dev ens1"}}; }, false, "mlx5_0/1: ETS divides ens1"},
     {"failure", [](World& world) { world.devices[0].failures = {dict({{"message", "create /x: no"}})}; }, true, "mlx5_0/1: create /x: no"},
     {"finding", [](World& world) { world.devices[0].findings = {dict({{"message", "asked much"}})}; }, false, "mlx5_0/1: asked much"},
     {"degraded by a finding",

@@ -325,6 +325,8 @@ inline World troubled_world()
     world.devices[0].tree[1].draining = true;
     world.devices[1].link_up = false;
     world.devices[1].attach_mode = "none";
+    world.devices[1].shapers = {
+        {"the queueing discipline mqprio of ens1f0np0 is offloaded to the NIC", "tc qdisc show dev ens1f0np0"}};
     world.sessions.push_back(sample_session_bulk());
     world.sessions.back().state = "detached";
     return world;

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 
 #include "lib/base/text.h"
+#include "lib/shapers/shapers.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
@@ -80,6 +81,16 @@ HostView this_host()
     return {names.release, names.machine, RDMAQOS_VERSION};
 }
 
+// Simulated devices are on no host.
+void find_other_shapers(World& world)
+{
+    for (auto& device : world.devices) {
+        if (device.driver == "mlx5") {
+            device.shapers = shapers::find_shapers(device.netdev, device.pci_address, "/sys");
+        }
+    }
+}
+
 }    // namespace
 
 Result<ExitStatus> status(const Context& context, bool fail_on_problems)
@@ -93,6 +104,7 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
         return fail(world.error());
     }
     world->host_counts = fetch_host_counts(*client);
+    find_other_shapers(*world);
     const auto problems = find_problems(*world);
     print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.screen));
     const bool wrong = std::any_of(problems.begin(), problems.end(),

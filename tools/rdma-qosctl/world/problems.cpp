@@ -70,6 +70,14 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
     }
 }
 
+void find_beside(const DeviceView& device, std::vector<Problem>& problems)
+{
+    for (const auto& shaper : device.shapers) {
+        problems.push_back({false, fmt::format("{}: {}", device.key(), shaper.what),
+                            fmt::format("it shapes the same port as the tree: end one of the two; `{}` shows it", shaper.command)});
+    }
+}
+
 void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
 {
     const std::string key = device.key();
@@ -137,6 +145,7 @@ std::vector<Problem> find_problems(const World& world)
     for (const auto& device : world.devices) {
         find_in_state(device, problems);
         find_in_tree(device, problems);
+        find_beside(device, problems);
     }
     for (const auto& session : world.sessions) {
         if (session.state == "detached") {

@@ -13,6 +13,7 @@
 #include "lib/base/units.h"
 #include "lib/bus/value.h"
 #include "lib/model/busy_rates.h"
+#include "lib/shapers/shapers.h"
 #include "lib/tree/capabilities.h"
 #include "lib/tree/described_plan.h"
 #include "lib/tree/element.h"
@@ -101,6 +102,8 @@ struct DeviceView {
     std::vector<bus::Dict> failures;    // "Failures"
     bus::Counts statistics;
     std::string object_path;
+    // What else the NIC enforces on this port; the command looks itself, where that is asked for.
+    std::vector<shapers::Shaper> shapers;
 
     // "mlx5_0/1", as everywhere in the API
     [[nodiscard]] std::string key() const { return name + "/" + std::to_string(port); }

@@ -1,18 +1,32 @@
-#include "lib/rdma_netlink/message.h"
+#include "lib/netlink/message.h"
 
 #include <algorithm>
 
-namespace rdmaqos::rdma_netlink {
+namespace rdmaqos::netlink {
 
-void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, std::uint32_t value)
+namespace {
+
+void append_bytes(std::vector<std::uint8_t>& attributes, std::uint16_t type, const void* content, std::size_t length)
 {
     nlattr header{};
     header.nla_type = type;
-    header.nla_len = static_cast<std::uint16_t>(sizeof(header) + sizeof(value));
+    header.nla_len = static_cast<std::uint16_t>(sizeof(header) + length);
     const std::size_t at = attributes.size();
     attributes.resize(at + NLA_ALIGN(header.nla_len));
     std::memcpy(&attributes[at], &header, sizeof(header));
-    std::memcpy(&attributes[at + sizeof(header)], &value, sizeof(value));
+    std::memcpy(&attributes[at + sizeof(header)], content, length);
+}
+
+}    // namespace
+
+void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, std::uint32_t value)
+{
+    append_bytes(attributes, type, &value, sizeof(value));
+}
+
+void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, const std::string& text)
+{
+    append_bytes(attributes, type, text.c_str(), text.size() + 1);
 }
 
 std::optional<FirstAttribute> first_of(Bytes attributes)
@@ -66,6 +80,11 @@ std::optional<std::uint64_t> wide_number_in(Bytes attributes, std::uint16_t type
     return value_in<std::uint64_t>(attributes, type);
 }
 
+std::optional<std::uint16_t> short_number_in(Bytes attributes, std::uint16_t type)
+{
+    return value_in<std::uint16_t>(attributes, type);
+}
+
 std::optional<std::uint8_t> byte_in(Bytes attributes, std::uint16_t type)
 {
     const Bytes content = content_of(attributes, type);
@@ -79,4 +98,4 @@ std::string text_in(Bytes attributes, std::uint16_t type)
     return text.substr(0, text.find('\0'));
 }
 
-}    // namespace rdmaqos::rdma_netlink
+}    // namespace rdmaqos::netlink

@@ -1,4 +1,4 @@
-// Messages of RDMA netlink (rdma/rdma_netlink.h). What is read may be any bytes. Pure.
+// Messages of netlink (linux/netlink.h). What is read may be any bytes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,20 @@
 
 #include <linux/netlink.h>
 
-namespace rdmaqos::rdma_netlink {
+namespace rdmaqos::netlink {
 
 using Bytes = std::span<const std::uint8_t>;
 
 // Adds an attribute to the attributes of a request.
 void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, std::uint32_t value);
+void append(std::vector<std::uint8_t>& attributes, std::uint16_t type, const std::string& text);
 
 // The content of the first attribute of a type; empty if there is none.
 [[nodiscard]] Bytes content_of(Bytes attributes, std::uint16_t type);
 // Empty where there is none, or none of this size.
 [[nodiscard]] std::optional<std::uint32_t> number_in(Bytes attributes, std::uint16_t type);
 [[nodiscard]] std::optional<std::uint64_t> wide_number_in(Bytes attributes, std::uint16_t type);
+[[nodiscard]] std::optional<std::uint16_t> short_number_in(Bytes attributes, std::uint16_t type);
 [[nodiscard]] std::optional<std::uint8_t> byte_in(Bytes attributes, std::uint16_t type);
 // Up to its first NUL; "" where there is none.
 [[nodiscard]] std::string text_in(Bytes attributes, std::uint16_t type);
@@ -72,4 +74,4 @@ AnswerEnd read_datagram(Bytes rest, std::uint32_t sequence, Take take, int* fail
     return AnswerEnd::More;
 }
 
-}    // namespace rdmaqos::rdma_netlink
+}    // namespace rdmaqos::netlink
