@@ -50,6 +50,7 @@ mlx5::BackendOptions Discovery::options() const
     mlx5::BackendOptions options;
     options.forced_mode = forced(settings.attach_mode);
     options.caps = settings.cap_mode == CapMode::Divide ? mlx5::Caps::Divide : mlx5::Caps::Whole;
+    options.postpone_test = !service_.makes_elements();
     options.self_test.helper = {"/proc/self/exe", "self-test-client"};
     options.self_test.cache = state_ / "self-test";
     return options;

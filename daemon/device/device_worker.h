@@ -46,7 +46,7 @@ public:
         Core(std::unique_ptr<Backend> nic, const Clock& time, ReconcilerOptions options);
 
         const Clock& clock;
-        const Capabilities capabilities;
+        Capabilities capabilities;
         std::unique_ptr<Backend> backend;
         Reconciler reconciler;
     };

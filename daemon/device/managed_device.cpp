@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "daemon/device/device_log.h"
+#include "daemon/device/device_tasks.h"
+#include "daemon/device/known_queue_pairs.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
@@ -89,14 +91,7 @@ PlacementBook ManagedDevice::new_book() const
 
 DesiredState ManagedDevice::desired() const
 {
-    DesiredState state = facts_.book.desired();
-    if (facts_.held_back()) {
-        state.tree.clear();
-        for (auto& [queue_pair, placement] : state.queue_pairs) {
-            placement = {};
-        }
-    }
-    return state;
+    return facts_.held_back() ? facts_.book.nothing_desired() : facts_.book.desired();
 }
 
 void ManagedDevice::adopt(PlacementBook book, LoopCallback<void()> done)
@@ -104,9 +99,52 @@ void ManagedDevice::adopt(PlacementBook book, LoopCallback<void()> done)
     facts_.book = std::move(book);
     ++changes_;
     static_cast<void>(facts_.book.update());
+    when_tested([this, done = std::move(done)](const Result<void>& tested) mutable {
+        if (!tested) {
+            done();
+            return;
+        }
+        worker_.run([desired = desired()](
+                        DeviceWorker::Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
+                    reported([done = std::move(done)](const Result<void>&) { done(); }));
+    });
+}
+
+void ManagedDevice::when_tested(Callback<void> then)
+{
+    const bool writes = facts_.settings.mode == Mode::Enforce && !facts_.held_back();
+    if (facts_.attach.postponed && writes && !facts_.book.spec().tree.elements.empty()) {
+        test_attaching(std::move(then));
+    } else {
+        then({});
+    }
+}
+
+void ManagedDevice::test_attaching(Callback<void> done)
+{
     worker_.run(
-        [desired = desired()](DeviceWorker::Core& core) mutable { return core.reconciler.replace(std::move(desired)); },
-        reported([done = std::move(done)](const Result<void>&) { done(); }));
+        device_tasks::test_attaching,
+        [this, done = std::move(done)](Result<std::pair<AttachReport, Capabilities>> found) {
+            if (!found) {
+                done(fail(found.error()));
+                return;
+            }
+            take_attach_report(std::move(found->first), found->second);
+            done({});
+        });
+}
+
+void ManagedDevice::take_attach_report(AttachReport report, const Capabilities& capabilities)
+{
+    facts_.attach = std::move(report);
+    if (std::exchange(facts_.capabilities, capabilities) != capabilities) {
+        PlacementBook book = new_book();
+        book.take_members_of(facts_.book);
+        facts_.book = std::move(book);
+        static_cast<void>(facts_.book.update());
+    }
+    ++changes_;
+    listener_.device_status_changed(facts_.key);
 }
 
 void ManagedDevice::set_settings(const Settings& settings)
@@ -115,12 +153,12 @@ void ManagedDevice::set_settings(const Settings& settings)
     facts_.settings = settings;
     schedule_drift_check();
     if (write_changed) {
-        worker_.run(
-            [write = settings.mode == Mode::Enforce](DeviceWorker::Core& core) {
-                core.reconciler.set_write(write);
-                return core.reconciler.retry();
-            },
-            reported([](const Result<void>&) {}));
+        when_tested([this, write = settings.mode == Mode::Enforce](const Result<void>& tested) {
+            if (tested) {
+                worker_.run([write](DeviceWorker::Core& core) { return device_tasks::set_write(core, write); },
+                            reported([](const Result<void>&) {}));
+            }
+        });
     }
 }
 
@@ -164,13 +202,7 @@ void ManagedDevice::add(std::vector<Member> members, ChooseMembership choose, Lo
         waiting_.emplace(member.session, member.ref.number);
     }
     worker_.run(
-        [refs = std::move(refs)](DeviceWorker::Core& core) {
-            std::vector<Result<Admission>> admissions;
-            for (const auto& ref : refs) {
-                admissions.push_back(core.backend->admit(ref));
-            }
-            return admissions;
-        },
+        [refs = std::move(refs)](DeviceWorker::Core& core) { return device_tasks::admit(core, refs); },
         [this, members = std::move(members), choose = std::move(choose),
          done = std::move(done)](const Result<std::vector<Result<Admission>>>& admissions) mutable {
             if (admissions) {
@@ -341,17 +373,8 @@ void ManagedDevice::take_report(const Report& report)
     facts_.snapshot = report.snapshot;
     facts_.passes.observe(report.took);
     facts_.lost = report.device_gone;
-    std::vector<std::uint32_t> changed;
-    for (const auto& outcome : report.queue_pairs) {
-        const auto known = facts_.queue_pairs.find(outcome.queue_pair.number);
-        if (known != facts_.queue_pairs.end() && (!known->second.known || known->second.last != outcome)) {
-            known->second.last = outcome;
-            known->second.known = true;
-            changed.push_back(outcome.queue_pair.number);
-        }
-    }
     schedule_retry(report.retry_after);
-    if (!changed.empty()) {
+    if (const auto changed = take_outcomes(facts_, report); !changed.empty()) {
         listener_.queue_pairs_changed(facts_.key, changed);
     }
     forget_vanished(report);
@@ -359,20 +382,12 @@ void ManagedDevice::take_report(const Report& report)
     listener_.device_status_changed(facts_.key);
 }
 
-// A queue pair that was there and is not known any longer was destroyed by its owner, who did not say so.
 void ManagedDevice::forget_vanished(const Report& report)
 {
+    const auto gone = find_vanished(facts_, report);
     std::map<SessionId, std::vector<std::uint32_t>> of_session;
-    std::vector<std::pair<SessionId, std::uint32_t>> gone;
-    for (const auto& outcome : report.queue_pairs) {
-        const std::uint32_t number = outcome.queue_pair.number;
-        const auto known = facts_.queue_pairs.find(number);
-        if (known != facts_.queue_pairs.end() && known->second.admitted && outcome.error &&
-            outcome.error->code == ErrorCode::BadQueuePair) {
-            const SessionId session = facts_.book.find(number)->session;
-            of_session[session].push_back(number);
-            gone.emplace_back(session, number);
-        }
+    for (const auto& [session, number] : gone) {
+        of_session[session].push_back(number);
     }
     for (const auto& [session, numbers] : of_session) {
         affected_.bereft(session, clock_.now());
@@ -485,6 +500,17 @@ void ManagedDevice::take_info(const DeviceInfo& info)
 void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done)
 {
     facts_.disabled = disabled;
+    when_tested([this, done = std::move(done)](const Result<void>& tested) mutable {
+        if (tested) {
+            tell_disabled(std::move(done));
+        } else {
+            done(reconcile_result(facts_, tested.error()));
+        }
+    });
+}
+
+void ManagedDevice::tell_disabled(LoopCallback<void(DeviceReconcile)> done)
+{
     static_cast<void>(facts_.book.update());
     DesiredState state = desired();
     std::vector<QueuePairUpdate> updates;
@@ -492,16 +518,10 @@ void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcil
         updates.push_back({facts_.book.find(number)->ref, state.queue_pairs.at(QueuePairId{number})});
     }
     // A daemon that only watches leaves the device alone, but not when it is told to leave it.
-    const bool take_back = disabled && facts_.settings.mode == Mode::Monitor;
+    const bool take_back = facts_.disabled && facts_.settings.mode == Mode::Monitor;
     worker_.run(
         [take_back, tree = std::move(state.tree), updates = std::move(updates)](DeviceWorker::Core& core) mutable {
-            const auto before = core.reconciler.snapshot()->counters.operations;
-            if (take_back) {
-                static_cast<void>(core.reconciler.drain());
-            }
-            Report report = core.reconciler.update(std::move(tree), std::move(updates), {});
-            report.operations = report.snapshot->counters.operations - before;
-            return report;
+            return device_tasks::replace(core, take_back, std::move(tree), std::move(updates));
         },
         [this, done = std::move(done)](const Result<Report>& report) {
             if (!report) {
@@ -515,38 +535,19 @@ void ManagedDevice::set_disabled(bool disabled, LoopCallback<void(DeviceReconcil
 
 void ManagedDevice::counters(Callback<CounterReading> done)
 {
-    worker_.run(
-        [](DeviceWorker::Core& core) -> Result<CounterReading> {
-            const auto counters = core.backend->port_counters();
-            if (!counters) {
-                return fail(counters.error());
-            }
-            return CounterReading{*counters, core.clock.now()};
-        },
-        std::move(done));
+    worker_.run(device_tasks::read_counters, std::move(done));
 }
 
 void ManagedDevice::plan(std::shared_ptr<const DesiredState> wanted, Callback<PlannedChange> done)
 {
-    worker_.run(
-        [wanted = std::move(wanted)](DeviceWorker::Core& core) {
-            PlannedChange change{core.reconciler.actual(), {}};
-            change.plan = diff(*wanted, change.before, core.capabilities);
-            return change;
-        },
-        std::move(done));
+    worker_.run([wanted = std::move(wanted)](DeviceWorker::Core& core) { return device_tasks::plan(core, *wanted); },
+                std::move(done));
 }
 
 void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
 {
     worker_.run(
-        [](DeviceWorker::Core& core) {
-            // What changed behind our back is not known until it is read.
-            Report repaired = core.reconciler.verify(true).report;
-            Report rest = core.reconciler.replace(core.reconciler.desired());
-            rest.operations += repaired.operations;
-            return std::pair(std::move(repaired), std::move(rest));
-        },
+        device_tasks::repair,
         [this, done = std::move(done)](const Result<std::pair<Report, Report>>& reports) {
             if (!reports) {
                 done(reconcile_result(facts_, reports.error()));

@@ -73,7 +73,7 @@ public:
     [[nodiscard]] const std::string& key() const { return facts_.key; }
     [[nodiscard]] const DeviceInfo& info() const { return facts_.info; }
     [[nodiscard]] const Capabilities& capabilities() const { return facts_.capabilities; }
-    [[nodiscard]] AttachMode attach_mode() const { return facts_.attach.mode; }
+    [[nodiscard]] const AttachReport& attach_report() const { return facts_.attach; }
     [[nodiscard]] const PlacementBook& book() const { return facts_.book; }
     [[nodiscard]] DeviceStatus status() const { return device_status(facts_, worker_.answers()); }
     // `policy`: the running one, or null. Without the port's counters.
@@ -98,6 +98,8 @@ public:
     // Replaces the book and makes the device equal to it.
     void adopt(PlacementBook book, LoopCallback<void()> done);
     void set_settings(const Settings& settings);
+    // Lets the device find out what it put off (AttachReport::postponed).
+    void test_attaching(Callback<void> done);
     // Disabled: members stay, but are in no leaf and without a rate, and there is no tree; new ones are taken the same
     // way. Enabled again: everything is placed. `done` gets what the device was told and what did not work.
     void set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done);
@@ -153,6 +155,12 @@ private:
     // For worker_.run: takes the report, then calls `done` with what became of the work.
     [[nodiscard]] Callback<Report> reported(Callback<void> done);
     void stop_timers();
+    // test_attaching(), if elements are to be written to it now. `then`, perhaps before this returns, gets an error if the
+    // device has gone.
+    void when_tested(Callback<void> then);
+    // Makes the device follow facts_.disabled.
+    void tell_disabled(LoopCallback<void(DeviceReconcile)> done);
+    void take_attach_report(AttachReport report, const Capabilities& capabilities);
     // Of the book, or nothing while it must not be on the device.
     [[nodiscard]] DesiredState desired() const;
     void send_update(std::vector<QueuePairUpdate> updates, Callback<void> done);

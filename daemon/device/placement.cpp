@@ -55,6 +55,12 @@ ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
     return spec;
 }
 
+bool makes_elements(const Policy* policy, const Settings& settings)
+{
+    return settings.mode == Mode::Enforce && policy != nullptr &&
+           !schedule_spec(*policy, settings.leaf_reserve).tree.elements.empty();
+}
+
 Membership membership(const Policy& policy, const QosLevel& level, std::string rule)
 {
     Membership result{level.name, std::move(rule), class_path(policy, level), FairBy::None, level.per_queue_pair};
@@ -79,6 +85,14 @@ void PlacementBook::set_spec(ScheduleSpec spec)
         }
     }
     stale_ = all_dirty_ = true;
+}
+
+void PlacementBook::take_members_of(const PlacementBook& other)
+{
+    set_spec(other.spec_);
+    for (const std::uint32_t number : other.members_in_order()) {
+        add(*other.find(number));
+    }
 }
 
 void PlacementBook::set_link_speed(Bandwidth link_speed)
@@ -353,6 +367,15 @@ PlacementBook::Changes PlacementBook::update()
     }
     dirty_.clear();
     return changes;
+}
+
+DesiredState PlacementBook::nothing_desired() const
+{
+    DesiredState state;
+    for (const auto& [number, entry] : members_) {
+        state.queue_pairs[QueuePairId{number}] = {};
+    }
+    return state;
 }
 
 DesiredState PlacementBook::desired() const

@@ -23,6 +23,7 @@
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
 #include "lib/tree/queue_pair_limit.h"
+#include "policy/model/settings.h"
 
 namespace rdmaqos {
 
@@ -59,6 +60,8 @@ struct ScheduleSpec {
 };
 
 [[nodiscard]] ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve);
+// Whether devices get elements; `policy`: null: there is none.
+[[nodiscard]] bool makes_elements(const Policy* policy, const Settings& settings);
 [[nodiscard]] Membership membership(const Policy& policy, const QosLevel& level, std::string rule);
 
 class PlacementBook {
@@ -75,6 +78,8 @@ public:
     // A level changed, or a rate was asked for.
     void change(std::uint32_t number, Membership membership, std::optional<RateLimit> requested_rate);
     void clear();
+    // With the spec of `other`.
+    void take_members_of(const PlacementBook& other);
     // Before the first update(): limits that have an entry of the pacing table in `other` keep it.
     void keep_pacing_of(const PlacementBook& other) { pacing_.inherit(other.pacing_); }
 
@@ -87,6 +92,8 @@ public:
 
     [[nodiscard]] const Compiled& compiled() const { return compiled_; }
     [[nodiscard]] DesiredState desired() const;
+    // No tree, and every member in no leaf and without a rate.
+    [[nodiscard]] DesiredState nothing_desired() const;
     [[nodiscard]] const Member* find(std::uint32_t number) const;
     [[nodiscard]] const Placement& placement(std::uint32_t number) const;
     [[nodiscard]] std::vector<std::uint32_t> members_in_order() const;

@@ -56,7 +56,8 @@ void DeviceControl::add(std::unique_ptr<Backend> backend)
             key, key);
         return;
     }
-    const std::string mode(to_string(device->attach_mode()));
+    const AttachReport& attach = device->attach_report();
+    const std::string mode(attach.postponed ? "not tested yet" : to_string(attach.mode));
     log_event(LogLevel::Notice, LogEvent::DevicePresent, LogOrigin::device(key),
               {{"DEVICE", key}, {"ATTACH_MODE", mode}}, "{}: {} {}, {}, attach mode {}", key, info.driver,
               to_string(info.link_layer), to_string(info.link_speed), mode);

@@ -163,7 +163,7 @@ void Grants::refresh_neighbours()
 {
     bool changed = false;
     for (const auto& [key, device] : devices_) {
-        if (device->attach_mode() == AttachMode::PerProcess) {
+        if (device->attach_report().mode == AttachMode::PerProcess) {
             const std::uint64_t now = device->book().processes_revision();
             changed = std::exchange(processes_seen_[key], now) != now || changed;
         }

@@ -38,7 +38,7 @@ Scene PolicyChanges::scene(Books books) const
                         ? std::make_shared<const PlacementBook>(device->book())
                         : std::shared_ptr<const PlacementBook>(std::shared_ptr<void>(), &device->book());
         now.devices.push_back({key, std::move(book), device->new_book(), device->info().link_speed,
-                               device->attach_mode() == AttachMode::Shared});
+                               device->attach_report().mode == AttachMode::Shared});
     }
     return now;
 }
@@ -56,6 +56,21 @@ Reading PolicyChanges::reading(std::shared_ptr<const SourceFile> text) const
 {
     return {context_.options.root, context_.options.names, std::move(text),
             policy_.settings(),    policy_.rules().fabric, scene(Books::Copied)};
+}
+
+void PolicyChanges::test_devices(const Rules& rules, const Settings& settings, LoopCallback<void()> done)
+{
+    const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
+    if (makes_elements(rules.policy.get(), settings)) {
+        for (const auto& [key, device] : devices_) {
+            if (device->attach_report().postponed && !device->disabled()) {
+                all->expect(key);
+                device->test_attaching([all, key = key](const Result<void>&) { all->came(key); });
+            }
+        }
+    }
+    all->within(context_.executor, kPatienceWithDevices);
+    all->all_expected();
 }
 
 void PolicyChanges::commit(Staged staged, const Settings& settings, Gathering::Done done)

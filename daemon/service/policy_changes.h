@@ -32,6 +32,8 @@ public:
     // For the loader's thread. `text`: a policy that is not the host's; null: the host's files.
     [[nodiscard]] Reading reading(std::shared_ptr<const SourceFile> text) const;
 
+    // Before rules are tried that make the first elements: devices find out what they put off (AttachReport::postponed).
+    void test_devices(const Rules& rules, const Settings& settings, LoopCallback<void()> done);
     // `done` gets the devices that have not answered in time.
     void commit(Staged staged, const Settings& settings, Gathering::Done done);
     // Looks up the members of groups by this fabric and the present ports. If nobody came or went, that is all; else

@@ -86,12 +86,18 @@ void Reloads::next()
 {
     started_ = context_.clock.now();
     context_.loader.run([reading = changes_.reading(nullptr)] { return read_and_stage(reading); },
-                        [this](Result<std::shared_ptr<Tried>> tried) {
-                            finish(tried);
-                            if (tried) {
-                                context_.loader.discard(std::move(*tried));
-                            }
-                        });
+                        [this](Result<std::shared_ptr<Tried>> tried) { test_devices(std::move(tried)); });
+}
+
+void Reloads::test_devices(Result<std::shared_ptr<Tried>> tried)
+{
+    if (!tried || !(*tried)->staged) {
+        finish(std::move(tried));
+        return;
+    }
+    const Tried& read = **tried;
+    changes_.test_devices(read.staged->rules, *read.loaded.settings.value,
+                          [this, tried = std::move(tried)]() mutable { finish(std::move(tried)); });
 }
 
 void Reloads::remember(const ReloadOutcome& outcome)
@@ -128,7 +134,15 @@ void Reloads::answer(const ReloadOutcome& outcome)
     }
 }
 
-void Reloads::finish(const Result<std::shared_ptr<Tried>>& tried)
+void Reloads::finish(Result<std::shared_ptr<Tried>> tried)
+{
+    take(tried);
+    if (tried) {
+        context_.loader.discard(std::move(*tried));
+    }
+}
+
+void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
 {
     ReloadOutcome outcome;
     outcome.revision = policy_.revision();

@@ -31,7 +31,9 @@ public:
 private:
     [[nodiscard]] std::shared_ptr<const Policy> last_good(const Fabric& fabric) const;
     void next();
-    void finish(const Result<std::shared_ptr<Tried>>& tried);
+    void test_devices(Result<std::shared_ptr<Tried>> tried);
+    void finish(Result<std::shared_ptr<Tried>> tried);
+    void take(const Result<std::shared_ptr<Tried>>& tried);
     void answer(const ReloadOutcome& outcome);
     void remember(const ReloadOutcome& outcome);
 

@@ -367,6 +367,11 @@ const Settings& Service::settings() const
     return state_->policy.settings();
 }
 
+bool Service::makes_elements() const
+{
+    return rdmaqos::makes_elements(state_->policy.policy().get(), settings());
+}
+
 std::shared_ptr<const Policy> Service::policy() const
 {
     return state_->policy.policy();

@@ -148,6 +148,8 @@ public:
     [[nodiscard]] Result<DeviceNames> device_names(const std::string& name) const;
 
     [[nodiscard]] const Settings& settings() const;
+    // Whether devices get elements, by mode and policy.
+    [[nodiscard]] bool makes_elements() const;
     // Null while no valid policy has been read.
     [[nodiscard]] std::shared_ptr<const Policy> policy() const;
     // The start counts as one.

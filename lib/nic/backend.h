@@ -82,6 +82,8 @@ struct AttachReport {
     AttachMode mode = AttachMode::Shared;
     std::string reason;                 // one sentence: why this mode
     std::vector<SelfTestStep> steps;    // empty: there was nothing to test
+    // Nothing was tried on the device yet; the mode is what to expect. test_attaching() finds out.
+    bool postponed = false;
     // Set: a query of an element does not say what was written, with what it said. query_element() then answers with
     // what was written last, and drift cannot be seen.
     std::string unreadable{};
@@ -256,6 +258,9 @@ public:
     [[nodiscard]] virtual DeviceInfo info() const = 0;
     [[nodiscard]] virtual Capabilities capabilities() const = 0;
     [[nodiscard]] virtual AttachReport attach_report() const = 0;
+    // Before the first element, if the report is postponed: tries on the device how queue pairs can be attached. The
+    // report and the capabilities may be others afterwards.
+    virtual void test_attaching() {}
     // All the device says of itself, for `rdma-qosctl devices NAME`.
     [[nodiscard]] virtual std::vector<DeviceAttribute> attributes() const = 0;
 

@@ -27,12 +27,13 @@ namespace {
 
 class Mlx5Backend final : public Backend {
 public:
-    Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach,
-                const BackendOptions& options);
+    // `advertised`: what the device says it can.
+    Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options);
 
     DeviceInfo info() const override;
     Capabilities capabilities() const override { return capabilities_; }
     AttachReport attach_report() const override { return attach_; }
+    void test_attaching() override;
     std::vector<DeviceAttribute> attributes() const override;
 
     Result<ElementHandle> create_element(const ElementRequest& request) override
@@ -91,13 +92,16 @@ private:
         return result ? std::move(result) : fail(name(std::move(result).error(), context_->cmd_fd));
     }
 
+    void take(AttachReport attach);
+
     const std::filesystem::path sys_ = sysfs_root();
-    const std::shared_ptr<const void> held_;    // goes after the context
+    const BackendOptions options_;    // with what is held: goes after the context
     Context context_;
     dev_t number_ = 0;    // of the device file
     const DeviceInfo info_;
-    const Capabilities capabilities_;
-    const AttachReport attach_;
+    const Capabilities advertised_;
+    Capabilities capabilities_;    // those that are of use
+    AttachReport attach_;
     std::unique_ptr<ElementTree> tree_;
     QueuePairOwners owners_;
     std::unordered_map<const ClientFile*, FileFacts> files_;
@@ -112,16 +116,77 @@ std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, Caps 
                                                  : make_shared_tree(fd, reads, capabilities);
 }
 
-Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, const Capabilities& capabilities, AttachReport attach,
-                         const BackendOptions& options)
-    : held_(options.held), context_(std::move(context)), info_(std::move(info)), capabilities_(capabilities), attach_(std::move(attach)),
-      tree_(make_tree(attach_, context_->cmd_fd, options.caps, capabilities_)),
-      owners_(info_.name), events_(*context_)
+AttachReport forced_report(AttachMode mode)
+{
+    return {mode, fmt::format("forced by `attach-mode: {}`", to_string(mode)), {}};
+}
+
+// Without writing to the device; empty: that takes a test.
+std::optional<AttachReport> known_report(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
+{
+    if (options.forced_mode) {
+        const bool nothing_to_test = *options.forced_mode == AttachMode::None || !can.scheduling;
+        return nothing_to_test ? std::optional(forced_report(*options.forced_mode)) : std::nullopt;
+    }
+    if (!can.scheduling || can.attachable.empty()) {
+        return AttachReport{AttachMode::None, "the device has no scheduling elements for queue pairs", {}};
+    }
+    return kept_self_test(port, options.self_test);
+}
+
+AttachReport tested_report(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
+{
+    if (!options.forced_mode) {
+        return self_test(port, can, options.self_test);
+    }
+    AttachReport forced = forced_report(*options.forced_mode);
+    forced.steps = run_read_back(port, can);
+    forced.unreadable = why_unreadable(forced.steps);
+    return forced;
+}
+
+AttachReport postponed_report(const BackendOptions& options)
+{
+    AttachReport report{options.forced_mode.value_or(AttachMode::Shared),
+                        "expected, not tested yet: the device is left alone until it gets a first class of traffic",
+                        {}};
+    report.postponed = true;
+    return report;
+}
+
+Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options)
+    : options_(std::move(options)), context_(std::move(context)), info_(std::move(info)),
+      advertised_(std::move(advertised)), owners_(info_.name), events_(*context_)
 {
     struct stat status {};
     if (fstat(context_->cmd_fd, &status) == 0) {
         number_ = status.st_rdev;
     }
+    auto known = known_report(info_, advertised_, options_);
+    if (known) {
+        take(std::move(*known));
+    } else if (options_.postpone_test) {
+        take(postponed_report(options_));
+    } else {
+        test_attaching();
+    }
+}
+
+void Mlx5Backend::test_attaching()
+{
+    take(tested_report(info_, advertised_, options_));
+}
+
+void Mlx5Backend::take(AttachReport attach)
+{
+    attach_ = std::move(attach);
+    attach_.divides_caps = attach_.mode == AttachMode::PerProcess && options_.caps == Caps::Divide;
+    capabilities_ = advertised_;
+    if (attach_.mode == AttachMode::None) {
+        capabilities_ = {};
+        capabilities_.pacing = advertised_.pacing;
+    }
+    tree_ = make_tree(attach_, context_->cmd_fd, options_.caps, capabilities_);
 }
 
 std::vector<DeviceAttribute> Mlx5Backend::attributes() const
@@ -484,23 +549,6 @@ Result<Capabilities> query_all_capabilities(ibv_context& context)
     return can;
 }
 
-AttachReport attach_report_of(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
-{
-    if (options.forced_mode) {
-        AttachReport forced{
-            *options.forced_mode, fmt::format("forced by `attach-mode: {}`", to_string(*options.forced_mode)), {}};
-        if (forced.mode != AttachMode::None && can.scheduling) {
-            forced.steps = run_read_back(port, can);
-            forced.unreadable = why_unreadable(forced.steps);
-        }
-        return forced;
-    }
-    if (!can.scheduling || can.attachable.empty()) {
-        return {AttachMode::None, "the device has no scheduling elements for queue pairs", {}};
-    }
-    return self_test(port, can, options.self_test);
-}
-
 }    // namespace
 
 bool is_mlx5(const DeviceInfo& port)
@@ -523,14 +571,9 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
             return fail(std::move(allowed).error());
         }
     }
-    AttachReport attach = attach_report_of(port, *can, options);
-    attach.divides_caps = attach.mode == AttachMode::PerProcess && options.caps == Caps::Divide;
-    if (attach.mode == AttachMode::None) {
-        const PacingCapabilities pacing = can->pacing;
-        *can = {};
-        can->pacing = pacing;
-    }
-    return std::make_unique<Mlx5Backend>(std::move(*context), port, *can, std::move(attach), options);
+    BackendOptions kept = options;
+    kept.before_writing = nullptr;
+    return std::make_unique<Mlx5Backend>(std::move(*context), port, std::move(*can), std::move(kept));
 }
 
 }    // namespace rdmaqos::mlx5

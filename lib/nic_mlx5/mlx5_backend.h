@@ -19,6 +19,8 @@ struct BackendOptions {
     std::optional<AttachMode> forced_mode;    // empty: as the self-test says; else only its reading back is done
     Caps caps = Caps::Whole;
     SelfTestOptions self_test;
+    // Nothing is written to a device of which no answer is kept, until test_attaching().
+    bool postpone_test = false;
     // Called when the device is open and nothing was written to it; an error ends the opening. Empty: nobody asks.
     std::function<Result<void>()> before_writing;
     // Destroyed when the device has been closed.
@@ -26,7 +28,7 @@ struct BackendOptions {
 };
 
 // Opens the port's device and finds out how queue pairs of others can be attached; takes a second or so where the
-// self-test has to run. Errors: UnknownDevice (not there, or no mlx5), Unsupported (the kernel opens it without DEVX),
+// self-test has to run and is not postponed. Errors: UnknownDevice (not there, or no mlx5), Unsupported (the kernel opens it without DEVX),
 // DeviceFailed.
 [[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options);
 

@@ -474,12 +474,13 @@ AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can, cons
     return judge(SelfTest(port, can, options).run());
 }
 
+std::optional<AttachReport> kept_self_test(const DeviceInfo& port, const SelfTestOptions& options)
+{
+    return load_self_test(options.cache, self_test_key(port));
+}
+
 AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options)
 {
-    const std::string key = self_test_key(port);
-    if (auto known = load_self_test(options.cache, key)) {
-        return *known;
-    }
     AttachReport report = run_self_test(port, can, options);
     // In mode none nothing is enforced.
     log_event(report.mode == AttachMode::None ? LogLevel::Warning : LogLevel::Notice, LogEvent::SelfTest,
@@ -487,7 +488,7 @@ AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const Se
               {{"DEVICE", port.key()}, {"ATTACH_MODE", std::string(to_string(report.mode))}},
               "{}: the self-test finds attach mode {}: {}", port.key(), to_string(report.mode), report.reason);
     if (is_final(report)) {
-        if (const auto kept = save_self_test(options.cache, key, report); !kept) {
+        if (const auto kept = save_self_test(options.cache, self_test_key(port), report); !kept) {
             log(LogLevel::Warning, "the result of the self-test cannot be saved; it will run again: {}",
                 to_string(kept.error()));
         }

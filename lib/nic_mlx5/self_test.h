@@ -16,6 +16,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,9 @@ struct SelfTestOptions {
 // `can`: what the device advertises.
 [[nodiscard]] AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can,
                                          const SelfTestOptions& options);
-// From the cache, else run_self_test() and keep the answer.
+// From the cache; empty: there is none of this card, firmware and kernel.
+[[nodiscard]] std::optional<AttachReport> kept_self_test(const DeviceInfo& port, const SelfTestOptions& options);
+// run_self_test(), logged and kept.
 [[nodiscard]] AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options);
 
 // Only the steps that read elements back; quick, and without a helper.

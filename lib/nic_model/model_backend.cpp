@@ -256,6 +256,30 @@ Result<PortCounters> ModelBackend::port_counters()
     return clock_ == nullptr ? PortCounters{} : meter_.read(clock_->now());
 }
 
+AttachReport ModelBackend::attach_report() const
+{
+    const std::scoped_lock lock(mutex_);
+    return attach_;
+}
+
+void ModelBackend::postpone_test(AttachReport found)
+{
+    const std::scoped_lock lock(mutex_);
+    attach_.postponed = true;
+    found_ = std::move(found);
+}
+
+void ModelBackend::test_attaching()
+{
+    const std::scoped_lock lock(mutex_);
+    attach_ = found_;
+    if (attach_.mode == AttachMode::None) {
+        const PacingCapabilities pacing = capabilities_.pacing;
+        capabilities_ = {};
+        capabilities_.pacing = pacing;
+    }
+}
+
 void ModelBackend::carry(PortTraffic traffic, const Clock& clock)
 {
     const std::lock_guard lock(mutex_);

@@ -57,7 +57,8 @@ public:
 
     [[nodiscard]] DeviceInfo info() const override;
     [[nodiscard]] Capabilities capabilities() const override;
-    [[nodiscard]] AttachReport attach_report() const override { return attach_; }
+    [[nodiscard]] AttachReport attach_report() const override;
+    void test_attaching() override;
     [[nodiscard]] std::vector<DeviceAttribute> attributes() const override { return {}; }
 
     [[nodiscard]] Result<ElementHandle> create_element(const ElementRequest& request) override;
@@ -76,6 +77,8 @@ public:
 
     // ---- what happens to the device ----
 
+    // Nothing was tried on it, until test_attaching() finds this. In mode none, it then has only its pacing.
+    void postpone_test(AttachReport found);
     // From now on the port moves this traffic, as far as its link carries it. `clock` must outlive the backend.
     void carry(PortTraffic traffic, const Clock& clock);
     // As a port that does not count.
@@ -117,8 +120,9 @@ private:
 
     mutable std::mutex mutex_;
     DeviceInfo info_;
-    const Capabilities capabilities_;
-    AttachReport attach_;    // does not change
+    Capabilities capabilities_;
+    AttachReport attach_;
+    AttachReport found_;    // by test_attaching()
     const std::shared_ptr<Firmware> firmware_;
     std::atomic<ContextId> context_{kNoContext};
     EventHandler handler_;

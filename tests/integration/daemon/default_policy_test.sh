@@ -1,13 +1,12 @@
 #!/bin/bash
-# default_policy_test.sh EMULATOR DAEMON SOURCE: what the daemon does to devices with the policy and settings as shipped, as their trace has it.
-# The first time it sees a card, it runs the self-test, on elements and queue pairs of its own, of which nothing stays. Otherwise it
-# asks and changes nothing. Queue pairs of others are left alone in either case.
+# default_policy_test.sh EMULATOR DAEMON CTL SOURCE: what the daemon does to devices with the policy and settings as shipped, as their
+# trace has it: it asks, and changes nothing, also the first time it sees a card. It does when a policy has a class.
 set -euo pipefail
 
 if [[ -z ${RDMA_QOS_EMULATOR:-} ]]; then
     exec "$1" run -- "$0" "$@"
 fi
-emulator=$1 daemon=$2 source=$3
+emulator=$1 daemon=$2 ctl=$3 source=$4
 root=$(mktemp -d)
 children=()
 clean_up()
@@ -49,7 +48,7 @@ since()
     sed -n "/text=begin-$1/,/text=end-of-$1/p" "$root/trace" | grep -v ' mark '
 }
 
-# start_and_stop NAME: runs the daemon until it is ready, and its trace into NAME.
+# start_and_stop NAME [COMMAND]: runs the daemon until it is ready, and COMMAND; its trace into NAME, its devices into NAME.state.
 start_and_stop()
 {
     local pid
@@ -59,6 +58,7 @@ start_and_stop()
     children+=("$pid")
     wait_for "the daemon" grep -q 'ready: ' "$root/$1.log"
     grep -q 'ready: .* 2 device port' "$root/$1.log" || fail "the daemon does not manage both devices: $(cat "$root/$1.log")"
+    ${2:-true}
     sleep 1    # whatever it would do by itself
     "$emulator" ctl state >"$root/$1.state"
     since "$1" >"$root/$1"
@@ -88,26 +88,54 @@ find_stranger()
 wait_for "a queue pair of a program" find_stranger
 
 changes='devx-object|queue-pair\.|create|modify|destroy'
-start_and_stop first
-grep -q 'command=create-general-object' "$root/first" || fail "the self-test is not in the trace, so that nothing would be"
-start_and_stop second
-grep -q 'command=query-hca-cap' "$root/second" || fail "the daemon does not even ask the devices"
-if grep -E "$changes" "$root/second"; then
-    fail "with the policy as shipped the daemon changes devices"
-fi
-for start in first second; do
-    if grep ' mlx5_0 ' "$root/$start" | grep -w "$stranger"; then
-        fail "with the policy as shipped the daemon touches a queue pair of another program"
+# expect_untouched NAME: the daemon asked the devices, and that is all.
+expect_untouched()
+{
+    grep -q 'command=query-hca-cap' "$root/$1" || fail "$1: the daemon does not even ask the devices"
+    if grep -E "$changes" "$root/$1"; then
+        fail "$1: the daemon changes devices"
     fi
-    if grep -w tsar "$root/$start.state"; then
-        fail "elements are on the devices while the daemon runs with the policy as shipped"
+    if grep ' mlx5_0 ' "$root/$1" | grep -w "$stranger"; then
+        fail "$1: the daemon touches a queue pair of another program"
     fi
-done
+    if grep -w tsar "$root/$1.state"; then
+        fail "$1: elements are on the devices"
+    fi
+}
+start_and_stop shipped
+expect_untouched shipped
+grep -q 'attach mode not tested yet' "$root/shipped.log" || fail "it is not said that the devices were not tested"
 
-# What would be seen: the same with a class.
-sed 's/^  - name: DEFAULT$/  - {name: rpc, schedule: {share: 60}}\n&/' "$source/config/policy.yaml" >"$root/etc/rdma-qos/policy.yaml"
-start_and_stop third
-grep -qw tsar "$root/third.state" || fail "elements would not be seen"
-grep -Eq "$changes" "$root/third" || fail "changes of a policy with a class would not be seen"
+with_class="$root/with-class.yaml"
+sed 's/^  - name: DEFAULT$/  - {name: rpc, schedule: {share: 60}}\n&/' "$source/config/policy.yaml" >"$with_class"
+
+# A daemon that only watches leaves them alone, whatever the policy.
+cp "$with_class" "$root/etc/rdma-qos/policy.yaml"
+printf 'version: 1\nmode: monitor\n' >"$root/etc/rdma-qos/rdma-qosd.yaml"
+start_and_stop watching
+expect_untouched watching
+cp "$source/config/rdma-qosd.yaml" "$root/etc/rdma-qos"
+
+# The first class, while the daemon runs: the devices are tested, then they get it.
+cp "$source/config/policy.yaml" "$root/etc/rdma-qos"
+while_it_runs()
+{
+    cp "$with_class" "$root/etc/rdma-qos/policy.yaml"
+    "$ctl" --root "$root" reload || fail "a policy with a class is refused"
+    "$ctl" --root "$root" devices mlx5_0 >"$root/tested.devices"
+}
+start_and_stop tested while_it_runs
+grep -q 'the self-test finds attach mode' "$root/tested.log" || fail "the self-test did not run before the first class"
+if grep -q 'not tested yet' "$root/tested.devices"; then
+    fail "what the self-test found is not told"
+fi
+grep -qw tsar "$root/tested.state" || fail "the class was not built: elements would not be seen"
+grep -Eq "$changes" "$root/tested" || fail "changes of a policy with a class would not be seen"
+
+# What was found is kept.
+start_and_stop again
+if grep -q 'the self-test finds' "$root/again.log"; then
+    fail "the self-test runs twice"
+fi
 
 ((failures == 0)) || exit 1

@@ -35,6 +35,15 @@ qos-levels:
 qos-match-rules:
   - {qos-class: [some], qos-level-name: bulk}
 )";
+constexpr const char* kWithoutClasses = R"(version: 1
+qos-class-names: {some: 7}
+qos-levels:
+  - {name: DEFAULT, sl: 0}
+  - {name: rpc, sl: 3}
+  - {name: bulk, sl: 1}
+qos-match-rules:
+  - {qos-class: [some], qos-level-name: bulk}
+)";
 constexpr const char* kPolicyFile = "etc/rdma-qos/policy.yaml";
 constexpr auto kPatience = 5s;
 
@@ -224,6 +233,13 @@ public:
     {
         served_->on_loop([](Service& service) { service.remove_device("mlx5_0/1"); });
     }
+    // In place of the first device, and with a policy that makes no use of it.
+    void use_untested_device(const AttachReport& found)
+    {
+        reload_with(kPolicyFile, kWithoutClasses);
+        remove_first_device();
+        nic_ = add_device("mlx5_0", default_capabilities(), found);
+    }
     void manage_device(const std::string& method, const std::string& device)
     {
         static_cast<void>(manage(*caller_, method, device));
@@ -269,7 +285,8 @@ private:
             throw std::runtime_error(listener.transport() + ": nothing is heard");
         }
     }
-    ModelBackend* add_device(const std::string& name, const Capabilities& capabilities)
+    ModelBackend* add_device(const std::string& name, const Capabilities& capabilities,
+                             const std::optional<AttachReport>& found_later = std::nullopt)
     {
         DeviceInfo info;
         info.name = name;
@@ -278,6 +295,9 @@ private:
         info.port_guid = Guid{info.node_guid.value + 0x1000};
         info.link_speed = Bandwidth::from_gbps(100);
         auto backend = std::make_unique<ModelBackend>(info, capabilities);
+        if (found_later) {
+            backend->postpone_test(*found_later);
+        }
         ModelBackend* kept = backend.get();
         served_->on_loop([&](Service& service) { service.add_device(std::move(backend)); });
         return kept;
@@ -398,6 +418,23 @@ void break_fabric(World& world)
     world.reread_fabric();
 }
 
+void use_classes(World& world)
+{
+    world.reload_with(kPolicyFile, kPolicy);
+}
+
+const AttachReport kSharedFound{AttachMode::Shared, "tested", {}};
+const AttachReport kSharedFoundInSteps{AttachMode::Shared, "a simulated device", {{"attach in RTS", true, 0, 0, 0, ""}}};
+const AttachReport kPerProcessFound{AttachMode::PerProcess, "a simulated device", {}};
+const AttachReport kNoneFound{AttachMode::None, "a simulated device", {}};
+const AttachReport kDividing{
+    .mode = AttachMode::Shared, .reason = "a simulated device", .steps = {}, .divides_caps = true};
+
+std::function<void(World&)> untested(const AttachReport& found)
+{
+    return [found](World& world) { world.use_untested_device(found); };
+}
+
 const std::vector<Row>& rows()
 {
     static const std::vector<Row> kRows{
@@ -421,6 +458,13 @@ const std::vector<Row>& rows()
         {names::kDevice, "State", reload_in_mode_monitor, {"Reason"}},
         // One more element is refused.
         {names::kDevice, "Reason", add_class_in_vain, {"Failures"}, refuse_new_shares},
+        // What was not tested is when there are classes, which are built then.
+        {names::kDevice, "AttachMode", use_classes, kLeaves, untested(kPerProcessFound)},
+        {names::kDevice, "AttachReason", use_classes, kLeaves, untested(kSharedFound)},
+        {names::kDevice, "DividesCaps", use_classes, kLeaves, untested(kDividing)},
+        {names::kDevice, "SelfTest", use_classes, kLeaves, untested(kSharedFoundInSteps)},
+        // Classes are refused where nothing can be attached.
+        {names::kDevice, "Capabilities", use_classes, {"AttachMode", "ElementsFree", "LeavesFree"}, untested(kNoneFound)},
         {names::kDevice, "ElementsUsed", policy("share: 60", "share: 60, fair-by: process"), kElements},
         {names::kDevice, "ElementsFree", policy("share: 60", "share: 60, fair-by: process"), kElements},
         {names::kDevice, "LeavesUsed", add_class, kLeaves},

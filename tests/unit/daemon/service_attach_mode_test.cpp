@@ -199,6 +199,110 @@ TEST_F(ServiceAttachMode, InModeNoneTheReasonIsToldAndNothingIsEnforced)
     EXPECT_TRUE(service->device("mlx5_0/1")->attach_notes.empty());
 }
 
+// A device that nothing was tried on yet.
+class ServiceUntestedDevice : public ServiceAttachMode {
+protected:
+    void begin_untested(const char* text, AttachMode found)
+    {
+        policy(text);
+        start();
+        auto made = std::make_unique<ModelBackend>(new_device("mlx5_0"), default_capabilities());
+        made->postpone_test({found, "a simulated device that was tested", {}});
+        nic = made.get();
+        service->add_device(std::move(made));
+        settle();
+    }
+    [[nodiscard]] DeviceStatus device() { return *service->device("mlx5_0/1"); }
+
+    ModelBackend* nic = nullptr;
+};
+
+constexpr const char* kNoClass = "version: 1\nqos-levels:\n  - {name: DEFAULT, sl: 0}\n";
+constexpr const char* kMonitor = "version: 1\nmode: monitor\n";
+
+TEST_F(ServiceUntestedDevice, IsLeftAloneByAPolicyWithoutAClass)
+{
+    begin_untested(kNoClass, AttachMode::PerProcess);
+    EXPECT_TRUE(device().attach.postponed);
+    EXPECT_EQ(nic->writes(), 0U);
+}
+
+TEST_F(ServiceUntestedDevice, IsTestedBeforeTheFirstClassIsBuilt)
+{
+    begin_untested(kNoClass, AttachMode::PerProcess);
+    join("DEFAULT", 1, 100);
+
+    policy(kTwo);
+    EXPECT_TRUE(reload().accepted);
+    EXPECT_FALSE(device().attach.postponed);
+    EXPECT_EQ(device().attach.mode, AttachMode::PerProcess);
+    EXPECT_GT(nic->writes(), 0U);
+}
+
+TEST_F(ServiceUntestedDevice, ThatTurnsOutToAttachNothingRefusesThePolicy)
+{
+    begin_untested(kNoClass, AttachMode::None);
+    policy(kTwo);
+    const auto outcome = reload();
+    EXPECT_FALSE(outcome.accepted);
+    EXPECT_THAT(outcome.to_text(), HasSubstr("mlx5_0/1"));
+    EXPECT_EQ(service->policy()->revision, started.revision);
+    EXPECT_FALSE(device().attach.postponed) << "it was found out";
+    EXPECT_EQ(nic->writes(), 0U);
+}
+
+TEST_F(ServiceUntestedDevice, ThatTurnsOutToAttachNothingGetsNothing)
+{
+    settings("version: 1\non-unsupported: degrade\n");
+    begin_untested(kNoClass, AttachMode::None);
+    const auto early = join("DEFAULT", 1, 100);
+
+    policy(kTwo);
+    const auto outcome = reload();
+    EXPECT_TRUE(outcome.accepted);
+    EXPECT_FALSE(outcome.findings.empty());
+    EXPECT_EQ(nic->writes(), 0U);
+    const auto late = join("rpc", 2, 200);
+    EXPECT_FALSE(grant(late).enforced);
+    EXPECT_THAT(grant(late).reason, HasSubstr("attach mode none, a simulated device that was tested"));
+    EXPECT_EQ(service->queue_pair_count(early), 1U);
+}
+
+TEST_F(ServiceUntestedDevice, IsLeftAloneInModeMonitor)
+{
+    settings(kMonitor);
+    begin_untested(kTwo, AttachMode::PerProcess);
+    EXPECT_TRUE(device().attach.postponed);
+
+    settings("version: 1\nmode: enforce\n");
+    EXPECT_TRUE(reload().accepted);
+    EXPECT_FALSE(device().attach.postponed);
+    EXPECT_GT(nic->writes(), 0U);
+}
+
+TEST_F(ServiceUntestedDevice, IsLeftAloneWhileItIsDisabled)
+{
+    begin_untested(kNoClass, AttachMode::PerProcess);
+    EXPECT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("mlx5_0", done); }));
+    policy(kTwo);
+    EXPECT_TRUE(reload().accepted);
+    EXPECT_TRUE(device().attach.postponed);
+
+    EXPECT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->enable("mlx5_0", done); }));
+    EXPECT_FALSE(device().attach.postponed);
+    EXPECT_GT(nic->writes(), 0U);
+}
+
+TEST_F(ServiceUntestedDevice, AnswersAReloadThoughItGoesMeanwhile)
+{
+    begin_untested(kNoClass, AttachMode::PerProcess);
+    policy(kTwo);
+    std::optional<ReloadOutcome> outcome;
+    service->reload([&](const ReloadOutcome& answer) { outcome = answer; });
+    nic->remove();
+    EXPECT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
+}
+
 TEST_F(ServiceAttachMode, SharedSaysNothing)
 {
     begin(kTwo, AttachMode::Shared);

@@ -36,7 +36,7 @@ std::string render(const HardwareReport& report, const DeviceView& device, const
     std::string text = styled("device " + printable(device.key()), Style::Heading, screen) + "\n" +
                        fields.render(screen);
     text += fmt::format("\n{}\n", styled("self-test", Style::Heading, screen));
-    text += device.self_test.empty() ? "  none: there was nothing to test\n"
+    text += device.self_test.empty() ? "  nothing was tried\n"
                                      : render_self_test(device.self_test, screen);
     if (!device.attributes.empty()) {
         text += "\n" + render_attributes(device.attributes, screen);

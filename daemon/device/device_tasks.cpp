@@ -1,0 +1,66 @@
+#include "daemon/device/device_tasks.h"
+
+namespace rdmaqos::device_tasks {
+
+std::pair<AttachReport, Capabilities> test_attaching(DeviceWorker::Core& core)
+{
+    if (core.backend->attach_report().postponed) {
+        core.backend->test_attaching();
+        core.capabilities = core.backend->capabilities();
+    }
+    return {core.backend->attach_report(), core.capabilities};
+}
+
+std::vector<Result<Admission>> admit(DeviceWorker::Core& core, const std::vector<QueuePairRef>& queue_pairs)
+{
+    std::vector<Result<Admission>> admissions;
+    admissions.reserve(queue_pairs.size());
+    for (const auto& queue_pair : queue_pairs) {
+        admissions.push_back(core.backend->admit(queue_pair));
+    }
+    return admissions;
+}
+
+Report replace(DeviceWorker::Core& core, bool take_back, Tree tree, std::vector<QueuePairUpdate> queue_pairs)
+{
+    const auto before = core.reconciler.snapshot()->counters.operations;
+    if (take_back) {
+        static_cast<void>(core.reconciler.drain());
+    }
+    Report report = core.reconciler.update(std::move(tree), std::move(queue_pairs), {});
+    report.operations = report.snapshot->counters.operations - before;
+    return report;
+}
+
+Report set_write(DeviceWorker::Core& core, bool write)
+{
+    core.reconciler.set_write(write);
+    return core.reconciler.retry();
+}
+
+Result<CounterReading> read_counters(DeviceWorker::Core& core)
+{
+    const auto counters = core.backend->port_counters();
+    if (!counters) {
+        return fail(counters.error());
+    }
+    return CounterReading{*counters, core.clock.now()};
+}
+
+PlannedChange plan(DeviceWorker::Core& core, const DesiredState& wanted)
+{
+    PlannedChange change{core.reconciler.actual(), {}};
+    change.plan = diff(wanted, change.before, core.capabilities);
+    return change;
+}
+
+std::pair<Report, Report> repair(DeviceWorker::Core& core)
+{
+    // What changed behind our back is not known until it is read.
+    Report repaired = core.reconciler.verify(true).report;
+    Report rest = core.reconciler.replace(core.reconciler.desired());
+    rest.operations += repaired.operations;
+    return {std::move(repaired), std::move(rest)};
+}
+
+}    // namespace rdmaqos::device_tasks
