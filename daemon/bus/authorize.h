@@ -1,4 +1,4 @@
-// Who may manage: root, and the user as whom the daemon runs, over either transport; others by the system bus if polkit says so.
+// Who may manage: root, and the user as whom the daemon runs; others if polkit says so. Over either transport.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,7 @@ namespace rdmaqos {
 enum class Action { Reload, Manage };
 
 // Calls `then` at once for those, else when polkit has agreed (which may wait for a password if the caller allowed
-// interaction). Whoever may not is answered AuthorizationRequired, or InteractiveAuthorizationRequired if a password would
-// do.
+// interaction) and the caller is still there. Whoever may not is answered with an error of Polkit::ask().
 void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
                      std::function<void()> then);
 

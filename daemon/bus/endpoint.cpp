@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "daemon/bus/listing.h"
+#include "daemon/bus/polkit.h"
 
 namespace rdmaqos {
 namespace {
@@ -12,6 +13,14 @@ constexpr std::size_t kSubscribers = 256;                   // root's not counte
 constexpr auto kLevelUsesLast = std::chrono::seconds(1);    // counting them goes through all queue pairs
 
 }    // namespace
+
+BusContext::BusContext(Service& served, bus::EventLoop& main_loop)
+    : service(served), loop(main_loop), counters(served.transport_counters()), turns(main_loop), long_answers(turns),
+      polkit(std::make_unique<Polkit>())
+{
+}
+
+BusContext::~BusContext() = default;
 
 const SessionInfo* BusContext::session(SessionId id)
 {

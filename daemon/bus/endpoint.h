@@ -29,13 +29,12 @@ struct Peer {
 
 // What all endpoints share. Thread: the main loop.
 class BusEndpoint;
+class Polkit;
 
 class BusContext {
 public:
-    BusContext(Service& served, bus::EventLoop& main_loop)
-        : service(served), loop(main_loop), counters(served.transport_counters()), turns(main_loop), long_answers(turns)
-    {
-    }
+    BusContext(Service& served, bus::EventLoop& main_loop);
+    ~BusContext();
     BusContext(const BusContext&) = delete;
     BusContext& operator=(const BusContext&) = delete;
 
@@ -60,6 +59,7 @@ public:
     TransportCounters& counters;
     bus::Turns turns;    // of the users of all transports
     LongAnswers long_answers;
+    const std::unique_ptr<Polkit> polkit;
     std::shared_ptr<const std::string> metrics_text;    // while those are answered who have asked for it
     // What there is, so that asking for a path costs no copy.
     std::unordered_set<std::uint64_t> session_ids;

@@ -6,6 +6,8 @@
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 
+#include "daemon/bus/polkit.h"
+#include "daemon/model/administrator.h"
 namespace rdmaqos {
 namespace {
 
@@ -61,6 +63,7 @@ bus::ServerLimits BusTransports::server_limits() const
 Result<void> BusTransports::open(std::function<void()> ready)
 {
     bus::ServerOptions options;
+    context_.polkit->leave();
     options.path = options_.socket;
     options.limits = server_limits();
     options.descriptors.command = {"/proc/self/exe", bus::kDescriptorHelperCommand};
@@ -176,6 +179,7 @@ int BusTransports::on_name_answer(sd_bus_message* reply, void* userdata, sd_bus_
         std::uint32_t answer = 0;
         const auto* error = sd_bus_message_get_error(reply);
         const sd_bus_error taken{"", "another program owns it", 0};
+    context_.polkit->use(system_->connection);
         constexpr std::uint32_t kPrimaryOwner = 1;
         if (error == nullptr && (sd_bus_message_read_basic(reply, 'u', &answer) <= 0 || answer != kPrimaryOwner)) {
             error = &taken;
@@ -219,3 +223,4 @@ void BusTransports::without_system_bus(const std::string& why)
 }
 
 }    // namespace rdmaqos
+    context_.polkit->leave();

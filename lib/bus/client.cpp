@@ -98,6 +98,7 @@ struct Client::State {
     SlotPtr owner_match;
     std::deque<Signal> signals;
     bool daemon_left = false;
+    bool interactive = false;    // polkit may ask the user
 
     [[nodiscard]] Result<MessageRef> call(sd_bus_message* message, std::uint64_t timeout_usec) const;
     [[nodiscard]] Result<MessageRef> new_call(const char* path, const char* interface, const char* method) const;
@@ -154,6 +155,7 @@ Result<MessageRef> Client::State::new_call(const char* path, const char* interfa
     }
     // Asking does not start the daemon: one that fails to start would keep the caller waiting for the bus to give up.
     sd_bus_message_set_auto_start(raw, 0);
+    sd_bus_message_set_allow_interactive_authorization(raw, interactive ? 1 : 0);
     return MessageRef::adopt(raw);
 }
 
@@ -351,6 +353,11 @@ Result<Client> Client::connect_system_bus()
         return fail(std::move(answered).error());
     }
     return Client(std::move(state));
+}
+
+void Client::allow_interaction()
+{
+    state_->interactive = true;
 }
 
 Result<std::vector<Value>> Client::call(const std::string& path, const std::string& interface,

@@ -36,6 +36,9 @@ public:
     Client& operator=(Client&&) noexcept;
     ~Client();
 
+    // From now on polkit may ask the user for a password before a call is answered.
+    void allow_interaction();
+
     // Calls a method; arguments and results by their D-Bus types. An error reply becomes an Error with the code of its
     // name; a lost connection is NoDaemon.
     [[nodiscard]] Result<std::vector<Value>> call(const std::string& path, const std::string& interface,

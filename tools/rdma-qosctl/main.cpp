@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands/password_agent.h"
 #include "tools/rdma-qosctl/options.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/pager.h"
@@ -29,6 +30,7 @@ int run(const Invocation& invocation)
     context.root = invocation.root;
     context.system_bus = invocation.system_bus;
     context.json = invocation.json;
+    context.ask_password = invocation.ask_password && PasswordAgent::has_somebody_to_ask();
     context.screen = {choose_colour(invocation.colour, STDOUT_FILENO),
                       invocation.wide ? kAnyWidth : screen_columns(STDOUT_FILENO)};
     context.error_colour = choose_colour(invocation.colour, STDERR_FILENO);

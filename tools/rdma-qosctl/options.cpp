@@ -130,6 +130,7 @@ private:
     bool json_ = false;
     bool wide_ = false;
     bool no_pager_ = false;
+    bool no_ask_password_ = false;
     std::string colour_ = "auto";
     Run run_;
 };
@@ -149,6 +150,7 @@ Parser::Parser()
         ->check(CLI::IsMember({"auto", "always", "never"}));
     app_.add_flag("--wide", wide_, "Every column and line in full, however narrow the terminal is");
     app_.add_flag("--no-pager", no_pager_, "Do not show long output in a pager");
+    app_.add_flag("--no-ask-password", no_ask_password_, "Do not ask for a password that polkit wants");
     app_.get_formatter()->column_width(34);
     add_policy_commands();
     add_simulate();
@@ -402,20 +404,16 @@ void Parser::add_device_commands()
         "disable", "Detach every queue pair and remove the tree, until `enable`; sessions stay",
         "  rdma-qosctl disable mlx5_0\n"
         "  rdma-qosctl disable --all                      every device that is there",
-        [options = options_](const Context& context) -> Result<ExitStatus> {
-            if (options->device.empty() && !options->all) {
-                return fail(ErrorCode::InvalidArgument,
-                            "nothing to disable: name a device, or give `--all` for every device");
-            }
-            return disable(context, options->device);
-        });
+        [options = options_](const Context& context) { return disable(context, options->device, options->all); });
     auto* device = disabling->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address");
     disabling->add_flag("--all", options_->all, "Every device that is there")->excludes(device);
-    add_command("enable", "Undo `disable` or `release`: rebuild the tree and attach queue pairs again",
-                "  rdma-qosctl enable                             all devices\n"
-                "  rdma-qosctl enable mlx5_0",
-                [options = options_](const Context& context) { return enable(context, options->device); })
-        ->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    auto* enabling = add_command(
+        "enable", "Undo `disable` or `release`: rebuild the tree and attach queue pairs again",
+        "  rdma-qosctl enable                             all devices\n"
+        "  rdma-qosctl enable mlx5_0",
+        [options = options_](const Context& context) { return enable(context, options->device); });
+    device = enabling->add_option("DEVICE", options_->device, "Name, name/port, netdev or PCI address; none: all");
+    enabling->add_flag("--all", options_->all, "All devices, as without a name")->excludes(device);
     add_command("release", "Remove everything from a device and close it, before work on its driver",
                 "  rdma-qosctl release mlx5_0 && modprobe -r mlx5_ib\n"
                 "  rdma-qosctl enable mlx5_0                      if it was not unplugged or its driver unloaded",
@@ -582,6 +580,7 @@ std::variant<Invocation, Finished> Parser::parse(std::vector<std::string> argume
     invocation.system_bus = system_bus_;
     invocation.json = json_;
     invocation.wide = wide_;
+    invocation.ask_password = !no_ask_password_;
     invocation.paged = !no_pager_ && std::ranges::find(kPaged, first_word(arguments)) != kPaged.end();
     invocation.colour = colour_ == "always"  ? ColourChoice::Always
                         : colour_ == "never" ? ColourChoice::Never

@@ -17,6 +17,7 @@ struct Invocation {
     bool system_bus = false;
     bool json = false;
     bool wide = false;
+    bool ask_password = true;    // if polkit wants one, and stdin is a terminal
     bool paged = false;    // if stdout is a terminal
     ColourChoice colour = ColourChoice::Auto;
     std::function<Result<int>(const Context&)> run;    // returns the exit status

@@ -97,20 +97,62 @@ RULE
     chmod 644 /etc/polkit-1/rules.d/50-e2e.rules
     systemctl restart polkit.service
     local said status=0
-    said=$(refused as_user bob rdma-qosctl reload)
-    echo "bob, socket: $said"
-    contains "$said" "on the system bus polkit decides" "the refusal on the direct socket"
-    said=$(as_user bob rdma-qosctl --system-bus reload 2>&1) || status=$?
-    echo "bob, bus: $said"
-    equal "$status" 4 "the exit status of a reload that bob may not do"
-    contains "$said" "org.rdmaqos1.reload needs authentication" "the refusal on the bus"
-    said=$(as_user carol rdma-qosctl --system-bus reload 2>&1) || fail "carol may not reload: $said"
-    echo "carol, bus: $said"
-    contains "$said" "is running" "carol's reload"
-    said=$(refused as_user carol rdma-qosctl --system-bus disable mlx5_0)
-    contains "$said" "org.rdmaqos1.manage" "carol may reload, and nothing else"
+    local transport
+    for transport in '' --system-bus; do
+        status=0
+        # shellcheck disable=SC2086  # none, or one option
+        said=$(as_user bob rdma-qosctl $transport reload 2>&1) || status=$?
+        echo "bob${transport:+, $transport}: $said"
+        equal "$status" 4 "the exit status of a reload that bob may not do"
+        contains "$said" "org.rdmaqos1.reload needs authentication" "the refusal"
+        # shellcheck disable=SC2086
+        said=$(as_user carol rdma-qosctl $transport reload 2>&1) || fail "carol may not reload: $said"
+        echo "carol${transport:+, $transport}: $said"
+        contains "$said" "is running" "carol's reload"
+        # shellcheck disable=SC2086
+        said=$(refused as_user carol rdma-qosctl $transport disable mlx5_0)
+        contains "$said" "org.rdmaqos1.manage" "carol may reload, and nothing else"
+    done
 }
 test_case rights_reload "reloads need authorization by polkit"
+
+# type_password PASSWORD FILE: when FILE asks for it, within 5 s.
+type_password()
+{
+    local tries=0
+    until grep -q 'assword:' "$2"; do
+        ((++tries <= 100)) || return 0
+        sleep 0.05
+    done
+    printf '%s\n' "$1"
+}
+# in_terminal USER PASSWORD COMMAND: in a terminal in which somebody types the password when asked for one.
+in_terminal()
+{
+    local said=$scratch/terminal status=0
+    : >"$said"
+    type_password "$2" "$said" | as_user "$1" script -qec "$3" /dev/null >"$said" 2>&1 || status=$?
+    tr -d '\r' <"$said"
+    return "$status"
+}
+
+rights_password()
+{
+    start_with base
+    echo root:e2e-secret | chpasswd
+    local said transport
+    for transport in '' --system-bus; do
+        said=$(in_terminal bob e2e-secret "rdma-qosctl $transport reload") || fail "bob may not reload, with the password: $said"
+        echo "$said"
+        contains "$said" "AUTHENTICATING" "polkit's agent asks"
+        contains "$said" "is running" "the reload"
+        said=$(refused in_terminal bob wrong "rdma-qosctl $transport reload")
+        contains "$said" "rdma-qosctl: error" "a wrong password"
+    done
+    said=$(refused in_terminal bob e2e-secret "rdma-qosctl --no-ask-password reload")
+    contains "$said" "needs authentication" "whoever is not to be asked"
+}
+test_case rights_password "polkit's agent asks for the password in a terminal"
 
 rights_matching()
 {

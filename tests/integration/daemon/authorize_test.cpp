@@ -1,10 +1,14 @@
 // Who may manage. Needs root to become somebody else.
+#include <map>
+#include <optional>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "daemon/model/administrator.h"
 #include "lib/bus/message.h"
+#include "policy/model/identity.h"
 #include "tests/support/daemon_fixture.h"
 
 namespace rdmaqos::test {
@@ -15,19 +19,76 @@ namespace names = bus::names;
 
 constexpr uid_t kNobody = 65534;
 
-// What polkitd would be asked, answered: `reload` is allowed, `manage` needs a password.
+// Of the values of a subject; a later one of the same type replaces the one before.
+struct Subject {
+    std::string kind;
+    std::map<std::string, std::uint64_t> numbers;
+    std::string name;
+};
+
+bool read_value(sd_bus_message* message, const std::string& key, const char* type, Subject& subject)
+{
+    std::uint64_t number = 0;
+    const char* text = "";
+    const bool is_text = std::string_view(type) == "s";
+    void* into = is_text ? static_cast<void*>(&text) : &number;
+    if (sd_bus_message_enter_container(message, 'v', type) <= 0 || sd_bus_message_read_basic(message, *type, into) <= 0 ||
+        sd_bus_message_exit_container(message) <= 0) {
+        return false;
+    }
+    if (is_text) {
+        subject.name = text;
+    } else {
+        subject.numbers[key] = number;
+    }
+    return true;
+}
+
+std::optional<Subject> read_subject(sd_bus_message* message)
+{
+    Subject subject;
+    const char* text = nullptr;
+    if (sd_bus_message_enter_container(message, 'r', "sa{sv}") <= 0 || sd_bus_message_read(message, "s", &text) <= 0 ||
+        sd_bus_message_enter_container(message, 'a', "{sv}") <= 0) {
+        return std::nullopt;
+    }
+    subject.kind = text;
+    while (sd_bus_message_enter_container(message, 'e', "sv") > 0) {
+        const char* type = nullptr;
+        char kind = 0;
+        if (sd_bus_message_read(message, "s", &text) <= 0 || sd_bus_message_peek_type(message, &kind, &type) <= 0 ||
+            !read_value(message, text, type, subject) || sd_bus_message_exit_container(message) <= 0) {
+            return std::nullopt;
+        }
+    }
+    const bool whole = sd_bus_message_exit_container(message) > 0 && sd_bus_message_exit_container(message) > 0;
+    return whole ? std::optional(subject) : std::nullopt;
+}
+
+// The caller, as a client of the bus or as a process that runs, is this user's, who is not root.
+bool is_understood(const Subject& subject)
+{
+    if (subject.kind == "system-bus-name") {
+        return subject.name.starts_with(':');
+    }
+    const auto pid = static_cast<pid_t>(subject.numbers.contains("pid") ? subject.numbers.at("pid") : 0);
+    const auto start_time = read_start_time("/proc", pid);
+    return subject.kind == "unix-process" && start_time && *start_time == subject.numbers.at("start-time") &&
+           subject.numbers.at("uid") == kNobody;
+}
+
+// What polkitd would be asked, answered: `reload` is allowed, `manage` needs a password, which is there if it may ask.
 int on_check(sd_bus_message* message, void*, sd_bus_error*)
 {
-    const char* kind = nullptr;
-    const char* key = nullptr;
-    const char* name = nullptr;
+    const auto subject = read_subject(message);
     const char* action = nullptr;
-    if (sd_bus_message_read(message, "(sa{sv})s", &kind, 1, &key, "s", &name, &action) <= 0) {
+    std::uint32_t flags = 0;
+    if (!subject || sd_bus_message_read(message, "s", &action) <= 0 || sd_bus_message_skip(message, "a{ss}") <= 0 ||
+        sd_bus_message_read(message, "u", &flags) <= 0) {
         return -EINVAL;
     }
-    const bool understood = std::string_view(kind) == "system-bus-name" && std::string_view(key) == "name" &&
-                            *name == ':';
-    const bool allowed = understood && std::string_view(action) == "org.rdmaqos1.reload";
+    const bool understood = is_understood(*subject);
+    const bool allowed = understood && (std::string_view(action) == "org.rdmaqos1.reload" || flags == 1);
     return sd_bus_reply_method_return(message, "(bba{ss})", allowed ? 1 : 0, understood ? 1 : 0, 0);
 }
 
@@ -86,6 +147,22 @@ protected:
         });
     }
 
+    // Until it goes out of scope.
+    [[nodiscard]] std::unique_ptr<Child> start_polkit() const
+    {
+        int ends[2];
+        if (pipe(ends) < 0) {
+            throw std::runtime_error("pipe");
+        }
+        const UniqueFd reader(ends[0]);
+        UniqueFd writer(ends[1]);
+        auto polkit = std::make_unique<Child>([&] { be_polkit(daemon->bus_address(), writer); });
+        writer.reset();
+        char byte = 0;
+        EXPECT_EQ(read(reader.get(), &byte, 1), 0) << "polkit is there";
+        return polkit;
+    }
+
     // What a process of somebody who is not root says.
     template <typename Say>
     std::string said_by_nobody(bool by_bus, Say say)
@@ -101,8 +178,13 @@ protected:
                 if (setgid(kNobody) < 0 || setuid(kNobody) < 0) {
                     _exit(1);
                 }
-                auto client = daemon->by(by_bus);
-                const std::string text = say(client);
+                std::string text;
+                try {
+                    auto client = daemon->by(by_bus);
+                    text = say(client);
+                } catch (const std::exception& error) {
+                    text = error.what();
+                }
                 [[maybe_unused]] const auto written = write(writer.get(), text.data(), text.size());
             });
             child.wait(20s);
@@ -173,7 +255,7 @@ TEST_F(Authorize, WhoeverRunsTheDaemonManagesIt)
     EXPECT_EQ(child.wait(20s), 0);
 }
 
-TEST_F(Authorize, OthersDoNotManageByTheDirectSocket)
+TEST_F(Authorize, WithoutPolkitOnlyRootManages)
 {
     for (const auto& [method, arguments] :
          std::vector<std::pair<std::string, std::vector<bus::Value>>>{{"Reload", {}},
@@ -182,35 +264,55 @@ TEST_F(Authorize, OthersDoNotManageByTheDirectSocket)
                                                                       {"DisableAll", {}},
                                                                       {"EnableAll", {}},
                                                                       {"EnableDevice", {bus::Value("mlx5_0")}}}) {
-        const auto answer = as_nobody(false, method, arguments);
-        EXPECT_TRUE(answer.starts_with("org.freedesktop.DBus.Error.AccessDenied")) << method << ": " << answer;
-        EXPECT_NE(answer.find("on the system bus polkit decides"), std::string::npos) << answer;
+        for (const bool by_bus : {false, true}) {
+            const auto answer = as_nobody(by_bus, method, arguments);
+            EXPECT_TRUE(answer.starts_with("org.freedesktop.DBus.Error.AccessDenied")) << method << ": " << answer;
+            EXPECT_NE(answer.find("without it only root"), std::string::npos) << answer;
+        }
     }
 }
 
-TEST_F(Authorize, WithoutPolkitOnlyRootManages)
+TEST_F(Authorize, PolkitDecidesForOthers)
 {
-    const auto answer = as_nobody(true, "Reload", {});
-    EXPECT_TRUE(answer.starts_with("org.freedesktop.DBus.Error.AccessDenied")) << answer;
-    EXPECT_NE(answer.find("only root"), std::string::npos) << answer;
+    const auto polkit = start_polkit();
+    for (const bool by_bus : {false, true}) {
+        EXPECT_EQ(as_nobody(by_bus, "Reload", {}), "ok");
+        const auto refused = as_nobody(by_bus, "VerifyAll", {});
+        EXPECT_TRUE(refused.starts_with("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired")) << refused;
+        EXPECT_NE(refused.find("needs authentication"), std::string::npos) << refused;
+    }
+}
+
+TEST_F(Authorize, WhoLetsPolkitAskTheUserMayDoMore)
+{
+    const auto polkit = start_polkit();
+    for (const bool by_bus : {false, true}) {
+        EXPECT_EQ(said_by_nobody(by_bus,
+                                 [](bus::Client& client) {
+                                     client.allow_interaction();
+                                     const auto reply =
+                                         client.call(names::kRoot, names::kManager, "VerifyAll", {});
+                                     return std::string(reply ? "ok" : reply.error().message);
+                                 }),
+                  "ok");
+    }
 }
 
 TEST_F(Authorize, PolkitDecidesForOthersOnTheSystemBus)
 {
-    int ends[2];
-    ASSERT_EQ(pipe(ends), 0);
-    const UniqueFd reader(ends[0]);
-    UniqueFd writer(ends[1]);
-    const Child polkit([&] { be_polkit(daemon->bus_address(), writer); });
-    writer.reset();
-    char byte = 0;
-    ASSERT_EQ(read(reader.get(), &byte, 1), 0) << "polkit is there";
+    auto root = daemon->direct();
+    const auto let = [&](std::uint32_t group) {
+        daemon->dir().write("etc/rdma-qos/rdma-qosd.yaml", fmt::format("version: 1\nsocket-group: {}\n", group));
+        ASSERT_TRUE(root.call(names::kRoot, names::kManager, "Reload", {}));
+    };
+    let(kNobody - 1);
+    const auto refused = as_nobody(false, "Register", {bus::Value(bus::Dict())});
+    EXPECT_TRUE(refused.starts_with("only root and the group `65533` may use this socket")) << refused;
+    EXPECT_EQ(as_nobody(true, "Register", {bus::Value(bus::Dict())}), "ok") << "on the system bus nothing is attached";
+    EXPECT_TRUE(root.call(names::kRoot, names::kManager, "Explain", {bus::Value(bus::Dict())})) << "root may";
 
-    EXPECT_EQ(as_nobody(true, "Reload", {}), "ok");
-    const auto refused = as_nobody(true, "VerifyAll", {});
-    EXPECT_TRUE(refused.starts_with("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired")) << refused;
-    EXPECT_NE(refused.find("needs authentication"), std::string::npos) << refused;
-    EXPECT_TRUE(as_nobody(false, "Reload", {}).starts_with("org.freedesktop.DBus.Error.AccessDenied"));
+    let(kNobody);
+    EXPECT_EQ(as_nobody(false, "Register", {bus::Value(bus::Dict())}), "ok");
 }
 
 TEST_F(Authorize, EverybodyMayRegisterAndAsk)

@@ -1,11 +1,13 @@
 #include "tools/rdma-qosctl/commands/manage.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "tools/rdma-qosctl/commands/password_agent.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/manage.h"
@@ -36,6 +38,19 @@ Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply,
     return fail(not_as_documented(method));
 }
 
+// Calls, and calls again with somebody whom polkit can ask for the password that it wants.
+template <typename Call>
+std::invoke_result_t<Call> with_password(const Context& context, bus::Client& client, Call call)
+{
+    auto reply = call();
+    if (reply || reply.error().code != ErrorCode::InteractiveAuthorizationRequired || !context.ask_password) {
+        return reply;
+    }
+    const PasswordAgent agent;
+    client.allow_interaction();
+    return call();
+}
+
 // Of a device's method, or, without a device, of the manager's for all of them.
 Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std::string& method,
                                                const std::string& device)
@@ -44,20 +59,23 @@ Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std
     if (!client) {
         return fail(client.error());
     }
+    const auto call = [&](const std::string& path, const std::string& interface, const std::string& name,
+                          const std::vector<bus::Value>& arguments) {
+        return with_password(context, *client,
+                             [&] { return client->call(path, interface, name, arguments, kDeviceTimeout); });
+    };
     if (device.empty()) {
         const std::string all = method + "All";
-        return results_of(client->call(kManagerPath, kManagerInterface, all, {}, kDeviceTimeout), all);
+        return results_of(call(kManagerPath, kManagerInterface, all, {}), all);
     }
     const auto found = client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)});
     const auto* path = found && found->size() == 1 ? found->front().as<bus::ObjectPath>() : nullptr;
     if (path != nullptr) {
-        return results_of(client->call(path->text, kDeviceInterface, method, {}, kDeviceTimeout), method);
+        return results_of(call(path->text, kDeviceInterface, method, {}), method);
     }
     if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Enable") {
         // It may have been released, or be disabled and not there.
-        return results_of(
-            client->call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}, kDeviceTimeout),
-            "EnableDevice");
+        return results_of(call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}), "EnableDevice");
     }
     return found ? results_of(found, "GetDevice") : fail(found.error());
 }
@@ -103,7 +121,8 @@ Result<ExitStatus> reload(const Context& context, bool brief)
     if (!client) {
         return fail(client.error());
     }
-    const auto report = call_manager<bus::Dict>(*client, "Reload", {}, kDeviceTimeout);
+    const auto report = with_password(
+        context, *client, [&] { return call_manager<bus::Dict>(*client, "Reload", {}, kDeviceTimeout); });
     if (!report) {
         return fail(report.error().code == ErrorCode::InvalidPolicy
                         ? refusal_of_reload(*client, report.error(), brief)
@@ -133,8 +152,11 @@ Result<ExitStatus> reconcile(const Context& context, const std::string& device)
     return status_of(*reply);
 }
 
-Result<ExitStatus> disable(const Context& context, const std::string& device)
+Result<ExitStatus> disable(const Context& context, const std::string& device, bool all)
 {
+    if (device.empty() && !all) {
+        return fail(ErrorCode::InvalidArgument, "nothing to disable: name a device, or give `--all` for every device");
+    }
     return switch_devices(context, "Disable", device, "disabled");
 }
 

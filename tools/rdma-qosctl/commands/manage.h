@@ -1,4 +1,4 @@
-// What tells the daemon to do something. `device` empty: all.
+// What tells the daemon to do something. `device` empty: all. Where polkit wants a password, it is asked for.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Result<ExitStatus> reload(const Context& context, bool brief);
 [[nodiscard]] Result<ExitStatus> reconcile(const Context& context, const std::string& device);
 [[nodiscard]] Result<ExitStatus> verify(const Context& context, const std::string& device);
-[[nodiscard]] Result<ExitStatus> disable(const Context& context, const std::string& device);
+// `all` must be said if no device is named.
+[[nodiscard]] Result<ExitStatus> disable(const Context& context, const std::string& device, bool all);
 [[nodiscard]] Result<ExitStatus> enable(const Context& context, const std::string& device);
 [[nodiscard]] Result<ExitStatus> release(const Context& context, const std::string& device);
 

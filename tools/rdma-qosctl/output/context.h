@@ -12,6 +12,7 @@ struct Context {
     std::string root;           // prefix of every path; empty for the host itself
     bool system_bus = false;    // not the direct socket
     bool json = false;
+    bool ask_password = false;    // that polkit wants
     Screen screen = Colour::Off;          // stdout
     Colour error_colour = Colour::Off;    // of stderr
 };
