@@ -1,17 +1,26 @@
 #include "daemon/bus/transports.h"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "daemon/bus/objects.h"
+#include "daemon/bus/polkit.h"
+#include "daemon/model/administrator.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 
-#include "daemon/bus/polkit.h"
-#include "daemon/model/administrator.h"
 namespace rdmaqos {
 namespace {
 
 constexpr auto kRetryInterval = std::chrono::seconds(10);
+
+bool may_use_socket(const Settings& settings, const Identity& client)
+{
+    return settings.socket_group.empty() || is_administrator(client.uid) ||
+           (settings.socket_gid && std::ranges::binary_search(client.gids, *settings.socket_gid));
+}
 
 }    // namespace
 
@@ -28,6 +37,13 @@ public:
     [[nodiscard]] bool is_system_bus() const override { return false; }
     [[nodiscard]] Result<void> admit(sd_bus_message* /*message*/) override
     {
+        const Settings& settings = context.service.settings();
+        if (!may_use_socket(settings, *peer_.identity)) {
+            return fail(ErrorCode::AuthorizationRequired,
+                        fmt::format("only root and the group `{}` may use this socket (`socket-group` in "
+                                    "rdma-qosd.yaml)",
+                                    settings.socket_group));
+        }
         return context.service.admit(peer_.identity->uid);
     }
 
@@ -47,6 +63,7 @@ BusTransports::BusTransports(Service& service, bus::EventLoop& loop, TransportOp
 BusTransports::~BusTransports()
 {
     context_.service.remove_observer(*this);
+    context_.polkit->leave();
     server_.reset();
     while (!clients_.empty()) {
         closed(clients_.begin()->first);
@@ -63,7 +80,6 @@ bus::ServerLimits BusTransports::server_limits() const
 Result<void> BusTransports::open(std::function<void()> ready)
 {
     bus::ServerOptions options;
-    context_.polkit->leave();
     options.path = options_.socket;
     options.limits = server_limits();
     options.descriptors.command = {"/proc/self/exe", bus::kDescriptorHelperCommand};
@@ -163,6 +179,7 @@ Result<void> BusTransports::connect_system_bus()
         return fail(std::move(endpoint).error());
     }
     system_ = std::move(*endpoint);
+    context_.polkit->use(system_->connection);
     // Last: who sees the name can use everything.
     const int result = sd_bus_request_name_async(raw, nullptr, bus::names::kService, 0, &BusTransports::on_name_answer,
                                                  this);
@@ -179,7 +196,6 @@ int BusTransports::on_name_answer(sd_bus_message* reply, void* userdata, sd_bus_
         std::uint32_t answer = 0;
         const auto* error = sd_bus_message_get_error(reply);
         const sd_bus_error taken{"", "another program owns it", 0};
-    context_.polkit->use(system_->connection);
         constexpr std::uint32_t kPrimaryOwner = 1;
         if (error == nullptr && (sd_bus_message_read_basic(reply, 'u', &answer) <= 0 || answer != kPrimaryOwner)) {
             error = &taken;
@@ -209,6 +225,7 @@ void BusTransports::name_answered(const sd_bus_error* error)
 void BusTransports::without_system_bus(const std::string& why)
 {
     name_owned_ = false;
+    context_.polkit->leave();
     system_.reset();
     if (!std::exchange(absence_told_, true)) {
         log(LogLevel::Warning, "not on the system bus ({}): serving only {}, trying again every {} s", why,
@@ -223,4 +240,3 @@ void BusTransports::without_system_bus(const std::string& why)
 }
 
 }    // namespace rdmaqos
-    context_.polkit->leave();

@@ -89,7 +89,7 @@ Loaded load_files(const std::filesystem::path& root, const NameService& names)
 {
     FabricFile fabric = load_fabric(root);
     auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
-    return {read_settings(below_root(root, kSettingsPath)), std::move(fabric.read), fabric.stamp, std::move(policy)};
+    return {read_settings(below_root(root, kSettingsPath), names), std::move(fabric.read), fabric.stamp, std::move(policy)};
 }
 
 Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,

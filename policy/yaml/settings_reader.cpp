@@ -24,6 +24,7 @@ constexpr std::array<Choice<Unregistered>, 3> kUnregistered{
     {{"ignore", Unregistered::Ignore}, {"count", Unregistered::Count}, {"adopt", Unregistered::Adopt}}};
 constexpr std::uint32_t kHighestLimit = 10'000'000;
 constexpr std::uint32_t kHighestReserve = 65'535;
+constexpr std::uint32_t kHighestGid = 0xFFFFFFFE;
 
 // One key of a mapping and the member of T it is read into, which holds the default.
 template <typename T>
@@ -89,6 +90,30 @@ void read_textfile(Context& context, const Field& field, MetricsSettings& metric
     metrics.textfile = *path;
 }
 
+void read_socket_group(Context& context, const Field& field, Settings& settings)
+{
+    settings.socket_group = read_text(context, field).value_or("");
+}
+
+// By its number, or as this host names it.
+void find_socket_group(Context& context, const Field& field, const NameService& names, Settings& settings)
+{
+    const std::string& group = settings.socket_group;
+    if (const auto number = parse_number(group)) {
+        if (*number > kHighestGid) {
+            context.error(*field.value, fmt::format("group {} is out of range", group));
+        }
+        settings.socket_gid = static_cast<std::uint32_t>(*number);
+        return;
+    }
+    settings.socket_gid = names.gid_of(group);
+    if (!group.empty() && !settings.socket_gid) {
+        context.warning(*field.value,
+                        fmt::format("there is no group `{}` on this host: only root may use the direct socket", group),
+                        "create the group, then reload");
+    }
+}
+
 constexpr std::array kSettings{
     choice<&Settings::mode, kModes>("mode"),
     choice<&Settings::on_unsupported, kOnUnsupported>("on-unsupported"),
@@ -97,6 +122,7 @@ constexpr std::array kSettings{
     choice<&Settings::unregistered, kUnregistered>("unregistered"),
     duration<Settings, &Settings::drift_interval, 24>("drift-interval"),
     number<Settings, &Settings::leaf_reserve, 0, kHighestReserve>("leaf-reserve"),
+    Setting<Settings>{"socket-group", read_socket_group, [](const Settings& settings) { return settings.socket_group; }},
 };
 constexpr std::array kLimits{
     limit<&Limits::sessions_per_uid>("sessions-per-uid"),
@@ -144,7 +170,7 @@ void add_texts(std::string_view section, const std::array<Setting<T>, N>& settin
     }
 }
 
-Settings read_settings_document(Context& context, const Node& document)
+Settings read_settings_document(Context& context, const Node& document, const NameService& names)
 {
     Settings settings;
     auto keys = keys_of(kSettings);
@@ -152,6 +178,9 @@ Settings read_settings_document(Context& context, const Node& document)
     keys.insert(keys.end(), {"limits", "metrics"});
     const Mapping mapping(context, document, "the settings", keys);
     read(context, mapping, kSettings, settings);
+    if (const auto field = mapping.find("socket-group")) {
+        find_socket_group(context, *field, names, settings);
+    }
     if (const auto field = mapping.find("limits")) {
         read(context, Mapping(context, *field->value, "`limits`", keys_of(kLimits)), kLimits, settings.limits);
     }
@@ -172,14 +201,18 @@ std::vector<SettingText> texts_of(const Settings& settings)
     return texts;
 }
 
-ReadResult<Settings> read_settings(std::shared_ptr<const SourceFile> source)
+ReadResult<Settings> read_settings(std::shared_ptr<const SourceFile> source, const NameService& names)
 {
-    return read_single<Settings>(std::move(source), read_settings_document);
+    return read_single<Settings>(std::move(source), [&names](Context& context, const Node& document) {
+        return read_settings_document(context, document, names);
+    });
 }
 
-ReadResult<Settings> read_settings(const std::filesystem::path& path)
+ReadResult<Settings> read_settings(const std::filesystem::path& path, const NameService& names)
 {
-    return read_optional_file<Settings>(path, read_settings_document);
+    return read_optional_file<Settings>(path, [&names](Context& context, const Node& document) {
+        return read_settings_document(context, document, names);
+    });
 }
 
 }    // namespace rdmaqos

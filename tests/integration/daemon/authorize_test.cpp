@@ -298,7 +298,7 @@ TEST_F(Authorize, WhoLetsPolkitAskTheUserMayDoMore)
     }
 }
 
-TEST_F(Authorize, PolkitDecidesForOthersOnTheSystemBus)
+TEST_F(Authorize, TheSocketIsForTheGroupOfTheSettings)
 {
     auto root = daemon->direct();
     const auto let = [&](std::uint32_t group) {

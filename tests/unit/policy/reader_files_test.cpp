@@ -1,6 +1,8 @@
 // Settings, fabric and simulated devices.
 #include <filesystem>
 
+#include <gmock/gmock.h>
+
 #include "policy/yaml/fabric_reader.h"
 #include "policy/yaml/settings_reader.h"
 #include "policy/yaml/simulation_reader.h"
@@ -27,6 +29,7 @@ cap-mode: divide
 unregistered: adopt
 drift-interval: 5min
 leaf-reserve: 0
+socket-group: 4242
 limits:
   sessions-per-uid: 1
   queue-pairs-per-uid: 2
@@ -43,6 +46,8 @@ limits:
     expected.unregistered = Unregistered::Adopt;
     expected.drift_interval = std::chrono::minutes(5);
     expected.leaf_reserve = 0;
+    expected.socket_group = "4242";
+    expected.socket_gid = 4242;
     expected.limits = {1, 2, 3, 4, 5, 6};
     EXPECT_EQ(settings, expected);
 }
@@ -118,6 +123,18 @@ TEST(ReadSettings, AMetricsFileIsOffUntilItIsNamed)
               (MetricsSettings{"", std::chrono::minutes(1)}));
     EXPECT_EQ(value_of(read_settings(with_version("metrics: {textfile: /a/b.prom}"))).metrics,
               (MetricsSettings{"/a/b.prom", std::chrono::seconds(15)}));
+}
+
+TEST(ReadSettings, TheGroupOfTheSocketIsLookedUp)
+{
+    const Settings found = value_of(read_settings(with_version("socket-group: hpc"), fake_names()));
+    EXPECT_EQ(found.socket_group, "hpc");
+    EXPECT_EQ(found.socket_gid, 2000U);
+    const auto unknown = read_settings(with_version("socket-group: nobody-has-this"), fake_names());
+    ASSERT_TRUE(unknown.value);
+    EXPECT_EQ(unknown.value->socket_gid, std::nullopt) << "nobody is in it";
+    EXPECT_THAT(shown(unknown), testing::HasSubstr("there is no group `nobody-has-this` on this host"));
+    expect_only_error(read_settings(with_version("socket-group: 4294967295")), "group 4294967295 is out of range");
 }
 
 TEST(ReadSimulation, TakesEveryKey)

@@ -54,7 +54,7 @@ std::string diagnostics_of(const std::string& name)
 {
     const std::string text = read_text(source_dir() + "/tests/golden/diagnostics/" + name + ".yaml");
     if (text.starts_with("# kind: settings\n")) {
-        return shown(read_settings(source(name + ".yaml", text)));
+        return shown(read_settings(source(name + ".yaml", text), fake_names()));
     }
     if (text.starts_with("# kind: fabric\n")) {
         return shown(read_fabric(source(name + ".yaml", text)));
