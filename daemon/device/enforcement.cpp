@@ -90,15 +90,15 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
     if (facts.attach.mode == AttachMode::None && !class_path.empty()) {
         return {"attach-mode", attach_verdict(facts, class_path, member.owner->pid).words};
     }
+    if (facts.settings.mode == Mode::Monitor) {
+        return {"monitor", kOnlyWatches};
+    }
     const Placement& desired = facts.book.placement(number);
     if (outcome.last.error) {
         return {"error", outcome.last.error->message};
     }
     if (!outcome.known) {
         return {"pending", "is being attached"};
-    }
-    if (facts.settings.mode == Mode::Monitor) {
-        return {"monitor", kOnlyWatches};
     }
     if (class_path.empty() && !facts.book.is_limited(number)) {
         return {kNothingAsked, nothing_asked(member.membership.level)};

@@ -369,6 +369,12 @@ TEST_F(ServicePolicyTest, MonitorModeWritesNothing)
     ASSERT_TRUE(reply);
     EXPECT_FALSE(reply->grant.enforced);
     EXPECT_TRUE(writes(nic).empty());
+    // What went wrong when something was written last says nothing any longer.
+    nic.firmware().faults().fail(CommandKind::QueryQueuePair, 1, {}, UINT64_MAX);
+    service->reconcile("mlx5_0/1", [](const auto&) {});
+    settle();
+    EXPECT_EQ(service->session(reply->session)->queue_pairs[0].reason, "the daemon only observes (`mode: monitor`)");
+    nic.firmware().faults().clear();
     settings("version: 1\nmode: enforce\n");
     ASSERT_TRUE(reload().accepted);
     EXPECT_FALSE(writes(nic).empty());
