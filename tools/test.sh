@@ -17,7 +17,7 @@
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
-#   package       the Debian packages, in a bare Debian 12 and in a container (needs root) 17 min
+#   package       the Debian packages, in a bare Debian 12, a container (needs root) and on a kernel 24 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
 #   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min
@@ -265,6 +265,9 @@ run_group()
             "$project_dir/tools/package.sh" >"$project_dir/build/packages.log" || cat "$project_dir/build/packages.log"
             run_tap package-e2e "$project_dir/build/release/e2e/results.tap" "$project_dir/tests/e2e/run.sh" \
                 --packages "$project_dir/build/packages" "$project_dir/build/release" main
+            build_once release kernel_programs
+            run_command package-kernel "$project_dir/tests/packages/on_kernel.sh" "$project_dir/build/packages" \
+                "$project_dir/build/release"
             ;;
         html)
             build_once release rdma-qosctl
@@ -311,7 +314,7 @@ while (($# > 0)); do
             ;;
         package)
             wanted+=("$1")
-            groups_with_packages+=(package e2e)
+            groups_with_packages+=(package e2e kernel)
             ;;
         *)
             [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"

@@ -21,7 +21,8 @@
 # `check` fails if the kernel complained.
 #
 # Exit status of `boot`: 0: the machine ran (the programs may have failed); 77: something is not installed. Environment: RDMAQOS_KERNEL_SECONDS (900), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
-# GoogleTest for all; RDMAQOS_KERNEL_CPUS (1), processors of the machine. The programs get RDMAQOS_SOAK_....
+# GoogleTest for all; RDMAQOS_KERNEL_CPUS (1), processors of the machine; RDMAQOS_KERNEL_OVERLAY, a folder with files that are in the
+# machine instead of those that `build` put there. The programs get RDMAQOS_SOAK_....
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -158,7 +159,11 @@ boot()
     mkdir -p "$results/run"
     awk -v filter="${RDMAQOS_KERNEL_FILTER:-}" 'NF { if (filter != "") $3 = filter; print }' "$list" >"$results/run/list"
     export -p | grep ' RDMAQOS_SOAK_' >"$results/run/environment" || true
-    { cat "$work/root.img" && pack "$results/run"; } >"$results/initrd.img"
+    {
+        cat "$work/root.img"
+        [[ -z ${RDMAQOS_KERNEL_OVERLAY:-} ]] || pack "$RDMAQOS_KERNEL_OVERLAY"
+        pack "$results/run"
+    } >"$results/initrd.img"
     read -r -a processor < <(processor)
     # Twice 64 MiB from 256 MiB on are the devices'.
     timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
