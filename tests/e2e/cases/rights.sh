@@ -131,6 +131,7 @@ in_terminal()
 {
     local said=$scratch/terminal status=0
     : >"$said"
+    # shellcheck disable=SC2094  # what is typed depends on what is said
     type_password "$2" "$said" | as_user "$1" script -qec "$3" /dev/null >"$said" 2>&1 || status=$?
     tr -d '\r' <"$said"
     return "$status"
@@ -147,7 +148,8 @@ rights_password()
         contains "$said" "AUTHENTICATING" "polkit's agent asks"
         contains "$said" "is running" "the reload"
         said=$(refused in_terminal bob wrong "rdma-qosctl $transport reload")
-        contains "$said" "rdma-qosctl: error" "a wrong password"
+        contains "$said" "AUTHENTICATION FAILED" "a wrong password"
+        contains "$said" "org.rdmaqos1.reload" "what may not be done"
     done
     said=$(refused in_terminal bob e2e-secret "rdma-qosctl --no-ask-password reload")
     contains "$said" "needs authentication" "whoever is not to be asked"

@@ -34,12 +34,12 @@ PasswordAgent::PasswordAgent()
     }
     const UniqueFd ready(ends[0]);
     UniqueFd agents(ends[1]);
-    // It closes this descriptor when it is registered.
+    // It closes this descriptor when it is registered. Not as a fallback: polkit 122 forgets those of processes that are in
+    // no login session.
     std::string number = std::to_string(agents.get());
     std::string program = "pkttyagent";
     std::string notify = "--notify-fd";
-    std::string fallback = "--fallback";
-    char* arguments[] = {program.data(), notify.data(), number.data(), fallback.data(), nullptr};
+    char* arguments[] = {program.data(), notify.data(), number.data(), nullptr};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, agents.get(), agents.get());    // kept open in it

@@ -1,5 +1,5 @@
 // Whom polkit asks for a password when a command runs in a terminal: pkttyagent, for as long as this lives. Where it is
-// not installed, or a desktop has an agent of its own, this does nothing.
+// not installed, this does nothing.
 #pragma once
 
 #include <sys/types.h>
