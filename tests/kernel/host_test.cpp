@@ -167,19 +167,46 @@ TEST(KernelClient, WhereDevicesAreInOneNetworkNamespace)
 
 // ---- what else shapes a port ----
 
-TEST(KernelShapers, StatusNamesADisciplineThatIsOffloaded)
-{
-    const std::filesystem::path interfaces = std::filesystem::path("/sys/bus/pci/devices") / kPciAddress / "net";
-    if (!std::filesystem::exists(interfaces)) {
-        GTEST_SKIP() << "InfiniBand without IPoIB has no network interface";
+class KernelShapers : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        const std::filesystem::path interfaces = std::filesystem::path("/sys/bus/pci/devices") / kPciAddress / "net";
+        if (!std::filesystem::exists(interfaces)) {
+            GTEST_SKIP() << "InfiniBand without IPoIB has no network interface";
+        }
+        netdev = std::filesystem::directory_iterator(interfaces)->path().filename();
     }
-    const std::string netdev = std::filesystem::directory_iterator(interfaces)->path().filename();
-    const Daemon daemon(on_emulator());
-    EXPECT_THAT(run_ctl(daemon.root(), "status").output, Not(HasSubstr("mqprio")));
-    ASSERT_EQ(system(fmt::format("tc qdisc add dev {} root mqprio num_tc 2 map 0 1 hw 1", netdev).c_str()), 0);
-    EXPECT_THAT(run_ctl(daemon.root(), "status").output,
-                HasSubstr(fmt::format("the queueing discipline mqprio of {} is offloaded to the NIC", netdev)));
-    EXPECT_EQ(system(fmt::format("tc qdisc del dev {} root", netdev).c_str()), 0);
+    void set(const std::string& command) const { ASSERT_EQ(system(fmt::format(fmt::runtime(command), netdev).c_str()), 0); }
+    [[nodiscard]] std::string status() const { return run_ctl(daemon.root(), "status").output; }
+
+    std::string netdev;
+    const Daemon daemon{on_emulator()};
+};
+
+TEST_F(KernelShapers, StatusNamesADisciplineThatIsOffloaded)
+{
+    EXPECT_THAT(status(), Not(HasSubstr("queueing discipline")));
+    set("tc qdisc add dev {} root mqprio num_tc 2 map 0 1 hw 1");
+    EXPECT_THAT(status(), HasSubstr(fmt::format("the queueing discipline mqprio of {} is offloaded to the NIC", netdev)));
+    set("tc qdisc del dev {} root");
+    set("tc qdisc add dev {} root mqprio num_tc 2 map 0 1 queues 1@0 1@1 hw 0");
+    EXPECT_THAT(status(), Not(HasSubstr("queueing discipline"))) << "RDMA traffic does not pass it";
+    set("tc qdisc del dev {} root");
+}
+
+TEST_F(KernelShapers, StatusNamesSharesAndRatesOfTrafficClasses)
+{
+    EXPECT_THAT(status(), Not(HasSubstr("traffic class ")));
+    set("dcb ets set dev {} tc-tsa all:strict 0:ets 3:ets tc-bw all:0 0:60 3:40");
+    // iproute2 6.1 writes bytes per second where the kernel counts, and mlx5 reads, kilobits: this is 10 Gbit/s.
+    set("dcb maxrate set dev {} tc-maxrate 3:80Mbit");
+    const std::string said = status();
+    EXPECT_THAT(said, HasSubstr(fmt::format("ETS divides {}: traffic class 0 gets 60 %, traffic class 3 gets 40 %", netdev)));
+    EXPECT_THAT(said, HasSubstr(fmt::format("DCB limits {}: traffic class 3 sends 10 Gbit/s at most", netdev)));
+    set("dcb ets set dev {} tc-tsa all:strict tc-bw all:0");
+    set("dcb maxrate set dev {} tc-maxrate all:0");
+    EXPECT_THAT(status(), Not(HasSubstr("traffic class ")));
 }
 
 // ---- a daemon that ends ----

@@ -126,7 +126,7 @@ make_root()
     cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
     # Beside busybox, which is linked statically, what a preload library goes into.
-    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/bin/ip /usr/sbin/devlink /usr/sbin/tc \
+    put "$@" /usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav*.so /usr/bin/rdma /usr/bin/ip /usr/sbin/{dcb,devlink,tc} \
         /usr/bin/{dash,cat,echo,env,nm,sleep,true}
     ln -s dash "$root/bin/sh"
     mkdir -p "$root/etc/libibverbs.d"
