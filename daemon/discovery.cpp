@@ -223,8 +223,8 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
         auto opened = std::make_shared<Opened>();
         waiting[device] = std::make_shared<std::future<std::vector<Found>>>(opened->get_future());
         auto& worker = opening_[device] = std::make_unique<Worker>("open-" + device, 2);
-        worker->submit_always([opened, its_ports, options = options(), &claims = claims_] {
-            opened->set_value(open(its_ports, options, claims));
+        worker->submit_always([opened, to_open = std::move(its_ports), options = options(), &claims = claims_] {
+            opened->set_value(open(to_open, options, claims));
         });
     }
     const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -238,8 +238,8 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
             log(LogLevel::Warning, {{"DEVICE", device}}, "{} does not answer: it is managed when it does", device);
         }
         calls_.run(
-            *opening_.at(device), [found] { return found->get(); },
-            [this, device](Result<std::vector<Found>> late) {
+            *opening_.at(device), [late = found] { return late->get(); },
+            [this, device = device](Result<std::vector<Found>> late) {
                 opening_.erase(device);    // joins a thread that has nothing left to do
                 take(late ? std::move(*late) : std::vector<Found>());
             });
