@@ -18,21 +18,25 @@ inline Bytes operator+(Bytes a, const Bytes& b)
     return a;
 }
 
+template <typename Structure>
+Bytes bytes_of(const Structure& structure)
+{
+    Bytes bytes(sizeof(structure));
+    std::memcpy(bytes.data(), &structure, sizeof(structure));
+    return bytes;
+}
+
 inline Bytes attribute(std::uint16_t type, const Bytes& content)
 {
     const nlattr header{static_cast<std::uint16_t>(sizeof(nlattr) + content.size()), type};
-    Bytes bytes(sizeof(header));
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    bytes = bytes + content;
+    Bytes bytes = bytes_of(header) + content;
     bytes.resize(NLA_ALIGN(bytes.size()));
     return bytes;
 }
 
 inline Bytes number(std::uint16_t type, std::uint32_t value)
 {
-    Bytes content(sizeof(value));
-    std::memcpy(content.data(), &value, sizeof(value));
-    return attribute(type, content);
+    return attribute(type, bytes_of(value));
 }
 
 inline Bytes text(std::uint16_t type, const std::string& value)
@@ -46,17 +50,13 @@ inline Bytes message(const Bytes& attributes, std::uint32_t sequence, std::uint1
     header.nlmsg_len = static_cast<std::uint32_t>(sizeof(header) + attributes.size());
     header.nlmsg_type = type;
     header.nlmsg_seq = sequence;
-    Bytes bytes(sizeof(header));
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    return bytes + attributes;
+    return bytes_of(header) + attributes;
 }
 
 // The end of a dump: 0, or a negative errno.
 inline Bytes end_of_dump(std::uint32_t sequence, std::int32_t error = 0)
 {
-    Bytes content(sizeof(error));
-    std::memcpy(content.data(), &error, sizeof(error));
-    return message(content, sequence, NLMSG_DONE);
+    return message(bytes_of(error), sequence, NLMSG_DONE);
 }
 
 }    // namespace rdmaqos::test::netlink

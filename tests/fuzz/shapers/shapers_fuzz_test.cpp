@@ -1,5 +1,4 @@
 // What lib/shapers reads from the kernel: for any bytes it ends, with words or with none.
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -18,20 +17,13 @@ namespace rdmaqos::shapers {
 namespace {
 
 using test::netlink::attribute;
+using test::netlink::bytes_of;
 using test::netlink::text;
 using Message = test::netlink::Bytes;
 using test::netlink::operator+;
 
 constexpr int kInterface = 7;
 constexpr const char* kFunction = "0000:3b:00.0";
-
-template <typename Structure>
-Message bytes_of(const Structure& structure)
-{
-    Message bytes(sizeof(structure));
-    std::memcpy(bytes.data(), &structure, sizeof(structure));
-    return bytes;
-}
 
 std::string qdisc(const char* kind, const Message& more)
 {

@@ -1,7 +1,5 @@
 #include "lib/shapers/shapers.h"
 
-#include <cstring>
-
 #include <gmock/gmock.h>
 #include <linux/dcbnl.h>
 #include <linux/devlink.h>
@@ -17,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using test::netlink::attribute;
+using test::netlink::bytes_of;
 using test::netlink::number;
 using test::netlink::text;
 using Message = test::netlink::Bytes;
@@ -24,14 +23,6 @@ using test::netlink::operator+;
 
 constexpr int kInterface = 7;
 constexpr std::uint64_t kGigabitPerSecond = 1'000'000'000 / 8;    // in bytes, as devlink counts
-
-template <typename Structure>
-Message bytes_of(const Structure& structure)
-{
-    Message bytes(sizeof(structure));
-    std::memcpy(bytes.data(), &structure, sizeof(structure));
-    return bytes;
-}
 
 Message wide(std::uint16_t type, std::uint64_t value)
 {
