@@ -132,7 +132,7 @@ TEST_F(AdoptionAttack, ADescriptorThatIsSwapped)
                     << device << " " << number << " " << place;
             }
         }
-        EXPECT_TRUE(comes_to(last, kInBulk)) << "when it has stopped it is adopted like anybody else";
+        EXPECT_TRUE(comes_to(last, kInBulk)) << "when it has stopped it is adopted like anybody else\n" << told(daemon);
         bystander.expect_unharmed("swapped");
     }
     expect_all_is_gone(daemon);

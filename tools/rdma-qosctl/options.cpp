@@ -114,7 +114,7 @@ private:
     void add_show_config();
     void add_imports();
     void add_views();
-    void add_names();
+    void add_listings();
     void add_hardware_report();
     void add_device_commands();
     void add_path_commands();
@@ -157,7 +157,7 @@ Parser::Parser()
     add_show_config();
     add_imports();
     add_views();
-    add_names();
+    add_listings();
     add_hardware_report();
     add_device_commands();
     add_path_commands();
@@ -288,16 +288,6 @@ void Parser::add_imports()
     command->add_option("--output", native.output, "Write here, not to stdout")->type_name("FILE");
 }
 
-// For the completion of shells; --help does not list it.
-void Parser::add_names()
-{
-    CLI::App* names_command = add_command(
-        "names", "List names for the completion of shells", "  rdma-qosctl names levels",
-        [options = options_](const Context& context) { return names(context, options->kind); });
-    names_command->group("");
-    names_command->add_option("KIND", options_->kind)->required()->check(CLI::IsMember({"levels", "devices", "sessions"}));
-}
-
 void Parser::add_views()
 {
     CLI::App* why_command = add_command(
@@ -329,7 +319,10 @@ void Parser::add_views()
     tree_command->add_flag("--busy", options_->tree.busy,
                            "Add what each leaf gets when all that hold queue pairs send");
     tree_command->add_flag("--all", options_->tree.all, "Draw every process of a class, not only the first 16");
+}
 
+void Parser::add_listings()
+{
     add_command("levels", "List the levels of the running policy", "  rdma-qosctl levels",
                 [](const Context& context) { return levels(context); });
 
@@ -373,6 +366,13 @@ void Parser::add_views()
                 "  rdma-qosctl monitor\n"
                 "  rdma-qosctl monitor --json | jq .text",
                 [](const Context& context) { return monitor(context); });
+
+    // For the completion of shells; --help does not list it.
+    CLI::App* names_command = add_command(
+        "names", "List names for the completion of shells", "  rdma-qosctl names levels",
+        [options = options_](const Context& context) { return names(context, options->kind); });
+    names_command->group("");
+    names_command->add_option("KIND", options_->kind)->required()->check(CLI::IsMember({"levels", "devices", "sessions"}));
 }
 
 void Parser::add_hardware_report()

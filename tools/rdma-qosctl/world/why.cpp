@@ -87,7 +87,7 @@ public:
         const ElementPath own_root = place(ElementPath::root());
         for (ElementPath path = place(leaf); !path.empty(); path = tree().at(path).parent) {
             const Element& element = tree().at(path);
-            const std::string name = path.text();
+            const std::string& name = path.text();
             WhyStep step;
             step.is_tree_of_process = path == own_root && !path.is_root();
             // In the device's tree.
