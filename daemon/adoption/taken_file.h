@@ -56,6 +56,10 @@ public:
 
     [[nodiscard]] const Program& program() const { return *program_; }
     [[nodiscard]] const VerbsFile& file() const { return file_; }
+    [[nodiscard]] std::optional<Owner> owner() const override
+    {
+        return Owner{program_->pid(), program_->identity().start_time};
+    }
     [[nodiscard]] bool is_of(int fd) const override { return is_open_file_of(*program_, file_, fd); }
     // Closes it if nobody uses it.
     void rested();

@@ -141,6 +141,14 @@ public:
 
     // -1: it is not open.
     [[nodiscard]] int fd() const { return fd_.get(); }
+    // The process that has it, and when that started, so that it is not taken for a later one of its pid; empty: not known.
+    struct Owner {
+        pid_t pid = 0;
+        std::uint64_t start_time = 0;
+
+        friend bool operator==(const Owner&, const Owner&) = default;
+    };
+    [[nodiscard]] virtual std::optional<Owner> owner() const { return std::nullopt; }
     // Whether a descriptor of this process is of the same open file; false where that cannot be told.
     [[nodiscard]] virtual bool is_of(int fd) const { return fd_ && is_same_open_file(fd_.get(), fd); }
 

@@ -10,7 +10,9 @@
 // below it, and destroyed with the last; the kernel destroys what is left when the file closes.
 //
 // Several ClientFiles may be of one open file: that of a program which was adopted and then registers, or those of processes
-// that share it. They have one tree.
+// that share it. They have one tree. A program that is adopted may also move its file to another descriptor, so that the
+// way to it is lost and found again elsewhere: a file in which there is a root already is known by the elements that its
+// handles stand for.
 //
 // A mirror that the firmware has lost makes its element one that is not there (any more): whoever asks for it makes
 // another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are gone.
@@ -32,6 +34,7 @@ namespace rdmaqos::mlx5 {
 namespace {
 
 constexpr std::uint8_t kParameterRefused = 0x03;    // status of the firmware
+constexpr std::size_t kMostLeftBehind = 256;
 constexpr std::string_view kLeftBehind =
     "in the process's own tree (attach mode per-process): a daemon that was killed has probably left its tree there, "
     "and the queue pairs keep the places and rates of then until the program is started again";
@@ -50,6 +53,7 @@ struct Sides {
 
 struct FileTree {
     std::vector<std::weak_ptr<ClientFile>> files;    // ways to the one open file
+    std::optional<ClientFile::Owner> owner;          // of the first
     std::map<ElementHandle, Mirror> mirrors;
     std::map<std::uint32_t, Sides> queue_pairs;    // by handle
 };
@@ -85,6 +89,10 @@ private:
     [[nodiscard]] FileTree* tree_of(const std::shared_ptr<ClientFile>& file);
     // Makes one if there is none. The file is open.
     [[nodiscard]] FileTree& tree_for(const std::shared_ptr<ClientFile>& file);
+    // That which is in this file already, and was not known to be; null: there is none of ours.
+    [[nodiscard]] FileTree* find_again(const std::shared_ptr<ClientFile>& file);
+    Result<LeafIds> make_leaves(FileTree& tree, int fd, std::optional<ElementHandle> requester,
+                                std::optional<ElementHandle> responder);
     void forget(FileTree& tree);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
@@ -106,7 +114,9 @@ private:
     std::uint64_t next_ = 1;
     std::map<ElementHandle, Record> records_;
     std::list<FileTree> trees_;
+    std::list<FileTree> left_behind_;    // to which no way is left; mostly their files are closed. The newest last
     std::unordered_map<const ClientFile*, FileTree*> by_file_;
+    bool has_other_root_ = false;    // the file for which mirror() failed last
 };
 
 // Of the open file of a tree, by the first way there is; none: its owners have closed it, and with it the mirrors in it.
@@ -127,6 +137,11 @@ void with_descriptor(const FileTree& tree, F call)
 tl::unexpected<Error> no_such_element()
 {
     return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
+}
+
+bool is_there(int fd, const Mirror& mirror)
+{
+    return devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes).has_value();
 }
 
 bool is_missing(int fd, const Mirror& mirror)
@@ -298,10 +313,11 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
             static_cast<void>(query(*record->parent));
         }
         // Of the parameters of a root a device can refuse only that there is one already.
-        const bool is_there = !record->parent && created.error().status == kParameterRefused;
+        has_other_root_ = !record->parent && created.error().status == kParameterRefused;
         return fail(explain(Command::CreateElement, created.error())
-                        .with_context(is_there ? std::string(kLeftBehind)
-                                               : fmt::format("in the process's own tree (attach mode per-process; the "
+                        .with_context(has_other_root_
+                                          ? std::string(kLeftBehind)
+                                          : fmt::format("in the process's own tree (attach mode per-process; the "
                                                              "device has {} leaves for all processes together)",
                                                              advertised_.max_leaves)));
     }
@@ -325,23 +341,61 @@ void MirroredTree::share_cap(ElementHandle element)
 Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file,
                                          std::optional<ElementHandle> requester, std::optional<ElementHandle> responder)
 {
-    LeafIds ids;
     if (!requester && !responder) {
-        return ids;
+        return LeafIds();
     }
     forget_closed();
     FileTree& tree = tree_for(file);
+    has_other_root_ = false;
+    auto made = make_leaves(tree, file->fd(), requester, responder);
+    if (!made && has_other_root_) {
+        if (FileTree* const known = find_again(file)) {
+            made = make_leaves(*known, file->fd(), requester, responder);
+        }
+    }
+    return made;
+}
+
+Result<LeafIds> MirroredTree::make_leaves(FileTree& tree, int fd, std::optional<ElementHandle> requester,
+                                          std::optional<ElementHandle> responder)
+{
+    LeafIds ids;
     for (const auto& [element, id] : {std::pair(requester, &ids.requester), {responder, &ids.responder}}) {
         if (element) {
-            const auto made = mirror(tree, file->fd(), *element);
+            const auto made = mirror(tree, fd, *element);
             if (!made) {
-                remove_unused(tree, file->fd());
+                remove_unused(tree, fd);
                 return fail(made.error());
             }
             *id = *made;
         }
     }
     return ids;
+}
+
+FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
+{
+    // Only of the same process: in another one's file, its own elements may have the ids and handles of ours that are gone.
+    const auto is_in_file = [fd = file->fd(), owner = file->owner()](const FileTree& each) {
+        return owner && each.owner == owner && !each.mirrors.empty() && is_there(fd, each.mirrors.begin()->second);
+    };
+    auto known = std::ranges::find_if(trees_, is_in_file);
+    if (known == trees_.end()) {
+        known = std::ranges::find_if(left_behind_, is_in_file);
+        if (known == left_behind_.end()) {
+            return nullptr;
+        }
+        trees_.splice(trees_.end(), left_behind_, known);
+        // Where its queue pairs are now is not known. What none is in goes.
+        known->queue_pairs.clear();
+        remove_unused(*known, file->fd());
+    }
+    if (FileTree* const empty = tree_of(file)) {
+        forget(*empty);
+    }
+    known->files.push_back(file);
+    by_file_[file.get()] = &*known;
+    return &*known;
 }
 
 void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
@@ -400,6 +454,7 @@ FileTree& MirroredTree::tree_for(const std::shared_ptr<ClientFile>& file)
     });
     if (tree == trees_.end()) {
         tree = trees_.emplace(trees_.end());
+        tree->owner = file->owner();
     }
     tree->files.push_back(file);
     by_file_[file.get()] = &*tree;
@@ -476,8 +531,14 @@ void MirroredTree::forget_closed()
             for (const auto& [element, mirror] : each.mirrors) {
                 fewer.push_back(element);
             }
+            if (!each.mirrors.empty() && each.owner) {
+                left_behind_.push_back(each);
+            }
             forget(each);
         }
+    }
+    while (left_behind_.size() > kMostLeftBehind) {
+        left_behind_.pop_front();
     }
     for (const auto element : fewer) {
         share_cap(element);

@@ -138,6 +138,34 @@ TEST_F(AdoptionAttack, ADescriptorThatIsSwapped)
     expect_all_is_gone(daemon);
 }
 
+// As one that makes room below a number. In attach mode per-process, what the daemon made in it is still there.
+TEST_F(AdoptionAttack, AFileThatMovesToAnotherDescriptor)
+{
+    const Daemon daemon(adopting());
+    {
+        Stranger mover({"stranger"}, [](Verbs& verbs, const Line& line) {
+            while (true) {
+                line.say(static_cast<std::uint32_t>(verbs.make(IBV_QPT_RC, Towards::Bulk)->qp_num));
+                if (line.hear() == 0) {
+                    while (!verbs.all().empty()) {
+                        verbs.destroy(verbs.all().front()->qp_num);
+                    }
+                }
+                const int before = verbs.context().cmd_fd;
+                verbs.context().cmd_fd = fcntl(before, F_DUPFD_CLOEXEC, before + 100);
+                must(dup2(open("/dev/null", O_RDONLY), before) == before, "dup2");
+            }
+        });
+        // Its queue pairs of before are kept, or destroyed, when it moves.
+        for (const std::uint32_t keep : {1U, 1U, 0U, 0U, 1U}) {
+            EXPECT_TRUE(comes_to(mover.line().hear(), kInBulk)) << told(daemon);
+            mover.line().say(keep);
+        }
+        EXPECT_TRUE(comes_to(mover.line().hear(), kInBulk)) << told(daemon);
+    }
+    expect_all_is_gone(daemon);
+}
+
 // One program's number and handle are another one's a moment later.
 TEST_F(AdoptionAttack, NumbersAreUsedAgain)
 {
