@@ -107,6 +107,7 @@ std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, con
                                               DeviceClaims& claims)
 {
     std::vector<Found> found;
+    found.reserve(ports.size());
     for (auto& port : ports) {
         found.push_back(open_port(std::move(port), options, claims));
     }
