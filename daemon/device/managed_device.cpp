@@ -149,13 +149,13 @@ void ManagedDevice::take_attach_report(AttachReport report, const Capabilities& 
 
 void ManagedDevice::set_settings(const Settings& settings)
 {
-    const bool write_changed = settings.mode != facts_.settings.mode;
-    facts_.settings = settings;
+    const bool write_changed = std::exchange(facts_.settings, settings).mode != settings.mode;
     schedule_drift_check();
     if (write_changed) {
-        when_tested([this, write = settings.mode == Mode::Enforce](const Result<void>& tested) {
-            if (tested) {
-                worker_.run([write](DeviceWorker::Core& core) { return device_tasks::set_write(core, write); },
+        when_tested([this](const Result<void>& tested) {
+            if (tested) {    // the mode may have changed once more
+                worker_.run([write = facts_.settings.mode == Mode::Enforce](
+                                DeviceWorker::Core& core) { return device_tasks::set_write(core, write); },
                             reported([](const Result<void>&) {}));
             }
         });

@@ -58,7 +58,7 @@ ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
 bool makes_elements(const Policy* policy, const Settings& settings)
 {
     return settings.mode == Mode::Enforce && policy != nullptr &&
-           !schedule_spec(*policy, settings.leaf_reserve).tree.elements.empty();
+           !to_tree_spec(*policy).elements.empty();
 }
 
 Membership membership(const Policy& policy, const QosLevel& level, std::string rule)
