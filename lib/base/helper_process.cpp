@@ -35,7 +35,7 @@ int spawn(std::vector<std::string>& command, const UniqueFd& socket, pid_t& pid)
     sigemptyset(&no_signals);
     posix_spawnattr_setsigmask(&attributes, &no_signals);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    const int error = posix_spawn(&pid, arguments.front(), &actions, &attributes, arguments.data(), environ);
+    const int error = posix_spawnp(&pid, arguments.front(), &actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
