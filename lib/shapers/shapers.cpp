@@ -23,16 +23,22 @@ using netlink::Bytes;
 constexpr std::size_t kTrafficClasses = IEEE_8021QAZ_MAX_TCS;
 constexpr std::uint64_t kBitsPerByte = 8;
 
+template <typename Structure>
+std::optional<Structure> first_bytes_as(Bytes content)
+{
+    Structure value{};
+    if (content.size() < sizeof(value)) {
+        return std::nullopt;
+    }
+    std::memcpy(&value, content.data(), sizeof(value));
+    return value;
+}
+
 // What stands before the attributes; empty: there is less.
 template <typename Header>
 std::optional<Header> header_of(Bytes content)
 {
-    Header header{};
-    if (content.size() < NLMSG_ALIGN(sizeof(header))) {
-        return std::nullopt;
-    }
-    std::memcpy(&header, content.data(), sizeof(header));
-    return header;
+    return content.size() < NLMSG_ALIGN(sizeof(Header)) ? std::nullopt : first_bytes_as<Header>(content);
 }
 
 template <typename Header>
@@ -53,13 +59,7 @@ std::vector<std::uint8_t> request_with(const Header& header)
 template <typename Structure>
 std::optional<Structure> structure_in(Bytes attributes, std::uint16_t type)
 {
-    const Bytes content = netlink::content_of(attributes, type);
-    Structure value{};
-    if (content.size() < sizeof(value)) {
-        return std::nullopt;
-    }
-    std::memcpy(&value, content.data(), sizeof(value));
-    return value;
+    return first_bytes_as<Structure>(netlink::content_of(attributes, type));
 }
 
 bool has(Bytes attributes, std::uint16_t type)
@@ -157,15 +157,13 @@ std::string read_offloaded_qdisc(Bytes content, int interface)
     }
     const Bytes attributes = attributes_behind<tcmsg>(content);
     const std::string kind = netlink::text_in(attributes, TCA_KIND);
-    const Bytes options = netlink::content_of(attributes, TCA_OPTIONS);
     bool offloaded = netlink::byte_in(attributes, TCA_HW_OFFLOAD).value_or(0) != 0;
     // These two say it in a way of their own.
     if (kind == "htb") {
-        offloaded = offloaded || has(options, TCA_HTB_OFFLOAD);
-    } else if (kind == "mqprio" && options.size() >= sizeof(tc_mqprio_qopt)) {
-        tc_mqprio_qopt values{};
-        std::memcpy(&values, options.data(), sizeof(values));
-        offloaded = offloaded || values.hw != 0;
+        offloaded = offloaded || has(netlink::content_of(attributes, TCA_OPTIONS), TCA_HTB_OFFLOAD);
+    } else if (kind == "mqprio") {
+        const auto values = structure_in<tc_mqprio_qopt>(attributes, TCA_OPTIONS);
+        offloaded = offloaded || (values && values->hw != 0);
     }
     return offloaded ? kind : std::string();
 }
@@ -219,17 +217,13 @@ std::string read_function_rate(Bytes content, const std::vector<std::string>& pc
     if (name.empty()) {
         name = fmt::format("{}", netlink::number_in(attributes, DEVLINK_ATTR_PORT_INDEX).value_or(0));
     }
-    // In bytes per second.
-    const auto rate = [&](std::uint16_t type) {
-        return to_string(Bandwidth::from_kbps(netlink::wide_number_in(attributes, type).value_or(0) / 1000 * kBitsPerByte));
-    };
-    const auto is_set = [&](std::uint16_t type) { return netlink::wide_number_in(attributes, type).value_or(0) != 0; };
     std::vector<std::string> limits;
-    if (is_set(DEVLINK_ATTR_RATE_TX_SHARE)) {
-        limits.push_back(fmt::format("{} at least", rate(DEVLINK_ATTR_RATE_TX_SHARE)));
-    }
-    if (is_set(DEVLINK_ATTR_RATE_TX_MAX)) {
-        limits.push_back(fmt::format("{} at most", rate(DEVLINK_ATTR_RATE_TX_MAX)));
+    for (const auto& [type, bound] :
+         {std::pair(DEVLINK_ATTR_RATE_TX_SHARE, "at least"), {DEVLINK_ATTR_RATE_TX_MAX, "at most"}}) {
+        if (const auto bytes_per_second = netlink::wide_number_in(attributes, type).value_or(0); bytes_per_second != 0) {
+            limits.push_back(fmt::format(
+                "{} {}", to_string(Bandwidth::from_kbps(bytes_per_second / 1000 * kBitsPerByte)), bound));
+        }
     }
     return limits.empty() ? std::string() : fmt::format("pci/{}/{} sends {}", device, name, fmt::join(limits, ", "));
 }

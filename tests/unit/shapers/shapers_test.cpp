@@ -1,27 +1,17 @@
 #include "lib/shapers/shapers.h"
 
 #include <gmock/gmock.h>
-#include <linux/dcbnl.h>
-#include <linux/devlink.h>
-#include <linux/genetlink.h>
-#include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 
-#include "tests/support/netlink_bytes.h"
+#include "tests/support/shaper_messages.h"
 
 namespace rdmaqos::shapers {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using test::netlink::attribute;
-using test::netlink::bytes_of;
-using test::netlink::number;
-using test::netlink::text;
+using namespace test::netlink;
 using Message = test::netlink::Bytes;
-using test::netlink::operator+;
 
-constexpr int kInterface = 7;
 constexpr std::uint64_t kGigabitPerSecond = 1'000'000'000 / 8;    // in bytes, as devlink counts
 
 Message wide(std::uint16_t type, std::uint64_t value)
@@ -31,25 +21,10 @@ Message wide(std::uint16_t type, std::uint64_t value)
 
 // ---- queueing disciplines ----
 
-Message qdisc(const char* kind, const Message& more, int interface = kInterface)
-{
-    tcmsg header{};
-    header.tcm_ifindex = interface;
-    return bytes_of(header) + text(TCA_KIND, kind) + more;
-}
-
-Message mqprio(std::uint8_t hardware)
-{
-    tc_mqprio_qopt options{};
-    options.hw = hardware;
-    return qdisc("mqprio", attribute(TCA_OPTIONS, bytes_of(options)));
-}
-
 TEST(OffloadedQdisc, IsOneThatTheNicEnforces)
 {
     EXPECT_EQ(read_offloaded_qdisc(mqprio(1), kInterface), "mqprio");
-    EXPECT_EQ(read_offloaded_qdisc(qdisc("htb", attribute(TCA_OPTIONS, attribute(TCA_HTB_OFFLOAD, {}))), kInterface),
-              "htb");
+    EXPECT_EQ(read_offloaded_qdisc(offloaded_htb(), kInterface), "htb");
     EXPECT_EQ(read_offloaded_qdisc(qdisc("tbf", attribute(TCA_HW_OFFLOAD, {1})), kInterface), "tbf");
 }
 
@@ -63,13 +38,6 @@ TEST(OffloadedQdisc, OneOfTheHostAloneIsNone)
 }
 
 // ---- traffic classes ----
-
-Message dcb(const Message& ieee)
-{
-    dcbmsg header{};
-    header.cmd = DCB_CMD_IEEE_GET;
-    return bytes_of(header) + text(DCB_ATTR_IFNAME, "ens1") + attribute(DCB_ATTR_IEEE, ieee);
-}
 
 TEST(TrafficClassesOfAPort, WhatDividesAndLimits)
 {
@@ -103,16 +71,6 @@ TEST(TrafficClassesOfAPort, AsADriverHasThemWhenNobodySetThem)
 
 // ---- functions ----
 
-Message generic(const Message& attributes)
-{
-    return bytes_of(genlmsghdr{1, 1, 0}) + attributes;
-}
-
-Message rate(const Message& more)
-{
-    return generic(text(DEVLINK_ATTR_BUS_NAME, "pci") + text(DEVLINK_ATTR_DEV_NAME, "0000:3b:00.0") + more);
-}
-
 TEST(FunctionRates, OfThisCardThatLimitSomething)
 {
     const std::vector<std::string> ours{"0000:3b:00.2", "0000:3b:00.0"};
@@ -143,7 +101,7 @@ TEST(Shapers, WhatIsCutOffSaysNothing)
                                  rate(wide(DEVLINK_ATTR_RATE_TX_MAX, kGigabitPerSecond))}) {
         // Of the last bytes some are padding.
         for (std::size_t length = 0; length + NLA_ALIGNTO <= whole.size(); ++length) {
-            const netlink::Bytes part(whole.data(), length);
+            const rdmaqos::netlink::Bytes part(whole.data(), length);
             EXPECT_EQ(read_offloaded_qdisc(part, kInterface), "") << length;
             EXPECT_THAT(read_traffic_classes(part).shares, IsEmpty()) << length;
             EXPECT_EQ(read_function_rate(part, {"0000:3b:00.0"}), "") << length;
