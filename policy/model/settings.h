@@ -43,7 +43,7 @@ struct Settings {
     Unregistered unregistered = Unregistered::Count;
     std::chrono::milliseconds drift_interval{60'000};
     std::uint32_t leaf_reserve = 4;    // leaves never given to principals
-    std::string socket_group;          // who may use the direct socket, beside root; empty: everybody
+    std::string socket_group;          // only root and its members may use the direct socket; empty: everybody may
     std::optional<std::uint32_t> socket_gid;    // of that group; empty: this host has none of this name
     Limits limits;
     MetricsSettings metrics;
