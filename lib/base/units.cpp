@@ -108,12 +108,18 @@ Parsed<std::uint64_t> parse_with(std::string_view text, const std::array<Unit, N
 
 Parsed<Bandwidth> parse_bandwidth(std::string_view text)
 {
-    static constexpr std::array<Unit, 5> kUnits{{
+    // People write the first five; to_string() writes the others, and what it writes is read back.
+    static constexpr std::array<Unit, 10> kUnits{{
         {"bps", 1},
         {"kbps", 1000},
         {"mbps", 1'000'000},
         {"gbps", 1'000'000'000},
         {"tbps", 1'000'000'000'000},
+        {"bit/s", 1},
+        {"kbit/s", 1000},
+        {"mbit/s", 1'000'000},
+        {"gbit/s", 1'000'000'000},
+        {"tbit/s", 1'000'000'000'000},
     }};
     const auto kbps = parse_with(text, kUnits, 1000, std::nullopt);
     if (!kbps.value) {
@@ -124,8 +130,9 @@ Parsed<Bandwidth> parse_bandwidth(std::string_view text)
 
 Parsed<std::uint64_t> parse_bytes(std::string_view text)
 {
-    static constexpr std::array<Unit, 7> kUnits{{
+    static constexpr std::array<Unit, 8> kUnits{{
         {"b", 1},
+        {"bytes", 1},
         {"kb", 1000},
         {"mb", 1'000'000},
         {"gb", 1'000'000'000},

@@ -71,16 +71,17 @@ struct Parsed {
     UnitError error = UnitError::NotANumber;    // meaningful when there is no value
 };
 
-// "25Gbps", "2.5Gbps", "400 Mbps", "64kbps"; the unit is case-insensitive and mandatory; bps, Kbps, Mbps, Gbps, Tbps.
-// "0Gbps" parses to zero: whether zero is allowed is for the caller to say.
+// "25Gbps", "2.5Gbps", "400 Mbps", "64kbps", or as to_string() writes it, "25 Gbit/s"; the unit is case-insensitive
+// and mandatory: bps, kbps, Mbps, Gbps, Tbps, bit/s, kbit/s and so on. "0Gbps" parses to zero: whether zero is allowed
+// is for the caller to say.
 [[nodiscard]] Parsed<Bandwidth> parse_bandwidth(std::string_view text);
 
-// A size in bytes: "64KiB", "1MiB", "1500B", "64KB" (= 64,000) or a bare number of bytes.
+// A size in bytes: "64KiB", "1 MiB", "1500B", "4096 bytes", "64KB" (= 64,000) or a bare number of bytes.
 [[nodiscard]] Parsed<std::uint64_t> parse_bytes(std::string_view text);
 // "64 KiB", "1500 B"
 [[nodiscard]] std::string bytes_to_string(std::uint64_t bytes);
 
-// A time: "500ms", "10s", "5min", "1h". Returned in milliseconds.
+// A time: "500ms", "10 s", "5min", "1h". Returned in milliseconds.
 [[nodiscard]] Parsed<std::uint64_t> parse_milliseconds(std::string_view text);
 
 // Decimal or 0x-hexadecimal, nothing else: no sign, no octal (a leading 0 is decimal), no blanks.

@@ -24,7 +24,8 @@ std::optional<Selected<IbMtu>> parse_mtu_component(std::string_view text)
 {
     const auto [selector, value] = split(text);
     const auto number = parse_number(value);
-    const auto mtu = number ? ib_mtu_from_bytes(*number) : std::nullopt;
+    const auto size = number ? number : parse_bytes(value).value;
+    const auto mtu = size ? ib_mtu_from_bytes(*size) : std::nullopt;
     return mtu ? std::optional(Selected<IbMtu>{selector, *mtu}) : std::nullopt;
 }
 

@@ -50,7 +50,7 @@ std::string rate_hint(UnitError error, std::string_view text)
         return fmt::format("write `{0}Gbps` or `{0}Mbps`", text);
     case UnitError::NotANumber:
     case UnitError::UnknownUnit:
-        return "a rate is a number followed by bps, kbps, Mbps, Gbps or Tbps (bits, not bytes): `25Gbps`";
+        return "a rate is a number followed by bps, kbps, Mbps, Gbps or Tbps (bits, not bytes): `25Gbps`, `25 Gbit/s`";
     case UnitError::TooFine:
         return "the smallest step is 1kbps";
     case UnitError::Overflow:

@@ -18,6 +18,28 @@ std::optional<std::uint64_t> bare_number(const Field& field)
     return field.value->is_scalar() ? parse_number(field.value->text) : std::nullopt;
 }
 
+std::string without_any_blanks(std::string_view text)
+{
+    std::string result(text);
+    std::erase(result, ' ');
+    return result;
+}
+
+// The life that is printed as this time, up to the longest time that is read. What is printed is rounded, up or down:
+// 21 is `8.59 s`, and would be read as 22.
+std::optional<std::uint8_t> packet_life_printed_as(std::string_view text)
+{
+    constexpr std::uint8_t kHighest = 34;    // `19.5 h`
+    const std::string time = without_any_blanks(text);
+    for (std::uint8_t life = 0; life <= kHighest; ++life) {
+        const std::string words = packet_life_in_words(life);
+        if (equals_ignoring_case(time, without_any_blanks(words.substr(words.find('=') + 1)))) {
+            return life;
+        }
+    }
+    return std::nullopt;
+}
+
 }    // namespace
 
 std::optional<IbMtu> read_ib_mtu(Context& context, const Field& field, Unlimited unlimited)
@@ -83,6 +105,9 @@ std::optional<std::uint8_t> read_packet_life(Context& context, const Field& fiel
         if (life) {
             context.remark(*field.value, fmt::format("`{}` is {}", field.key, packet_life_in_words(*life)));
         }
+        return life;
+    }
+    if (const auto life = packet_life_printed_as(field.value->text)) {
         return life;
     }
     constexpr std::chrono::milliseconds kLongest{std::uint64_t{1000} * 3600 * 24};

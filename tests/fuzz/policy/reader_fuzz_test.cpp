@@ -24,6 +24,7 @@
 #include "tests/fuzz/support/mutator.h"
 #include "tests/fuzz/support/reader_checks.h"
 #include "tools/rdma-qosctl/simulate/loads.h"
+#include "tools/rdma-qosctl/simulate/words.h"
 
 namespace rdmaqos {
 namespace {
@@ -169,7 +170,7 @@ TEST(ReaderFuzz, Loads)
 
 TEST(ReaderFuzz, LoadOptions)
 {
-    test::fuzz("load-options", {"rpc=50Gbps,bulk=inf", "rpc*8=1Gbps", "a b=2.5 Gbps,", "x=unlimited"},
+    test::fuzz("load-options", {"rpc=50Gbps,bulk=inf", "rpc*8=1 Gbit/s", "a b=2.5 Gbps,", "x=unlimited"},
                [](const std::string& text) {
                    const std::vector<std::string> options{text, "rpc=1Gbps"};
                    ASSERT_NO_FATAL_FAILURE(check_result(parse_loads(options)));
@@ -179,13 +180,15 @@ TEST(ReaderFuzz, LoadOptions)
 // Scalars: what is printed is read back as the same value.
 TEST(ReaderFuzz, Scalars)
 {
-    const std::vector<std::string> seeds{
-        "40Gbps",   "2.5 Gbps",          "64KiB", "1500", "500ms", "0x10", "fd00:10::/32", "::ffff:10.1.0.0/112",
-        "10.1.0.7", "0x0002c90300a1b2c3"};
+    const std::vector<std::string> seeds{"40Gbps",       "2.5 Gbps",
+                                         "25 Gbit/s",    "64KiB",
+                                         "1500",         "4096 bytes",
+                                         "500ms",        "0x10",
+                                         "fd00:10::/32", "::ffff:10.1.0.0/112",
+                                         "10.1.0.7",     "0x0002c90300a1b2c3"};
     test::fuzz("scalars", seeds, [](const std::string& text) {
         if (const auto parsed = parse_bandwidth(text); parsed.value) {
-            std::string printed = to_string(*parsed.value);    // "40 Gbit/s"
-            printed.replace(printed.find("it/s"), 4, "ps");
+            const std::string printed = to_string(*parsed.value);    // "40 Gbit/s"
             ASSERT_EQ(parse_bandwidth(printed).value, parsed.value) << printed;
         }
         if (const auto parsed = parse_gid_prefix(text)) {
@@ -194,8 +197,14 @@ TEST(ReaderFuzz, Scalars)
         if (const auto parsed = parse_endpoint(text)) {
             ASSERT_EQ(parse_endpoint(to_string(*parsed)), parsed);
         }
-        static_cast<void>(parse_bytes(text));
-        static_cast<void>(parse_milliseconds(text));
+        if (const auto parsed = parse_bytes(text); parsed.value) {
+            const std::string printed = bytes_to_string(*parsed.value);    // "64 KiB"
+            ASSERT_EQ(parse_bytes(printed).value, parsed.value) << printed;
+        }
+        if (const auto parsed = parse_milliseconds(text); parsed.value) {
+            const std::string printed = ctl::time_in_words(std::chrono::milliseconds(*parsed.value));    // "60 s"
+            ASSERT_EQ(parse_milliseconds(printed).value, parsed.value) << printed;
+        }
         static_cast<void>(parse_number(text));
     });
 }

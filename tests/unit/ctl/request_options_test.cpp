@@ -95,6 +95,17 @@ TEST(RequestOptions, ComponentsWithSelectors)
     EXPECT_EQ(request.sl, 3);
 }
 
+TEST(RequestOptions, ComponentsAsTheyArePrinted)
+{
+    RequestOptions options;
+    options.mtu = "<4096 bytes";
+    options.rate = ">100 Gbit/s";
+    const auto requests = to_requests(options, Policy{});
+    ASSERT_TRUE(requests.has_value());
+    EXPECT_EQ(requests->front().mtu, (Selected<IbMtu>{Selector::LessThan, IbMtu::Mtu4096}));
+    EXPECT_EQ(requests->front().rate, (Selected<IbRate>{Selector::GreaterThan, IbRate{16}}));
+}
+
 TEST(RequestOptions, PortSpaceFormsAServiceId)
 {
     RequestOptions options;

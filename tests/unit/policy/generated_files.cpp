@@ -283,7 +283,8 @@ null  ~  "null"  true  FALSE  tRuE  "false"  yes  0  1  -1  2  5  6  15  16  24 
 '99999999999999999999'  abc  ""  ' '  ' a'  "a\x01b"  a/b  a/P1  a/P0  a/P255  a/P256  a/p0x1f  /P1  a/Pz
 others  Others  x.Responder  x.responder.y  a.service  7-9  9-7  7 - 9  ' 7 - 9 '  7-  7-9-11  0-200
 0x0-0xFFFF  0-0x10000  7-99999999999999999999  '1,2'  1Gbps  25 gbps  0Gbps  0.0Gbps  1.5kbps  1kbps  1bps
-999kbps  1Mbps  5Mbpss  1e3Gbps  -5Gbps  2000000Gbps  99999999999999999999Gbps  40Gbps  2.5Gbps  3Gbps
+999kbps  25 Gbit/s  25gbit/S  1 kbit/s  0 bit/s  5 Gbit  4096 bytes  1 byte  8.59 s  131 us  7 us
+1Mbps  5Mbpss  1e3Gbps  -5Gbps  2000000Gbps  99999999999999999999Gbps  40Gbps  2.5Gbps  3Gbps
 0.0000000001Gbps  1.Gbps  5Tbps  64KiB  64kib  4KiB  1GiB  4GiB  64XB  64 B  0B  0.3KiB  0x40  '0X40'  256B
 2 KB  60s  5 min  1MS  25h  0s  1.5s  0.0001s  60  1d  unlimited  UNLIMITED  device-default  Device-Default
 none  process  Process  queue-pair  queue_pair  host  subnet-manager  SubNet-Manager  low-latency  default  CA

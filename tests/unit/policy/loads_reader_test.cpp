@@ -41,7 +41,7 @@ std::string in_words(const LoadStep& step)
 
 TEST(LoadOptions, NameLevelsSendersAndRates)
 {
-    const Loads loads = options({"rpc=50Gbps,bulk=inf", "rpc*8=1Gbps", "a=b=UNLIMITED", "two words=2.5 Gbps"});
+    const Loads loads = options({"rpc=50Gbps,bulk=inf", "rpc*8=1Gbps", "a=b=UNLIMITED", "two words=2.5 Gbit/s"});
     ASSERT_EQ(loads.steps.size(), 1U);
     EXPECT_FALSE(loads.over_time);
     EXPECT_EQ(in_words(loads.steps[0]),

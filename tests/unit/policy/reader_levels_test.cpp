@@ -111,6 +111,22 @@ INSTANTIATE_TEST_SUITE_P(
         // 4.096 us * 2^16 = 268 ms; rounded up.
         ValueCase{"packet-life: 268ms", [](const QosLevel& l) { return l.packet_life == 16; }},
         ValueCase{"packet-life: 269ms", [](const QosLevel& l) { return l.packet_life == 17; }},
+        // As printed: 2^21 is 8.59 s, rounded up, and 2^9 is 2.1 ms.
+        ValueCase{"packet-life: 8.59 s", [](const QosLevel& l) { return l.packet_life == 21; }},
+        ValueCase{"packet-life: 2.1ms", [](const QosLevel& l) { return l.packet_life == 9; }},
+        ValueCase{"packet-life: 4.1 us", [](const QosLevel& l) { return l.packet_life == 0; }},
+        ValueCase{"packet-life: 19.5 h", [](const QosLevel& l) { return l.packet_life == 34; }},
+        ValueCase{"mtu-limit: 4096 bytes", [](const QosLevel& l) { return l.mtu_limit == IbMtu::Mtu4096; }},
+        ValueCase{"rate-limit: 100 Gbit/s, schedule: {max-rate: 25Gbit/s}",
+                  [](const QosLevel& l) {
+                      return l.rate_limit == ib_rate_from_number(16) &&
+                             l.schedule->rate.max_rate == Bandwidth::from_gbps(25);
+                  }},
+        ValueCase{"per-queue-pair: {max-rate: 5 Gbit/s, max-burst: 64 KiB}",
+                  [](const QosLevel& l) {
+                      return l.per_queue_pair.max_rate == Bandwidth::from_gbps(5) &&
+                             l.per_queue_pair.max_burst == 65536U;
+                  }},
         ValueCase{"packet-life: 1ms", [](const QosLevel& l) { return l.packet_life == 8; }},
         ValueCase{"dscp: 63", [](const QosLevel& l) { return l.traffic_class == 252; }},
         ValueCase{"traffic-class: 0xff", [](const QosLevel& l) { return l.traffic_class == 255; }},
@@ -124,8 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
                   [](const QosLevel& l) { return l.schedule->rate.max_rate == Bandwidth::from_mbps(400); }},
         ValueCase{"schedule: {fair-by: Queue-Pair}",
                   [](const QosLevel& l) { return l.schedule->fair_by == FairBy::QueuePair; }},
-        ValueCase{"schedule: {responder: {}}",
-                  [](const QosLevel& l) { return l.schedule->responder == RateSpec{}; }},
+        ValueCase{"schedule: {responder: {}}", [](const QosLevel& l) { return l.schedule->responder == RateSpec{}; }},
         ValueCase{"message-model: HIGH-BANDWIDTH",
                   [](const QosLevel& l) { return l.message_model == MessageModel::HighBandwidth; }},
         ValueCase{"allow: {group: 100}",
