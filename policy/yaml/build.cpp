@@ -9,6 +9,14 @@ namespace {
 
 constexpr std::uint32_t kHighestShare = 1'000'000;
 
+// "50%", "10Gbps": what others call a share.
+bool is_part_or_rate(std::string_view text)
+{
+    const std::size_t end = text.find_first_not_of("0123456789.");
+    const bool is_part = end != 0 && end != std::string_view::npos && without_blanks(text.substr(end), " ") == "%";
+    return is_part || parse_bandwidth(text).value;
+}
+
 std::optional<std::uint32_t> read_share(Context& context, const Field& field)
 {
     constexpr std::string_view kDeviceDefault = "device-default";
@@ -17,6 +25,16 @@ std::optional<std::uint32_t> read_share(Context& context, const Field& field)
     }
     if (field.value->is_scalar() && parse_number(field.value->text) == 0) {
         context.error(*field.value, "`share` cannot be 0", "for the device's own default, write `device-default`");
+        return 1;
+    }
+    if (field.value->is_scalar() && is_part_or_rate(field.value->text)) {
+        const std::string& text = field.value->text;
+        const bool is_part = text.ends_with('%');
+        context.error(*field.value,
+                      fmt::format("`share: {}` is a {}; a share is a weight among siblings, a number without a unit",
+                                  shortened(text), is_part ? "percentage" : "rate"),
+                      fmt::format("for {0}, write `max-rate: {1}` (a cap) or `min-rate: {1}` (a guarantee)",
+                                  is_part ? "a part of the port" : "a rate", shortened(text)));
         return 1;
     }
     return read_integer<std::uint32_t>(context, field, 1, kHighestShare).value_or(1);
@@ -63,6 +81,7 @@ RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fi
     if (spec.min_rate && spec.max_rate && *spec.min_rate > *spec.max_rate) {
         context.error(*fields.min_rate, fmt::format("`min-rate` {} is above `max-rate` {}", to_string(*spec.min_rate),
                                                     to_string(*spec.max_rate)));
+        context.note(context.locate(*fields.max_rate), "`max-rate` is given here");
         spec.min_rate.reset();
     }
     return spec;

@@ -68,6 +68,7 @@ struct Member {
     const Location* location;
     const RateSpec* rate;
     const RateFields* fields;
+    std::optional<std::size_t> node;    // index into Policy::nodes; empty: a level
 };
 
 // The members below each node, and at the end those below the root.
@@ -83,13 +84,13 @@ Families families_of(const Build& build)
     for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
         const auto& node = policy.nodes[i];
         below(node.parent)
-            .push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i]});
+            .push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i], i});
     }
     for (std::size_t i = 0; i < build.level_fields.size(); ++i) {
         const auto& level = policy.levels[i];
         if (level.schedule) {
             below(level.schedule->parent)
-                .push_back({"qos-level", &level.name, &level.location, &level.schedule->rate, &build.level_fields[i]});
+                .push_back({"qos-level", &level.name, &level.location, &level.schedule->rate, &build.level_fields[i], {}});
         }
     }
     return families;
@@ -121,6 +122,7 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
                 context.warning(*member.fields->share,
                                 fmt::format("`share` of `{}` has no effect together with `min-rate`", *member.name),
                                 "its weight follows from the min-rates of its siblings");
+                context.note(context.locate(*member.fields->min_rate), "`min-rate` is given here");
             }
             continue;
         }
@@ -129,7 +131,36 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
                           fmt::format("`share: device-default` of `{}` cannot be combined with the min-rate of `{}`", *member.name,
                                       *guaranteed->name),
                           "a guarantee can only be computed against siblings whose weight is known");
+            context.note(context.locate(*guaranteed->fields->min_rate),
+                         fmt::format("`min-rate` of `{}` is given here", *guaranteed->name));
         }
+    }
+}
+
+// What a member needs: its own guarantee, and those below it.
+Bandwidth needed_by(const Member& member, const std::vector<Bandwidth>& needed_below)
+{
+    const Bandwidth own = member.rate->min_rate.value_or(Bandwidth{});
+    return member.node ? std::max(own, needed_below[*member.node]) : own;
+}
+
+// The places of the largest parts of a sum, at most a few.
+void note_parts(Context& context, std::vector<Member> family, const std::vector<Bandwidth>& needed_below)
+{
+    constexpr std::size_t kMost = 4;
+    std::erase_if(family, [&](const Member& member) { return needed_by(member, needed_below).is_zero(); });
+    std::stable_sort(family.begin(), family.end(), [&](const Member& a, const Member& b) {
+        return needed_by(a, needed_below) > needed_by(b, needed_below);
+    });
+    for (std::size_t i = 0; i < std::min(family.size(), kMost); ++i) {
+        const Member& member = family[i];
+        const Bandwidth part = needed_by(member, needed_below);
+        const bool is_own = member.rate->min_rate == part;
+        context.note(is_own ? context.locate(*member.fields->min_rate) : *member.location,
+                     fmt::format("{}{} `{}`{}", to_string(part), is_own ? " for" : " below", *member.name,
+                                 i + 1 == kMost && family.size() > kMost
+                                     ? fmt::format(", and {} more", family.size() - kMost)
+                                     : ""));
     }
 }
 
@@ -137,22 +168,18 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
 void check_sums(Build& build, const Families& families)
 {
     const Policy& policy = build.policy;
-    std::vector<Bandwidth> needed(policy.nodes.size());
+    std::vector<Bandwidth> needed_below(policy.nodes.size());
     for (std::size_t i = policy.nodes.size(); i-- > 0;) {
         const auto& node = policy.nodes[i];
-        std::uint64_t sum = needed[i].kbps();
+        Bandwidth& sum = needed_below[i];
         for (const Member& member : families[i]) {
-            sum += member.kind == "qos-level" ? member.rate->min_rate.value_or(Bandwidth{}).kbps() : 0;
+            sum = sum + needed_by(member, needed_below);
         }
-        if (node.rate.max_rate && sum > node.rate.max_rate->kbps()) {
+        if (node.rate.max_rate && sum > *node.rate.max_rate) {
             build.context.error(*build.node_fields[i].max_rate,
                                 fmt::format("the min-rates below `{}` add up to {}, more than its `max-rate` {}",
-                                            node.name, to_string(Bandwidth::from_kbps(sum)),
-                                            to_string(*node.rate.max_rate)));
-        }
-        sum = std::max(sum, node.rate.min_rate.value_or(Bandwidth{}).kbps());
-        if (node.parent) {
-            needed[*node.parent] = Bandwidth::from_kbps(needed[*node.parent].kbps() + sum);
+                                            node.name, to_string(sum), to_string(*node.rate.max_rate)));
+            note_parts(build.context, families[i], needed_below);
         }
     }
 }
@@ -161,18 +188,21 @@ void check_sums(Build& build, const Families& families)
 void warn_of_no_effect(Build& build, const Families& families)
 {
     const Policy& policy = build.policy;
-    std::vector<std::optional<Bandwidth>> caps(policy.nodes.size());
+    std::vector<std::optional<std::size_t>> lowest_cap(policy.nodes.size());    // the node that has it
     for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
         const auto& node = policy.nodes[i];
-        caps[i] = node.parent ? caps[*node.parent] : std::nullopt;
-        if (node.rate.max_rate && (!caps[i] || *node.rate.max_rate < *caps[i])) {
-            caps[i] = node.rate.max_rate;
+        lowest_cap[i] = node.parent ? lowest_cap[*node.parent] : std::nullopt;
+        if (node.rate.max_rate && (!lowest_cap[i] || *node.rate.max_rate < *policy.nodes[*lowest_cap[i]].rate.max_rate)) {
+            lowest_cap[i] = i;
         }
         for (const Member& member : families[i]) {
-            if (caps[i] && member.rate->max_rate && *member.rate->max_rate > *caps[i]) {
+            const auto cap = lowest_cap[i] ? policy.nodes[*lowest_cap[i]].rate.max_rate : std::nullopt;
+            if (cap && member.rate->max_rate && *member.rate->max_rate > *cap) {
                 build.context.warning(*member.fields->max_rate,
                                       fmt::format("`max-rate` of `{}` has no effect: an ancestor is capped at {}",
-                                                  *member.name, to_string(*caps[i])));
+                                                  *member.name, to_string(*cap)));
+                build.context.note(build.context.locate(*build.node_fields[*lowest_cap[i]].max_rate),
+                                   fmt::format("`{}` is capped here", policy.nodes[*lowest_cap[i]].name));
             }
         }
         if (families[i].empty()) {

@@ -39,6 +39,7 @@ std::optional<LidRange> read_lids(Context& context, const Mapping& mapping)
     if (!lids.is_aligned()) {
         context.error(*base->value,
                       fmt::format("`lid` {} is no multiple of {}, as `lmc` {} asks", *lid, 1U << *lmc, *lmc));
+        context.note(context.locate(*mask->value), "`lmc` is given here");
         return std::nullopt;
     }
     return lids;

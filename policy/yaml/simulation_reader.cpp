@@ -156,29 +156,36 @@ void read_link(Context& context, const Mapping& mapping, SimulatedDevice& device
     }
 }
 
-std::optional<Bandwidth> read_traffic_rate(Context& context, const Field& field, Bandwidth link_speed)
+std::optional<Bandwidth> read_traffic_rate(Context& context, const Field& field, const Mapping& device_mapping,
+                                           Bandwidth link_speed)
 {
     const auto rate = read_rate(context, field, Unlimited::Refused, kLowestTraffic);
     if (rate && *rate > link_speed) {
         context.error(*field.value, fmt::format("`{}` is more than the link's {}", field.key, to_string(link_speed)));
+        if (const auto link = device_mapping.find("link-speed")) {
+            context.note(context.locate(*link->value), "`link-speed` is given here");
+        }
         return std::nullopt;
     }
     return rate;
 }
 
 // A rate: what is transmitted; or both directions.
-void read_traffic(Context& context, const Field& field, SimulatedDevice& device)
+void read_traffic(Context& context, const Field& field, const Mapping& device_mapping, SimulatedDevice& device)
 {
+    const auto read = [&](const Field& rate) {
+        return read_traffic_rate(context, rate, device_mapping, device.link_speed).value_or(Bandwidth{});
+    };
     if (!field.value->is_mapping()) {
-        device.transmit_traffic = read_traffic_rate(context, field, device.link_speed).value_or(Bandwidth{});
+        device.transmit_traffic = read(field);
         return;
     }
     const Mapping mapping(context, *field.value, "`traffic`", kTrafficKeys);
     if (const auto rate = mapping.find("transmit")) {
-        device.transmit_traffic = read_traffic_rate(context, *rate, device.link_speed).value_or(Bandwidth{});
+        device.transmit_traffic = read(*rate);
     }
     if (const auto rate = mapping.find("receive")) {
-        device.receive_traffic = read_traffic_rate(context, *rate, device.link_speed).value_or(Bandwidth{});
+        device.receive_traffic = read(*rate);
     }
 }
 
@@ -232,7 +239,7 @@ SimulatedDevice read_device(Context& context, const Node& entry, const Capabilit
         device.node_description = read_description(context, *field);
     }
     if (const auto field = mapping.find("traffic")) {
-        read_traffic(context, *field, device);
+        read_traffic(context, *field, mapping, device);
     }
     set_flag(context, mapping, "port-counters", device.port_counters);
     if (const auto field = mapping.find("capabilities")) {

@@ -99,7 +99,13 @@ std::vector<Load> read_levels(Context& context, const Field& field)
     return loads;
 }
 
-LoadStep read_step(Context& context, const Node& entry, std::optional<std::chrono::milliseconds>& previous)
+// The time of the step before, and where it is given.
+struct StepTime {
+    std::chrono::milliseconds at{};
+    const Node* place = nullptr;
+};
+
+LoadStep read_step(Context& context, const Node& entry, std::optional<StepTime>& previous)
 {
     LoadStep step;
     const Mapping mapping(context, entry, "a step", kStepKeys);
@@ -108,11 +114,14 @@ LoadStep read_step(Context& context, const Node& entry, std::optional<std::chron
     }
     if (const auto field = mapping.find("at")) {
         const auto at = read_duration(context, *field, std::chrono::milliseconds(0), kLongest);
-        if (at && previous && *at <= *previous) {
+        if (at && previous && *at <= previous->at) {
             context.error(*field->value, "a step must be later than the one before it");
+            context.note(context.locate(*previous->place), "its time is given here");
         }
-        step.at = at.value_or(step.at);
-        previous = at ? at : previous;
+        if (at) {
+            step.at = *at;
+            previous = StepTime{*at, field->value};
+        }
     } else if (!mapping.has_unknown_keys()) {
         context.error(entry, "a step needs a time, `at`", "`at: 0s` is the beginning");
     }
@@ -141,7 +150,7 @@ void read_steps(Context& context, const Field& field, std::vector<LoadStep>& ste
             list, fmt::format("there are {} steps; at most {} are simulated", list.children.size(), kMostLoadSteps));
         return;
     }
-    std::optional<std::chrono::milliseconds> previous;
+    std::optional<StepTime> previous;
     for (const Node& entry : list.children) {
         steps.push_back(read_step(context, entry, previous));
     }
@@ -169,6 +178,7 @@ Loads read_document(Context& context, const Node& document)
     if (single && steps) {
         context.error(*find_key(document, "steps"), "`loads` and `steps` exclude each other",
                       "a step has its own `loads`");
+        context.note(context.locate(*find_key(document, "loads")), "`loads` is given here");
     } else if (steps) {
         read_steps(context, *steps, loads.steps);
     } else if (single) {
