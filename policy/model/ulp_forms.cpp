@@ -8,6 +8,12 @@ constexpr std::uint64_t kTcpServiceIds = 0x1060000;    // the rdma_cm's TCP port
 constexpr std::uint64_t kRdsServiceId = 0x10648CA;
 constexpr std::uint64_t kIserServiceId = 0x1060CBC;
 constexpr std::uint64_t kDefaultPartition = 0x7FFF;
+constexpr Interval kLustrePort{987, 987};
+constexpr Interval kNvmePort{4420, 4420};
+constexpr Interval kNfsPort{20049, 20049};
+constexpr Interval kCephMonitorPort{3300, 3300};
+constexpr Interval kOldCephMonitorPort{6789, 6789};
+constexpr Interval kCephPorts{6800, 7568};
 
 IntervalSet shifted(const IntervalSet& set, std::uint64_t base)
 {
@@ -35,6 +41,18 @@ UlpMeaning meaning_of(Ulp ulp)
     case Ulp::Ipoib:
         meaning.pkey = IntervalSet({{kDefaultPartition, kDefaultPartition}});
         break;
+    case Ulp::Lustre:
+        meaning.service_id = shifted(IntervalSet({kLustrePort}), kTcpServiceIds);
+        break;
+    case Ulp::NvmeOf:
+        meaning.service_id = shifted(IntervalSet({kNvmePort}), kTcpServiceIds);
+        break;
+    case Ulp::NfsRdma:
+        meaning.service_id = shifted(IntervalSet({kNfsPort}), kTcpServiceIds);
+        break;
+    case Ulp::Ceph:
+        meaning.service_id = shifted(IntervalSet({kCephMonitorPort, kOldCephMonitorPort, kCephPorts}), kTcpServiceIds);
+        break;
     case Ulp::Default:
     case Ulp::Srp:
     case Ulp::Any:
@@ -45,17 +63,21 @@ UlpMeaning meaning_of(Ulp ulp)
 
 }    // namespace
 
-const std::array<UlpForm, 7>& ulp_forms()
+const std::array<UlpForm, 11>& ulp_forms()
 {
     using enum UlpCriterion;
-    static const std::array<UlpForm, 7> kForms{
+    static const std::array<UlpForm, 11> kForms{
         {{Ulp::Default, "default", {}, false},
          {Ulp::Sdp, "sdp", {PortNum}, false},
          {Ulp::Rds, "rds", {PortNum}, false},
          {Ulp::Iser, "iser", {PortNum}, false},
          {Ulp::Srp, "srp", {TargetPortGuid}, true},
          {Ulp::Ipoib, "ipoib", {PKey}, false},
-         {Ulp::Any, "any", {ServiceId, PKey, TargetPortGuid, SourcePortGuid, SourceTargetPortGuid}, true}}};
+         {Ulp::Any, "any", {ServiceId, PKey, TargetPortGuid, SourcePortGuid, SourceTargetPortGuid}, true},
+         {Ulp::Lustre, "lustre", {PortNum}, false, true},
+         {Ulp::NvmeOf, "nvme-of", {PortNum}, false, true},
+         {Ulp::NfsRdma, "nfs-rdma", {PortNum}, false, true},
+         {Ulp::Ceph, "ceph", {PortNum}, false, true}}};
     return kForms;
 }
 

@@ -8,6 +8,16 @@
 //     ipoib|any, pkey R         pkey R
 //     any, service-id R         service-id R
 //     srp|any, *-port-guid R    source, destination or both: a group of those ports
+//
+// [host] Not of OpenSM; rdma_cm's TCP port space, in which all of these connect:
+//
+//     lustre                    service-id 0x1060000 + 987: `service` of ko2iblnd (o2iblnd_modparams.c of Lustre)
+//     nvme-of                   0x1060000 + 4420: NVME_RDMA_IP_PORT of Linux (include/linux/nvme.h), `nvme` of IANA; the
+//                               discovery service is there too: 8009 is that of NVMe/TCP (NVME_TCP_DISC_PORT)
+//     nfs-rdma                  0x1060000 + 20049: NFS_RDMA_PORT of Linux (include/linux/nfs.h), RFC 8267, IANA
+//     ceph                      0x1060000 + 3300, 6789 (monitors: IANA, Ceph's manual), 6800-7568 (ms_bind_port_min and
+//                               ms_bind_port_max of Ceph); only with `ms_async_rdma_cm = true`
+//     any of these, port-num R  service-id 0x1060000 + R
 #pragma once
 
 #include <array>
@@ -20,7 +30,7 @@
 
 namespace rdmaqos {
 
-enum class Ulp : std::uint8_t { Default, Sdp, Rds, Iser, Srp, Ipoib, Any };
+enum class Ulp : std::uint8_t { Default, Sdp, Rds, Iser, Srp, Ipoib, Any, Lustre, NvmeOf, NfsRdma, Ceph };
 
 enum class UlpCriterion : std::uint8_t {
     PortNum,
@@ -38,10 +48,11 @@ struct UlpForm {
     std::string_view name;
     std::vector<UlpCriterion> criteria;    // one of these may stand
     bool needs_one = false;
+    bool host_only = false;    // OpenSM's own format does not know it
 };
 
 // In the order of Ulp.
-[[nodiscard]] const std::array<UlpForm, 7>& ulp_forms();
+[[nodiscard]] const std::array<UlpForm, 11>& ulp_forms();
 [[nodiscard]] const UlpForm& form_of(Ulp ulp);
 // "port-num"
 [[nodiscard]] std::string_view to_string(UlpCriterion criterion);

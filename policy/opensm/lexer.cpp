@@ -317,7 +317,7 @@ Lexer::Scanned Lexer::scan_word(std::size_t at) const
         }
     }
     for (const UlpForm& form : ulp_forms()) {
-        if (!starts_with_ignoring_case(text_, at, form.name)) {
+        if (form.host_only || !starts_with_ignoring_case(text_, at, form.name)) {
             continue;
         }
         const std::size_t end = at + form.name.size();

@@ -1,13 +1,19 @@
 #include "policy/model/ulp_forms.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
+
+#include "policy/model/service_id.h"
+#include "tests/unit/opensm/opensm_support.h"
 
 namespace rdmaqos {
 namespace {
 
 TEST(UlpForms, AreInTheOrderOfTheirNames)
 {
-    for (const Ulp ulp : {Ulp::Default, Ulp::Sdp, Ulp::Rds, Ulp::Iser, Ulp::Srp, Ulp::Ipoib, Ulp::Any}) {
+    for (const Ulp ulp : {Ulp::Default, Ulp::Sdp, Ulp::Rds, Ulp::Iser, Ulp::Srp, Ulp::Ipoib, Ulp::Any, Ulp::Lustre,
+                          Ulp::NvmeOf, Ulp::NfsRdma, Ulp::Ceph}) {
         EXPECT_EQ(form_of(ulp).ulp, ulp);
     }
 }
@@ -18,6 +24,31 @@ TEST(UlpForms, WellKnownServices)
     EXPECT_EQ(meaning_of(Ulp::Rds, std::nullopt, {}).service_id, IntervalSet({{0x10648CA, 0x10648CA}}));
     EXPECT_EQ(meaning_of(Ulp::Iser, std::nullopt, {}).service_id, IntervalSet({{0x1060CBC, 0x1060CBC}}));
     EXPECT_EQ(meaning_of(Ulp::Ipoib, std::nullopt, {}).pkey, IntervalSet({{0x7FFF, 0x7FFF}}));
+}
+
+// What a program that connects through rdma_cm asks the subnet manager for.
+TEST(UlpForms, StorageIsAtThePortsOfItsTransport)
+{
+    const auto at = [](std::uint16_t port) { return *service_id_of("tcp", port); };
+    const auto services = [](Ulp ulp) { return meaning_of(ulp, std::nullopt, {}).service_id; };
+    EXPECT_EQ(services(Ulp::Lustre), IntervalSet({{at(987), at(987)}}));
+    EXPECT_EQ(services(Ulp::NvmeOf), IntervalSet({{at(4420), at(4420)}}));
+    EXPECT_EQ(services(Ulp::NfsRdma), IntervalSet({{at(20049), at(20049)}}));
+    EXPECT_EQ(services(Ulp::Ceph),
+              IntervalSet({{at(3300), at(3300)}, {at(6789), at(6789)}, {at(6800), at(7568)}}));
+    EXPECT_EQ(meaning_of(Ulp::Lustre, UlpCriterion::PortNum, IntervalSet({{988, 989}})).service_id,
+              IntervalSet({{at(988), at(989)}}));
+}
+
+// OpenSM would refuse the whole file.
+TEST(UlpForms, OfTheHostAloneAreNotReadFromOpensmsFormat)
+{
+    for (const UlpForm& form : ulp_forms()) {
+        const std::string entry = std::string(form.name) + (form.needs_one ? ", target-port-guid 7" : "") + " : 1\n";
+        const auto result = test::read_native("qos-ulps\n    default : 0\n    " + entry + "end-qos-ulps\n",
+                                              OpensmMode::Default);
+        EXPECT_EQ(result.value == nullptr, form.host_only) << entry << test::shown(result);
+    }
 }
 
 TEST(UlpForms, PortsAreCountedFromTheirServices)

@@ -289,7 +289,7 @@ others  Others  x.Responder  x.responder.y  a.service  7-9  9-7  7 - 9  ' 7 - 9 
 2 KB  60s  5 min  1MS  25h  0s  1.5s  0.0001s  60  1d  unlimited  UNLIMITED  device-default  Device-Default
 none  process  Process  queue-pair  queue_pair  host  subnet-manager  SubNet-Manager  low-latency  default  CA
 self  SELF  switch  tcp  UDP  ib  rc  RC  raw-packet  enforce  Monitor  error  degrade  auto  shared
-per-process  whole  divide  ignore  count  Adopt  ethernet  InfiniBand  sdp  srp  any
+per-process  whole  divide  ignore  count  Adopt  ethernet  InfiniBand  sdp  srp  any  lustre  NVMe-oF  nfs_rdma  nfs-rdma  ceph
 "0:255"  0:255  "15:0"  "16:0"  "0:256"
 "0xf:0xFF"  "0:"  ":0"  "0:1:2"  "fd00::/8"  "fd00::1"  10.1.0.0/16  10.1.0.0  "gg::"  "fd00::1/8"
 "fd00::/129"  "::"  "*"  "a*"  "[x"  "a?"  []  [1]  [1, 2]  [abc, 7-9]  [[1]]  [{a: 1}]  [null]  [""]  {}
