@@ -90,7 +90,8 @@ Families families_of(const Build& build)
         const auto& level = policy.levels[i];
         if (level.schedule) {
             below(level.schedule->parent)
-                .push_back({"qos-level", &level.name, &level.location, &level.schedule->rate, &build.level_fields[i], {}});
+                .push_back(
+                    {"qos-level", &level.name, &level.location, &level.schedule->rate, &build.level_fields[i], {}});
         }
     }
     return families;
@@ -192,7 +193,8 @@ void warn_of_no_effect(Build& build, const Families& families)
     for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
         const auto& node = policy.nodes[i];
         lowest_cap[i] = node.parent ? lowest_cap[*node.parent] : std::nullopt;
-        if (node.rate.max_rate && (!lowest_cap[i] || *node.rate.max_rate < *policy.nodes[*lowest_cap[i]].rate.max_rate)) {
+        if (node.rate.max_rate &&
+            (!lowest_cap[i] || *node.rate.max_rate < *policy.nodes[*lowest_cap[i]].rate.max_rate)) {
             lowest_cap[i] = i;
         }
         for (const Member& member : families[i]) {

@@ -272,5 +272,21 @@ TEST_F(CtlOffline, ImportFabricThatCannotBeMade)
     EXPECT_EQ(whole["yaml"], test::read_text(golden + "ports.yaml"));
 }
 
+// Blocks to fill in are meant to be edited: what was edited is not lost to a second import.
+TEST_F(CtlOffline, ImportOpensmReplacesNoEditedFile)
+{
+    write("policy.conf", "qos-ulps\ndefault: 0\nsdp: 1\nend-qos-ulps\n");
+    EXPECT_EQ(run("import-opensm policy.conf --force").status, 1);
+    ASSERT_EQ(run("import-opensm policy.conf --output made.yaml").status, 0);
+    EXPECT_EQ(run("import-opensm policy.conf --output made.yaml").status, 0);    // the same again
+    write("made.yaml", "version: 1    # edited\n");
+    const Outcome refused = run("import-opensm policy.conf --output made.yaml");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.error, HasSubstr("--force"));
+    EXPECT_EQ(test::read_text(directory_ / "made.yaml"), "version: 1    # edited\n");
+    EXPECT_EQ(run("import-opensm policy.conf --output made.yaml --force").status, 0);
+    EXPECT_THAT(test::read_text(directory_ / "made.yaml"), HasSubstr("SimpleQoSLevel_SL1"));
+}
+
 }    // namespace
 }    // namespace rdmaqos

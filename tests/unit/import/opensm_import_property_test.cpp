@@ -267,19 +267,19 @@ struct Asked {
     {
     }
 
-    // All of the answer but the spelling of a name, which a YAML policy may not be able to hold.
+    // All of the answer but the spelling of a name, which a YAML policy may not be able to hold, and whether an ulp made
+    // the level: the YAML has a level of its own for it.
     [[nodiscard]] std::string answer(const Request& request) const
     {
         const auto match = matcher.match(request, Identity{});
         RC_ASSERT(in_full(match) == in_full(scan(*policy, matcher.groups(), request, Identity{})));
         RC_ASSERT(match.has_value());
         const QosLevel& level = *match->level;
-        return fmt::format("rule {} by {}: sl {} mtu {} rate {} life {} path-bits {} pkeys {} ulp {}",
+        return fmt::format("rule {} by {}: sl {} mtu {} rate {} life {} path-bits {} pkeys {}",
                            match->rule != nullptr ? match->rule->number : 0, static_cast<int>(match->source),
                            level.sl.value_or(99), level.mtu_limit ? bytes(*level.mtu_limit) : 0,
                            level.rate_limit ? number(*level.rate_limit) : 0, level.packet_life.value_or(99),
-                           to_string(level.path_bits, NumberBase::Hex), to_string(level.pkeys, NumberBase::Hex),
-                           level.from_ulp);
+                           to_string(level.path_bits, NumberBase::Hex), to_string(level.pkeys, NumberBase::Hex));
     }
 };
 

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/import/opensm.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -85,13 +86,38 @@ TEST(OpensmImport, BlocksToFillInAreYaml)
     const Policy policy = policy_of(filled_in(*import_opensm(*native.file, {}).value));
     EXPECT_TRUE(policy.find_level("DEFAULT")->schedule);
     EXPECT_TRUE(policy.find_level("lowlatency")->schedule);
-    EXPECT_EQ(policy.find_level("sl-5")->sl, 5);
+    EXPECT_EQ(policy.find_level("SimpleQoSLevel_SL5")->sl, 5);
+    EXPECT_TRUE(policy.find_level("SimpleQoSLevel_SL5")->schedule);
     // Its name cannot be a part of a path.
     EXPECT_FALSE(policy.find_level("bulk/night")->schedule);
     // A file with nothing but ulps.
     const auto ulps = good(import_text("qos-ulps\ndefault: 1\nsdp: 2\nend-qos-ulps\n"));
-    EXPECT_TRUE(policy_of(ulps).levels.at(0).from_ulp);
-    EXPECT_TRUE(policy_of(filled_in(ulps)).find_level("sl-2")->schedule);
+    EXPECT_FALSE(policy_of(ulps).find_level("SimpleQoSLevel_SL2")->schedule);
+    EXPECT_TRUE(policy_of(filled_in(ulps)).find_level("SimpleQoSLevel_SL2")->schedule);
+    EXPECT_TRUE(policy_of(filled_in(ulps)).find_level("SimpleQoSLevel_DEFAULT")->schedule);
+}
+
+// No level is written for ulps that no ulp uses, and none is left to the reader to make: it could not become a class.
+TEST(OpensmImport, UlpsUseTheLevelsThatAreWrittenForThem)
+{
+    const Policy policy = imported("qos-ulps\ndefault: 4\ndefault: 1\nsdp: 2\nrds: 2\niser: 3\nend-qos-ulps\n");
+    ASSERT_EQ(policy.levels.size(), 3U);
+    std::set<std::size_t> used{policy.default_level};
+    for (const MatchRule& rule : policy.rules) {
+        used.insert(rule.level);
+    }
+    EXPECT_EQ(used, (std::set<std::size_t>{0, 1, 2}));
+    EXPECT_EQ(policy.levels.at(policy.default_level).sl, 1);
+    EXPECT_EQ(policy.rules.at(0).level, policy.rules.at(1).level);
+    for (const QosLevel& level : policy.levels) {
+        EXPECT_FALSE(level.from_ulp) << level.name;
+    }
+    // A level of the name that OpenSM gives is another one.
+    const Policy named = imported(with_level("simpleqoslevel_sl7") + "qos-ulps\ndefault: 5\nsdp: 7\nend-qos-ulps\n");
+    EXPECT_EQ(named.levels.size(), 3U);
+    EXPECT_NE(named.levels.at(named.rules.at(0).level).name, "simpleqoslevel_sl7");
+    EXPECT_EQ(named.levels.at(named.rules.at(0).level).sl, 7);
+    EXPECT_EQ(named.levels.at(named.default_level).name, "DEFAULT");
 }
 
 TEST(OpensmImport, WhatNoYamlCanSayIsAnError)

@@ -1,8 +1,10 @@
 #include "tools/rdma-qosctl/commands/import.h"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +22,19 @@
 
 namespace rdmaqos::ctl {
 namespace {
+
+// A file that somebody may have edited is not written over: blocks to fill in are meant to be edited.
+Result<void> may_write(const std::string& output, const std::string& text)
+{
+    std::error_code none;
+    if (!std::filesystem::exists(output, none)) {
+        return {};
+    }
+    if (const auto present = read_regular_file(output, kMaxConfigFileSize); present && *present == text) {
+        return {};
+    }
+    return fail(ErrorCode::Io, fmt::format("`{}` exists, and may have been edited; --force replaces it", printable(output)));
+}
 
 // The text goes to stdout or the file, what there is to say of it to stderr.
 Result<ExitStatus> finish(const Context& context, const ReadResult<std::string>& result, const std::string& output)
@@ -81,6 +96,11 @@ Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptio
         native.diagnostics.append(std::move(result.diagnostics));
         result.diagnostics = std::move(native.diagnostics);
         result.diagnostics.sort_by_location();
+    }
+    if (result.value && !options.output.empty() && !options.replace) {
+        if (auto may = may_write(options.output, *result.value); !may) {
+            return fail(may.error());
+        }
     }
     return finish(context, result, options.output);
 }

@@ -22,6 +22,7 @@ struct ImportOpensmOptions {
     std::string file;      // native policy; "-": stdin
     std::string fabric;    // fabric file; empty: the host's
     std::string output;    // empty: stdout
+    bool replace = false;  // an output file that is there, whatever is in it
 };
 [[nodiscard]] Result<ExitStatus> import_opensm(const Context& context, const ImportOpensmOptions& options);
 // On this fabric, whatever the options name.

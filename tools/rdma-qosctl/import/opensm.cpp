@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -304,7 +303,7 @@ private:
     void write_levels()
     {
         yaml_.blank();
-        if (!file_.levels.empty()) {
+        if (!file_.levels.empty() || !file_.ulps.empty()) {
             yaml_.line(kSection, "qos-levels:");
         }
         for (const Level& level : file_.levels) {
@@ -318,7 +317,7 @@ private:
                                              place(level.at), shortened(level.name->value)));
             }
         }
-        offer_levels_for_ulps();
+        write_levels_of_ulps();
     }
 
     void write_level(const Level& level)
@@ -380,28 +379,41 @@ private:
         to_fill(kEntry, "  fair-by: none          # or queue-pair, process, user, unit: each gets an equal part");
     }
 
-    // An ulp has an SL and no level of its own: one that it could have.
-    void offer_levels_for_ulps()
+    // An entry of qos-ulps has an SL; OpenSM makes a level of each, which no rule can name. Here they are levels like
+    // others, under OpenSM's names, so that they can become classes.
+    void write_levels_of_ulps()
     {
-        std::set<std::uint64_t> sls;
+        std::map<std::uint64_t, const UlpEntry*> first_of_sl;
         for (const UlpEntry& entry : file_.ulps) {
             if (entry.sl && entry.ulp != Ulp::Default) {
-                sls.insert(entry.sl->value);
+                first_of_sl.emplace(entry.sl->value, &entry);
             }
         }
-        if (sls.empty()) {
-            return;
+        for (const auto& [sl, entry] : first_of_sl) {
+            level_of_sl_.emplace(sl, write_level_of_ulp(*entry, fmt::format("SimpleQoSLevel_SL{}", sl)));
         }
-        yaml_.comment(kSection,
-                      "Levels for the entries of qos-ulps: write `qos-level-name: ...` there, instead of the `sl`.");
-        if (file_.levels.empty()) {
-            to_fill(kSection, "qos-levels:");
+        if (const UlpEntry* entry = default_entry(); entry != nullptr && entry->sl) {
+            default_level_ = write_level_of_ulp(*entry, "SimpleQoSLevel_DEFAULT");
         }
-        for (const std::uint64_t sl : sls) {
-            to_fill(2, fmt::format("- name: {}", levels_.unused(fmt::format("sl-{}", sl))));
-            to_fill(2, fmt::format("  sl: {}", sl));
-            to_fill(2, "  schedule: {share: 1, max-rate: unlimited, fair-by: none}");
-        }
+    }
+
+    std::string write_level_of_ulp(const UlpEntry& entry, std::string name)
+    {
+        std::string made = levels_.unused(std::move(name));
+        yaml_.comment(2, fmt::format("of qos-ulps, {}", place(entry.at)));
+        yaml_.begin_entry();
+        key("name", made);
+        byte("sl", entry.sl, kHighestSl);
+        offer_schedule(made);
+        return made;
+    }
+
+    // The `default` that counts; null: none, or a level of this name is before it.
+    [[nodiscard]] const UlpEntry* default_entry() const
+    {
+        const auto last = std::find_if(file_.ulps.rbegin(), file_.ulps.rend(),
+                                       [](const UlpEntry& entry) { return entry.ulp == Ulp::Default; });
+        return last == file_.ulps.rend() || first_levels_.contains("default") ? nullptr : &*last;
     }
 
     void references(std::string_view what, const std::vector<Text>& names)
@@ -444,29 +456,29 @@ private:
             return;
         }
         yaml_.blank();
-        const auto is_default = [](const UlpEntry& entry) { return entry.ulp == Ulp::Default; };
-        const auto last_default = std::find_if(file_.ulps.rbegin(), file_.ulps.rend(), is_default);
-        const bool level_wins = first_levels_.contains("default");
+        const UlpEntry* chosen_default = default_entry();
         const bool any = std::any_of(file_.ulps.begin(), file_.ulps.end(), [&](const UlpEntry& entry) {
-            return !is_default(entry) || (!level_wins && &entry == &*last_default);
+            return entry.ulp != Ulp::Default || &entry == chosen_default;
         });
         if (any) {
             yaml_.line(kSection, "qos-ulps:");
         }
         std::size_t number = file_.rules.size();
         for (const UlpEntry& entry : file_.ulps) {
-            if (!is_default(entry)) {
+            if (entry.ulp != Ulp::Default) {
                 write_ulp(entry, ++number);
-            } else if (level_wins) {
+            } else if (chosen_default == nullptr) {
                 yaml_.comment(2, fmt::format("{}: `default` is ignored by OpenSM: there is a qos-level of this name",
                                              place(entry.at)));
-            } else if (&entry != &*last_default) {
+            } else if (&entry != chosen_default) {
                 yaml_.comment(2, fmt::format("{}: this `default` is replaced by a later one", place(entry.at)));
             } else {
                 yaml_.comment(2, fmt::format("{}: not covered by any rule", place(entry.at)));
                 yaml_.begin_entry();
                 key("ulp", "default");
-                byte("sl", entry.sl, kHighestSl);
+                if (entry.sl) {
+                    key("qos-level-name", default_level_);
+                }
             }
         }
     }
@@ -487,7 +499,9 @@ private:
         } else if (entry.criterion) {
             ranges(to_string(*entry.criterion), entry.ranges);
         }
-        byte("sl", entry.sl, kHighestSl);
+        if (entry.sl) {
+            key("qos-level-name", level_of_sl_.at(entry.sl->value));
+        }
     }
 
     // "service-id 0x10000-0x1ffff"
@@ -527,6 +541,8 @@ private:
     Names levels_{"level"};
     std::map<std::string, const Group*> first_groups_;    // null: an ulp makes it
     std::map<std::string, const Level*> first_levels_;
+    std::map<std::uint64_t, std::string> level_of_sl_;    // those of ulps
+    std::string default_level_;                           // of `default`
 };
 
 }    // namespace
