@@ -285,9 +285,8 @@ void Parser::add_imports()
     command->add_option("--topology", options_->import_topology, "The fabric of a test case")
         ->type_name("FILE")
         ->excludes(file);
-    CLI::Option* output = command->add_option("--output", native.output, "Write here, not to stdout");
-    output->type_name("FILE");
-    command->add_flag("--force", native.replace, "Replace the output file, also if it was edited")->needs(output);
+    command->add_option("--output", native.output, "Write here, not to stdout")->type_name("FILE");
+    command->add_flag("--force", native.replace, "Replace the output file, also if it was edited")->needs("--output");
 }
 
 void Parser::add_views()
