@@ -171,6 +171,8 @@ inline constexpr std::array kPlanKeys{
     AnswerKey{"diagnostics", "aa{sv}", ""},
     AnswerKey{"omitted", "u", ""},
     AnswerKey{"levels", "aa{sv}", "that would change"},
+    AnswerKey{"changes", "aa{sv}", "rules, port groups and partitions that would change, at most 1000"},
+    AnswerKey{"changes-omitted", "u", "how many more; absent: none"},
     AnswerKey{"sessions", "aa{sv}", "queue pairs of a session that would get another level or leaf"},
     AnswerKey{"devices", "aa{sv}", "what would be done to each"},
 };
@@ -178,6 +180,13 @@ inline constexpr std::array kPlanKeys{
 inline constexpr std::array kLevelChangeKeys{
     AnswerKey{"level", "s", ""},
     AnswerKey{"change", "s", "`new`, `changed` or `removed`"},
+    AnswerKey{"message", "s", "what changes, in words"},
+};
+
+inline constexpr std::array kPartChangeKeys{
+    AnswerKey{"part", "s", "`match rule`, `ulp rule`, `port-group` or `partition`"},
+    AnswerKey{"name", "s", "of a rule its number, in the old policy if it is removed"},
+    AnswerKey{"change", "s", "`new`, `changed`, `moved` (to another place among the rules) or `removed`"},
     AnswerKey{"message", "s", "what changes, in words"},
 };
 
@@ -193,6 +202,7 @@ inline constexpr std::array kSessionChangeKeys{
     AnswerKey{"level-after", "s", ""},
     AnswerKey{"leaf-before", "s", "absent: none"},
     AnswerKey{"leaf-after", "s", "absent: none"},
+    AnswerKey{"rule", "s", "that decides then, as in a grant"},
 };
 
 inline constexpr std::array kDevicePlanKeys{

@@ -91,6 +91,15 @@ void write_one(Writer& writer, const LevelChange& change)
     dict.set("message", change.words);
 }
 
+void write_one(Writer& writer, const PartChange& change)
+{
+    Answer<kPartChangeKeys> dict(writer);
+    dict.set("part", to_string(change.part));
+    dict.set("name", change.name);
+    dict.set("change", to_string(change.kind));
+    dict.set("message", change.words);
+}
+
 void write_one(Writer& writer, const SessionChange& change)
 {
     Answer<kSessionChangeKeys> dict(writer);
@@ -105,6 +114,7 @@ void write_one(Writer& writer, const SessionChange& change)
     dict.set_text("level-after", change.level_after);
     dict.set_text("leaf-before", change.leaf_before);
     dict.set_text("leaf-after", change.leaf_after);
+    dict.set_text("rule", change.rule_after);
 }
 
 void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
@@ -244,6 +254,10 @@ void write(Writer& writer, const PlanReport& report, Quote quote)
     dict.set_text("revision", report.revision);
     set_diagnostics(dict, report.diagnostics, quote);
     dict.set_list("levels", report.levels, kWriteOne);
+    dict.set_list("changes", report.parts, kWriteOne);
+    if (report.more_parts > 0) {
+        dict.set("changes-omitted", static_cast<std::uint32_t>(report.more_parts));
+    }
     dict.set_list("sessions", report.sessions, kWriteOne);
     dict.set_list("devices", report.devices, write_plan);
 }

@@ -16,6 +16,7 @@
 #include "lib/tree/plan.h"
 #include "policy/model/identity.h"
 #include "policy/model/level_change.h"
+#include "policy/model/part_change.h"
 
 namespace rdmaqos {
 
@@ -57,6 +58,7 @@ struct SessionChange {
     std::string leaf_before;    // empty: none
     std::string leaf_after;
     std::uint32_t queue_pairs = 0;
+    std::string rule_after;    // that decides then: Match::why
 };
 
 // What a reload would do.
@@ -65,6 +67,10 @@ struct PlanReport {
     std::string revision;    // empty: there are errors in the files, and nothing else here
     Diagnostics diagnostics;
     std::vector<LevelChange> levels;
+    // Rules, port groups and partitions: at most kMostPartChanges, and how many more there are.
+    static constexpr std::size_t kMostPartChanges = 1000;
+    std::vector<PartChange> parts;
+    std::size_t more_parts = 0;
     std::vector<SessionChange> sessions;
     std::vector<DevicePlan> devices;
 };

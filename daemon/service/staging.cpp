@@ -8,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/model/busy_rates.h"
 #include "policy/explain/changes.h"
+#include "policy/explain/part_changes.h"
 #include "policy/load/policy_reader.h"
 #include "policy/yaml/fabric_reader.h"
 #include "policy/yaml/settings_reader.h"
@@ -54,9 +55,9 @@ void add_queue_pairs(const std::string& device, const PlacementBook& before, con
             continue;
         }
         SessionChange& change = moves[{member.session, from, to}];
-        change = {member.session,        member.owner,          device,
-                  std::move(from.level), std::move(to.level),   std::move(from.leaf),
-                  std::move(to.leaf),    change.queue_pairs + 1};
+        change = {member.session,        member.owner,           device,
+                  std::move(from.level), std::move(to.level),    std::move(from.leaf),
+                  std::move(to.leaf),    change.queue_pairs + 1, after.find(number)->membership.rule};
     }
     for (auto& [key, change] : moves) {
         changes.push_back(std::move(change));
@@ -162,9 +163,9 @@ std::vector<SessionChange> session_changes(const Scene& scene, const Staged& sta
 {
     std::vector<SessionChange> changes;
     for (const auto& session : scene.sessions) {
-        const std::string& after = staged.sessions.at(session.id).membership.level;
-        if (!session.has_queue_pairs && session.level != after) {
-            changes.push_back({session.id, session.owner, {}, session.level, after, {}, {}, 0});
+        const Membership& after = staged.sessions.at(session.id).membership;
+        if (!session.has_queue_pairs && session.level != after.level) {
+            changes.push_back({session.id, session.owner, {}, session.level, after.level, {}, {}, 0, after.rule});
         }
     }
     for (std::size_t i = 0; i < scene.devices.size(); ++i) {
@@ -198,6 +199,12 @@ PlanDraft draft_plan(const Tried& tried, const Policy& running)
     const Staged& staged = *tried.staged;
     draft.report.revision = staged.rules.policy->revision;
     draft.report.levels = level_changes(running, *staged.rules.policy);
+    auto& parts = draft.report.parts;
+    parts = part_changes(running, *staged.rules.policy);
+    if (parts.size() > PlanReport::kMostPartChanges) {
+        draft.report.more_parts = parts.size() - PlanReport::kMostPartChanges;
+        parts.resize(PlanReport::kMostPartChanges);
+    }
     draft.report.sessions = session_changes(tried.scene, staged);
     for (std::size_t i = 0; i < staged.devices.size(); ++i) {
         const Scene::Device& device = tried.scene.devices[i];

@@ -56,6 +56,8 @@ rdmaqos::PlanReport report()
     report.diagnostics.warning({std::make_shared<SourceFile>(SourceFile{"p.yaml", "version: 1\n\tx: 2\n"}), 2, 2, 1},
                                "odd");
     report.levels = {{"rpc", LevelChangeKind::Changed, "sl 3 -> 4"}};
+    report.parts = {{PolicyPart::PortGroup, "storage", PartChangeKind::Removed, "removed"}};
+    report.more_parts = 3;
     SessionChange moved;
     moved.session = SessionId{7};
     moved.owner = std::make_shared<Identity>();
@@ -82,6 +84,10 @@ TEST(Reports, APlanArrivesWhole)
     EXPECT_EQ(render(plan.diagnostics, Colour::Off), render(sent.diagnostics, Colour::Off));
     ASSERT_EQ(plan.levels.size(), 1U);
     EXPECT_EQ(ctl::text_of(plan.levels.front(), "change"), "changed");
+    ASSERT_EQ(plan.changes.size(), 1U);
+    EXPECT_EQ(ctl::text_of(plan.changes.front(), "part") + " " + ctl::text_of(plan.changes.front(), "name"),
+              "port-group storage");
+    EXPECT_EQ(plan.more_changes, 3U);
     ASSERT_EQ(plan.sessions.size(), 1U);
     EXPECT_EQ(ctl::text_of(plan.sessions.front(), "leaf-after"), "/a/x");
     EXPECT_EQ(ctl::text_of(plan.sessions.front(), "user"), "root");

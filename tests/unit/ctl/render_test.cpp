@@ -352,6 +352,12 @@ TEST(Render, Plans)
     report.plans[0].findings = {dict({{"message", "/x: requested share 200, achievable 100: the device's maximum"}})};
     expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
     report.levels = {dict({{"level", "bulk"}, {"change", "changed"}, {"message", "share 30 -> 40"}})};
+    const auto change = [](const char* part, const char* name, const char* message) {
+        return dict({{"part", part}, {"name", name}, {"change", "changed"}, {"message", message}});
+    };
+    report.changes = {change("match rule", "2", "level rpc -> level bulk (service-id 0x50)"),
+                      change("port-group", "sto\x1b[31m", "port-guid 0x7 -> 0x7-0x8")};
+    report.more_changes = 5;
     report.sessions = {moved(7, 4711, "ib_write_bw", "mlx5_0/1", 4, "bulk", "/bulk"),
                        moved(8, 4712, "cp\x1b[31m", "mlx5_0/1", 1, "rpc", ""),
                        moved(9, 4713, "idle", "", 0, "DEFAULT", "")};

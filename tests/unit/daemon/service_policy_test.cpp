@@ -244,7 +244,12 @@ TEST_F(ServicePolicyTest, APlanSaysWhoMoves)
     });
     ASSERT_TRUE(planned) << planned.error().message;
     EXPECT_TRUE(planned->levels.empty());
+    EXPECT_EQ(planned->parts, (std::vector{PartChange{PolicyPart::MatchRule, "1", PartChangeKind::Changed,
+                                                      "level rpc -> level bulk (service-id 0x50)"}}));
     ASSERT_EQ(planned->sessions.size(), 2U);
+    for (const SessionChange& change : planned->sessions) {
+        EXPECT_THAT(change.rule_after, testing::StartsWith("match rule 1 (next.yaml:"));
+    }
     const SessionChange& without = planned->sessions[0];
     EXPECT_EQ(without.queue_pairs, 0U);
     EXPECT_EQ(without.level_after, "bulk");

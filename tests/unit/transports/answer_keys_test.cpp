@@ -273,6 +273,8 @@ TEST(AnswerKeys, OfPlans)
     report.revision = "abc";
     report.diagnostics = full_diagnostics();
     report.levels = {{"rpc", LevelChangeKind::New, "new"}};
+    report.parts = {{PolicyPart::MatchRule, "1", PartChangeKind::New, "new"}};
+    report.more_parts = 1;
     SessionChange moved;
     auto owner = std::make_shared<Identity>();
     owner->unit = "a.service";
@@ -283,6 +285,7 @@ TEST(AnswerKeys, OfPlans)
     moved.level_after = "rpc";
     moved.leaf_before = "/bulk";
     moved.leaf_after = "/rpc";
+    moved.rule_after = "match rule 1";
     report.sessions = {moved};
     DevicePlan device;
     device.before.elements = {{ElementId{1}, {kTreeRoot, ElementKind::Node, std::nullopt, {}}},
@@ -300,6 +303,7 @@ TEST(AnswerKeys, OfPlans)
     const auto plan = written([&](Writer& writer) { write(writer, report, Quote::Lines); });
     expect_all(kPlanKeys, keys_in(plan), "plan");
     expect_all(kLevelChangeKeys, keys_in(at(plan, "levels")), "levels");
+    expect_all(kPartChangeKeys, keys_in(at(plan, "changes")), "changes");
     expect_all(kSessionChangeKeys, keys_in(at(plan, "sessions")), "sessions");
     const auto& one = at(plan, "devices");
     expect_all(kDevicePlanKeys, keys_in(one), "devices");

@@ -77,6 +77,7 @@ const std::map<std::string, std::string>& tables()
         {"reload", table_of(kReloadKeys)},
         {"plan", table_of(kPlanKeys)},
         {"changed level", table_of(kLevelChangeKeys)},
+        {"changed part", table_of(kPartChangeKeys)},
         {"moved session", table_of(kSessionChangeKeys)},
         {"device plan", table_of(kDevicePlanKeys)},
         {"planned element", table_of(kPlannedElementKeys)},

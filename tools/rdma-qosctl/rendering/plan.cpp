@@ -1,5 +1,6 @@
 #include "tools/rdma-qosctl/rendering/plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -200,6 +201,42 @@ Table counted_sessions(const std::vector<bus::Dict>& sessions)
     return table;
 }
 
+// "2 sessions move from level rpc to level bulk: match rule 3 (policy.yaml:9:5)", the most first.
+std::string render_level_moves(const std::vector<bus::Dict>& sessions, const Screen& screen)
+{
+    constexpr std::size_t kMostMoves = 10;
+    struct Kind {
+        std::string before;
+        std::string after;
+        std::string rule;    // without what of the request it looked at
+        auto operator<=>(const Kind&) const = default;
+    };
+    std::map<Kind, std::set<std::uint64_t>> moves;
+    for (const auto& change : sessions) {
+        const std::string rule = text_of(change, "rule");
+        Kind kind{text_of(change, "level-before"), text_of(change, "level-after"), rule.substr(0, rule.find(": "))};
+        if (kind.before != kind.after) {
+            moves[std::move(kind)].insert(number_of(change, "session"));
+        }
+    }
+    std::vector<std::pair<std::size_t, std::string>> lines;
+    for (const auto& [kind, moved] : moves) {
+        const auto named = [](const std::string& level) { return level.empty() ? "no level" : "level " + level; };
+        const std::string who = moved.size() == 1 ? "1 session moves" : fmt::format("{} sessions move", moved.size());
+        lines.emplace_back(moved.size(), fmt::format("{} from {} to {}{}{}", who, named(kind.before), named(kind.after),
+                                                     kind.rule.empty() ? "" : ": ", kind.rule));
+    }
+    std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(lines.size(), kMostMoves); ++i) {
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(lines[i].second)));
+    }
+    if (lines.size() > kMostMoves) {
+        text += fmt::format("  and in {} other ways\n", lines.size() - kMostMoves);
+    }
+    return text;
+}
+
 std::string render_sessions(const PlanReport& report, bool verbose, const Screen& screen)
 {
     constexpr std::size_t kListed = 16;
@@ -211,8 +248,33 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
     }
     const bool listed = verbose || report.sessions.size() <= kListed;
     const Table table = listed ? each_session(report.sessions) : counted_sessions(report.sessions);
-    return fmt::format("\n{}\n{}{}", styled("sessions that get another level or leaf", Style::Heading, screen),
-                       table.render(screen), listed ? "" : "`--verbose` lists each\n");
+    return fmt::format("\n{}\n{}{}{}", styled("sessions that get another level or leaf", Style::Heading, screen),
+                       render_level_moves(report.sessions, screen), table.render(screen),
+                       listed ? "" : "`--verbose` lists each\n");
+}
+
+// Rules, port groups and partitions.
+std::string render_changes(const PlanReport& report, bool verbose, const Screen& screen)
+{
+    constexpr std::size_t kListedChanges = 20;
+    if (report.changes.empty()) {
+        return "";
+    }
+    const std::size_t listed = verbose ? report.changes.size() : std::min(report.changes.size(), kListedChanges);
+    std::string text = fmt::format("\n{}\n",
+                                   styled("rules, groups and partitions that change", Style::Heading, screen));
+    for (std::size_t i = 0; i < listed; ++i) {
+        const bus::Dict& change = report.changes[i];
+        const auto sentence = fmt::format("{} {}: {}", text_of(change, "part"), text_of(change, "name"),
+                                          text_of(change, "message"));
+        text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(sentence)));
+    }
+    const std::size_t unlisted = report.changes.size() - listed;
+    if (unlisted + report.more_changes > 0) {
+        text += fmt::format("  and {} more{}\n", unlisted + report.more_changes,
+                            unlisted > 0 ? "; `--verbose` lists more" : "");
+    }
+    return text;
 }
 
 // What would happen to a device, without its name.
@@ -239,6 +301,7 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
         const auto sentence = fmt::format("level {}: {}", text_of(level, "level"), text_of(level, "message"));
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(sentence)));
     }
+    text += render_changes(report, verbose, screen);
     AlikeBlocks blocks;
     for (const auto& plan : report.plans) {
         blocks.add(printable(plan.device), "\n" + plan_body(plan, report.offline, verbose, screen));

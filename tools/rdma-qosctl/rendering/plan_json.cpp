@@ -113,6 +113,8 @@ Json plans_json(const PlanReport& report)
             {"diagnostics", to_json(report.diagnostics)},
             {"revision", report.revision},
             {"levels", to_json(report.levels)},
+            {"changes", to_json(report.changes)},
+            {"changes-omitted", report.more_changes},
             {"sessions", to_json(report.sessions)},
             {"plans", std::move(plans)}};
 }

@@ -160,6 +160,8 @@ PlanReport to_plan_report(const bus::Dict& dict)
     report.diagnostics = diagnostics_of(dict);
     report.revision = text_of(dict, "revision");
     report.levels = dicts_of(dict, "levels");
+    report.changes = dicts_of(dict, "changes");
+    report.more_changes = number_of(dict, "changes-omitted");
     report.sessions = dicts_of(dict, "sessions");
     UserNames names;
     for (auto& session : report.sessions) {

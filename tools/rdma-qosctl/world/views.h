@@ -141,6 +141,8 @@ struct PlanReport {
     Diagnostics diagnostics;    // none offline
     std::string revision;
     std::vector<bus::Dict> levels;      // keys of docs/dbus.md, "Changed levels"; none offline
+    std::vector<bus::Dict> changes;     // of rules, port groups and partitions; none offline
+    std::uint64_t more_changes = 0;     // that the daemon left out
     std::vector<bus::Dict> sessions;    // "Moved sessions"; and `user`
     std::vector<DevicePlanView> plans;
 };
