@@ -5,6 +5,7 @@
 #include "daemon/service/last_good.h"
 #include "lib/base/log.h"
 #include "policy/load/policy_reader.h"
+#include "policy/match/hidden_rules.h"
 
 namespace rdmaqos {
 
@@ -65,6 +66,9 @@ ReloadOutcome Reloads::start()
             to_string(disabled.error()));
     }
     policy_.replace(make_rules(policy, loaded.fabric.value, devices_.local_ports()));
+    if (loaded.policy.value) {
+        outcome.diagnostics.append(warnings_of_hidden_rules(*policy_.rules().matcher));
+    }
     outcome.revision = policy ? policy->revision : std::string{};
     remember(outcome);
     return outcome;

@@ -10,6 +10,7 @@
 #include "policy/explain/changes.h"
 #include "policy/explain/part_changes.h"
 #include "policy/load/policy_reader.h"
+#include "policy/match/hidden_rules.h"
 #include "policy/yaml/fabric_reader.h"
 #include "policy/yaml/settings_reader.h"
 
@@ -187,8 +188,9 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
     }
     tried->scene = reading.scene;
     if (loaded.ok()) {
-        tried->staged = stage(tried->scene, make_rules(loaded.policy.value, loaded.fabric.value, tried->scene.ports),
-                              *loaded.settings.value);
+        Rules rules = make_rules(loaded.policy.value, loaded.fabric.value, tried->scene.ports);
+        loaded.policy.diagnostics.append(warnings_of_hidden_rules(*rules.matcher));
+        tried->staged = stage(tried->scene, std::move(rules), *loaded.settings.value);
     }
     return tried;
 }

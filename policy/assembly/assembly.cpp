@@ -105,7 +105,10 @@ void Assembly::end_rules()
         add_rule(std::move(rule), false);
     }
     for (const std::size_t index : catch_all_) {
-        if (index + 1 < policy.rules.size()) {
+        // Of a level with `allow` it matches only for those who may use the level.
+        const std::size_t level = policy.rules[index].level;
+        const bool is_open = level >= policy.levels.size() || !policy.levels[level].allow;
+        if (index + 1 < policy.rules.size() && is_open) {
             context.warning(policy.rules[index].location,
                             "a rule without criteria matches everything: no rule after it is ever reached");
         }

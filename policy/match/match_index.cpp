@@ -12,6 +12,7 @@
 #include "lib/base/overloaded.h"
 #include "policy/match/adoption.h"
 #include "policy/match/client.h"
+#include "policy/match/gid_range.h"
 #include "policy/match/path_end.h"
 
 namespace rdmaqos {
@@ -39,30 +40,6 @@ constexpr std::uint16_t kVerified = criteria_that([](const Criterion& row) { ret
 constexpr std::uint16_t kOfRequest = criteria_that(
     [](const Criterion& row) { return !std::holds_alternative<const ClientKey*>(row.kind); });
 constexpr std::uint16_t kPath = criteria_that([](const Criterion& row) { return row.of_path; });
-
-constexpr bool has_type(const NodeTypes& types, NodeType type)
-{
-    return type == NodeType::Ca ? types.ca : type == NodeType::Switch ? types.switch_ : types.router;
-}
-
-// All ones behind the first `length` bits of a 64-bit half.
-constexpr std::uint64_t host_bits(unsigned length)
-{
-    return length >= 64 ? 0 : std::numeric_limits<std::uint64_t>::max() >> length;
-}
-
-Key128 key_of(const Gid& gid)
-{
-    return {gid.subnet_prefix(), gid.interface_id().value};
-}
-
-IntervalIndex<Key128>::Item interval_of(const GidPrefix& prefix, std::uint32_t id)
-{
-    const Key128 key = key_of(prefix.gid);
-    const std::uint64_t high = host_bits(prefix.length);
-    const std::uint64_t low = prefix.length <= 64 ? host_bits(0) : host_bits(prefix.length - 64U);
-    return {{key.high & ~high, key.low & ~low}, {key.high | high, key.low | low}, id};
-}
 
 }    // namespace
 
@@ -240,7 +217,8 @@ private:
                 guids.push_back({interval.first, interval.last, id});
             }
             for (const auto& prefix : members.gids) {
-                gids.push_back(interval_of(prefix, id));
+                const auto [first, last] = range_of(prefix);
+                gids.push_back({first, last, id});
             }
         }
         index_.guids_ = IntervalIndex<std::uint64_t>(guids);

@@ -23,4 +23,9 @@ struct PathEnd {
     return types.ca && types.switch_ && types.router;
 }
 
+[[nodiscard]] constexpr bool has_type(const NodeTypes& types, NodeType type)
+{
+    return type == NodeType::Ca ? types.ca : type == NodeType::Switch ? types.switch_ : types.router;
+}
+
 }    // namespace rdmaqos

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/match/path_end.h"
 #include "policy/model/fabric_directory.h"
 
 namespace rdmaqos {
@@ -133,6 +134,13 @@ private:
     std::vector<Interval> guids_;
 };
 
+// Without naming them by GUID or GID.
+bool may_have_local_ports(const PortGroup& group)
+{
+    return group.self || group.subnet_manager || !group.port_names.empty() || !group.pkeys.empty() ||
+           !group.partitions.empty() || (!group.node_types.none() && !includes_all(group.node_types));
+}
+
 }    // namespace
 
 ResolvedGroups resolve(const Policy& policy, const Fabric& fabric, const std::vector<LocalPort>& local)
@@ -143,7 +151,11 @@ ResolvedGroups resolve(const Policy& policy, const Fabric& fabric, const std::ve
     result.lids = LidTable(fabric);
     result.groups.reserve(policy.groups.size());
     for (const auto& group : policy.groups) {
+        const std::size_t told = result.unresolved.size();
         result.groups.push_back(GroupResolver(directory, local, group, result.unresolved).resolve());
+        if (result.unresolved.size() > told || (local.empty() && may_have_local_ports(group))) {
+            result.incomplete.push_back(result.groups.size() - 1);
+        }
     }
     return result;
 }

@@ -3,6 +3,7 @@
 // written as, whether or not somebody knows such a port, and what cannot be looked up is reported rather than refused.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,9 @@ struct ResolvedGroups {
     std::vector<ResolvedGroup> groups;                    // parallel to Policy::groups
     std::vector<std::pair<Guid, NodeType>> node_types;    // of known ports, sorted by GUID
     LidTable lids;
+    // Of groups that may get members which are not known now: some of those they name are not, or they are looked for
+    // among the ports of this host and none is known. Ascending.
+    std::vector<std::size_t> incomplete;
     std::vector<std::string> unresolved;    // "port-group storage: partition Part7 is not in the fabric file"
 
     friend bool operator==(const ResolvedGroups&, const ResolvedGroups&) = default;

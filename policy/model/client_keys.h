@@ -35,6 +35,7 @@ struct AccountKind {
     std::function<std::optional<std::uint32_t>(const std::string&)> NameService::*look_up;
     std::span<const std::uint32_t> (*of)(const Identity&);
     std::string_view noun;    // of a number: "uid"
+    bool is_single;           // a process has exactly one
 };
 
 // What a name is, as far as a pattern can be seen never to match it. A process can have two units (unit_names()).
@@ -74,9 +75,9 @@ inline std::span<const std::uint32_t> gids_of(const Identity& identity)
 // In the order of docs/policy-reference.md.
 inline constexpr std::array kClientKeys{
     ClientKey{"client.user", Trust::Verified, "", "are",
-              AccountKind{&ClientCriteria::users, &ClientCriteria::uids, &NameService::uid_of, uid_of, "uid"}},
+              AccountKind{&ClientCriteria::users, &ClientCriteria::uids, &NameService::uid_of, uid_of, "uid", true}},
     ClientKey{"client.group", Trust::Verified, "", "are in",
-              AccountKind{&ClientCriteria::groups, &ClientCriteria::gids, &NameService::gid_of, gids_of, "gid"}},
+              AccountKind{&ClientCriteria::groups, &ClientCriteria::gids, &NameService::gid_of, gids_of, "gid", false}},
     ClientKey{"client.unit", Trust::Verified, "", "are in",
               NameKind{&ClientCriteria::units, &Identity::unit, NameForm::Unit, "In this systemd unit", "UNIT"}},
     ClientKey{

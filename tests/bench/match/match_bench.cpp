@@ -1,9 +1,13 @@
 // What a Register costs before it reaches a device: finding the level in policies of growing size, and the identity of
 // a new connection.
+#include <algorithm>
+#include <utility>
+
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
 #include "policy/match/adoption.h"
+#include "policy/match/hidden_rules.h"
 #include "policy/match/matcher.h"
 #include "tests/support/scan.h"
 
@@ -232,6 +236,54 @@ void BM_MakeMatcher(benchmark::State& state)
 BENCHMARK_TEMPLATE(BM_MakeMatcher, service_ids)->Unit(benchmark::kMillisecond);
 BENCHMARK_TEMPLATE(BM_MakeMatcher, port_groups)->Unit(benchmark::kMillisecond);
 BENCHMARK_TEMPLATE(BM_MakeMatcher, client_globs)->Unit(benchmark::kMillisecond);
+
+// The search for rules that can never match. In these worlds there are none.
+template <World (*make)(std::size_t)>
+void BM_HiddenRules(benchmark::State& state)
+{
+    const World world = make(static_cast<std::size_t>(state.range(0)));
+    const Matcher matcher(world.policy, resolve(world.policy, {}, {}));
+    for (auto _ : state) {
+        const auto hidden = hidden_rules(matcher);
+        benchmark::DoNotOptimize(hidden.data());
+        state.counters["hidden"] = static_cast<double>(hidden.size());
+    }
+}
+
+// Every second rule is one that was before.
+World repeated_globs(std::size_t rules)
+{
+    World world = client_globs(rules);
+    std::copy_n(world.policy.rules.begin(), rules / 2, world.policy.rules.begin() + static_cast<std::ptrdiff_t>(rules / 2));
+    return world;
+}
+
+// Rules whose examples all go to the first one, which is not wider: each has to be compared with all above it.
+World overlapping_globs(std::size_t rules)
+{
+    World world = client_globs(rules);
+    for (std::size_t i = 0; i < rules; ++i) {
+        ClientCriteria client;
+        client.units = {"*a*" + std::to_string(i) + "*", "*"};
+        client.units.resize(i == 0 ? 2 : 1);
+        client.executables = {i == 0 ? "/bin/[a-z]*" : "/bin/x"};
+        if (i > 0) {
+            client.executables.emplace_back("/opt/" + std::to_string(i));
+        }
+        world.policy.rules[i].client = std::move(client);
+    }
+    return world;
+}
+
+#define RDMAQOS_HIDDEN_BENCH(mix) \
+    BENCHMARK_TEMPLATE(BM_HiddenRules, mix)->Arg(1000)->Arg(10000)->Unit(benchmark::kMillisecond)
+RDMAQOS_HIDDEN_BENCH(service_ids);
+RDMAQOS_HIDDEN_BENCH(pkeys_and_classes);
+RDMAQOS_HIDDEN_BENCH(port_groups);
+RDMAQOS_HIDDEN_BENCH(client_globs);
+RDMAQOS_HIDDEN_BENCH(repeated_globs);
+RDMAQOS_HIDDEN_BENCH(overlapping_globs);
+#undef RDMAQOS_HIDDEN_BENCH
 
 void BM_Resolve(benchmark::State& state)
 {

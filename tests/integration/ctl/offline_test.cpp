@@ -82,6 +82,7 @@ TEST_F(CtlOffline, ExamplesAreGoodAndCanBePlanned)
         const Outcome checked = run("check " + file);
         EXPECT_EQ(checked.status, 0) << file << "\n" << checked.output << checked.error;
         EXPECT_THAT(checked.output, HasSubstr("ok: ")) << file;
+        EXPECT_THAT(checked.output, Not(HasSubstr("can never match"))) << file;
         const Outcome planned = run("plan --json " + file);
         EXPECT_EQ(planned.status, 0) << file << planned.error;
         const auto json = nlohmann::json::parse(planned.output);
@@ -112,6 +113,38 @@ TEST_F(CtlOffline, PlanSaysThatNoDaemonRuns)
     EXPECT_EQ(planned.status, 0) << planned.error;
     EXPECT_THAT(planned.output, StartsWith("no daemon runs: what the policy would do to an empty device"));
     EXPECT_THAT(planned.output, HasSubstr("bulk"));
+}
+
+TEST_F(CtlOffline, RulesThatCanNeverMatchAreWarnings)
+{
+    const std::string policy = write("policy.yaml", R"(version: 1
+port-groups:
+  - {name: storage, port-guid: [0x1-0xff]}
+  - {name: archive, port-name: ["archive HCA-1/P1"]}
+qos-levels:
+  - {name: DEFAULT}
+qos-match-rules:
+  - {destination: [storage], qos-level-name: DEFAULT}
+  - {destination: [archive], qos-level-name: DEFAULT}
+)");
+    EXPECT_THAT(run("check " + policy).output, Not(HasSubstr("can never match"))) << "nobody knows where it is";
+    write("etc/rdma-qos/fabric.yaml", "version: 1\nports:\n  - {guid: 0x10, description: archive HCA-1}\n");
+    const std::string warning =
+        fmt::format("{0}:9:5: warning: this rule can never match: match rule 1 ({0}:8:5) takes", policy);
+    const Outcome checked = run("check " + policy);
+    EXPECT_EQ(checked.status, 0) << checked.output << checked.error;
+    EXPECT_THAT(checked.output, HasSubstr(warning));
+    const Outcome planned = run("plan " + policy);
+    EXPECT_EQ(planned.status, 0) << planned.error;
+    EXPECT_THAT(planned.output, HasSubstr(warning));
+    for (const auto* command : {"check --json ", "plan --json "}) {
+        const auto json = nlohmann::json::parse(run(command + policy).output);
+        ASSERT_EQ(json.at("diagnostics").size(), 2U) << command;
+        EXPECT_EQ(json.at("diagnostics").at(0).at("severity"), "warning");
+        EXPECT_EQ(json.at("diagnostics").at(0).at("line"), 9);
+        EXPECT_EQ(json.at("diagnostics").at(1).at("severity"), "note");
+        EXPECT_EQ(json.at("diagnostics").at(1).at("line"), 8);
+    }
 }
 
 TEST_F(CtlOffline, SimulatedDevicesInsteadOfTheProfile)

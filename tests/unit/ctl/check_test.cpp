@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "policy/load/policy_reader.h"
+#include "policy/match/hidden_rules.h"
+#include "policy/match/resolve.h"
 #include "tests/support/golden.h"
+#include "tools/rdma-qosctl/rendering/plan.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -61,6 +65,42 @@ TEST(Check, WarningsDoNotRefuse)
     report.unresolved = {"port-group storage: partition Part7 is not in the fabric file"};
     EXPECT_TRUE(report.ok());
     expect_golden("ctl/check-warnings.txt", render_check(report, Colour::Off));
+}
+
+// Warnings of a policy, with the rules that hide others.
+Diagnostics of_hidden_rules()
+{
+    const auto read = read_policy({std::make_shared<const SourceFile>(SourceFile{"policy.yaml", R"(version: 1
+qos-levels:
+  - {name: DEFAULT}
+  - {name: rpc, allow: {group: [7]}}
+qos-match-rules:
+  - {service-id: [0x10000-0x1ffff], qos-level-name: DEFAULT}
+  - {service-id: [0x10007], qos-level-name: rpc}
+  - {pkey: [1-5], qos-level-name: DEFAULT}
+  - {pkey: [6-9], qos-level-name: DEFAULT}
+  - {pkey: [4-7], qos-level-name: DEFAULT}
+)"})},
+                                  NameService{});
+    EXPECT_TRUE(read.value);
+    return warnings_of_hidden_rules({*read.value, resolve(*read.value, {}, {})});
+}
+
+TEST(Check, RulesThatCanNeverMatchAreWarnings)
+{
+    CheckReport report = good_report();
+    report.diagnostics = of_hidden_rules();
+    EXPECT_TRUE(report.ok());
+    expect_golden("ctl/check-hidden-rules.txt", render_check(report, Colour::Off));
+    expect_golden("ctl/check-hidden-rules.json", to_text(check_json(report)));
+}
+
+TEST(Plan, HasTheWarningsOfThePolicy)
+{
+    PlanReport report;
+    report.note = "what a reload with the host's files would do, by the running daemon:";
+    report.diagnostics = of_hidden_rules();
+    expect_golden("ctl/plan-hidden-rules.txt", render_plans(report, false, Colour::Off));
 }
 
 TEST(Check, WhatADeviceCannotGiveRefusesUnlessDegraded)

@@ -1,4 +1,5 @@
 // Service: start, reload, plan, check.
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -313,6 +314,32 @@ TEST_F(ServicePolicyTest, APlanOfABrokenPolicyIsItsDiagnostics)
     EXPECT_EQ(plan->diagnostics.error_count(), 1U);
     EXPECT_TRUE(plan->devices.empty());
     EXPECT_TRUE(plan->revision.empty());
+}
+
+TEST_F(ServicePolicyTest, RulesThatCanNeverMatchAreWarnings)
+{
+    policy(with_shares(60, 30) + R"(qos-match-rules:
+  - {pkey: [1-5], qos-level-name: rpc}
+  - {pkey: [5], qos-level-name: bulk}
+)");
+    const std::string warning = "this rule can never match: match rule 1 (/etc/rdma-qos/policy.yaml:7:5) takes every "
+                                "request that it would";
+    const auto is_in = [&](const Diagnostics& diagnostics) {
+        const auto found = std::ranges::find(diagnostics.all(), warning, &Diagnostic::message);
+        return found != diagnostics.all().end() && found->location.line == 8;
+    };
+    start();
+    EXPECT_TRUE(started.accepted);
+    EXPECT_TRUE(is_in(started.diagnostics)) << started.to_text();
+    add_device("mlx5_0");
+    const auto reloaded = reload();
+    EXPECT_TRUE(reloaded.accepted);
+    EXPECT_TRUE(is_in(reloaded.diagnostics)) << reloaded.to_text();
+    EXPECT_TRUE(is_in(service->last_reload().diagnostics));
+    const auto plan = answer<PlanReport>([&](auto done) { service->plan(std::nullopt, 0, std::move(done)); });
+    ASSERT_TRUE(plan) << to_string(plan.error());
+    EXPECT_TRUE(plan->accepted);
+    EXPECT_TRUE(is_in(plan->diagnostics));
 }
 
 TEST_F(ServicePolicyTest, TextsOfUsersAreShortAndOneAtATime)

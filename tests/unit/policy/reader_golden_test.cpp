@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "policy/match/hidden_rules.h"
+#include "policy/match/resolve.h"
 #include "policy/yaml/fabric_reader.h"
 #include "policy/yaml/settings_reader.h"
 #include "policy/yaml/simulation_reader.h"
@@ -50,6 +52,16 @@ std::vector<std::shared_ptr<const SourceFile>> split(const std::string& name, co
     return files;
 }
 
+// And, of a policy that is read, the rules that can never match: with one port of this host, in an unknown fabric.
+std::string with_hidden_rules(ReadResult<Policy> read)
+{
+    if (read.value) {
+        const Matcher matcher(*read.value, resolve(*read.value, {}, {LocalPort{}}));
+        read.diagnostics.append(warnings_of_hidden_rules(matcher));
+    }
+    return shown(read);
+}
+
 std::string diagnostics_of(const std::string& name)
 {
     const std::string text = read_text(source_dir() + "/tests/golden/diagnostics/" + name + ".yaml");
@@ -65,7 +77,7 @@ std::string diagnostics_of(const std::string& name)
     if (text.starts_with("# kind: loads\n")) {
         return shown(read_loads(source(name + ".yaml", text)));
     }
-    return shown(read_policy(split(name + ".yaml", text), fake_names()));
+    return with_hidden_rules(read_policy(split(name + ".yaml", text), fake_names()));
 }
 
 class GoldenDiagnostics : public testing::TestWithParam<std::string> {};

@@ -256,5 +256,17 @@ TEST(ReadRules, ACommandCannotStandInAllow)
     expect_error("qos-levels: [{name: DEFAULT, allow: {command: sshd}}]", "`command` cannot be used in `allow`");
 }
 
+TEST(ReadRules, OneWithoutCriteriaIsSaidToHideOthersUnlessItsLevelIsNotForAll)
+{
+    const auto rules = [](const std::string& level) {
+        return "qos-levels: [{name: DEFAULT}, {name: ours, allow: {user: [alice]}}]\n"
+               "qos-match-rules: [{qos-level-name: " +
+               level + "}, {pkey: [1], qos-level-name: DEFAULT}]\n";
+    };
+    static_cast<void>(expect_warning(
+        rules("DEFAULT"), "a rule without criteria matches everything: no rule after it is ever reached"));
+    static_cast<void>(read_good(rules("ours")));
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "policy/match/hidden_rules.h"
+#include "policy/match/matcher.h"
 #include "policy/match/resolve.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
@@ -90,13 +92,13 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
         return fail(chosen.error());
     }
     report.note = std::move(chosen->note);
-    std::vector<LocalPort> local;
     for (const auto& target : chosen->targets) {
         report.devices.push_back(check_device(*policy.value, target, used));
-        // The default profile stands for some port, so that `node-type: SELF` is no complaint.
-        local.push_back(target.local.value_or(LocalPort{}));
     }
-    report.unresolved = resolve(*policy.value, fabric.value ? *fabric.value : Fabric{}, local).unresolved;
+    const Matcher matcher(*policy.value, resolve(*policy.value, fabric.value ? *fabric.value : Fabric{},
+                                                 local_ports(chosen->targets)));
+    report.diagnostics.append(warnings_of_hidden_rules(matcher));
+    report.unresolved = matcher.groups().unresolved;
     return report;
 }
 

@@ -5,6 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "policy/match/hidden_rules.h"
+#include "policy/match/matcher.h"
+#include "policy/match/resolve.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -72,11 +75,12 @@ Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
 
 Result<PlanReport> plan_offline(const Context& context, const PlanOptions& options, std::string_view why)
 {
-    const auto policy = require_policy(options.file.empty() ? std::vector<std::string>{} : std::vector{options.file},
-                                       context.root);
-    if (!policy) {
-        return fail(policy.error());
+    const auto read = load_policy(options.file.empty() ? std::vector<std::string>{} : std::vector{options.file},
+                                  context.root);
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the policy"));
     }
+    const Policy& policy = *read.value;
     const auto targets = load_targets(options.devices_file);
     if (!targets) {
         return fail(targets.error());
@@ -84,13 +88,17 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
     const auto settings = load_settings(context.root);
     PlanReport report;
     report.offline = true;
-    report.revision = (*policy)->revision;
+    report.revision = policy.revision;
+    report.diagnostics = read.diagnostics;
+    const auto fabric = load_fabric(context.root);
+    report.diagnostics.append(warnings_of_hidden_rules(
+        {policy, resolve(policy, fabric.value ? *fabric.value : Fabric{}, local_ports(*targets))}));
     report.note = fmt::format("{}: what the policy would do to {}:", why,
                               options.devices_file.empty()
                                   ? "an empty device of the default profile (a ConnectX-6 Dx at 100 Gbit/s)"
                                   : fmt::format("the devices of {}, empty", options.devices_file));
     for (const auto& target : *targets) {
-        report.plans.push_back(plan_for(**policy, target, settings.value ? *settings.value : Settings{}));
+        report.plans.push_back(plan_for(policy, target, settings.value ? *settings.value : Settings{}));
     }
     return report;
 }

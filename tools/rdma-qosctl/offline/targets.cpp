@@ -74,6 +74,15 @@ Result<std::vector<Target>> load_targets(const std::string& simulation)
     return targets;
 }
 
+std::vector<LocalPort> local_ports(const std::vector<Target>& targets)
+{
+    std::vector<LocalPort> ports;
+    for (const auto& target : targets) {
+        ports.push_back(target.local.value_or(LocalPort{}));
+    }
+    return ports;
+}
+
 Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings)
 {
     return compile({to_tree_spec(policy), {}, target.capabilities, target.link_speed, settings.leaf_reserve});

@@ -36,6 +36,9 @@ struct Target {
 // The devices of a simulation file; empty name: the default profile alone. Error InvalidPolicy with the diagnostics.
 [[nodiscard]] Result<std::vector<Target>> load_targets(const std::string& simulation);
 
+// The ports of the targets. The default profile stands for some port, so that `node-type: SELF` is no complaint.
+[[nodiscard]] std::vector<LocalPort> local_ports(const std::vector<Target>& targets);
+
 [[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
 // What the policy would do to an empty device.
 [[nodiscard]] DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings);

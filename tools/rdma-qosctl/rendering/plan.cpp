@@ -294,6 +294,9 @@ std::string plan_body(const DevicePlanView& plan, bool offline, bool verbose, co
 std::string render_plans(const PlanReport& report, bool verbose, const Screen& screen)
 {
     std::string text = sentence_on(screen, 0, 2, printable(report.note)) + "\n";
+    if (!report.diagnostics.empty()) {
+        text += "\n" + render(report.diagnostics, screen);
+    }
     if (!report.levels.empty()) {
         text += fmt::format("\n{}\n", styled("levels that change", Style::Heading, screen));
     }

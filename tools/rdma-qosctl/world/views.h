@@ -138,7 +138,7 @@ struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
     bool accepted = true;
-    Diagnostics diagnostics;    // none offline
+    Diagnostics diagnostics;
     std::string revision;
     std::vector<bus::Dict> levels;      // keys of docs/dbus.md, "Changed levels"; none offline
     std::vector<bus::Dict> changes;     // of rules, port groups and partitions; none offline

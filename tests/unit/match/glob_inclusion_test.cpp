@@ -1,0 +1,210 @@
+#include "policy/match/glob_inclusion.h"
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "policy/match/glob_index.h"
+
+namespace rdmaqos {
+namespace {
+
+using Patterns = std::vector<std::string>;
+
+bool includes(const Patterns& wide, const Patterns& narrow)
+{
+    Effort effort(10'000'000);
+    return surely_includes(wide, narrow, effort);
+}
+
+bool includes(const Patterns& wide, const Patterns& narrow, const Patterns& narrower)
+{
+    Effort effort(10'000'000);
+    return surely_includes(wide, narrow, narrower, effort);
+}
+
+bool disjoint(const Patterns& a, const Patterns& b)
+{
+    Effort effort(10'000'000);
+    return surely_disjoint(a, b, effort);
+}
+
+TEST(GlobInclusion, OfOnePatternInAnother)
+{
+    EXPECT_TRUE(includes({"job-*.scope"}, {"job-7.scope"}));
+    EXPECT_TRUE(includes({"job-*.scope"}, {"job-[0-9].scope"}));
+    EXPECT_TRUE(includes({"/slurm/*"}, {"/slurm/*/job_7/*"})) << "a star takes slashes";
+    EXPECT_TRUE(includes({"*"}, {"a*b?c"}));
+    EXPECT_TRUE(includes({"?*"}, {"*"})) << "nothing has the empty name";
+    EXPECT_TRUE(includes({"*a*"}, {"ba*c"}));
+    EXPECT_TRUE(includes({"*aab*"}, {"*aaab*"}));
+    EXPECT_TRUE(includes({"a?*"}, {"a*?"}));
+    EXPECT_FALSE(includes({"job-7.scope"}, {"job-*.scope"}));
+    EXPECT_FALSE(includes({"a?"}, {"a*"}));
+    EXPECT_FALSE(includes({"*aab*"}, {"*ab"}));
+    EXPECT_FALSE(includes({"*aaab*"}, {"*aab*"}));
+    EXPECT_FALSE(includes({"/slurm/*/job_*"}, {"/slurm/*"}));
+}
+
+TEST(GlobInclusion, OfAPatternInSeveralTogether)
+{
+    EXPECT_TRUE(includes({"a", "a?*"}, {"a*"}));
+    EXPECT_FALSE(includes({"a", "a??*"}, {"a*"}));
+    EXPECT_TRUE(includes({"[0-4]*", "[5-9]*", "\\[*"}, {"[0-9]"}));
+    EXPECT_TRUE(includes({"[!a]*", "a*"}, {"*"}));
+    EXPECT_FALSE(includes({"[!a]*", "ab*"}, {"*"}));
+    EXPECT_FALSE(includes({}, {"a"}));
+}
+
+TEST(GlobInclusion, OfWhatTwoListsTake)
+{
+    EXPECT_TRUE(includes({"/slurm/a*z"}, {"/slurm/a*"}, {"*z"}) && !includes({"/slurm/a*z"}, {"/slurm/a*"}));
+    EXPECT_TRUE(includes({"x"}, {"a*"}, {"b*"})) << "nothing is in both";
+    EXPECT_FALSE(includes({"ab"}, {"a*"}, {"*b"}));
+}
+
+TEST(GlobInclusion, TellsWhatHasNothingInCommon)
+{
+    EXPECT_TRUE(disjoint({"a.service"}, {"job-*.scope"}));
+    EXPECT_TRUE(disjoint({"*.service", "x"}, {"*.scope", "y?"}));
+    EXPECT_FALSE(disjoint({"a*"}, {"*b"}));
+    EXPECT_FALSE(disjoint({"*a"}, {"*b", "?a"}));
+    EXPECT_TRUE(disjoint({"[a-m]*"}, {"[n-z]*"}));
+}
+
+TEST(GlobInclusion, APatternIsAlsoTakenAsItIsWritten)
+{
+    EXPECT_TRUE(includes({"a\\x2db"}, {"a\\x2db"}));
+    EXPECT_FALSE(includes({"ax2db"}, {"a\\x2db"})) << "the unit of this name is not in there";
+    EXPECT_TRUE(includes({"a*"}, {"a\\x2db"}));
+    EXPECT_FALSE(includes({"?"}, {"[ab]"}));
+    EXPECT_FALSE(includes({"a", "b"}, {"[ab]"}));
+    EXPECT_TRUE(includes({"a", "b", "\\[ab]"}, {"[ab]"}));
+}
+
+TEST(GlobInclusion, WhatIsNotUnderstoodIsComparedAsItIsWritten)
+{
+    for (const auto* pattern : {"x[[:alpha:]]", "x[a", "x\\", "x[\\]]"}) {
+        SCOPED_TRACE(pattern);
+        EXPECT_TRUE(includes({"y", pattern}, {pattern}));
+        EXPECT_FALSE(includes({"*"}, {pattern}));
+        EXPECT_FALSE(includes({pattern}, {"x*"}));
+        EXPECT_FALSE(disjoint({pattern}, {"b*"}));
+    }
+}
+
+TEST(GlobInclusion, GivesUpInTime)
+{
+    const Patterns wide{"*a?????????????????????????????*", "*b?????????????????????????????*"};
+    Effort effort(100'000);
+    EXPECT_FALSE(surely_includes(wide, Patterns{"*c*"}, effort));
+    Effort little(100'000);
+    EXPECT_FALSE(surely_includes(wide, Patterns{"*[ab]??????????????????????????????*"}, little));
+    EXPECT_TRUE(little.is_spent());
+}
+
+TEST(GlobExample, IsMatched)
+{
+    EXPECT_EQ(example_of("job-*.s[co]?pe", "7"), "job-7.scxpe");
+    EXPECT_EQ(example_of("\\*", "7"), "*");
+    EXPECT_EQ(example_of("x[[:alpha:]]", "7"), "x[[:alpha:]]");
+}
+
+// All texts of up to five letters, of which one is in no pattern.
+const Patterns& all_texts()
+{
+    static const Patterns kTexts = [] {
+        Patterns texts{""};
+        for (std::size_t i = 0; texts[i].size() < 5; ++i) {
+            for (const char c : {'a', 'b', 'c'}) {
+                texts.push_back(texts[i] + c);
+            }
+        }
+        texts.erase(texts.begin());
+        return texts;
+    }();
+    return kTexts;
+}
+
+Patterns any_patterns(int most)
+{
+    const auto token = rc::gen::element<std::string>("a", "b", "a", "b", "*", "*", "?", "[ab]", "[!a]", "\\a");
+    Patterns patterns;
+    for (int i = *rc::gen::inRange(1, most + 1); i > 0; --i) {
+        std::string& pattern = patterns.emplace_back();
+        for (int j = *rc::gen::inRange(1, 5); j > 0; --j) {
+            pattern += *token;
+        }
+    }
+    return patterns;
+}
+
+bool matches(const Patterns& patterns, const std::string& text)
+{
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return name_matches(pattern, text); });
+}
+
+// Of these letters, and the patterns themselves.
+bool any_text(const Patterns& a, const Patterns& b, const std::function<bool(const std::string&)>& is_one)
+{
+    return std::any_of(all_texts().begin(), all_texts().end(), is_one) || std::any_of(a.begin(), a.end(), is_one) ||
+           std::any_of(b.begin(), b.end(), is_one);
+}
+
+TEST(GlobInclusionProperty, AgreesWithTryingTexts)
+{
+    std::size_t yes = 0;
+    std::size_t no = 0;
+    EXPECT_TRUE(rc::check("a list includes another if no text shows the opposite", [&] {
+        const Patterns wide = any_patterns(3);
+        const Patterns narrow = any_patterns(2);
+        const bool expected = !any_text(wide, narrow, [&](const std::string& text) {
+            return matches(narrow, text) && !matches(wide, text);
+        });
+        RC_ASSERT(includes(wide, narrow) == expected);
+        ++(expected ? yes : no);
+    }));
+    std::cout << yes << " lists that include another, " << no << " that do not\n";
+}
+
+TEST(GlobInclusionProperty, OfTwoListsAgreesWithTryingTexts)
+{
+    EXPECT_TRUE(rc::check("a list includes what two others share if no text shows the opposite", [] {
+        const Patterns wide = any_patterns(2);
+        const Patterns narrow = any_patterns(2);
+        const Patterns narrower = any_patterns(2);
+        const bool expected = !any_text(narrow, narrower, [&](const std::string& text) {
+            return matches(narrow, text) && matches(narrower, text) && !matches(wide, text);
+        });
+        RC_ASSERT(includes(wide, narrow, narrower) == expected);
+    }));
+}
+
+TEST(GlobInclusionProperty, DisjointAgreesWithTryingTexts)
+{
+    EXPECT_TRUE(rc::check("two lists are disjoint if no text is in both", [] {
+        const Patterns a = any_patterns(2);
+        const Patterns b = any_patterns(2);
+        const bool expected =
+            !any_text(a, b, [&](const std::string& text) { return matches(a, text) && matches(b, text); });
+        RC_ASSERT(disjoint(a, b) == expected);
+    }));
+}
+
+TEST(GlobExampleProperty, IsMatched)
+{
+    EXPECT_TRUE(rc::check("an example of a pattern is matched by it", [] {
+        const Patterns patterns = any_patterns(1);
+        const auto text = example_of(patterns.front(), *rc::gen::element<std::string>("", "q~", "a"));
+        RC_ASSERT(name_matches(patterns.front(), text) || text.empty());
+    }));
+}
+
+}    // namespace
+}    // namespace rdmaqos
