@@ -99,16 +99,21 @@ bool clients_imply(const Demands& demands, const ClientKey& key, ClientUse use, 
 
 }    // namespace
 
-void Demand::add(const Demand& other)
+Demand any_of(std::span<const Demand* const> demands)
 {
-    auto intervals = numbers.intervals();
-    intervals.insert(intervals.end(), other.numbers.intervals().begin(), other.numbers.intervals().end());
-    numbers = IntervalSet(std::move(intervals));
-    patterns.insert(patterns.end(), other.patterns.begin(), other.patterns.end());
-    groups.insert(groups.end(), other.groups.begin(), other.groups.end());
-    std::ranges::sort(groups);
-    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-    is_complete &= other.is_complete;
+    Demand any;
+    std::vector<Interval> intervals;
+    for (const Demand* demand : demands) {
+        const auto& numbers = demand->numbers.intervals();
+        intervals.insert(intervals.end(), numbers.begin(), numbers.end());
+        any.patterns.insert(any.patterns.end(), demand->patterns.begin(), demand->patterns.end());
+        any.groups.insert(any.groups.end(), demand->groups.begin(), demand->groups.end());
+        any.is_complete &= demand->is_complete;
+    }
+    any.numbers = IntervalSet(std::move(intervals));
+    std::ranges::sort(any.groups);
+    any.groups.erase(std::unique(any.groups.begin(), any.groups.end()), any.groups.end());
+    return any;
 }
 
 Demands::Demands(const Policy& policy, const MatchRule& rule) : level_(rule.level)

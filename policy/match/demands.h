@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,10 @@ struct Demand {
     std::vector<std::string> patterns;
     std::vector<std::size_t> groups;       // port groups, sorted
     bool is_complete = true;               // no account of it is missing on this host
-
-    // Either will do.
-    void add(const Demand& other);
 };
+
+// Any of them will do.
+[[nodiscard]] Demand any_of(std::span<const Demand* const> demands);
 
 class Demands {
 public:

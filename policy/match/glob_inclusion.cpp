@@ -416,6 +416,9 @@ bool surely_includes(Globs wide, Globs narrow, Effort& effort)
     if (any_is_empty(narrow) || !effort.spend(size_of(wide) + size_of(narrow))) {
         return false;
     }
+    if (std::all_of(narrow.begin(), narrow.end(), [&](const auto& pattern) { return has_pattern(wide, pattern); })) {
+        return true;
+    }
     // Most often they have nothing to do with each other, which one text can show.
     const auto escapes = [&](const std::string& pattern) {
         return !any_matches_text(wide, example_of(pattern, kForStar));

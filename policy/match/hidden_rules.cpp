@@ -20,7 +20,7 @@
 namespace rdmaqos {
 namespace {
 
-// Less than a tenth of a second.
+// Some 50 ms; 0.3 s for the worst patterns.
 constexpr std::size_t kMostSteps = 4'000'000;
 // Of rules that hide one together, so many are tried whether they can be left out.
 constexpr std::size_t kMostThinned = 32;
@@ -61,7 +61,7 @@ private:
             found_.push_back({rule, key == nullptr ? Hidden::ByNobody : Hidden::ByItsLevel, {}, false, key});
             return;
         }
-        if (const auto above = rules_above_examples(rule)) {
+        if (const auto above = rules_above_examples(rule); above && !effort_.is_spent()) {
             look_for_hiders(rule, *above);
         }
     }
@@ -148,11 +148,13 @@ private:
 
     bool meet_together(const std::vector<std::size_t>& above, std::size_t place, std::size_t rule)
     {
-        Demand any;
+        std::vector<const Demand*> demands;
+        std::size_t parts = 0;
         for (const std::size_t one : above) {
-            any.add(rules_[one].at(place));
+            demands.push_back(&rules_[one].at(place));
+            parts += 1 + demands.back()->numbers.intervals().size() + demands.back()->groups.size();
         }
-        return effort_.spend(above.size()) && surely_imply(rules_[rule], place, any, ports_, effort_);
+        return effort_.spend(16 * parts) && surely_imply(rules_[rule], place, any_of(demands), ports_, effort_);
     }
 
     // Without those that are not needed: first of all those that never decide, then the lowest.

@@ -258,20 +258,28 @@ World repeated_globs(std::size_t rules)
     return world;
 }
 
-// Rules whose examples all go to the first one, which is not wider: each has to be compared with all above it.
-World overlapping_globs(std::size_t rules)
+// The first rule takes what the search tries of the others, and not all of it: every rule is compared with all above.
+World pierced_ids(std::size_t rules)
+{
+    World world = service_ids(rules);
+    std::vector<Interval> tried;
+    for (std::size_t i = 1; i < rules; ++i) {
+        const Interval& ids = world.policy.rules[i].service_id.intervals().front();
+        for (const std::uint64_t id : {ids.first, ids.first + 3, ids.last}) {
+            tried.push_back({id, id});
+        }
+    }
+    world.policy.rules[0].service_id = IntervalSet(std::move(tried));
+    return world;
+}
+
+World pierced_globs(std::size_t rules)
 {
     World world = client_globs(rules);
     for (std::size_t i = 0; i < rules; ++i) {
-        ClientCriteria client;
-        client.units = {"*a*" + std::to_string(i) + "*", "*"};
-        client.units.resize(i == 0 ? 2 : 1);
-        client.executables = {i == 0 ? "/bin/[a-z]*" : "/bin/x"};
-        if (i > 0) {
-            client.executables.emplace_back("/opt/" + std::to_string(i));
-        }
-        world.policy.rules[i].client = std::move(client);
+        world.policy.rules[i].client.emplace().units = {"[a-z]ob-*-" + std::to_string(i) + ".scope"};
     }
+    world.policy.rules[0].client->units = {"?ob-q~*", "?ob--*", "?ob-7*", "?ob-~q~*"};
     return world;
 }
 
@@ -282,7 +290,8 @@ RDMAQOS_HIDDEN_BENCH(pkeys_and_classes);
 RDMAQOS_HIDDEN_BENCH(port_groups);
 RDMAQOS_HIDDEN_BENCH(client_globs);
 RDMAQOS_HIDDEN_BENCH(repeated_globs);
-RDMAQOS_HIDDEN_BENCH(overlapping_globs);
+RDMAQOS_HIDDEN_BENCH(pierced_ids);
+RDMAQOS_HIDDEN_BENCH(pierced_globs);
 #undef RDMAQOS_HIDDEN_BENCH
 
 void BM_Resolve(benchmark::State& state)
