@@ -45,6 +45,7 @@ bool includes_numbers(const IntervalSet& wide, const IntervalSet& narrow, Effort
 IntervalSet numbers_of(const std::vector<std::uint32_t>& values)
 {
     std::vector<Interval> intervals;
+    intervals.reserve(values.size());
     for (const std::uint32_t value : values) {
         intervals.push_back({value, value});
     }
@@ -188,14 +189,14 @@ bool Demands::asks_for_nothing_there_is(PortSets& ports) const
         if (demand == nullptr) {
             continue;
         }
-        const bool nothing =
-            std::visit(Overloaded{
-                           [&](const EndKind&) { return ports.members_of(demand->groups).is_empty(); },
-                           [&](const NumberKind&) { return demand->numbers.empty(); },
-                           [](const DeviceKind&) { return false; },
-                           [&](const ClientKey* key) { return is_account(*key) && demand->numbers.empty(); },
-                       },
-                       kCriteria[place].kind);
+        const bool nothing = std::visit(
+            Overloaded{
+                [&](const EndKind&) { return ports.members_of(demand->groups).is_empty(); },
+                [&](const NumberKind&) { return demand->numbers.empty(); },
+                [](const DeviceKind&) { return false; },
+                [&](const ClientKey* key) { return is_account(*key) && demand->numbers.empty(); },
+            },
+            kCriteria[place].kind);
         if (nothing) {
             return true;
         }
@@ -228,15 +229,11 @@ bool surely_imply(const Demands& demands, std::size_t place, const Demand& wante
     return std::visit(
         Overloaded{
             [&](const EndKind&) { return own != nullptr && ports.surely_include(wanted.groups, own->groups, effort); },
-            [&](const NumberKind&) {
-                return own != nullptr && includes_numbers(wanted.numbers, own->numbers, effort);
-            },
+            [&](const NumberKind&) { return own != nullptr && includes_numbers(wanted.numbers, own->numbers, effort); },
             [&](const DeviceKind&) {
                 return own != nullptr && surely_includes(wanted.patterns, own->patterns, effort);
             },
-            [&](const ClientKey* key) {
-                return clients_imply(demands, *key, ClientUse::Classify, wanted, effort);
-            },
+            [&](const ClientKey* key) { return clients_imply(demands, *key, ClientUse::Classify, wanted, effort); },
         },
         kCriteria[place].kind);
 }
@@ -250,10 +247,9 @@ const ClientKey* contradiction(const Demands& demands, Effort& effort)
             continue;
         }
         const auto* accounts = std::get_if<AccountKind>(&key.kind);
-        const bool excludes = accounts == nullptr
-                                  ? surely_disjoint(client->patterns, allow->patterns, effort)
-                                  : accounts->is_single && client->is_complete && allow->is_complete &&
-                                        intersection(client->numbers, allow->numbers).empty();
+        const bool excludes = accounts == nullptr ? surely_disjoint(client->patterns, allow->patterns, effort)
+                                                  : accounts->is_single && client->is_complete && allow->is_complete &&
+                                                        intersection(client->numbers, allow->numbers).empty();
         if (excludes) {
             return &key;
         }

@@ -1,5 +1,5 @@
-// What a rule demands of requests and clients, in a form that rules can be compared by: its criteria, and the `allow` of
-// the level it leads to, without which it does not decide either.
+// What a rule demands of requests and clients, in a form that rules can be compared by: its criteria, and the `allow`
+// of the level it leads to, without which it does not decide either.
 //
 //     rule 3: {service-id: 1-9, client: {user: alice}}     ─┐
 //     its level: {allow: {user: [alice, bob], unit: "*"}}  ─┴─▶  service-id, client.user, allow.user, allow.unit
@@ -47,10 +47,10 @@ static_assert(kPlaceCount <= 32);
 
 // At one place. By the kind of the criterion only one of the lists is used.
 struct Demand {
-    IntervalSet numbers;                   // of accounts, too
+    IntervalSet numbers;    // of accounts, too
     std::vector<std::string> patterns;
-    std::vector<std::size_t> groups;       // port groups, sorted
-    bool is_complete = true;               // no account of it is missing on this host
+    std::vector<std::size_t> groups;    // port groups, sorted
+    bool is_complete = true;            // no account of it is missing on this host
 };
 
 // Any of them will do.

@@ -261,7 +261,10 @@ public:
     }
 
 private:
-    static void insert(Set& set, std::size_t number) { set[number / kWordBits] |= std::uint64_t{1} << number % kWordBits; }
+    static void insert(Set& set, std::size_t number)
+    {
+        set[number / kWordBits] |= std::uint64_t{1} << number % kWordBits;
+    }
 
     template <typename Visit>
     void for_each(const Set& set, Visit visit) const
@@ -404,8 +407,8 @@ bool includes_all_of(Globs wide, const Places& places, std::span<const std::stri
     const std::vector<Glob> anything{everything()};
     const auto& seconds = meanings.size() > 1 ? meanings[1].globs : anything;
     return std::ranges::all_of(meanings[0].globs, [&](const Glob& first) {
-        return std::ranges::all_of(
-            seconds, [&](const Glob& second) { return !perhaps_escapes(first, second, places, effort); });
+        return std::ranges::all_of(seconds,
+                                   [&](const Glob& second) { return !perhaps_escapes(first, second, places, effort); });
     });
 }
 

@@ -164,7 +164,7 @@ private:
             return above;
         }
         std::vector<std::size_t> order(above.rbegin(), above.rend());
-        std::ranges::stable_partition(order, [this](std::size_t one) { return hider_of_.contains(one); });
+        std::stable_partition(order.begin(), order.end(), [this](std::size_t one) { return hider_of_.contains(one); });
         for (const std::size_t one : order) {
             auto others = above;
             std::erase(others, one);
@@ -247,8 +247,7 @@ void add_warning(const Policy& policy, const HiddenRule& hidden, Diagnostics& di
 {
     const MatchRule& rule = policy.rules[hidden.rule];
     const QosLevel& level = policy.levels[rule.level];
-    const std::string subject = fmt::format("this {} can never match",
-                                            rule.origin == RuleOrigin::Ulp ? "ulp" : "rule");
+    const std::string subject = fmt::format("this {} can never match", rule.origin == RuleOrigin::Ulp ? "ulp" : "rule");
     if (hidden.how == Hidden::ByRules) {
         diagnostics
             .warning(rule.location,
@@ -260,14 +259,13 @@ void add_warning(const Policy& policy, const HiddenRule& hidden, Diagnostics& di
         }
         return;
     }
-    const std::string reason =
-        hidden.how == Hidden::ByNobody
-            ? fmt::format("nobody meets the `allow` of level `{}`", printable(level.name))
-            : fmt::format("its `client` takes {0} {1}, and level `{2}` allows only {0} {3}", hidden.key->name(),
-                          printable(asked(*rule.client, *hidden.key)), printable(level.name),
-                          printable(asked(*level.allow, *hidden.key)));
-    diagnostics.warning(rule.location, fmt::format("{}: {}", subject, reason)).hint =
-        "change the `allow`, or remove the rule";
+    const std::string reason = hidden.how == Hidden::ByNobody
+                                   ? fmt::format("nobody meets the `allow` of level `{}`", printable(level.name))
+                                   : fmt::format("its `client` takes {0} {1}, and level `{2}` allows only {0} {3}",
+                                                 hidden.key->name(), printable(asked(*rule.client, *hidden.key)),
+                                                 printable(level.name), printable(asked(*level.allow, *hidden.key)));
+    diagnostics.warning(rule.location, fmt::format("{}: {}", subject, reason))
+        .hint = "change the `allow`, or remove the rule";
     diagnostics.note(level.allow->location, "the `allow` is here");
 }
 
@@ -287,9 +285,9 @@ Diagnostics warnings_of_hidden_rules(const Matcher& matcher)
         add_warning(matcher.policy(), hidden[i], diagnostics);
     }
     if (hidden.size() > shown) {
-        diagnostics.warning(matcher.policy().rules[hidden[shown].rule].location,
-                            fmt::format("this rule and {} can never match either",
-                                        counted(hidden.size() - shown - 1, "more rule")));
+        diagnostics.warning(
+            matcher.policy().rules[hidden[shown].rule].location,
+            fmt::format("this rule and {} can never match either", counted(hidden.size() - shown - 1, "more rule")));
     }
     return diagnostics;
 }

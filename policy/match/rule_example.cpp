@@ -70,15 +70,16 @@ private:
     void add(const Criterion& criterion, const Demand& demand)
     {
         Request& request = example_.request;
-        std::visit(Overloaded{
-                       [&](const EndKind& kind) { request.*kind.end = ports_.example_of(demand.groups, number_ % 2 == 1); },
-                       [&](const NumberKind& kind) { set(kind, one_of(demand.numbers)); },
-                       [&](const DeviceKind& kind) {
-                           request.*kind.device = DeviceNames{one_of(demand.patterns), 1, "", ""};
-                       },
-                       [](const ClientKey*) {},
-                   },
-                   criterion.kind);
+        std::visit(
+            Overloaded{
+                [&](const EndKind& kind) { request.*kind.end = ports_.example_of(demand.groups, number_ % 2 == 1); },
+                [&](const NumberKind& kind) { set(kind, one_of(demand.numbers)); },
+                [&](const DeviceKind& kind) {
+                    request.*kind.device = DeviceNames{one_of(demand.patterns), 1, "", ""};
+                },
+                [](const ClientKey*) {},
+            },
+            criterion.kind);
     }
 
     void set(const NumberKind& kind, std::uint64_t number)

@@ -164,9 +164,8 @@ TEST(GlobInclusionProperty, AgreesWithTryingTexts)
     EXPECT_TRUE(rc::check("a list includes another if no text shows the opposite", [&] {
         const Patterns wide = any_patterns(3);
         const Patterns narrow = any_patterns(2);
-        const bool expected = !any_text(wide, narrow, [&](const std::string& text) {
-            return matches(narrow, text) && !matches(wide, text);
-        });
+        const bool expected = !any_text(
+            wide, narrow, [&](const std::string& text) { return matches(narrow, text) && !matches(wide, text); });
         RC_ASSERT(includes(wide, narrow) == expected);
         ++(expected ? yes : no);
     }));
@@ -191,8 +190,8 @@ TEST(GlobInclusionProperty, DisjointAgreesWithTryingTexts)
     EXPECT_TRUE(rc::check("two lists are disjoint if no text is in both", [] {
         const Patterns a = any_patterns(2);
         const Patterns b = any_patterns(2);
-        const bool expected =
-            !any_text(a, b, [&](const std::string& text) { return matches(a, text) && matches(b, text); });
+        const bool expected = !any_text(a, b,
+                                        [&](const std::string& text) { return matches(a, text) && matches(b, text); });
         RC_ASSERT(disjoint(a, b) == expected);
     }));
 }

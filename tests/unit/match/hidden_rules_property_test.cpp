@@ -19,7 +19,19 @@ namespace {
 using namespace test;
 
 // What a world can differ in. A case uses some of them.
-enum class Axis : std::uint8_t { ServiceId, PKey, QosClass, Source, Destination, Device, User, Group, Unit, Cgroup, Executable };
+enum class Axis : std::uint8_t {
+    ServiceId,
+    PKey,
+    QosClass,
+    Source,
+    Destination,
+    Device,
+    User,
+    Group,
+    Unit,
+    Cgroup,
+    Executable
+};
 constexpr std::size_t kAxes = 11;
 
 // Ends of paths: GUIDs of which 4 is nobody's, GIDs inside and outside of the groups' prefixes, known and unknown LIDs.
@@ -88,7 +100,9 @@ public:
         vary<Endpoint>(requests, Axis::Source, ends(), [](Request& r, auto v) { r.source = v; });
         vary<Endpoint>(requests, Axis::Destination, ends(), [](Request& r, auto v) { r.destination = v; });
         vary<std::string>(requests, Axis::Device, {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_01", "x"},
-                          [](Request& r, const auto& v) { r.device = DeviceNames{v, 1, "", ""}; });
+                          [](Request& r, const auto& v) {
+                              r.device = DeviceNames{v, 1, "", ""};
+                          });
         std::vector<Identity> clients{{}};
         vary<std::uint32_t>(clients, Axis::User, {1, 2, 3}, [](Identity& i, auto v) { i.uid = v; });
         vary<std::vector<std::uint32_t>>(clients, Axis::Group, {{1}, {2}, {3}, {1, 2}, {1, 3}},
@@ -113,10 +127,7 @@ public:
     ResolvedGroups groups;
 
 private:
-    std::size_t up_to(std::size_t least, std::size_t most)
-    {
-        return least + random_() % (most - least + 1);
-    }
+    std::size_t up_to(std::size_t least, std::size_t most) { return least + random_() % (most - least + 1); }
     template <typename T>
     T one_of(const std::vector<T>& all)
     {
@@ -329,7 +340,7 @@ TEST(HiddenRulesProperty, AgreesWithBruteForce)
         std::set<std::size_t> said;
         for (const auto& hidden : hidden_rules(matcher)) {
             said.insert(hidden.rule);
-            ++found[hidden.how == Hidden::ByRules ? hidden.by.size() > 1 ? "by several rules" : "by one rule"
+            ++found[hidden.how == Hidden::ByRules    ? hidden.by.size() > 1 ? "by several rules" : "by one rule"
                     : hidden.how == Hidden::ByNobody ? "by a level for nobody"
                                                      : "by the level's allow"];
             std::set<std::size_t> above;
@@ -338,7 +349,8 @@ TEST(HiddenRulesProperty, AgreesWithBruteForce)
                 above.insert(truth.takes[rule].begin(), truth.takes[rule].end());
             }
             const bool is_true = truth.decides[hidden.rule] == 0 && is_within(truth.takes[hidden.rule], above);
-            EXPECT_TRUE(is_true) << "rule " << hidden.rule + 1 << " by " << fmt::format("{}", fmt::join(hidden.by, ", "));
+            EXPECT_TRUE(is_true) << "rule " << hidden.rule + 1 << " by "
+                                 << fmt::format("{}", fmt::join(hidden.by, ", "));
             if (hidden.is_equal) {
                 EXPECT_TRUE(is_within(above, truth.takes[hidden.rule]));
             }

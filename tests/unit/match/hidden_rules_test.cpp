@@ -97,52 +97,57 @@ TEST_P(HiddenRules, AreFound)
 
 INSTANTIATE_TEST_SUITE_P(
     ByOneRule, HiddenRules,
-    testing::Values(
-        Case{"none", "service-id: [1-9]\nservice-id: [0-10]\nservice-id: [20]", ""},
-        Case{"the_same", "service-id: [1-9]\nservice-id: [1-9]", "2 = 1"},
-        Case{"of_a_wider_range", "service-id: [0-10]\nservice-id: [1-3, 7]", "2: 1"},
-        Case{"of_fewer_criteria", "pkey: [1]\npkey: [1], service-id: [5]", "2: 1"},
-        Case{"not_of_more_criteria", "pkey: [1], service-id: [5]\npkey: [1]", ""},
-        Case{"by_the_membership_bit", "pkey: [0x8001]\npkey: [1]", "2 = 1"},
-        Case{"by_a_rule_without_criteria", "use: all\nservice-id: [5]\npkey: [1]", "2: 1; 3: 1"},
-        Case{"a_rule_without_criteria", "service-id: [0-0xffffffffffffffff]\nuse: all", ""},
-        Case{"not_by_a_rule_below", "service-id: [5]\nuse: all", ""},
-        Case{"in_classes_that_exist", "qos-class: [0-4095]\nqos-class: [4000-4095]", "2: 1"},
-        Case{"of_a_device", "device: ['mlx5_*']\ndevice: [mlx5_0, mlx5_1/2]", "2: 1"},
-        Case{"of_an_executable", "client: {executable: ['/opt/*']}\nclient: {executable: ['/opt/*/bin/x']}", "2: 1"},
-        Case{"of_the_first_that_hides_it", "use: all\nservice-id: [5]\nservice-id: [5]", "2: 1; 3: 1"}),
+    testing::Values(Case{"none", "service-id: [1-9]\nservice-id: [0-10]\nservice-id: [20]", ""},
+                    Case{"the_same", "service-id: [1-9]\nservice-id: [1-9]", "2 = 1"},
+                    Case{"of_a_wider_range", "service-id: [0-10]\nservice-id: [1-3, 7]", "2: 1"},
+                    Case{"of_fewer_criteria", "pkey: [1]\npkey: [1], service-id: [5]", "2: 1"},
+                    Case{"not_of_more_criteria", "pkey: [1], service-id: [5]\npkey: [1]", ""},
+                    Case{"by_the_membership_bit", "pkey: [0x8001]\npkey: [1]", "2 = 1"},
+                    Case{"by_a_rule_without_criteria", "use: all\nservice-id: [5]\npkey: [1]", "2: 1; 3: 1"},
+                    Case{"a_rule_without_criteria", "service-id: [0-0xffffffffffffffff]\nuse: all", ""},
+                    Case{"not_by_a_rule_below", "service-id: [5]\nuse: all", ""},
+                    Case{"in_classes_that_exist", "qos-class: [0-4095]\nqos-class: [4000-4095]", "2: 1"},
+                    Case{"of_a_device", "device: ['mlx5_*']\ndevice: [mlx5_0, mlx5_1/2]", "2: 1"},
+                    Case{"of_an_executable", "client: {executable: ['/opt/*']}\nclient: {executable: ['/opt/*/bin/x']}",
+                         "2: 1"},
+                    Case{"of_the_first_that_hides_it", "use: all\nservice-id: [5]\nservice-id: [5]", "2: 1; 3: 1"}),
     [](const auto& test) { return test.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(
-    ByGroups, HiddenRules,
-    testing::Values(Case{"of_more_members", "source: [both]\nsource: [one]", "2: 1"},
-                    Case{"of_two_groups", "source: [one, rest]\nsource: [both]", "2 = 1"},
-                    Case{"of_the_other_end", "source: [both]\ndestination: [one]", ""},
-                    Case{"of_a_node_type", "destination: [hosts]\ndestination: [one]", "2: 1"},
-                    Case{"with_members_nobody_knows", "source: [one]\nsource: [partial]", ""},
-                    Case{"of_the_same_group", "source: [partial]\nsource: [partial]", "2 = 1"},
-                    // It has a warning of its own.
-                    Case{"without_members", "source: [one]\nsource: [empty]", ""}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(ByGroups, HiddenRules,
+                         testing::Values(Case{"of_more_members", "source: [both]\nsource: [one]", "2: 1"},
+                                         Case{"of_two_groups", "source: [one, rest]\nsource: [both]", "2 = 1"},
+                                         Case{"of_the_other_end", "source: [both]\ndestination: [one]", ""},
+                                         Case{"of_a_node_type", "destination: [hosts]\ndestination: [one]", "2: 1"},
+                                         Case{"with_members_nobody_knows", "source: [one]\nsource: [partial]", ""},
+                                         Case{"of_the_same_group", "source: [partial]\nsource: [partial]", "2 = 1"},
+                                         // It has a warning of its own.
+                                         Case{"without_members", "source: [one]\nsource: [empty]", ""}),
+                         [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     BySeveralRules, HiddenRules,
     testing::Values(
         Case{"of_ranges", "service-id: [0-9]\nservice-id: [10-19]\nservice-id: [0-19]", "3: 1, 2"},
-        Case{"without_what_is_not_needed", "service-id: [0-9]\nservice-id: [30]\nservice-id: [10-19]\nservice-id: [5-19]",
-             "4: 1, 3"},
+        Case{"without_what_is_not_needed",
+             "service-id: [0-9]\nservice-id: [30]\nservice-id: [10-19]\nservice-id: [5-19]", "4: 1, 3"},
         Case{"of_ranges_and_less", "service-id: [0-9]\nservice-id: [10-19]\nservice-id: [0-19], pkey: [1]", "3: 1, 2"},
         Case{"of_groups", "source: [one]\nsource: [rest]\nsource: [hosts]", "3: 1, 2"},
         Case{"of_patterns", "device: ['mlx5_[0-4]']\ndevice: ['mlx5_[5-9]']\ndevice: ['mlx5_[0-9]']", ""},
-        Case{"of_patterns_and_one_as_it_is_written",
-             "device: ['mlx5_?']\ndevice: ['mlx5_??*']\ndevice: ['mlx5_?*']", "3: 1, 2"},
+        Case{"of_patterns_and_one_as_it_is_written", "device: ['mlx5_?']\ndevice: ['mlx5_??*']\ndevice: ['mlx5_?*']",
+             "3: 1, 2"},
         Case{"of_users", "client: {user: [alice]}\nclient: {user: [bob]}\nclient: {user: [alice, bob]}", "3: 1, 2"},
-        Case{"one_level_each", "qos-level-name: alices, service-id: [1]\nclient: {user: [bob]}, service-id: [1]\n"
-                               "qos-level-name: ours, service-id: [1]", ""},
-        Case{"not_in_two_criteria", "service-id: [0-9], pkey: [1]\nservice-id: [10-19], pkey: [2]\n"
-                                    "service-id: [0-19], pkey: [1-2]", ""},
-        Case{"of_one_that_is_hidden_itself", "service-id: [0-9]\nservice-id: [10-19]\nservice-id: [0-19]\n"
-                                             "service-id: [5-15]", "3: 1, 2; 4: 1, 2"}),
+        Case{"one_level_each",
+             "qos-level-name: alices, service-id: [1]\nclient: {user: [bob]}, service-id: [1]\n"
+             "qos-level-name: ours, service-id: [1]",
+             ""},
+        Case{"not_in_two_criteria",
+             "service-id: [0-9], pkey: [1]\nservice-id: [10-19], pkey: [2]\n"
+             "service-id: [0-19], pkey: [1-2]",
+             ""},
+        Case{"of_one_that_is_hidden_itself",
+             "service-id: [0-9]\nservice-id: [10-19]\nservice-id: [0-19]\n"
+             "service-id: [5-15]",
+             "3: 1, 2; 4: 1, 2"}),
     [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -173,7 +178,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"a_level_for_another_unit", "qos-level-name: jobs, client: {unit: [a.service]}", ""},
         Case{"a_level_for_a_user_and_a_group_of_others", "qos-level-name: hpcs, client: {user: [alice]}", ""},
         // It has a warning of its own; and the account may come.
-        Case{"an_unknown_user", "client: {user: [alice]}\nclient: {user: [ghost]}\nclient: {user: [alice, ghost]}", ""}),
+        Case{"an_unknown_user", "client: {user: [alice]}\nclient: {user: [ghost]}\nclient: {user: [alice, ghost]}",
+             ""}),
     [](const auto& test) { return test.param.name; });
 
 TEST(HiddenRulesOfUlps, ComeAfterAllMatchRules)
@@ -194,7 +200,8 @@ qos-match-rules:
 
 TEST(HiddenRulesOfPorts, ThatAreNotKnownYetAreNotFound)
 {
-    const auto read = read_policy({source("policy.yaml", policy_text("source: [both]\nsource: [hosts]"))}, fake_names());
+    const auto read = read_policy({source("policy.yaml", policy_text("source: [both]\nsource: [hosts]"))},
+                                  fake_names());
     ASSERT_TRUE(read.value);
     EXPECT_EQ(hidden_in(*read.value), "2 = 1");
     EXPECT_EQ(hidden_in(*read.value, {}), "") << "the daemon starts before it has found a device";

@@ -263,8 +263,8 @@ TEST(ReadRules, OneWithoutCriteriaIsSaidToHideOthersUnlessItsLevelIsNotForAll)
                "qos-match-rules: [{qos-level-name: " +
                level + "}, {pkey: [1], qos-level-name: DEFAULT}]\n";
     };
-    static_cast<void>(expect_warning(
-        rules("DEFAULT"), "a rule without criteria matches everything: no rule after it is ever reached"));
+    static_cast<void>(expect_warning(rules("DEFAULT"),
+                                     "a rule without criteria matches everything: no rule after it is ever reached"));
     static_cast<void>(read_good(rules("ours")));
 }
 
