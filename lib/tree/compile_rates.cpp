@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -198,20 +199,55 @@ private:
             targets.push_back(sibling.target);
         }
         auto chosen = choose_weights(targets, Bandwidth::from_computed(capacity).kbps(), capabilities_.max_share);
-        if (chosen.worst_error > kToleratedError) {
-            std::uint64_t sum = 0;
-            for (std::size_t i = 0; i < targets.size(); ++i) {
-                sum += targets[i].fixed ? 0 : chosen.weights[i];
-            }
-            const double reached = static_cast<double>(chosen.weights[chosen.worst]) / static_cast<double>(sum);
-            findings_.push_back(
-                {FindingKind::ShareError, false, draft_.elements[siblings[chosen.worst].element].path,
-                 fmt::format("{:.2f} % of {}", targets[chosen.worst].fraction * 100, draft_.elements[node].path.text()),
-                 fmt::format("{:.2f} %", reached * 100),
-                 fmt::format("shares are whole numbers from 1 to {} on this device, and it has {}",
-                             capabilities_.max_share, counted(siblings.size() - 1, "sibling"))});
-        }
+        report_deviations(node, siblings, chosen.reached, capacity);
         return std::move(chosen.weights);
+    }
+
+    // One finding for each element of the policy, and one for all principals of a class.
+    void report_deviations(Index node, const std::vector<Sibling>& siblings, const std::vector<double>& reached,
+                           double capacity)
+    {
+        const auto is_guaranteed = [](const Sibling& sibling) { return sibling.target.min_kbps != 0; };
+        if (!link_known_ && std::any_of(siblings.begin(), siblings.end(), is_guaranteed)) {
+            return;
+        }
+        std::set<Index> told;    // classes, of their principals
+        for (std::size_t i = 0; i < siblings.size(); ++i) {
+            const auto& [index, target] = siblings[i];
+            const double deviation = std::abs(reached[i] - target.fraction);
+            const auto& element = draft_.elements[index];
+            const bool is_missed = reached[i] * capacity < static_cast<double>(target.min_kbps);
+            if (target.fixed || is_missed || deviation <= kToleratedError * target.fraction || target.fraction <= 0 ||
+                (!element.from_policy && !told.insert(class_of(index)).second)) {
+                continue;
+            }
+            findings_.push_back(deviation_of(node, siblings[i], reached[i], capacity));
+        }
+    }
+
+    [[nodiscard]] Finding deviation_of(Index node, const Sibling& sibling, double reached, double capacity) const
+    {
+        const auto& element = draft_.elements[sibling.element];
+        const std::string range = fmt::format("shares are whole numbers from 1 to {} on this device",
+                                              capabilities_.max_share);
+        const double wanted = sibling.target.fraction * capacity;
+        if (element.rate.min_rate && wanted <= static_cast<double>(element.rate.min_rate->kbps()) + 1) {
+            return {FindingKind::ShareError,
+                    false,
+                    element.path,
+                    "min-rate " + to_string(*element.rate.min_rate),
+                    fmt::format("{}, so that its siblings get less",
+                                to_string(Bandwidth::from_mbps(Bandwidth::from_computed(reached * capacity).mbps()))),
+                    range};
+        }
+        const Index policy = class_of(sibling.element);
+        return {FindingKind::ShareError,
+                false,
+                draft_.elements[policy].path,
+                fmt::format("{:.2f} % of {}{}", sibling.target.fraction * 100, draft_.elements[node].path.text(),
+                            element.from_policy ? "" : " for each principal"),
+                fmt::format("{:.2f} %", reached * 100),
+                range};
     }
 
     // What each gets when all are busy.
@@ -256,8 +292,8 @@ private:
                 continue;
             }
             if (!capabilities_.rate_caps) {
-                findings_.push_back({FindingKind::NotSupported, true, element.path, cap_text(element), "it is not capped",
-                                     "the device has no caps on scheduling elements"});
+                findings_.push_back({FindingKind::NotSupported, true, element.path, cap_text(element),
+                                     "it is not capped", "the device has no caps on scheduling elements"});
             } else if (link_known_ && *element.rate.max_rate > link_) {
                 findings_.push_back({FindingKind::CapAboveLink, false, element.path, cap_text(element),
                                      to_string(link_), "the port is slower than the cap, which has no effect"});
@@ -266,8 +302,8 @@ private:
         for (const auto& [index, count] : principals) {
             if (!capabilities_.rate_caps) {
                 findings_.push_back({FindingKind::NotSupported, true, draft_.elements[index].path,
-                                     fmt::format("a max-rate for each of {}", counted(count, "principal")), "they are not capped",
-                                     "the device has no caps on scheduling elements"});
+                                     fmt::format("a max-rate for each of {}", counted(count, "principal")),
+                                     "they are not capped", "the device has no caps on scheduling elements"});
             }
         }
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -13,37 +14,45 @@ namespace {
 __extension__ using Wide = unsigned __int128;    // a 64-bit rate times a sum of weights
 
 constexpr double kExact = 1e-9;
-// With guarantees among the siblings, weights this near are near enough to stay small.
-constexpr double kNearEnough = 0.01;
-// On a device with a large range of shares, weights beyond this many are only worth a difference one could measure.
-constexpr std::uint64_t kManyShares = 256;
+// A device with more shares than this is only asked for what can be measured, once the weights add up to more than
+// that.
+constexpr std::uint32_t kManyShares = 256;
+constexpr std::uint64_t kManyInAll = 1024;
 constexpr double kMeasurable = 0.001;
-// Bounds the search: candidates times distinct targets.
-constexpr std::uint64_t kWork = std::uint64_t{1} << 15U;
+// Bounds the search: sums of weights times distinct targets.
+constexpr std::uint64_t kWork = std::uint64_t{1} << 17U;
+// All ways of rounding are tried for up to so many groups.
+constexpr std::size_t kFewGroups = 8;
+// Guarantees that cannot be met are lowered in steps of this part of them.
+constexpr std::uint64_t kParts = std::uint64_t{1} << 20U;
 
 // Siblings that want the same have the same weight: a class of 200 processes is one group.
 struct Group {
     WeightTarget target;
     std::uint32_t count = 0;
+    // For the sum of weights that is looked at:
+    double wanted = 0;          // its weight, were it not a whole number
+    std::uint64_t least = 1;    // weight that meets the guarantee
 };
 
 // Weights of the groups, and how good they are.
 struct Candidate {
     std::vector<std::uint32_t> weights;
-    double shortfall = 0;    // of the guarantees, relative, the worst
-    double error = 0;        // of the others
-    std::size_t worst = 0;
+    std::uint64_t sum = 0;
+    double deviation = 0;    // total
+    double worst = 0;        // relative, of one
 };
 
-// Guarantees first. Differences of rounding do not count, so that the smaller weights, which are tried first, win.
 bool is_better(const Candidate& a, const Candidate& b)
 {
-    if (std::abs(a.shortfall - b.shortfall) > kExact) {
-        return a.shortfall < b.shortfall;
+    if (std::abs(a.deviation - b.deviation) > kExact) {
+        return a.deviation < b.deviation;
     }
-    return a.error < b.error - kExact;
+    return a.sum != b.sum ? a.sum < b.sum : a.worst < b.worst - kExact;
 }
 
+// Goes through the sums that the weights can have. For each, every weight that is wanted is a number, and the weights
+// are those numbers rounded. Most sums are left out at once, because rounding alone costs more than the best so far.
 class Search {
 public:
     Search(std::vector<Group> groups, std::uint64_t capacity, std::uint32_t max_share)
@@ -51,166 +60,312 @@ public:
     {
         for (const auto& group : groups_) {
             count_ += group.count;
-            if (group.target.fixed) {
-                fixed_ += group.count;
-            } else if (group.target.min_kbps == 0) {
-                sharers_ += group.count;
-                shared_fraction_ += group.target.fraction * group.count;
-            }
-            guarantees_ = guarantees_ || (group.target.min_kbps != 0 && !group.target.fixed);
-            largest_ = group.target.fixed ? largest_ : std::max(largest_, group.target.fraction);
+            fixed_ += group.target.fixed ? group.count : 0;
+            guarantees_ = guarantees_ || group.target.min_kbps != 0;
         }
     }
 
-    [[nodiscard]] Candidate run() const
+    [[nodiscard]] Candidate run()
     {
-        if (guarantees_) {
-            if (auto found = with_guarantees()) {
-                return std::move(*found);
-            }
+        const std::uint64_t first = meet_guarantees();
+        const std::uint64_t last = largest_sum();
+        const bool is_small = max_share_ <= kManyShares;
+        take_least(first);
+        if (is_small && first <= last) {
+            try_sum(std::clamp(where_largest_is_full(), first, last));
         }
-        return in_proportion();
+        const std::uint64_t affordable = kWork / groups_.size();
+        const std::uint64_t every = is_small ? affordable : std::min(affordable / 4, kManyInAll);
+        std::uint64_t done = 0;
+        for (std::uint64_t sum = first; sum <= last && !is_done(sum); ++done) {
+            try_sum(sum);
+            // Every sum where that is cheap enough, then ever coarser; the last in any case.
+            const std::uint64_t next = sum + 1 + (done < every ? 0 : sum / (is_small ? 64 : 16));
+            sum = sum < last ? std::min(next, last) : next;
+        }
+        return std::move(*best_);
+    }
+
+    // What the fractions are parts of.
+    [[nodiscard]] double whole(std::uint64_t sum) const
+    {
+        return static_cast<double>(guarantees_ ? sum : std::max<std::uint64_t>(sum - fixed_, 1));
     }
 
 private:
-    [[nodiscard]] std::uint32_t clamp(double weight) const
+    [[nodiscard]] std::uint64_t least_weight(const WeightTarget& target, std::uint64_t sum) const
     {
-        return static_cast<std::uint32_t>(std::clamp(weight, 1.0, static_cast<double>(max_share_)));
-    }
-
-    // Steps through 1..last, every number where that is cheap enough, else ever coarser; always ends with `last`.
-    template <typename Function>
-    void for_each_up_to(std::uint64_t first, std::uint64_t last, Function&& function) const
-    {
-        const std::uint64_t budget = std::max<std::uint64_t>(kWork / std::max<std::size_t>(groups_.size(), 1), 64);
-        std::uint64_t done = 0;
-        for (std::uint64_t value = first; value < last; ++done) {
-            if (!function(value)) {
-                return;
-            }
-            value += done < budget / 2 ? 1 : 1 + value * 64 / budget;
+        if (target.min_kbps == 0) {
+            return 1;
         }
-        function(last);
-    }
-
-    // The largest fraction gets 1, 2, ... max_share; the others follow.
-    [[nodiscard]] Candidate in_proportion() const
-    {
-        std::optional<Candidate> best;
-        for_each_up_to(1, max_share_, [&](std::uint64_t largest_weight) {
-            std::vector<std::uint32_t> weights;
-            weights.reserve(groups_.size());
-            for (const auto& [target, count] : groups_) {
-                const double scaled = largest_ > 0 ? target.fraction / largest_ * static_cast<double>(largest_weight)
-                                                   : 1;
-                weights.push_back(target.fixed ? 1 : clamp(std::round(scaled)));
-            }
-            Candidate candidate = judge(std::move(weights));
-            const double quality = std::max(candidate.shortfall, candidate.error);
-            if (!best || is_better(candidate, *best)) {
-                best = std::move(candidate);
-            }
-            return quality > (largest_weight < kManyShares ? kExact : kMeasurable);
-        });
-        return std::move(*best);
-    }
-
-    // For every sum of weights: guarantees get the least weight that holds, the others share what remains.
-    [[nodiscard]] std::optional<Candidate> with_guarantees() const
-    {
-        std::optional<Candidate> best;
-        for_each_up_to(count_, std::uint64_t{max_share_} * count_, [&](std::uint64_t sum) {
-            auto weights = for_sum(sum);
-            if (!weights) {
-                return true;
-            }
-            Candidate candidate = judge(std::move(*weights));
-            if (candidate.shortfall <= 0 && (!best || is_better(candidate, *best))) {
-                best = std::move(candidate);
-            }
-            return !best || best->error > kNearEnough;
-        });
-        return best;
-    }
-
-    [[nodiscard]] std::optional<std::vector<std::uint32_t>> for_sum(std::uint64_t sum) const
-    {
-        std::vector<std::uint32_t> weights(groups_.size(), 1);
-        std::uint64_t used = fixed_;
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const auto& [target, count] = groups_[i];
-            if (target.fixed || target.min_kbps == 0) {
-                continue;
-            }
-            const auto least = static_cast<std::uint64_t>((Wide{target.min_kbps} * sum + capacity_ - 1) / capacity_);
-            if (least > max_share_) {
-                return std::nullopt;
-            }
-            // Without sharers what remains goes to the guarantees, in proportion.
-            weights[i] = std::max(clamp(static_cast<double>(least)),
-                                  sharers_ == 0 ? clamp(std::floor(target.fraction * static_cast<double>(sum))) : 1U);
-            used += std::uint64_t{weights[i]} * count;
+        if (target.min_kbps <= std::numeric_limits<std::uint64_t>::max() / sum) {
+            const std::uint64_t product = target.min_kbps * sum;
+            return product / capacity_ + (product % capacity_ == 0 ? 0 : 1);
         }
-        if (used + sharers_ > sum) {
+        const Wide rounded_up = (Wide{target.min_kbps} * sum + capacity_ - 1) / capacity_;
+        return static_cast<std::uint64_t>(std::min(rounded_up, Wide{std::numeric_limits<std::uint32_t>::max()}));
+    }
+
+    // The largest sum at which no guarantee needs more than the largest weight.
+    [[nodiscard]] std::uint64_t largest_sum() const
+    {
+        Wide sum = Wide{max_share_} * (count_ - fixed_) + fixed_;
+        for (const auto& [target, count, wanted, least] : groups_) {
+            if (target.min_kbps != 0) {
+                sum = std::min(sum, Wide{max_share_} * capacity_ / target.min_kbps);
+            }
+        }
+        return static_cast<std::uint64_t>(sum);
+    }
+
+    // The least sum that has room for the weight of every guarantee; empty: there is none. A larger sum never asks for
+    // smaller weights, so what one sum lacks is the next to try.
+    [[nodiscard]] std::optional<std::uint64_t> least_sum() const
+    {
+        const auto start = where_guarantees_begin();
+        if (!start) {
             return std::nullopt;
         }
-        share_out(weights, sum - used);
-        return weights;
+        const std::uint64_t last = largest_sum();
+        std::uint64_t steps = kWork / groups_.size();
+        for (std::uint64_t sum = *start; sum <= last;) {
+            std::uint64_t needed = 0;
+            for (const auto& [target, count, wanted, least] : groups_) {
+                needed += least_weight(target, sum) * count;
+            }
+            if (needed <= sum) {
+                return sum;
+            }
+            sum = steps > 0 ? needed : std::max(needed, sum + sum / 64);
+            steps -= steps > 0 ? 1 : 0;
+        }
+        return std::nullopt;
     }
 
-    // Less than the whole remainder may be given out: the sum is then smaller, which only helps the guarantees.
-    void share_out(std::vector<std::uint32_t>& weights, std::uint64_t remainder) const
+    // No smaller sum has room for all.
+    [[nodiscard]] std::optional<std::uint64_t> where_guarantees_begin() const
     {
-        std::uint64_t used = 0;
-        const auto is_sharer = [](const Group& group) { return !group.target.fixed && group.target.min_kbps == 0; };
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            if (is_sharer(groups_[i]) && shared_fraction_ > 0) {
-                weights[i] = clamp(std::floor(
-                    groups_[i].target.fraction / shared_fraction_ * static_cast<double>(remainder) + kExact));
-            }
-            used += is_sharer(groups_[i]) ? std::uint64_t{weights[i]} * groups_[i].count : 0;
+        Wide guaranteed = 0;
+        std::uint64_t others = 0;    // have a weight of at least 1
+        std::uint64_t divisor = capacity_;
+        for (const auto& [target, count, wanted, least] : groups_) {
+            guaranteed += Wide{target.min_kbps} * count;
+            others += target.min_kbps == 0 ? count : 0;
+            divisor = std::gcd(divisor, target.min_kbps);
         }
-        for (std::size_t i = 0; used > remainder && i < groups_.size(); ++i) {
-            // The ones that were lifted to 1 took more than there is: everybody gets 1, which fits.
-            if (is_sharer(groups_[i])) {
-                weights[i] = 1;
+        if (guaranteed > capacity_ || (guaranteed == capacity_ && others != 0)) {
+            return std::nullopt;
+        }
+        if (guaranteed == capacity_) {
+            return std::max(count_, capacity_ / divisor);    // nothing may be rounded up
+        }
+        const std::uint64_t left = capacity_ - static_cast<std::uint64_t>(guaranteed);
+        const Wide start = (Wide{others} * capacity_ + left - 1) / left;
+        return std::max(count_, static_cast<std::uint64_t>(std::min(start, Wide{1} << 62U)));
+    }
+
+    // The sum to begin with. Lowers the guarantees if need be.
+    std::uint64_t meet_guarantees()
+    {
+        if (const auto sum = least_sum()) {
+            return *sum;
+        }
+        std::vector<std::uint64_t> asked;
+        for (const auto& group : groups_) {
+            asked.push_back(group.target.min_kbps);
+        }
+        const auto lower_to = [&](std::uint64_t part) {
+            for (std::size_t i = 0; i < groups_.size(); ++i) {
+                groups_[i].target.min_kbps = static_cast<std::uint64_t>(Wide{asked[i]} * part / kParts);
             }
+            return least_sum();
+        };
+        std::uint64_t possible = 0;
+        for (std::uint64_t step = kParts / 2; step > 0; step /= 2) {
+            possible += lower_to(possible + step) ? step : 0;
+        }
+        return lower_to(possible).value_or(count_);
+    }
+
+    // They may not be good, but they meet the guarantees.
+    void take_least(std::uint64_t sum)
+    {
+        std::vector<std::uint32_t> weights;
+        weights.reserve(groups_.size());
+        for (const auto& group : groups_) {
+            weights.push_back(static_cast<std::uint32_t>(least_weight(group.target, sum)));
+        }
+        take(sum, std::move(weights));
+    }
+
+    // Where small weights are lifted to 1 this is near the best: a smaller sum lifts them further.
+    [[nodiscard]] std::uint64_t where_largest_is_full() const
+    {
+        double largest = 0;
+        for (const auto& group : groups_) {
+            largest = std::max(largest, group.target.fraction);
+        }
+        const auto most = static_cast<double>(std::uint64_t{max_share_} * count_);
+        return fixed_ + static_cast<std::uint64_t>(std::min(largest > 0 ? max_share_ / largest : most, most));
+    }
+
+    // A larger sum only has more siblings that would need more than the largest weight, or nobody could measure it.
+    [[nodiscard]] bool is_done(std::uint64_t sum) const
+    {
+        const bool is_near = best_->deviation <= kMeasurable && best_->worst <= kMeasurable;
+        if (best_->deviation <= kExact ? sum > best_->sum : is_near && max_share_ > kManyShares && sum > kManyInAll) {
+            return true;
+        }
+        double beyond = 0;
+        double wanted = 0;
+        for (const auto& group : groups_) {
+            const double weight = group.target.fraction * whole(sum);
+            beyond += std::max(weight - max_share_, 0.0) * group.count;
+            wanted += weight * group.count;
+        }
+        return 2 * beyond + static_cast<double>(sum - fixed_) - wanted > (best_->deviation + kExact) * whole(sum);
+    }
+
+    void try_sum(std::uint64_t sum)
+    {
+        const auto chosen = static_cast<double>(sum - fixed_);
+        double rounding = 0;
+        double lifted = 0;
+        double wanted = 0;
+        for (auto& group : groups_) {
+            group.least = least_weight(group.target, sum);
+            if (group.target.fixed) {
+                continue;
+            }
+            group.wanted = group.target.fraction * whole(sum);
+            wanted += group.wanted * group.count;
+            const double lacks = static_cast<double>(group.least) - group.wanted;
+            lifted += std::max(lacks, 0.0) * group.count;
+            rounding += std::max(lacks, std::abs(group.wanted - std::round(group.wanted))) * group.count;
+        }
+        // What some have too much, others have too little.
+        const double bound = std::max(rounding, 2 * lifted - (chosen - wanted));
+        if (bound > (best_->deviation + kExact) * whole(sum)) {
+            return;
+        }
+        round(sum, find_scale(chosen));
+    }
+
+    // What they take if every weight that is wanted is multiplied by `scale`, within what it may be.
+    [[nodiscard]] double taken(double scale) const
+    {
+        double sum = 0;
+        for (const auto& group : groups_) {
+            sum += group.target.fixed ? 0 : room(group, scale) * group.count;
+        }
+        return sum;
+    }
+
+    [[nodiscard]] double room(const Group& group, double scale) const
+    {
+        return std::clamp(group.wanted * scale, static_cast<double>(group.least), static_cast<double>(max_share_));
+    }
+
+    // The scale at which they take what there is to give: more than that is wanted where small weights are lifted to 1,
+    // less where large ones are beyond the device's range.
+    [[nodiscard]] double find_scale(double chosen) const
+    {
+        constexpr int kHalvings = 48;
+        const double missing = chosen - taken(1);
+        if (std::abs(missing) <= kExact * chosen) {
+            return 1;
+        }
+        double low = missing < 0 ? 0 : 1;
+        double high = missing < 0 ? 1 : max_share_;
+        for (int i = 0; i < kHalvings; ++i) {
+            const double middle = (low + high) / 2;
+            (taken(middle) <= chosen ? low : high) = middle;
+        }
+        return low;
+    }
+
+    void round(std::uint64_t sum, double scale)
+    {
+        std::vector<std::uint32_t> weights(groups_.size(), 1);
+        std::vector<std::size_t> open;    // could be rounded up as well
+        std::uint64_t used = fixed_;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            if (groups_[i].target.fixed) {
+                continue;
+            }
+            const double weight = room(groups_[i], scale);
+            weights[i] = static_cast<std::uint32_t>(weight + kExact);
+            used += std::uint64_t{weights[i]} * groups_[i].count;
+            if (weight - weights[i] > kExact && weights[i] < max_share_) {
+                open.push_back(i);
+            }
+        }
+        if (open.size() <= kFewGroups) {
+            round_in_all_ways(sum, std::move(weights), open);
+        } else {
+            round_cheapest(sum, std::move(weights), std::move(open), sum - std::min(used, sum));
         }
     }
 
-    [[nodiscard]] Candidate judge(std::vector<std::uint32_t> weights) const
+    void round_in_all_ways(std::uint64_t sum, std::vector<std::uint32_t> weights, const std::vector<std::size_t>& open)
+    {
+        for (std::uint32_t ways = 1U << open.size(); ways-- > 0;) {
+            auto rounded = weights;
+            for (std::size_t i = 0; i < open.size(); ++i) {
+                rounded[open[i]] += ways >> i & 1U;
+            }
+            take(sum, std::move(rounded));
+        }
+    }
+
+    // Rounds up where that costs least, as far as the sum allows.
+    void round_cheapest(std::uint64_t sum, std::vector<std::uint32_t> weights, std::vector<std::size_t> open,
+                        std::uint64_t left)
+    {
+        const auto cost = [&](std::size_t i) {
+            return std::abs(weights[i] + 1 - groups_[i].wanted) - std::abs(weights[i] - groups_[i].wanted);
+        };
+        std::vector<std::pair<double, std::size_t>> order;
+        order.reserve(open.size());
+        for (const std::size_t i : open) {
+            order.emplace_back(cost(i), i);
+        }
+        std::sort(order.begin(), order.end());
+        for (const auto& [ignored, i] : order) {
+            if (groups_[i].count <= left) {
+                left -= groups_[i].count;
+                ++weights[i];
+            }
+        }
+        take(sum, std::move(weights));
+    }
+
+    // Rounded weights may have another sum than they were made for. A smaller one only helps the guarantees.
+    void take(std::uint64_t meant, std::vector<std::uint32_t> weights)
     {
         Candidate candidate;
-        std::uint64_t sum = 0;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
-            sum += std::uint64_t{weights[i]} * groups_[i].count;
+            candidate.sum += std::uint64_t{weights[i]} * groups_[i].count;
         }
-        const std::uint64_t chosen = guarantees_ ? sum : sum - fixed_;
+        const double all = whole(candidate.sum);
         for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const auto& target = groups_[i].target;
+            const auto& [target, count, wanted, least] = groups_[i];
             if (target.fixed) {
                 continue;
             }
-            if (target.min_kbps != 0) {
-                const Wide got = Wide{weights[i]} * capacity_;
-                const Wide asked = Wide{target.min_kbps} * sum;
-                if (got < asked) {
-                    candidate.shortfall = std::max(candidate.shortfall,
-                                                   static_cast<double>(asked - got) / static_cast<double>(asked));
-                }
+            if (candidate.sum > meant && weights[i] < least_weight(target, candidate.sum)) {
+                return;
             }
-            // More than its guarantee is no error, unless it is at the expense of other guarantees.
-            if (target.fraction > 0 && (target.min_kbps == 0 || sharers_ == 0)) {
-                const double fraction = static_cast<double>(weights[i]) / static_cast<double>(chosen);
-                const double error = std::abs(fraction - target.fraction) / target.fraction;
-                if (error > candidate.error) {
-                    candidate.error = error;
-                    candidate.worst = i;
-                }
+            const double deviation = std::abs(weights[i] / all - target.fraction);
+            candidate.deviation += deviation * count;
+            if (target.fraction > 0) {
+                candidate.worst = std::max(candidate.worst, deviation / target.fraction);
             }
         }
         candidate.weights = std::move(weights);
-        return candidate;
+        if (!best_ || is_better(candidate, *best_)) {
+            best_ = std::move(candidate);
+        }
     }
 
     std::vector<Group> groups_;
@@ -218,40 +373,41 @@ private:
     std::uint32_t max_share_;
     std::uint64_t count_ = 0;
     std::uint64_t fixed_ = 0;
-    std::uint64_t sharers_ = 0;
-    double shared_fraction_ = 0;
-    double largest_ = 0;
     bool guarantees_ = false;
+    std::optional<Candidate> best_;
 };
 
 }    // namespace
 
 Weights choose_weights(std::span<const WeightTarget> targets, std::uint64_t capacity_kbps, std::uint32_t max_share)
 {
+    if (targets.empty()) {
+        return {};
+    }
     std::map<std::tuple<double, std::uint64_t, bool>, std::size_t> group_of_key;
     std::vector<Group> groups;
     std::vector<std::size_t> group_of(targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i) {
         auto target = targets[i];
         // A fraction is part of a key: it has to be a number, which this comparison is false for where it is not.
-        target.fraction = target.fraction > 0 ? std::min(target.fraction, 1.0) : 0;
+        target.fraction = target.fixed ? 0 : target.fraction > 0 ? std::min(target.fraction, 1.0) : 0;
+        target.min_kbps = target.fixed ? 0 : target.min_kbps;
         const auto [entry, is_new] = group_of_key.try_emplace(
             std::tuple(target.fraction, target.min_kbps, target.fixed), groups.size());
         if (is_new) {
-            groups.push_back({target, 0});
+            groups.push_back({target});
         }
         ++groups[entry->second].count;
         group_of[i] = entry->second;
     }
-    const Candidate found = Search(std::move(groups), std::max<std::uint64_t>(capacity_kbps, 1), max_share).run();
+    Search search(std::move(groups), std::max<std::uint64_t>(capacity_kbps, 1), max_share);
+    const Candidate found = search.run();
     Weights result;
-    result.worst_error = found.error;
-    result.weights.reserve(targets.size());
+    result.total_deviation = found.deviation;
     for (const std::size_t group : group_of) {
         result.weights.push_back(found.weights[group]);
+        result.reached.push_back(found.weights[group] / search.whole(found.sum));
     }
-    const auto worst = std::find(group_of.begin(), group_of.end(), found.worst);
-    result.worst = static_cast<std::size_t>(worst - group_of.begin());
     return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +96,43 @@ TEST(Compile, AnErrorOfSharesAboveFivePercentIsReported)
     EXPECT_EQ(finding.achievable, "0.99 %");
 }
 
+TEST(Compile, EveryElementThatIsOffByMoreThanFivePercentIsReported)
+{
+    std::vector<SpecElement> elements{level("/a", min_rate(gbps(10))), level("/b", share(2000))};
+    for (const char* path : {"/c", "/d", "/e"}) {
+        elements.push_back(level(path, share(1)));
+    }
+    const auto compiled = compile(input(std::move(elements)));
+    constexpr const char* kDetails = ": requested 0.04 % of /, achievable 0.91 %: shares are whole numbers from 1 to 100 on "
+                                     "this device\n";
+    EXPECT_EQ(findings_text(compiled.findings),
+              fmt::format("warning: /c{0}warning: /d{0}warning: /e{0}", kDetails));
+}
+
+TEST(Compile, AGuaranteeThatGetsMuchMoreIsReported)
+{
+    const auto compiled = compile(input({level("/a", min_rate(Bandwidth::from_mbps(100))), level("/b")}));
+    EXPECT_EQ(share_of(compiled, "/a"), 1U);
+    EXPECT_EQ(share_of(compiled, "/b"), 100U);
+    EXPECT_EQ(findings_text(compiled.findings),
+              "warning: /a: requested min-rate 100 Mbit/s, achievable 990 Mbit/s, so that its siblings get less: shares are "
+              "whole numbers from 1 to 100 on this device\n");
+}
+
+TEST(Compile, PrincipalsThatAreOffAreReportedOnce)
+{
+    auto in = input({node("/a", share(1)), level("/a/x", {}, FairBy::Process), level("/b", share(100))});
+    in.capabilities.max_depth = 2;
+    in.principals = processes("/a/x", 9);
+    const auto compiled = compile(in);
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::ShareError, FindingKind::ShareError, FindingKind::Folded,
+                                             FindingKind::Folded));
+    EXPECT_EQ(compiled.findings[0].path.text(), "/a/x");
+    EXPECT_EQ(compiled.findings[0].requested, "0.10 % of / for each principal");
+    EXPECT_EQ(compiled.findings[0].achievable, "0.91 %");
+    EXPECT_EQ(compiled.findings[1].path.text(), "/b");
+}
+
 // Each of so many nodes gets less than the 1 kbit/s that rates are counted in: nothing, as a number.
 CompileInput crowded_below_a_small_cap(std::uint32_t max_share)
 {
@@ -128,10 +166,12 @@ TEST(Compile, SharesOfNearlyNothingThatCannotBeReachedAreReported)
     const auto compiled = compile(crowded_below_a_small_cap(3));
     EXPECT_EQ(share_of(compiled, "/n/7/a"), 3U);
     EXPECT_EQ(share_of(compiled, "/n/7/b"), 1U);
-    const auto& finding = only(compiled, FindingKind::ShareError);
+    const auto& finding = compiled.findings.at(1);
+    EXPECT_EQ(finding.kind, FindingKind::ShareError);
     EXPECT_EQ(finding.path.text(), "/n/0/b");
     EXPECT_EQ(finding.requested, "16.67 % of /n/0");
     EXPECT_EQ(finding.achievable, "25.00 %");
+    EXPECT_EQ(compiled.findings.size(), 4000U);    // /n/0/a has 75 % instead of 83 %, and so on
 }
 
 TEST(Compile, WhatAFoldedNodeDividesOfNothingHasNumbersToo)

@@ -54,24 +54,39 @@ TEST(ChooseWeights, GuaranteesBeyondTheCapacityAreMissedInProportion)
     EXPECT_EQ(choose_weights(targets, 100, 100).weights, (Numbers{1, 1}));
 }
 
-TEST(ChooseWeights, ReportsTheWorstErrorAndWhoHasIt)
+TEST(ChooseWeights, GuaranteesBesideOneThatWantsNothingAreLoweredToo)
+{
+    // The third needs a weight as well.
+    const std::vector<WeightTarget> targets{{0.5, 60, false}, {0.5, 60, false}, {0, 0, false}};
+    EXPECT_EQ(choose_weights(targets, 100, 100).weights, (Numbers{100, 100, 1}));
+}
+
+TEST(ChooseWeights, GuaranteesOfTheWholeCapacityNeedASumThatDividesThem)
+{
+    const std::vector<WeightTarget> targets{{0.33333, 33'333, false}, {0.66667, 66'667, false}};
+    EXPECT_EQ(choose_weights(targets, 100'000, 1'000'000).weights, (Numbers{33'333, 66'667}));
+}
+
+TEST(ChooseWeights, SaysWhatIsReached)
 {
     const std::vector<WeightTarget> targets{{0.9, 0, false}, {0.1, 0, false}};
     const auto chosen = choose_weights(targets, 100, 4);
     EXPECT_EQ(chosen.weights, (Numbers{4, 1}));
-    EXPECT_EQ(chosen.worst, 1U);
-    EXPECT_NEAR(chosen.worst_error, 1.0, 1e-9);    // 20 % instead of 10 %
+    EXPECT_NEAR(chosen.reached[0], 0.8, 1e-9);
+    EXPECT_NEAR(chosen.reached[1], 0.2, 1e-9);
+    EXPECT_NEAR(chosen.total_deviation, 0.2, 1e-9);
 }
 
 TEST(ChooseWeights, WhatIsNoNumberIsNotWanted)
 {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     const std::vector<WeightTarget> targets{{kNan, 0, false}, {0.75, 0, false}, {kNan, 0, false}, {0.25, 0, false}};
-    const auto chosen = choose_weights(targets, 100, 100);
-    EXPECT_EQ(chosen.weights[0], chosen.weights[2]);
-    EXPECT_EQ(chosen.weights[0], 1U);
-    EXPECT_EQ(chosen.weights[1], 3 * chosen.weights[3]);
-    EXPECT_GE(chosen.worst_error, 0);
+    EXPECT_EQ(choose_weights(targets, 100, 100).weights, (Numbers{1, 100, 1, 34}));
+}
+
+TEST(ChooseWeights, OfNobodyAreNone)
+{
+    EXPECT_EQ(choose_weights({}, 100, 100).weights, Numbers());
 }
 
 TEST(ChooseWeights, GuaranteeHoldsWhereTheNearestFractionWouldNot)
