@@ -224,6 +224,10 @@ inline constexpr std::array kPlannedElementKeys{
     AnswerKey{"change", "s", "`create`, `modify`, `destroy`; absent: it stays as it is"},
     AnswerKey{"share-before", "u", "weight; 0: the device's default; absent if it is created"},
     AnswerKey{"share-after", "u", "absent if it is destroyed"},
+    AnswerKey{"requested-share-before", "u", "as in the policy; absent: none"},
+    AnswerKey{"requested-share-after", "u", "likewise"},
+    AnswerKey{"requested-min-rate-before", "t", "kbit/s, as in the policy; absent: none"},
+    AnswerKey{"requested-min-rate-after", "t", "likewise"},
     AnswerKey{"max-rate-before", "t", "kbit/s; absent: no cap"},
     AnswerKey{"max-rate-after", "t", "kbit/s; absent: no cap"},
     AnswerKey{"queue-pairs-before", "u", ""},
@@ -259,7 +263,7 @@ inline constexpr std::array kUnreachableKeys{
 };
 
 inline constexpr std::array kClassRateKeys{
-    AnswerKey{"class", "s", "path"},
+    AnswerKey{"class", "s", "path of a class, or of the leaf of its responses"},
     AnswerKey{"before", "t", "kbit/s; absent: there is no such class yet"},
     AnswerKey{"after", "t", "kbit/s; absent: there is no such class any more"},
 };
@@ -368,6 +372,8 @@ inline constexpr std::array kTreeKeys{
     AnswerKey{"parent", "s", "path of its parent; absent: this is the root"},
     AnswerKey{"kind", "s", "`node` or `leaf`"},
     AnswerKey{"share", "u", "weight; 0: the device's default; absent: the root"},
+    AnswerKey{"requested-share", "u", "as in the policy; absent: none, or the element is not in the policy"},
+    AnswerKey{"requested-min-rate", "t", "kbit/s, likewise"},
     AnswerKey{"max-rate", "t", "kbit/s; absent: no cap"},
     AnswerKey{"queue-pairs", "u", "of a leaf: how many are in it"},
     AnswerKey{"draining", "b", "of an earlier policy; it goes when its queue pairs do"},

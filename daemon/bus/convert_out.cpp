@@ -249,6 +249,9 @@ void write_tree(Writer& writer, const DeviceStatus& status)
             if (!path.is_root()) {
                 dict.set("share", element.attributes.share);
             }
+            const RequestedRate requested = requested_of(status.requested, path);
+            dict.set("requested-share", requested.share);
+            dict.set("requested-min-rate", kbps(requested.min_rate));
             dict.set("max-rate", kbps(element.attributes.max_rate));
             if (element.kind == ElementKind::Leaf) {
                 const auto inside = snapshot.queue_pairs_in.find(path);

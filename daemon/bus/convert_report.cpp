@@ -144,10 +144,14 @@ void write_one(Writer& writer, const DescribedElement& element)
     dict.set_text("change", change_of(element));
     if (element.before) {
         dict.set("share-before", element.before->share);
+        dict.set("requested-share-before", element.requested_before.share);
+        dict.set("requested-min-rate-before", kbps(element.requested_before.min_rate));
         dict.set("max-rate-before", kbps(element.before->max_rate));
     }
     if (element.after) {
         dict.set("share-after", element.after->share);
+        dict.set("requested-share-after", element.requested_after.share);
+        dict.set("requested-min-rate-after", kbps(element.requested_after.min_rate));
         dict.set("max-rate-after", kbps(element.after->max_rate));
     }
     dict.set("queue-pairs-before", element.queue_pairs_before);
@@ -199,7 +203,7 @@ constexpr auto kWriteOne = [](Writer& writer, const auto& one) { write_one(write
 
 void write_plan(Writer& writer, const DevicePlan& plan)
 {
-    const DescribedPlan described = describe(plan.before, plan.plan);
+    const DescribedPlan described = describe(plan.before, plan.plan, plan.requested_before, plan.requested_after);
     Answer<kDevicePlanKeys> dict(writer);
     dict.set("device", plan.device);
     dict.set_list("tree", described.tree, kWriteOne);

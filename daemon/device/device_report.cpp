@@ -161,6 +161,7 @@ DeviceStatus device_status(const DeviceFacts& facts, const DeviceAnswers& answer
     status.attributes = facts.attributes;
     status.capabilities = facts.capabilities;
     status.snapshot = facts.snapshot;
+    status.requested = facts.book.compiled().requested;
     status.findings = facts.book.compiled().findings;
     status.attach_notes = attach_notes(facts);
     status.queue_depth = answers.queue_depth;

@@ -25,6 +25,7 @@ struct DeviceStatus {
     std::shared_ptr<const std::vector<DeviceAttribute>> attributes;    // never changes; null for a device that has just gone
     Capabilities capabilities;
     std::shared_ptr<const Snapshot> snapshot;    // null until the first reconcile
+    RequestedRates requested;    // by the policy, of elements of the tree
     std::vector<Finding> findings;
     // Mode per-process: what holds of each class that is in use. And whether drift is found.
     std::vector<std::string> attach_notes;

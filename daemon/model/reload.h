@@ -42,8 +42,10 @@ struct DevicePlan {
     std::string device;
     ActualState before;
     Plan plan;
+    RequestedRates requested_before;
+    RequestedRates requested_after;
     std::vector<Finding> findings;
-    // Of classes, when everything is busy. Empty where shares do not hold between processes.
+    // Of classes and responders, when everything is busy. Empty where shares do not hold between processes.
     std::map<ElementPath, BusyRate> rates;
     Bandwidth link_speed;
 };

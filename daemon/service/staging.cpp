@@ -19,13 +19,16 @@ namespace {
 
 constexpr const char* kSettingsPath = "/etc/rdma-qos/rdma-qosd.yaml";
 
-// The paths that the classes of two compiled policies have.
+// The paths that the classes of two compiled policies have, and their responders.
 std::set<ElementPath> classes_of(const Compiled& before, const Compiled& after)
 {
     std::set<ElementPath> classes;
     for (const auto* compiled : {&before, &after}) {
         for (const auto& [path, leaves] : compiled->classes) {
             classes.insert(path);
+            if (!leaves.responder_leaf.empty()) {
+                classes.insert(leaves.responder_leaf);
+            }
         }
     }
     return classes;
@@ -214,6 +217,8 @@ PlanDraft draft_plan(const Tried& tried, const Policy& running)
         const Compiled& after = staged.devices[i].book.compiled();
         DevicePlan& plan = draft.report.devices.emplace_back();
         plan.device = device.key;
+        plan.requested_before = before.requested;
+        plan.requested_after = after.requested;
         plan.findings = after.findings;
         if (device.is_one_tree) {
             plan.rates = compare_busy_rates(before.tree, after.tree, device.link_speed, classes_of(before, after));

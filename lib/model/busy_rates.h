@@ -1,4 +1,4 @@
-// What each class of a tree gets when every leaf of it sends as much as it gets, and how that changes from one tree to
+// What each class and each responder of a tree gets when every leaf of it sends as much as it gets, and how that changes from one tree to
 // another: the part of a plan that an administrator approves.
 #pragma once
 
@@ -19,7 +19,8 @@ struct BusyRate {
     friend bool operator==(const BusyRate&, const BusyRate&) = default;
 };
 
-// Of the elements asked for that are in one of the trees.
+// Of the elements asked for that are in one of the trees. One that is not, but has leaves below its path (it was folded),
+// gets what these get together.
 [[nodiscard]] std::map<ElementPath, BusyRate> compare_busy_rates(const Tree& before, const Tree& after,
                                                                  Bandwidth link_speed,
                                                                  const std::set<ElementPath>& elements);

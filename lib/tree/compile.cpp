@@ -52,6 +52,11 @@ void write_tree(const Draft& draft, Compiled& compiled)
         if (index != kRoot) {
             result.attributes = {element.share, element.max_rate};
         }
+        if (element.from_policy) {
+            const RateSpec& rate = element.rate;
+            compiled.requested.emplace(element.path,
+                                       RequestedRate{rate.min_rate ? std::nullopt : rate.share, rate.min_rate});
+        }
         compiled.tree.emplace(element.path, std::move(result));
     }
 }

@@ -5,7 +5,7 @@
 //   principal    who gets a leaf of its own in a class that is fair by queue pair, process, user or unit
 //   others       the leaf of such a class for the principals beyond its budget
 //   folding      leaving out an inner node because the device is too shallow: its children hang from its parent and
-//                their shares are multiplied by its own; its cap is lost, and reported
+//                their shares are multiplied by its own; reported where that changes what anybody is guaranteed
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "lib/tree/capabilities.h"
 #include "lib/tree/element.h"
+#include "lib/tree/requested.h"
 
 namespace rdmaqos {
 
@@ -79,7 +80,7 @@ enum class FindingKind : std::uint8_t {
     NoScheduling,    // the device has no elements: the class is not enforced
     Folded,          // a node was left out: caps lost or shares approximated
     CapLost,
-    ShareError,        // shares could not be represented within 5 %
+    ShareError,        // more than 5 % more or less than requested, because weights are whole numbers
     MinRateMissed,     // less than requested is guaranteed
     BudgetExceeded,    // principals share `others`
     NoLeaf,            // a class has no leaf at all: more classes than the device has leaves
@@ -119,6 +120,7 @@ struct ClassLeaves {
 
 struct Compiled {
     Tree tree;
+    RequestedRates requested;    // of what is in the tree
     std::map<ElementPath, ClassLeaves> classes;
     // The leaf of each principal of the input, in its order; those in `others` carry that path.
     std::vector<ElementPath> principal_leaves;

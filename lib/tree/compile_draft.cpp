@@ -282,6 +282,8 @@ private:
     std::set<ElementPath> beyond_;
 };
 
+}    // namespace
+
 std::string_view principal_noun(FairBy fair_by)
 {
     switch (fair_by) {
@@ -297,6 +299,8 @@ std::string_view principal_noun(FairBy fair_by)
     }
     return "queue pair";
 }
+
+namespace {
 
 void report_budget(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
 {

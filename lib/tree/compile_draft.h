@@ -14,6 +14,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -38,7 +39,10 @@ struct DraftElement {
     // Decided by assign_rates.
     std::optional<Bandwidth> max_rate;
     std::uint32_t share = 0;
-    double guaranteed = 0;    // kbit/s, when everything is busy
+    double guaranteed = 0;    // kbit/s, when everything is busy; not of a folded one
+    // Of a folded one: what it would have when everything is busy, and its part of its siblings' weights now.
+    double wanted = 0;
+    double fraction = 0;
 };
 
 struct ClassDraft {
@@ -78,6 +82,7 @@ void assign_rates(Draft& draft, const CompileInput& input, std::vector<Finding>&
 // For each type of queue pair. Before add_principals: it depends on the policy and the device, not on who is there. On
 // a device that schedules nothing the draft is empty.
 void report_limits(Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
+[[nodiscard]] std::string_view principal_noun(FairBy fair_by);    // "process"
 // What folding lost; after assign_rates.
 void report_folding(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings);
 

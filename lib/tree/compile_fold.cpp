@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -8,6 +9,8 @@
 
 namespace rdmaqos::compiling {
 namespace {
+
+constexpr double kTolerated = 0.05;
 
 // Sum of what the children can send at most; empty: there is no limit.
 std::optional<Bandwidth> sum_of_caps(const Draft& draft, Index node)
@@ -68,12 +71,87 @@ void report_lost_cap(const Draft& draft, const DraftElement& element, const std:
         together = together + draft.elements[child].max_rate.value_or(*element.rate.max_rate);
     }
     if (together > *element.rate.max_rate) {
-        findings.push_back(
-            {FindingKind::CapLost, true, element.path,
-             fmt::format("max-rate {} for all below it", to_string(*element.rate.max_rate)),
-             fmt::format("at most {} for each of {}, {} together", to_string(*element.rate.max_rate),
-                         counted(below.size(), "element"), to_string(together)),
-             "the node that would hold the cap is left out on this device"});
+        findings.push_back({FindingKind::CapLost, true, element.path,
+                            fmt::format("max-rate {} for all below it", to_string(*element.rate.max_rate)),
+                            fmt::format("at most {} for each of {}, {} together", to_string(*element.rate.max_rate),
+                                        counted(below.size(), "element"), to_string(together)),
+                            "the node that would hold the cap is left out on this device"});
+    }
+}
+
+// Whole Mbit/s, rounded down.
+Bandwidth in_mbps(double kbps)
+{
+    return Bandwidth::from_mbps(Bandwidth::from_computed(kbps).mbps());
+}
+
+std::string levels_of(const CompileInput& input)
+{
+    return fmt::format("the device has {} levels", input.capabilities.max_depth);
+}
+
+// Of the capacity, what so many principals of a folded class get together, whose leaves and `others` have this fraction
+// of all weights: `others` is idle, and everything beside them is busy.
+double part_folded(double fraction, double principals)
+{
+    const double sending = principals / (principals + 1);
+    return fraction * sending / (1 - fraction * (1 - sending));
+}
+
+// A class keeps its part only while all of its leaves send. `others` is one of them, and rarely does: the fewer
+// principals there are, the more of the part goes with it to everybody beside them. The numbers are for when these are
+// all busy.
+Finding folded_class(const Draft& draft, Index index, const CompileInput& input)
+{
+    constexpr double kMany = 9;
+    const auto& element = draft.elements[index];
+    const auto& above = draft.elements[draft.kept_parent(index)];
+    const auto part_of = [&](double principals) {
+        const double part = part_folded(element.fraction, principals);
+        return input.link_speed.is_zero() ? fmt::format("{:.0f} % of what {} has", part * 100, above.path.text())
+                                          : to_string(in_mbps(above.guaranteed * part));
+    };
+    const auto found = draft.class_by_path.find(element.path.text());
+    const std::string_view noun = found == draft.class_by_path.end()
+                                      ? "principal"
+                                      : principal_noun(draft.classes[found->second].spec->fair_by);
+    return {FindingKind::Folded,
+            true,
+            element.path,
+            "a node of its own",
+            fmt::format(
+                "its leaves are placed below {}; instead of {} for any number of principals, 1 {} gets {}, and 9 get "
+                "{} together",
+                above.path.text(), input.link_speed.is_zero() ? "the same part" : to_string(in_mbps(element.wanted)),
+                noun, part_of(1), part_of(kMany)),
+            levels_of(input)};
+}
+
+// Whether the multiplied shares of what is below a folded node are what they should be.
+bool keeps_its_part(const Draft& draft, Index node, const std::set<ElementPath>& inexact)
+{
+    const auto below = draft.kept_children(node);
+    return std::none_of(below.begin(), below.end(),
+                        [&](Index child) { return inexact.contains(draft.elements[child].path); });
+}
+
+// Processes with leaves of single queue pairs, below a class that is kept.
+void report_folded_principals(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
+{
+    for (const auto& one : draft.classes) {
+        if (one.element == kNone) {
+            continue;
+        }
+        const auto& children = draft.elements[one.element].children;
+        const auto folded = std::count_if(children.begin(), children.end(),
+                                          [&draft](Index child) { return draft.elements[child].folded; });
+        if (folded != 0) {
+            findings.push_back(
+                {FindingKind::Folded, false, one.spec->path,
+                 fmt::format("a node for each of {}", counted(static_cast<std::size_t>(folded), "principal")),
+                 "the leaves of their queue pairs are placed below the class, with multiplied shares",
+                 levels_of(input)});
+        }
     }
 }
 
@@ -99,37 +177,32 @@ void fold(Draft& draft, std::uint32_t max_depth)
 
 void report_folding(const Draft& draft, const CompileInput& input, std::vector<Finding>& findings)
 {
+    std::set<ElementPath> inexact;
+    for (const auto& finding : findings) {
+        if (finding.kind == FindingKind::ShareError) {
+            inexact.insert(finding.path);
+        }
+    }
     for (Index index = 0; index < draft.elements.size(); ++index) {
         const auto& element = draft.elements[index];
         if (!element.folded || !element.from_policy) {
             continue;
         }
         const auto below = draft.kept_children(index);
-        const auto& parent = draft.elements[draft.kept_parent(index)].path;
-        findings.push_back({FindingKind::Folded, false, element.path, "a node of its own",
-                            fmt::format("its {} {} placed below {}, with multiplied shares",
-                                        counted(below.size(), "element"), below.size() == 1 ? "is" : "are",
-                                        parent.text()),
-                            fmt::format("the device has {} levels", input.capabilities.max_depth)});
+        if (element.has_principals && part_folded(element.fraction, 1) < (1 - kTolerated) * element.fraction) {
+            findings.push_back(folded_class(draft, index, input));
+        } else if (!input.capabilities.shares || !keeps_its_part(draft, index, inexact)) {
+            findings.push_back(
+                {FindingKind::Folded, false, element.path, "a node of its own",
+                 fmt::format("its {} {} placed below {}, with multiplied shares", counted(below.size(), "element"),
+                             below.size() == 1 ? "is" : "are", draft.elements[draft.kept_parent(index)].path.text()),
+                 levels_of(input)});
+        }
         if (element.rate.max_rate && input.capabilities.rate_caps) {
             report_lost_cap(draft, element, below, findings);
         }
     }
-    for (const auto& one : draft.classes) {
-        if (one.element == kNone) {
-            continue;
-        }
-        const auto& children = draft.elements[one.element].children;
-        const auto folded = std::count_if(children.begin(), children.end(),
-                                          [&draft](Index child) { return draft.elements[child].folded; });
-        if (folded != 0) {
-            findings.push_back(
-                {FindingKind::Folded, false, one.spec->path,
-                 fmt::format("a node for each of {}", counted(static_cast<std::size_t>(folded), "principal")),
-                 "the leaves of their queue pairs are placed below the class, with multiplied shares",
-                 fmt::format("the device has {} levels", input.capabilities.max_depth)});
-        }
-    }
+    report_folded_principals(draft, input, findings);
 }
 
 }    // namespace rdmaqos::compiling

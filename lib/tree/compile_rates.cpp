@@ -147,7 +147,7 @@ private:
         });
     }
 
-    void collect(Index node, const Part& part, std::vector<Sibling>& siblings) const
+    void collect(Index node, const Part& part, std::vector<Sibling>& siblings)
     {
         const auto& children = draft_.elements[node].children;
         double mins = 0;
@@ -175,9 +175,9 @@ private:
         }
     }
 
-    void hand_down(Index index, const Part& part, double fraction, bool fixed, std::vector<Sibling>& siblings) const
+    void hand_down(Index index, const Part& part, double fraction, bool fixed, std::vector<Sibling>& siblings)
     {
-        const auto& element = draft_.elements[index];
+        auto& element = draft_.elements[index];
         const auto inherited = static_cast<std::uint64_t>(std::ceil(static_cast<double>(part.min_kbps) * fraction));
         const std::uint64_t own = element.rate.min_rate.value_or(Bandwidth()).kbps();
         Part child{part.fraction * fraction, part.kbps * fraction, std::max(own, inherited), false};
@@ -188,6 +188,8 @@ private:
         if (element.rate.max_rate) {
             child.kbps = std::min(child.kbps, static_cast<double>(element.rate.max_rate->kbps()));
         }
+        element.wanted = child.kbps;
+        element.fraction = child.fraction;
         collect(index, child, siblings);
     }
 

@@ -129,7 +129,7 @@ public:
             waiting.pop_back();
             const Fate& fate = all_.at(id);
             tree.push_back({fate.element.path, path(fate.element.parent), fate.element.kind, fate.before, fate.after,
-                            fate.queue_pairs_before, fate.queue_pairs_after});
+                            fate.queue_pairs_before, fate.queue_pairs_after, {}, {}});
             const auto& below = children[id];
             waiting.insert(waiting.end(), below.rbegin(), below.rend());
         }
@@ -263,7 +263,8 @@ std::string to_string(const DescribedOperation& operation, std::size_t queue_pai
     return {};
 }
 
-DescribedPlan describe(const ActualState& before, const Plan& plan)
+DescribedPlan describe(const ActualState& before, const Plan& plan, const RequestedRates& requested_before,
+                       const RequestedRates& requested_after)
 {
     Description description(before);
     DescribedPlan described;
@@ -273,6 +274,10 @@ DescribedPlan describe(const ActualState& before, const Plan& plan)
             std::visit([&description](const auto& one) { return description.take(one); }, operation));
     }
     described.tree = description.tree();
+    for (auto& element : described.tree) {
+        element.requested_before = element.before ? requested_of(requested_before, element.path) : RequestedRate{};
+        element.requested_after = element.after ? requested_of(requested_after, element.path) : RequestedRate{};
+    }
     described.unreachable = plan.unreachable;
     return described;
 }

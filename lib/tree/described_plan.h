@@ -10,6 +10,7 @@
 
 #include "lib/tree/element.h"
 #include "lib/tree/plan.h"
+#include "lib/tree/requested.h"
 
 namespace rdmaqos {
 
@@ -22,6 +23,9 @@ struct DescribedElement {
     std::optional<ElementAttributes> after;     // empty: it is destroyed
     std::uint32_t queue_pairs_before = 0;
     std::uint32_t queue_pairs_after = 0;
+    // What the policy before and the one after request for it; empty where it is not an element of that policy.
+    RequestedRate requested_before{};
+    RequestedRate requested_after{};
 
     friend bool operator==(const DescribedElement&, const DescribedElement&) = default;
 };
@@ -65,6 +69,8 @@ struct DescribedPlan {
     friend bool operator==(const DescribedPlan&, const DescribedPlan&) = default;
 };
 
-[[nodiscard]] DescribedPlan describe(const ActualState& before, const Plan& plan);
+[[nodiscard]] DescribedPlan describe(const ActualState& before, const Plan& plan,
+                                     const RequestedRates& requested_before = {},
+                                     const RequestedRates& requested_after = {});
 
 }    // namespace rdmaqos

@@ -102,6 +102,22 @@ std::string share_text(std::uint32_t share)
     return share == 0 ? "default" : std::to_string(share);
 }
 
+std::uint64_t counted_weight(std::uint32_t weight)
+{
+    return std::max(weight, 1U);
+}
+
+std::string rate_request_text(const RequestedRate& requested, std::uint32_t weight, std::uint64_t sum)
+{
+    if (!requested.min_rate && requested.share.value_or(weight) == weight) {
+        return "share " + share_text(weight);
+    }
+    return fmt::format("{} (weight {})",
+                       requested.min_rate ? "min-rate " + to_string(*requested.min_rate)
+                                          : fmt::format("share {}", *requested.share),
+                       weight == 0 ? share_text(weight) : fmt::format("{} of {}", weight, sum));
+}
+
 std::string rate_text(const std::optional<Bandwidth>& rate)
 {
     return rate ? to_string(*rate) : "unlimited";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
+#include "lib/tree/requested.h"
 
 namespace rdmaqos::drawing {
 
@@ -29,6 +30,11 @@ struct Node {
 [[nodiscard]] std::string label_below(std::string_view parent, std::string_view path);
 
 [[nodiscard]] std::string share_text(std::uint32_t share);                    // "70", "default"
+// What the policy asks for, and the weight where that is another number: "share 70", "share 200 (weight 98 of 110)",
+// "min-rate 60 Gbit/s (weight 3 of 8)". `sum`: of the weights of all siblings, as counted_weight() has them.
+[[nodiscard]] std::string rate_request_text(const RequestedRate& requested, std::uint32_t weight, std::uint64_t sum);
+// The device does not tell its default; it counts as 1.
+[[nodiscard]] std::uint64_t counted_weight(std::uint32_t weight);
 [[nodiscard]] std::string rate_text(const std::optional<Bandwidth>& rate);    // "80 Gbit/s", "unlimited"
 
 }    // namespace rdmaqos::drawing

@@ -29,8 +29,9 @@ std::string occupants_text(const InLeaf& in_leaf)
 
 class TreeDrawing {
 public:
-    TreeDrawing(const DesiredState& state, const std::function<std::string(const ElementPath&)>& note)
-        : state_(state), note_(note)
+    TreeDrawing(const DesiredState& state, const std::function<std::string(const ElementPath&)>& note,
+                const RequestedRates& requested)
+        : state_(state), note_(note), requested_(requested)
     {
         for (const auto& [queue_pair, placement] : state.queue_pairs) {
             ++in_leaf_[placement.requester].requests;
@@ -38,6 +39,7 @@ public:
         }
         for (const auto& [path, element] : state.tree) {
             children_[element.parent].push_back(path);
+            weights_[element.parent] += drawing::counted_weight(element.attributes.share);
         }
         for (auto& [parent, children] : children_) {
             std::sort(children.begin(), children.end(), [](const ElementPath& a, const ElementPath& b) {
@@ -120,7 +122,8 @@ private:
     {
         std::vector<std::string> cells(4);
         if (!path.is_root()) {
-            cells[0] = "share " + drawing::share_text(element.attributes.share);
+            cells[0] = drawing::rate_request_text(requested_of(requested_, path), element.attributes.share,
+                                                  weights_.at(element.parent));
         }
         if (element.attributes.max_rate) {
             cells[1] = "max " + to_string(*element.attributes.max_rate);
@@ -135,8 +138,10 @@ private:
 
     const DesiredState& state_;
     const std::function<std::string(const ElementPath&)>& note_;
+    const RequestedRates& requested_;
     std::map<ElementPath, InLeaf> in_leaf_;
     std::map<ElementPath, std::vector<ElementPath>> children_;
+    std::map<ElementPath, std::uint64_t> weights_;    // of all children of a node
     std::vector<drawing::Node> nodes_;
     std::size_t shown_ = 0;
 };
@@ -144,9 +149,9 @@ private:
 }    // namespace
 
 std::string render_tree(const DesiredState& state, const std::function<std::string(const ElementPath&)>& note,
-                        std::size_t principals_shown)
+                        std::size_t principals_shown, const RequestedRates& requested)
 {
-    return TreeDrawing(state, note).draw(principals_shown);
+    return TreeDrawing(state, note, requested).draw(principals_shown);
 }
 
 }    // namespace rdmaqos

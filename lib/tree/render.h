@@ -8,6 +8,7 @@
 #include "lib/tree/described_plan.h"
 #include "lib/tree/element.h"
 #include "lib/tree/plan.h"
+#include "lib/tree/requested.h"
 
 namespace rdmaqos {
 
@@ -21,10 +22,11 @@ namespace rdmaqos {
 //     └── bulk                 share 30
 //
 // `note` adds a last column (for example the solver's answer); it may be empty. Of more than `principals_shown` leaves
-// beside an `others`, the rest is one line "... 240 more"; 0 shows all.
+// beside an `others`, the rest is one line "... 240 more"; 0 shows all. Where the policy requested something else than
+// the weight, that comes first: "min-rate 60 Gbit/s (weight 3 of 8)".
 [[nodiscard]] std::string render_tree(const DesiredState& state,
                                       const std::function<std::string(const ElementPath&)>& note = {},
-                                      std::size_t principals_shown = 0);
+                                      std::size_t principals_shown = 0, const RequestedRates& requested = {});
 
 // The same tree with what a plan does to it: "+" created, "-" destroyed, "~" changed ("share 60 -> 40"), " " unchanged,
 // and queue pairs that move. Says so where the device's default share, which it does not tell, stands beside other

@@ -12,7 +12,6 @@ namespace rdmaqos {
 namespace {
 
 using drawing::rate_text;
-using drawing::share_text;
 
 std::string arrow(const std::string& from, const std::string& to)
 {
@@ -30,7 +29,48 @@ std::string mark_of(const DescribedElement& element)
     return element.before == element.after ? " " : "~";
 }
 
-drawing::Node node_of(const DescribedElement& element)
+// Of the weights of a node's children.
+struct Sums {
+    std::uint64_t before = 0;
+    std::uint64_t after = 0;
+};
+
+std::map<ElementPath, Sums> sums_of(const DescribedPlan& plan)
+{
+    std::map<ElementPath, Sums> sums;
+    for (const auto& element : plan.tree) {
+        auto& [before, after] = sums[element.parent];
+        before += element.before ? drawing::counted_weight(element.before->share) : 0;
+        after += element.after ? drawing::counted_weight(element.after->share) : 0;
+    }
+    return sums;
+}
+
+// "share 60 -> 40", "min-rate 10 Gbit/s (weight 1 of 10 -> 2 of 13)". That siblings came or went is no change.
+std::string shares_of(const DescribedElement& element, const Sums& sums)
+{
+    if (!element.after || !element.before) {
+        return element.after ? drawing::rate_request_text(element.requested_after, element.after->share, sums.after)
+                             : drawing::rate_request_text(element.requested_before, element.before->share, sums.before);
+    }
+    const auto to = drawing::rate_request_text(element.requested_after, element.after->share, sums.after);
+    const bool is_same = element.requested_before == element.requested_after ||
+                         element.requested_before == RequestedRate{};    // not known
+    if (is_same && element.before->share == element.after->share) {
+        return to;
+    }
+    const auto from = drawing::rate_request_text(element.requested_before, element.before->share, sums.before);
+    const auto parenthesis = to.find('(');
+    if (parenthesis != std::string::npos && from.starts_with(to.substr(0, parenthesis + 1))) {
+        constexpr std::string_view kWeight = "weight ";
+        return from.substr(0, from.size() - 1) + " -> " + to.substr(parenthesis + 1 + kWeight.size());
+    }
+    constexpr std::string_view kShare = "share ";
+    const bool is_plain = parenthesis == std::string::npos && from.find('(') == std::string::npos;
+    return arrow(from, is_plain ? to.substr(kShare.size()) : to);
+}
+
+drawing::Node node_of(const DescribedElement& element, const Sums& sums)
 {
     drawing::Node node;
     node.mark = mark_of(element);
@@ -39,7 +79,7 @@ drawing::Node node_of(const DescribedElement& element)
     const auto to = element.after ? *element.after : element.before.value_or(ElementAttributes{});
     const auto from = element.before.value_or(to);
     if (!element.parent.empty()) {
-        node.cells[0] = "share " + arrow(share_text(from.share), share_text(to.share));
+        node.cells[0] = shares_of(element, sums);
     }
     if (from.max_rate || to.max_rate) {
         node.cells[1] = "max " + arrow(rate_text(from.max_rate), rate_text(to.max_rate));
@@ -100,6 +140,7 @@ std::string summary(const DescribedPlan& plan)
 
 std::string render_plan(const DescribedPlan& plan)
 {
+    const auto sums = sums_of(plan);
     std::vector<drawing::Node> nodes;
     std::vector<std::size_t> roots;
     std::map<ElementPath, std::size_t> last;    // of each path
@@ -107,7 +148,7 @@ std::string render_plan(const DescribedPlan& plan)
         const auto parent = last.find(element.parent);
         (parent == last.end() ? roots : nodes[parent->second].children).push_back(nodes.size());
         last[element.path] = nodes.size();
-        nodes.push_back(node_of(element));
+        nodes.push_back(node_of(element, sums.at(element.parent)));
     }
     std::string text;
     for (const std::size_t root : roots) {

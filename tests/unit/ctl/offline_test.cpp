@@ -120,6 +120,34 @@ TEST_F(Offline, PlanAgainstAnEmptyDevice)
     expect_golden("ctl/plan-offline.txt", text);
 }
 
+TEST_F(Offline, RatesOfAPlanHaveRespondersAndFoldedClassesAndAddUp)
+{
+    const std::string file = write("deep.yaml", R"(version: 1
+scheduling-nodes:
+  - {name: a, share: 3, max-rate: 80Gbps}
+  - {name: b, parent: a, max-rate: 70Gbps}
+qos-levels:
+  - {name: DEFAULT, schedule: {share: 1}}
+  - {name: rpc, schedule: {parent: b, share: 2, fair-by: process, responder: {share: 1}}}
+  - {name: bulk, schedule: {parent: b, share: 1}}
+  - {name: other, schedule: {parent: a, share: 1}}
+)");
+    const auto read = load_policy({file}, "");
+    ASSERT_TRUE(read.value) << render(read.diagnostics, Colour::Off);
+    for (const std::uint32_t depth : {5U, 4U, 3U}) {
+        Target target = default_target();
+        target.capabilities.max_depth = depth;
+        const auto rates = plan_for(*read.value, target, Settings{}).rates;
+        EXPECT_TRUE(rates.contains(ElementPath("/a/b/rpc.responder"))) << depth;
+        EXPECT_TRUE(rates.contains(ElementPath("/a/b/rpc"))) << depth;
+        std::uint64_t sum = 0;
+        for (const auto& [path, rate] : rates) {
+            sum += rate.after->kbps();
+        }
+        EXPECT_NEAR(static_cast<double>(sum), 100e6, 10) << depth;
+    }
+}
+
 TEST_F(Offline, TargetsOfASimulationFile)
 {
     const auto targets = load_targets(root_ / "devices.yaml");

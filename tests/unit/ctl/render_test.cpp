@@ -374,6 +374,20 @@ TEST(Render, RatesOfAPlanAreWholeMegabits)
     EXPECT_NE(text.find("-18.666 Gbit/s (-44.4 %)"), std::string::npos) << text;
 }
 
+TEST(Render, RatesOfAPlanAddUpToThePort)
+{
+    PlanReport report;
+    report.plans = {plan("mlx5_0/1", {}, {{"/bulk", {gbps(40), gbps(20)}},
+                                          {"/rpc", {gbps(35), gbps(35)}},
+                                          {"/rpc.responder", {gbps(15), gbps(15)}},
+                                          {"/web", {gbps(10), gbps(30)}}})};
+    expect_golden("ctl/plan-rates-full.txt", render_plans(report, false, Colour::Off));
+    report.plans[0].rates[ElementPath("/web")].after = gbps(5);
+    expect_golden("ctl/plan-rates-left.txt", render_plans(report, false, Colour::Off));
+    report.offline = true;
+    expect_golden("ctl/plan-rates-offline.txt", render_plans(report, false, Colour::Off));
+}
+
 TEST(Render, OfflinePlans)
 {
     PlanReport report;

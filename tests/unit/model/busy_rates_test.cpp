@@ -27,6 +27,18 @@ TEST(BusyRates, OfClassesBeforeAndAfter)
     EXPECT_EQ(rates, expected);
 }
 
+TEST(BusyRates, AFoldedClassGetsWhatItsLeavesGet)
+{
+    const Tree tree{{kRoot, {ElementKind::Node, {}, {}}},
+                    {ElementPath("/a"), {ElementKind::Leaf, kRoot, {1, {}}}},
+                    {ElementPath("/rpc/others"), {ElementKind::Leaf, kRoot, {1, {}}}},
+                    {ElementPath("/rpc/pid:1"), {ElementKind::Leaf, kRoot, {2, {}}}},
+                    {ElementPath("/rpc2"), {ElementKind::Leaf, kRoot, {1, {}}}}};
+    const auto rates = compare_busy_rates({}, tree, Bandwidth::from_gbps(10), {ElementPath("/rpc"), ElementPath("/none")});
+    const std::map<ElementPath, BusyRate> expected{{ElementPath("/rpc"), {std::nullopt, Bandwidth::from_gbps(6)}}};
+    EXPECT_EQ(rates, expected);
+}
+
 TEST(BusyRates, AClassThatComesOrGoes)
 {
     const Tree tree = two_classes(60, 40);

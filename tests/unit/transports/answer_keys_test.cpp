@@ -236,6 +236,7 @@ TEST(AnswerKeys, OfDevices)
     snapshot->unreachable = {{kSomeLeaf, "no leaf is free"}};
     DeviceStatus status;
     status.snapshot = snapshot;
+    status.requested = {{kSomeLeaf, {60, kSomeRate}}};
     status.findings = {kSomeFinding};
     status.attach_notes = {"a note"};
     expect_all(kTreeKeys, keys_in(written([&](Writer& writer) { write_tree(writer, status); })), "tree");
@@ -297,6 +298,7 @@ TEST(AnswerKeys, OfPlans)
         ModifyElement{ElementId{2}, kSomeLeaf, 5, std::optional(kSomeRate)}, MoveQueuePair{{17}, ElementId{3}, ElementId{3}},
         SetQueuePairRate{{17}, limit}};
     device.plan.unreachable = {{kSomeLeaf, "no leaf is free"}};
+    device.requested_before = device.requested_after = {{kSomeLeaf, {60, kSomeRate}}};
     device.findings = {kSomeFinding};
     device.rates = {{kSomeLeaf, {kSomeRate, kSomeRate}}};
     report.devices = {device};

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/tree/support.h"
+#include "tests/unit/tree/compiled.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -14,46 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::vector<FindingKind> kinds(const Compiled& compiled)
-{
-    std::vector<FindingKind> result;
-    for (const auto& finding : compiled.findings) {
-        result.push_back(finding.kind);
-    }
-    return result;
-}
-
-const Finding& only(const Compiled& compiled, FindingKind kind)
-{
-    static const Finding kNone{};
-    const auto found = std::find_if(compiled.findings.begin(), compiled.findings.end(),
-                                    [kind](const Finding& finding) { return finding.kind == kind; });
-    EXPECT_NE(found, compiled.findings.end());
-    return found == compiled.findings.end() ? kNone : *found;
-}
-
-const Element& at(const Compiled& compiled, const std::string& path)
-{
-    static const Element kNone{};
-    const auto found = compiled.tree.find(ElementPath(path));
-    EXPECT_NE(found, compiled.tree.end()) << path;
-    return found == compiled.tree.end() ? kNone : found->second;
-}
-
-std::uint32_t share_of(const Compiled& compiled, const std::string& path)
-{
-    return at(compiled, path).attributes.share;
-}
-
-std::vector<Principal> processes(const std::string& class_path, int count)
-{
-    std::vector<Principal> result;
-    for (int i = 0; i < count; ++i) {
-        result.push_back(principal(class_path, {"pid:" + std::to_string(i)}));
-    }
-    return result;
-}
 
 TEST(Compile, AnEmptyPolicyIsAnEmptyTree)
 {
@@ -125,8 +85,7 @@ TEST(Compile, PrincipalsThatAreOffAreReportedOnce)
     in.capabilities.max_depth = 2;
     in.principals = processes("/a/x", 9);
     const auto compiled = compile(in);
-    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::ShareError, FindingKind::ShareError, FindingKind::Folded,
-                                             FindingKind::Folded));
+    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::ShareError, FindingKind::ShareError, FindingKind::Folded));
     EXPECT_EQ(compiled.findings[0].path.text(), "/a/x");
     EXPECT_EQ(compiled.findings[0].requested, "0.10 % of / for each principal");
     EXPECT_EQ(compiled.findings[0].achievable, "0.91 %");
@@ -349,92 +308,6 @@ TEST(Compile, AClassOnTheLowestLevelIsNotSplit)
     EXPECT_THAT(only(compiled, FindingKind::BudgetExceeded).why, HasSubstr("no level left"));
 }
 
-// ---- folding
-
-TEST(Compile, AnOnlyChildInheritsEverythingOfItsFoldedParent)
-{
-    auto in = input({node("/a", share(70)), node("/a/b", share(1, gbps(20))),
-                     level("/a/b/x", share(5), FairBy::Process), level("/a/y", share(3)), level("/z", share(30))});
-    const auto compiled = compile(in);
-    EXPECT_EQ(depth(compiled.tree), 4U);
-    EXPECT_FALSE(compiled.tree.contains(ElementPath("/a/b")));
-    EXPECT_EQ(at(compiled, "/a/b/x"), (Element{ElementKind::Node, ElementPath("/a"), {1, gbps(20)}}));
-    EXPECT_EQ(share_of(compiled, "/a/y"), 3U);
-    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
-    EXPECT_FALSE(compiled.findings[0].is_error);
-}
-
-TEST(Compile, FoldingMultipliesShares)
-{
-    auto in = input({node("/a", share(70)), level("/a/x", share(2)), level("/a/y", share(5)), level("/b", share(30))});
-    in.capabilities.max_depth = 2;
-    const auto compiled = compile(in);
-    EXPECT_EQ(share_of(compiled, "/a/x"), 2U);
-    EXPECT_EQ(share_of(compiled, "/a/y"), 5U);
-    EXPECT_EQ(share_of(compiled, "/b"), 3U);
-    EXPECT_EQ(at(compiled, "/a/x").parent, ElementPath::root());
-}
-
-TEST(Compile, ALostCapIsReportedWithWhatIsReached)
-{
-    auto in = input({node("/a", share(1, gbps(40))), level("/a/x"), level("/a/y")});
-    in.capabilities.max_depth = 2;
-    const auto compiled = compile(in);
-    EXPECT_EQ(at(compiled, "/a/x").attributes.max_rate, gbps(40));
-    const auto& finding = only(compiled, FindingKind::CapLost);
-    EXPECT_TRUE(finding.is_error);
-    EXPECT_EQ(finding.path.text(), "/a");
-    EXPECT_EQ(finding.requested, "max-rate 40 Gbit/s for all below it");
-    EXPECT_EQ(finding.achievable, "at most 40 Gbit/s for each of 2 elements, 80 Gbit/s together");
-}
-
-TEST(Compile, ACapThatItsChildrenKeepAnywayIsNotLost)
-{
-    auto in = input(
-        {node("/a", share(1, gbps(40))), level("/a/x", share(1, gbps(20))), level("/a/y", share(1, gbps(20)))});
-    in.capabilities.max_depth = 2;
-    EXPECT_THAT(kinds(compile(in)), ElementsAre(FindingKind::Folded));
-}
-
-TEST(Compile, NodesWithoutCapAreFoldedFirst)
-{
-    auto in = input({node("/a"), level("/a/1"), node("/a/b", share(1, gbps(40))), level("/a/b/2"), node("/a/b/c"),
-                     level("/a/b/c/3"), level("/a/b/c/4"), node("/z")});
-    const auto compiled = compile(in);
-    EXPECT_EQ(depth(compiled.tree), 4U);
-    EXPECT_TRUE(compiled.tree.contains(ElementPath("/a/b")));
-    EXPECT_FALSE(compiled.tree.contains(ElementPath("/a/b/c")));
-    EXPECT_EQ(at(compiled, "/a/b/c/3").parent.text(), "/a/b");
-}
-
-TEST(Compile, PrincipalsDoNotChangeWhatIsFolded)
-{
-    auto in = input({node("/a"), level("/a/1"), node("/a/b"), level("/a/b/x", {}, FairBy::Process), level("/a/b/y")});
-    const auto empty = compile(in);
-    in.principals = {principal("/a/b/x", {"pid:1", "qp:1"}), principal("/a/b/x", {"pid:1", "qp:2"}),
-                     principal("/a/b/x", {"pid:2", "qp:3"})};
-    const auto busy = compile(in);
-    EXPECT_EQ(depth(busy.tree), 4U);
-    for (const auto& [path, element] : empty.tree) {
-        EXPECT_EQ(at(busy, path.text()).parent, element.parent) << path.text();
-    }
-    EXPECT_TRUE(busy.tree.contains(ElementPath("/a/b/x/pid:1/qp:1")));
-}
-
-TEST(Compile, QueuePairsOfAFoldedProcessShareItsPart)
-{
-    auto in = input({node("/a"), level("/a/x", {}, FairBy::Process), level("/a/y")});
-    in.principals = {principal("/a/x", {"pid:1", "qp:1"}), principal("/a/x", {"pid:1", "qp:2"}),
-                     principal("/a/x", {"pid:2"})};
-    const auto compiled = compile(in);
-    EXPECT_EQ(at(compiled, "/a/x/pid:1/qp:1").parent.text(), "/a/x");
-    EXPECT_EQ(share_of(compiled, "/a/x/pid:1/qp:1"), 1U);
-    EXPECT_EQ(share_of(compiled, "/a/x/pid:1/qp:2"), 1U);
-    EXPECT_EQ(share_of(compiled, "/a/x/pid:2"), 2U);
-    EXPECT_EQ(share_of(compiled, "/a/x/others"), 2U);
-    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
-}
-
 // ---- min-rates
 
 TEST(Compile, AMinRateBecomesAWeight)
@@ -497,7 +370,7 @@ TEST(Compile, AFoldedNodesMinRateHoldsForItsChildrenTogether)
     const auto compiled = compile(in);
     const auto rates = busy_rates(compiled.tree);
     EXPECT_GE(rates.at(ElementPath("/t/a")).kbps() + rates.at(ElementPath("/t/b")).kbps(), gbps(40).kbps());
-    EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::Folded));
+    EXPECT_THAT(compiled.findings, IsEmpty());
 }
 
 TEST(Compile, AResponderIsASiblingOfAMinRate)

@@ -41,7 +41,7 @@ std::string with_findings(const CompileInput& in)
     const auto compiled = compile(in);
     const auto rates = busy_rates(compiled.tree, in.link_speed);
     const auto note = [&rates](const ElementPath& path) { return to_string(rates.at(path)); };
-    return render_tree({compiled.tree, {}}, note, 4) + findings_text(compiled.findings);
+    return render_tree({compiled.tree, {}}, note, 4, compiled.requested) + findings_text(compiled.findings);
 }
 
 std::string with_operations(const DesiredState& from, const DesiredState& to, const Capabilities& capabilities)
@@ -99,6 +99,54 @@ TEST(RenderTree, WhatCannotBeMet)
     in.capabilities.responder_leaf = false;
     in.spec.elements[0].responder = share(1);
     expect_golden("tree/poor-device.txt", with_findings(in));
+}
+
+TEST(RenderTree, WhatThePolicyRequestsComesBeforeTheWeight)
+{
+    RateSpec device_default;
+    device_default.share.reset();
+    const auto shares = compile(
+        input({level("/a", share(200)), level("/b", share(100)), level("/c", share(300)), level("/d", device_default)}));
+    EXPECT_EQ(render_tree({shares.tree, {}}, {}, 0, shares.requested),
+              "/\n"
+              "├── a   share 200 (weight 2 of 7)\n"
+              "├── b   share 100 (weight 1 of 7)\n"
+              "├── c   share 300 (weight 3 of 7)\n"
+              "└── d   share default\n");
+    const auto in = input({level("/a", min_rate(gbps(30))), level("/b", share(2)), level("/c", share(5))});
+    const auto rates = compile(in);
+    EXPECT_EQ(render_tree({rates.tree, {}}, {}, 0, rates.requested),
+              "/\n"
+              "├── a   min-rate 30 Gbit/s (weight 3 of 10)\n"
+              "├── b   share 2\n"
+              "└── c   share 5\n");
+}
+
+TEST(RenderPlan, WhatIsRequestedBeforeAndAfter)
+{
+    const auto plan_text = [](const RateSpec& before, const RateSpec& after) {
+        const auto now = compile(input({level("/a", before), level("/b", share(1))}));
+        const auto then = compile(input({level("/a", after), level("/b", share(1))}));
+        const ActualState actual = built({now.tree, {}});
+        const auto described = describe(actual, diff({then.tree, {}}, actual, connectx6()), now.requested, then.requested);
+        const auto text = render_plan(described);
+        const auto from = text.find(" a ");
+        return text.substr(from, text.find('\n', from) - from);
+    };
+    EXPECT_EQ(plan_text(share(5), share(7)), " a   share 5 -> 7");
+    EXPECT_EQ(plan_text(min_rate(gbps(50)), min_rate(gbps(75))),
+              " a   min-rate 50 Gbit/s (weight 1 of 2) -> min-rate 75 Gbit/s (weight 3 of 4)");
+    EXPECT_EQ(plan_text(share(3), min_rate(gbps(80))), " a   share 3 -> min-rate 80 Gbit/s (weight 4 of 5)");
+    EXPECT_EQ(plan_text(min_rate(gbps(80)), min_rate(gbps(80))), " a   min-rate 80 Gbit/s (weight 4 of 5)");
+}
+
+TEST(RenderPlan, AWeightThatChangesUnderTheSameRequest)
+{
+    const auto now = compile(input({level("/a", min_rate(gbps(50))), level("/b", share(1))}));
+    const auto then = compile(input({level("/a", min_rate(gbps(50))), level("/b", share(1)), level("/c", share(2))}));
+    const ActualState actual = built({now.tree, {}});
+    const auto text = render_plan(describe(actual, diff({then.tree, {}}, actual, connectx6()), now.requested, then.requested));
+    EXPECT_THAT(text, testing::HasSubstr("a   min-rate 50 Gbit/s (weight 1 of 2 -> 3 of 6)"));
 }
 
 // What a device's default share is nobody knows: where it decides, that is said.

@@ -94,10 +94,13 @@ DevicePlanView plan_for(const Policy& policy, const Target& target, const Settin
     std::set<ElementPath> classes;
     for (const auto& [path, leaves] : compiled.classes) {
         classes.insert(path);
+        if (!leaves.responder_leaf.empty()) {
+            classes.insert(leaves.responder_leaf);
+        }
     }
     DevicePlanView view;
     view.device = target.device;
-    view.plan = describe({}, diff({compiled.tree, {}}, {}, target.capabilities));
+    view.plan = describe({}, diff({compiled.tree, {}}, {}, target.capabilities), {}, compiled.requested);
     for (const auto& finding : compiled.findings) {
         view.findings.push_back(to_dict(finding));
     }

@@ -105,6 +105,15 @@ DesiredState to_state(const DeviceView& device)
     return state;
 }
 
+RequestedRates requested_on(const DeviceView& device)
+{
+    RequestedRates requested;
+    for (const auto& element : device.tree) {
+        requested.emplace(ElementPath(element.path), element.requested);
+    }
+    return requested;
+}
+
 std::function<std::string(const ElementPath&)> make_note(const DeviceView& device, const BusyRates* busy)
 {
     std::map<std::string, std::string> notes;
@@ -214,7 +223,7 @@ std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const
                                                  : "no element: the running policy schedules nothing here\n";
     }
     std::string text = tree_on(screen, render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy),
-                                                   principals_shown));
+                                                   principals_shown, requested_on(*shown.device)));
     if (shown.busy != nullptr && shown.device->attach_mode == "per-process") {
         text += sentence_on(screen, 0, 0,
                             "attach mode per-process: every process has a tree of its own; what each gets assumes that "

@@ -1,7 +1,6 @@
 #include "tools/rdma-qosctl/rendering/plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -58,6 +57,31 @@ std::string change_text(const std::optional<Bandwidth>& before, const std::optio
     return text;
 }
 
+// What all classes get together, before or after; empty: there is no class.
+std::optional<Bandwidth> together(const DevicePlanView& plan, std::optional<Bandwidth> BusyRate::*side)
+{
+    std::optional<Bandwidth> sum;
+    for (const auto& [path, rate] : plan.rates) {
+        if (rate.*side) {
+            sum = sum.value_or(Bandwidth()) + *(rate.*side);
+        }
+    }
+    return sum;
+}
+
+// What they leave of the port; empty: nothing but what was rounded off, or there is no class.
+std::optional<Bandwidth> left_of_port(const DevicePlanView& plan, std::optional<Bandwidth> BusyRate::*side)
+{
+    const auto used = together(plan, side);
+    const std::uint64_t tolerated = std::max<std::uint64_t>(plan.link_speed.kbps() / 10'000, plan.rates.size());
+    return used && used->kbps() + tolerated < plan.link_speed.kbps()
+               ? std::optional(Bandwidth::from_kbps(plan.link_speed.kbps() - used->kbps()))
+               : std::nullopt;
+}
+
+constexpr const char* kLeft = "(left)";
+constexpr const char* kWhyLeft = "(left): no class can use it, because of the max-rates in the tree\n";
+
 // Of an empty device there is nothing to compare with.
 std::string render_rates_of_new(const DevicePlanView& plan, const Screen& screen)
 {
@@ -65,8 +89,18 @@ std::string render_rates_of_new(const DevicePlanView& plan, const Screen& screen
     for (const auto& [path, rate] : plan.rates) {
         table.add({path.text(), rate_text(rate.after), part_text(rate.after, plan.link_speed)});
     }
-    return table.render(screen);
+    const auto left = left_of_port(plan, &BusyRate::after);
+    if (left) {
+        table.add({kLeft, rate_text(left), part_text(left, plan.link_speed)});
+    }
+    return table.render(screen) + (left ? kWhyLeft : "");
 }
+
+// Those that stay as they are, in one row.
+struct Unchanged {
+    std::size_t count = 0;
+    Bandwidth rate;
+};
 
 std::string render_rate_changes(const DevicePlanView& plan, const Screen& screen)
 {
@@ -76,22 +110,33 @@ std::string render_rate_changes(const DevicePlanView& plan, const Screen& screen
                  {"THEN", Align::Right},
                  {"OF THE PORT", Align::Right, Fit::Drop},
                  {"CHANGE"}});
-    std::size_t unchanged = 0;
+    const auto add = [&](const std::string& name, const std::optional<Bandwidth>& before,
+                         const std::optional<Bandwidth>& after, const std::string& change) {
+        table.add({name, rate_text(before), part_text(before, plan.link_speed), rate_text(after),
+                   part_text(after, plan.link_speed), change});
+    };
+    Unchanged unchanged;
     for (const auto& [path, rate] : plan.rates) {
-        const auto& [before, after] = rate;
-        if (before == after) {
-            ++unchanged;
-            continue;
+        if (rate.before == rate.after) {
+            ++unchanged.count;
+            unchanged.rate = unchanged.rate + rate.before.value_or(Bandwidth());
+        } else {
+            add(path.text(), rate.before, rate.after, change_text(rate.before, rate.after));
         }
-        table.add({path.text(), rate_text(before), part_text(before, plan.link_speed), rate_text(after),
-                   part_text(after, plan.link_speed), change_text(before, after)});
     }
-    std::string text = table.empty() ? "" : table.render(screen);
-    if (unchanged > 0) {
-        text += fmt::format("{}{} as before\n", table.empty() ? "" : "the others: ",
-                            unchanged == 1 ? "1 class" : fmt::format("{} classes", unchanged));
+    const std::string classes = unchanged.count == 1 ? "1 class" : fmt::format("{} classes", unchanged.count);
+    if (table.empty()) {
+        return fmt::format("{} as before\n", classes);
     }
-    return text;
+    if (unchanged.count > 0) {
+        add(fmt::format("({} as before)", classes), unchanged.rate, unchanged.rate, "");
+    }
+    const auto left_before = left_of_port(plan, &BusyRate::before);
+    const auto left_after = left_of_port(plan, &BusyRate::after);
+    if (left_before || left_after) {
+        add(kLeft, left_before, left_after, "");
+    }
+    return table.render(screen) + (left_before || left_after ? kWhyLeft : "");
 }
 
 std::string render_rates(const DevicePlanView& plan, bool offline, const Screen& screen)

@@ -36,6 +36,10 @@ Json element_json(const DescribedElement& element)
     json["kind"] = std::string(to_string(element.kind));
     set_attributes(json, "share-before", "max-rate-before", element.before);
     set_attributes(json, "share-after", "max-rate-after", element.after);
+    set(json, "requested-share-before", element.requested_before.share);
+    set_rate(json, "requested-min-rate-before", element.requested_before.min_rate);
+    set(json, "requested-share-after", element.requested_after.share);
+    set_rate(json, "requested-min-rate-after", element.requested_after.min_rate);
     json["queue-pairs-before"] = element.queue_pairs_before;
     json["queue-pairs-after"] = element.queue_pairs_after;
     return json;

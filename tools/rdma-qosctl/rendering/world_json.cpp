@@ -132,6 +132,10 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
         if (element.share) {
             json["share"] = *element.share;
         }
+        if (element.requested.share) {
+            json["requested-share"] = *element.requested.share;
+        }
+        set_rate(json, "requested-min-rate", element.requested.min_rate);
         set_rate(json, "max-rate", element.max_rate);
         if (element.kind == ElementKind::Leaf) {
             json["queue-pairs"] = element.queue_pairs;

@@ -55,6 +55,10 @@ TreeElementView to_tree_element(const bus::Dict& dict)
     if (dict.contains("share")) {
         element.share = small_number_of(dict, "share");
     }
+    if (dict.contains("requested-share")) {
+        element.requested.share = small_number_of(dict, "requested-share");
+    }
+    element.requested.min_rate = rate_of(dict, "requested-min-rate");
     element.max_rate = rate_of(dict, "max-rate");
     element.queue_pairs = small_number_of(dict, "queue-pairs");
     element.draining = flag_of(dict, "draining");

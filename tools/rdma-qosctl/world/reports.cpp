@@ -81,6 +81,12 @@ std::optional<RateLimit> limit_of(const bus::Dict& dict, std::string_view side)
                 : std::nullopt;
 }
 
+RequestedRate requested_by(const bus::Dict& dict, std::string_view side)
+{
+    return {find_small_number(dict, fmt::format("requested-share-{}", side)),
+            rate_of(dict, fmt::format("requested-min-rate-{}", side))};
+}
+
 DescribedElement to_element(const bus::Dict& dict)
 {
     return {path_of(dict, "path"),
@@ -89,7 +95,9 @@ DescribedElement to_element(const bus::Dict& dict)
             attributes_of(dict, "before"),
             attributes_of(dict, "after"),
             small_number_of(dict, "queue-pairs-before"),
-            small_number_of(dict, "queue-pairs-after")};
+            small_number_of(dict, "queue-pairs-after"),
+            requested_by(dict, "before"),
+            requested_by(dict, "after")};
 }
 
 DescribedOperation to_operation(const bus::Dict& dict)

@@ -17,6 +17,7 @@
 #include "lib/tree/capabilities.h"
 #include "lib/tree/described_plan.h"
 #include "lib/tree/element.h"
+#include "lib/tree/requested.h"
 
 namespace rdmaqos::ctl {
 
@@ -59,6 +60,7 @@ struct TreeElementView {
     std::optional<Bandwidth> max_rate;
     std::uint32_t queue_pairs = 0;
     bool draining = false;
+    RequestedRate requested{};    // what the policy says; empty for elements that it does not name
 };
 
 // One thing the device says of itself, in words; the meaning may be empty.
@@ -131,7 +133,7 @@ struct DevicePlanView {
     DescribedPlan plan;
     std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
     Bandwidth link_speed;
-    std::map<ElementPath, BusyRate> rates;    // of classes
+    std::map<ElementPath, BusyRate> rates;    // of classes and responders
 };
 
 struct PlanReport {
