@@ -4,21 +4,25 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos::reader {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Later directories mask earlier ones.
-const std::array<fs::path, 2> kDirectories{"/usr/lib/rdma-qos", "/etc/rdma-qos"};
+// Later directories mask earlier ones, as with systemd's.
+const std::array<fs::path, 3> kDirectories{"/usr/lib/rdma-qos", "/run/rdma-qos", "/etc/rdma-qos"};
+constexpr const char* kDropIns = "policy.d";
 
 // The name to sort by, then policy.yaml before a 50-policy.yaml of policy.d.
 using SortKey = std::pair<std::string, bool>;
@@ -52,14 +56,28 @@ void take(std::map<SortKey, fs::path>& found, SortKey key, fs::path path, HostFi
     }
 }
 
+// What is looked for: the host's files, and one more place.
+struct Search {
+    const fs::path& root;
+    const fs::path* proposed;
+
+    [[nodiscard]] bool has(const fs::path& path) const
+    {
+        return (proposed != nullptr && *proposed == path) || is_there(below_root(root, path));
+    }
+};
+
 // policy.yaml and policy.conf: of a later directory, either takes the place of both.
-void take_main(const fs::path& root, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
+void take_main(const Search& search, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
 {
     std::vector<fs::path> mains;
     for (const char* name : {"policy.yaml", "policy.conf"}) {
-        if (is_there(below_root(root, directory / name))) {
+        if (search.has(directory / name)) {
             mains.push_back(directory / name);
         }
+    }
+    if (const fs::path near = directory / "policy.yml"; search.has(near)) {
+        result.skipped.push_back({near, WhySkipped::OtherName, {}});
     }
     if (mains.empty()) {
         return;
@@ -79,15 +97,30 @@ void take_main(const fs::path& root, const fs::path& directory, std::map<SortKey
     }
 }
 
-void scan(const fs::path& root, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
+// The names in a directory; one that is not there has none.
+std::set<fs::path> names_in(const Search& search, const fs::path& directory, HostFiles& result)
 {
+    std::set<fs::path> names;
+    if (search.proposed != nullptr && search.proposed->parent_path() == directory) {
+        names.insert(search.proposed->filename());
+    }
     std::error_code error;
-    fs::directory_iterator entries(below_root(root, directory), error);
+    fs::directory_iterator entries(below_root(search.root, directory), error);
     if (error == std::errc::no_such_file_or_directory) {
-        return;
+        return names;
     }
     for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
-        const fs::path name = entries->path().filename();
+        names.insert(entries->path().filename());
+    }
+    if (error) {
+        result.unreadable.emplace_back(directory, error_from_errno(ErrorCode::Io, error.value(), "cannot be listed"));
+    }
+    return names;
+}
+
+void scan(const Search& search, const fs::path& directory, std::map<SortKey, fs::path>& found, HostFiles& result)
+{
+    for (const fs::path& name : names_in(search, directory, result)) {
         if (name.string().front() == '.') {
             continue;
         }
@@ -97,23 +130,21 @@ void scan(const fs::path& root, const fs::path& directory, std::map<SortKey, fs:
             result.skipped.push_back({directory / name, WhySkipped::OtherName, {}});
         }
     }
-    if (error) {
-        result.unreadable.emplace_back(directory, error_from_errno(ErrorCode::Io, error.value(), "cannot be listed"));
-    }
 }
 
 }    // namespace
 
-HostFiles find_host_files(const fs::path& root)
+HostFiles find_host_files(const fs::path& root, const fs::path* proposed)
 {
     HostFiles result;
+    const Search search{root, proposed};
     std::map<SortKey, fs::path> found;
     for (const auto& directory : kDirectories) {
-        take_main(root, directory, found, result);
-        scan(root, directory / "policy.d", found, result);
+        take_main(search, directory, found, result);
+        scan(search, directory / kDropIns, found, result);
     }
     for (const auto& [key, path] : found) {
-        if (!is_dev_null(below_root(root, path))) {
+        if ((proposed != nullptr && path == *proposed) || !is_dev_null(below_root(root, path))) {
             result.paths.push_back(path);
         } else {
             result.skipped.push_back({path, WhySkipped::Disabled, {}});
@@ -136,6 +167,31 @@ std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path
 std::vector<SkippedFile> skipped_policy_files(const std::filesystem::path& root)
 {
     return reader::find_host_files(root).skipped;
+}
+
+bool looks_like_policy(const std::filesystem::path& path)
+{
+    const std::string extension = to_lower(path.extension().string());
+    return extension == ".yml" || extension == ".yaml" || extension == ".conf";
+}
+
+Result<std::filesystem::path> place_of(std::string_view name)
+{
+    using namespace reader;
+    const fs::path given = fs::path(name).lexically_normal();
+    const fs::path place = given.is_absolute() ? given : "/etc/rdma-qos" / given;
+    const fs::path directory = place.parent_path();
+    const bool is_main = place.filename() == "policy.yaml" || place.filename() == "policy.conf";
+    const bool is_drop_in = directory.filename() == kDropIns && place.extension() == ".yaml" &&
+                            !place.filename().string().starts_with(".");
+    const auto& home = is_drop_in ? directory.parent_path() : directory;
+    if ((is_main || is_drop_in) && std::ranges::find(kDirectories, home) != kDirectories.end()) {
+        return place;
+    }
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("no policy is read from `{}`: write `policy.d/NAME.yaml` or `policy.yaml`, which are in "
+                            "/etc/rdma-qos, or the whole path below there, /run/rdma-qos or /usr/lib/rdma-qos",
+                            printable(name)));
 }
 
 }    // namespace rdmaqos

@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lib/base/diagnostic.h"
 #include "lib/base/error.h"
+#include "lib/base/result.h"
 
 namespace rdmaqos {
 
@@ -15,7 +19,7 @@ namespace rdmaqos {
 
 // Files in the same directories that are not read.
 enum class WhySkipped : std::uint8_t {
-    Masked,       // by the file of the same name in /etc
+    Masked,       // by the file of the same name in /run or /etc
     Disabled,     // a link to /dev/null
     OtherName,    // not *.yaml in policy.d
 };
@@ -25,6 +29,17 @@ struct SkippedFile {
     std::filesystem::path masked_by;
 };
 [[nodiscard]] std::vector<SkippedFile> skipped_policy_files(const std::filesystem::path& root);
+// A file of another name that was probably meant to be read: *.yml, *.YAML, *.conf.
+[[nodiscard]] bool looks_like_policy(const std::filesystem::path& path);
+
+// A file that is tried in a place where it does not stand yet, or has another text.
+struct ProposedFile {
+    std::filesystem::path place;    // "/etc/rdma-qos/policy.d/60-new.yaml"
+    std::shared_ptr<const SourceFile> source;
+};
+// The place that somebody means: "policy.d/60-new.yaml" is in /etc/rdma-qos; a whole path must be in one of the
+// directories. An error where no policy file is looked for.
+[[nodiscard]] Result<std::filesystem::path> place_of(std::string_view name);
 
 namespace reader {
 
@@ -34,7 +49,9 @@ struct HostFiles {
     std::vector<SkippedFile> skipped;
 };
 
-[[nodiscard]] HostFiles find_host_files(const std::filesystem::path& root);
+// `proposed`: a place that counts as there. Null: none.
+[[nodiscard]] HostFiles find_host_files(const std::filesystem::path& root,
+                                        const std::filesystem::path* proposed = nullptr);
 
 }    // namespace reader
 }    // namespace rdmaqos

@@ -82,6 +82,50 @@ ReadResult<Policy> unreadable(const std::string& name, const Error& error)
     return result;
 }
 
+void warn_of_names(const std::vector<SkippedFile>& skipped, Diagnostics& diagnostics)
+{
+    for (const SkippedFile& skip : skipped) {
+        const auto& path = skip.path;
+        if (skip.why == WhySkipped::OtherName && looks_like_policy(path)) {
+            const auto file = std::make_shared<const SourceFile>(SourceFile{path.string(), {}});
+            diagnostics.warning(Location{file, 0, 0, 1}, "is not read: the names of policy files end in .yaml")
+                .hint = fmt::format("rename it to {}.yaml", path.stem().string());
+        }
+    }
+}
+
+ReadResult<Policy> read_of_host(const std::filesystem::path& root, const ProposedFile* proposed,
+                                const NameService& names, const Fabric& fabric)
+{
+    Diagnostics so_far;
+    std::vector<std::shared_ptr<const SourceFile>> sources;
+    const HostFiles files = find_host_files(root, proposed == nullptr ? nullptr : &proposed->place);
+    for (const auto& [path, error] : files.unreadable) {
+        add_unreadable(so_far, path.string(), error);
+    }
+    warn_of_names(files.skipped, so_far);
+    for (const auto& path : files.paths) {
+        if (proposed != nullptr && path == proposed->place) {
+            sources.push_back(proposed->source);
+            continue;
+        }
+        auto source = load(below_root(root, path), path.string());
+        if (source) {
+            sources.push_back(std::move(*source));
+        } else {
+            add_unreadable(so_far, path.string(), source.error());
+        }
+    }
+    if (sources.empty()) {
+        if (!so_far.has_errors()) {
+            so_far.error({}, "there is no policy file")
+                .hint = "write /etc/rdma-qos/policy.yaml or a file in /etc/rdma-qos/policy.d";
+        }
+        return {nullptr, std::move(so_far)};
+    }
+    return read_any(std::move(sources), names, fabric, std::move(so_far));
+}
+
 }    // namespace
 
 bool is_opensm_file(std::string_view name)
@@ -114,28 +158,13 @@ ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameSer
 
 ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names, const Fabric& fabric)
 {
-    Diagnostics unreadable_files;
-    std::vector<std::shared_ptr<const SourceFile>> sources;
-    const HostFiles files = find_host_files(root);
-    for (const auto& [path, error] : files.unreadable) {
-        add_unreadable(unreadable_files, path.string(), error);
-    }
-    for (const auto& path : files.paths) {
-        auto source = load(below_root(root, path), path.string());
-        if (source) {
-            sources.push_back(std::move(*source));
-        } else {
-            add_unreadable(unreadable_files, path.string(), source.error());
-        }
-    }
-    if (sources.empty()) {
-        if (!unreadable_files.has_errors()) {
-            unreadable_files.error({}, "there is no policy file")
-                .hint = "write /etc/rdma-qos/policy.yaml or a file in /etc/rdma-qos/policy.d";
-        }
-        return {nullptr, std::move(unreadable_files)};
-    }
-    return read_any(std::move(sources), names, fabric, std::move(unreadable_files));
+    return read_of_host(root, nullptr, names, fabric);
+}
+
+ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const ProposedFile& proposed,
+                                    const NameService& names, const Fabric& fabric)
+{
+    return read_of_host(root, &proposed, names, fabric);
 }
 
 }    // namespace rdmaqos

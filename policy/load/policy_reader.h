@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/diagnostic.h"
+#include "policy/load/host_files.h"
 #include "policy/model/fabric.h"
 #include "policy/model/name_service.h"
 #include "policy/model/policy.h"
@@ -25,12 +26,16 @@ namespace rdmaqos {
 [[nodiscard]] ReadResult<Policy> read_policy(std::vector<std::shared_ptr<const SourceFile>> sources,
                                              const NameService& names, const Fabric& fabric = {});
 
-// The policy of a host: policy.yaml (sorted as 50-policy.yaml) and policy.d/*.yaml of /usr/lib/rdma-qos and
-// /etc/rdma-qos below `root`; a file in /etc masks one of the same name in /usr/lib, a link to /dev/null disables it.
-// policy.conf, OpenSM's native file, replaces policy.yaml; both in one directory, or policy.conf together with files of
-// policy.d, are an error. No file at all is an error that says where one is expected.
+// The policy of a host: policy.yaml (sorted as 50-policy.yaml) and policy.d/*.yaml of /usr/lib/rdma-qos, /run/rdma-qos
+// and /etc/rdma-qos below `root`; a file in a later directory masks one of the same name in an earlier, a link to
+// /dev/null disables it. policy.conf, OpenSM's native file, replaces policy.yaml; both in one directory, or policy.conf
+// together with files of policy.d, are an error. No file at all is an error that says where one is expected.
 [[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names,
                                                   const Fabric& fabric = {});
+// The same with one file more, or another text in the place of one. If its place is masked, nothing of it is read, and
+// it is not among the policy's sources.
+[[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const ProposedFile& proposed,
+                                                  const NameService& names, const Fabric& fabric = {});
 
 // One file given on a command line, or one descriptor somebody passed. Cannot be read: a diagnostic.
 [[nodiscard]] ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names,

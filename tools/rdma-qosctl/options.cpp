@@ -25,6 +25,7 @@
 #include "tools/rdma-qosctl/commands/why.h"
 #include "tools/rdma-qosctl/opensm_conformance/batch.h"
 #include "tools/rdma-qosctl/opensm_conformance/import.h"
+#include "tools/rdma-qosctl/policy_options.h"
 #include "tools/rdma-qosctl/refusal.h"
 
 namespace rdmaqos::ctl {
@@ -182,25 +183,17 @@ void Parser::add_policy_commands()
         "  rdma-qosctl check policy.yaml                  an edit, before it is installed\n"
         "  rdma-qosctl check --devices devices.yaml new.yaml",
         [options = options_](const Context& context) { return check(context, options->check); });
-    check_command->add_option("FILE", options_->check.files,
-                              "Policy files, merged in this order; -: stdin; none: the host's files");
-    check_command->add_option("--devices", options_->check.devices_file, "Check against the devices of this file")
-        ->type_name("FILE.yaml");
-    check_command->add_flag("--offline", options_->check.offline, "Do not ask the daemon for its devices");
+    add_check_options(*check_command, options_->check);
 
     CLI::App* plan_command = add_command(
         "plan", "Show what a reload would do to each device, without doing it",
         "  rdma-qosctl plan                               the host's files against the NICs\n"
         "  rdma-qosctl plan policy.yaml                   an edit against the NICs\n"
+        "  rdma-qosctl plan new.yaml --as policy.d/60-new.yaml\n"
+        "                                                 the host's files with this drop-in\n"
         "  rdma-qosctl plan --offline policy.yaml         against an empty device",
         [options = options_](const Context& context) { return plan(context, options->plan); });
-    plan_command->add_option("FILE", options_->plan.file, "Policy file; -: stdin; none: the host's files");
-    plan_command
-        ->add_option("--devices", options_->plan.devices_file,
-                     "Against the devices of this file, empty; no daemon needed")
-        ->type_name("FILE.yaml");
-    plan_command->add_flag("--verbose", options_->plan.verbose, "List each queue pair and session, however many");
-    plan_command->add_flag("--offline", options_->plan.offline, "Against an empty device of the default profile");
+    add_plan_options(*plan_command, options_->plan);
 
     CLI::App* reload_command = add_command(
         "reload", "Read all files again; on any error the running policy stays and the errors are printed",

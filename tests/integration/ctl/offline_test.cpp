@@ -147,6 +147,32 @@ qos-match-rules:
     }
 }
 
+TEST_F(CtlOffline, ADropInIsTriedWithTheHostsFiles)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    const std::string drop_in = write("new.yaml", "version: 1\nqos-levels:\n  - {name: extra, schedule: {share: 1}}\n");
+    EXPECT_EQ(run("plan " + drop_in).status, 2) << "alone it has no level DEFAULT";
+    const Outcome planned = run("plan new.yaml --as policy.d/60-new.yaml");
+    EXPECT_EQ(planned.status, 0) << planned.error;
+    EXPECT_THAT(planned.output, HasSubstr("extra"));
+    EXPECT_THAT(planned.output, HasSubstr("bulk"));
+    const Outcome checked = run("check --as policy.d/60-new.yaml new.yaml --json");
+    EXPECT_EQ(nlohmann::json::parse(checked.output).at("levels"), 3) << checked.output << checked.error;
+    const Outcome several = run("plan etc/rdma-qos/policy.yaml new.yaml");
+    EXPECT_EQ(several.status, 0) << several.error;
+    EXPECT_THAT(several.output, HasSubstr("extra"));
+
+    write("etc/rdma-qos/policy.d/60-new.yaml", kGood);
+    const Outcome masked = run("check new.yaml --as /run/rdma-qos/policy.d/60-new.yaml");
+    EXPECT_EQ(masked.status, 2);
+    EXPECT_THAT(masked.output, HasSubstr("new.yaml: error: as /run/rdma-qos/policy.d/60-new.yaml it would not be read"));
+    const Outcome elsewhere = run("plan new.yaml --as 60-new.yaml");
+    EXPECT_EQ(elsewhere.status, 1);
+    EXPECT_THAT(elsewhere.error, HasSubstr("no policy is read from `60-new.yaml`: write `policy.d/NAME.yaml`"));
+    EXPECT_EQ(run("plan new.yaml new.yaml --as policy.d/60-new.yaml").status, 1);
+    EXPECT_EQ(run("plan --as policy.d/60-new.yaml").status, 1);
+}
+
 TEST_F(CtlOffline, SimulatedDevicesInsteadOfTheProfile)
 {
     const std::string policy = write("policy.yaml", kGood);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "policy/load/host_files.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/resolve.h"
 #include "policy/yaml/fabric_reader.h"
@@ -142,6 +143,11 @@ TEST(GoldenDiagnosticsOfHosts, AreAsAccepted)
     odd.write("etc/rdma-qos/policy.d", "a file where a directory is expected");
     std::filesystem::create_directories(odd.path() / "usr/lib/rdma-qos/policy.d/40-directory.yaml");
     add(odd);
+    const TempDir misnamed;
+    misnamed.write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT}]\n");
+    misnamed.write("etc/rdma-qos/policy.d/60-night.yml", "version: 1\n");
+    add(misnamed);
+    text += "error: " + to_string(place_of("60-night.yaml").error()) + '\n';
     expect_golden("diagnostics/hosts.txt", text);
 }
 

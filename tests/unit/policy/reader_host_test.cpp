@@ -64,6 +64,86 @@ TEST_F(HostPolicy, FilesMergeByNameWhicheverDirectoryTheyAreIn)
                            "/etc/rdma-qos/policy.d/90-z.yaml"}));
 }
 
+TEST_F(HostPolicy, RunStandsBetweenUsrLibAndEtc)
+{
+    for (const auto* path :
+         {"usr/lib/rdma-qos/policy.yaml", "run/rdma-qos/policy.yaml", "usr/lib/rdma-qos/policy.d/10-a.yaml",
+          "run/rdma-qos/policy.d/10-a.yaml", "etc/rdma-qos/policy.d/10-a.yaml", "usr/lib/rdma-qos/policy.d/20-b.yaml",
+          "run/rdma-qos/policy.d/20-b.yaml", "run/rdma-qos/policy.d/30-c.yaml", "usr/lib/rdma-qos/policy.d/40-d.yaml",
+          "run/rdma-qos/fabric.yaml"}) {
+        write(path, kGood);
+    }
+    link("run/rdma-qos/policy.d/40-d.yaml", "/dev/null");
+    EXPECT_EQ(files(), (std::vector<std::string>{
+                           "/etc/rdma-qos/policy.d/10-a.yaml", "/run/rdma-qos/policy.d/20-b.yaml",
+                           "/run/rdma-qos/policy.d/30-c.yaml", "/run/rdma-qos/policy.yaml"}));
+    std::vector<std::string> masked;
+    for (const auto& file : skipped_policy_files(root_)) {
+        masked.push_back(file.path.string() + " " + file.masked_by.string());
+    }
+    EXPECT_EQ(masked, (std::vector<std::string>{
+                          "/run/rdma-qos/policy.d/10-a.yaml /etc/rdma-qos/policy.d/10-a.yaml",
+                          "/run/rdma-qos/policy.d/40-d.yaml ",
+                          "/usr/lib/rdma-qos/policy.d/10-a.yaml /run/rdma-qos/policy.d/10-a.yaml",
+                          "/usr/lib/rdma-qos/policy.d/20-b.yaml /run/rdma-qos/policy.d/20-b.yaml",
+                          "/usr/lib/rdma-qos/policy.d/40-d.yaml /run/rdma-qos/policy.d/40-d.yaml",
+                          "/usr/lib/rdma-qos/policy.yaml /run/rdma-qos/policy.yaml"}));
+}
+
+TEST_F(HostPolicy, AFileOfAnotherNameThatWasMeantIsAWarning)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    for (const auto* path : {"etc/rdma-qos/policy.yml", "etc/rdma-qos/policy.d/60-a.yml", "run/rdma-qos/policy.d/B.YAML",
+                             "etc/rdma-qos/policy.d/70-c.conf", "etc/rdma-qos/policy.d/README",
+                             "etc/rdma-qos/policy.d/60-a.yaml~", "etc/rdma-qos/policy.d/60-a.yaml.dpkg-old"}) {
+        write(path, kGood);
+    }
+    const auto result = read();
+    EXPECT_TRUE(result.value);
+    EXPECT_EQ(shown(result), R"(/etc/rdma-qos/policy.d/60-a.yml: warning: is not read: the names of policy files end in .yaml
+      = hint: rename it to 60-a.yaml
+/etc/rdma-qos/policy.d/70-c.conf: warning: is not read: the names of policy files end in .yaml
+      = hint: rename it to 70-c.yaml
+/etc/rdma-qos/policy.yml: warning: is not read: the names of policy files end in .yaml
+      = hint: rename it to policy.yaml
+/run/rdma-qos/policy.d/B.YAML: warning: is not read: the names of policy files end in .yaml
+      = hint: rename it to B.yaml
+4 warnings
+)");
+}
+
+TEST_F(HostPolicy, AProposedFileIsReadInItsPlace)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    write("etc/rdma-qos/policy.d/60-a.yaml", "broken: [");
+    const auto tried = [&](const char* place, const char* text) {
+        return read_host_policy(root_, {place, with_version(text, "new.yaml")}, fake_names());
+    };
+    EXPECT_FALSE(tried("/etc/rdma-qos/policy.d/70-b.yaml", "").value) << "with the broken one beside it";
+    const auto instead = tried("/etc/rdma-qos/policy.d/60-a.yaml", "qos-levels: [{name: DEFAULT, sl: 3}]");
+    ASSERT_TRUE(instead.value) << shown(instead);
+    EXPECT_EQ(instead.value->levels.at(0).sl, 3);
+    EXPECT_EQ(instead.value->sources.at(1)->name, "new.yaml");
+    link("etc/rdma-qos/policy.d/80-off.yaml", "/dev/null");
+    fs::remove(root_ / "etc/rdma-qos/policy.d/60-a.yaml");
+    EXPECT_EQ(tried("/etc/rdma-qos/policy.d/80-off.yaml", "").value->sources.size(), 2U) << "no longer disabled";
+    EXPECT_EQ(tried("/run/rdma-qos/policy.d/80-off.yaml", "").value->sources.size(), 1U) << "masked by the link";
+    EXPECT_EQ(tried("/run/rdma-qos/policy.d/10-first.yaml", "").value->sources.front()->name, "new.yaml");
+    EXPECT_EQ(tried("/etc/rdma-qos/policy.yaml", "qos-levels: [{name: DEFAULT, sl: 4}]").value->levels.at(0).sl, 4);
+}
+
+TEST(PlaceOf, IsWhereAPolicyIsLookedFor)
+{
+    EXPECT_EQ(*place_of("policy.d/60-new.yaml"), "/etc/rdma-qos/policy.d/60-new.yaml");
+    EXPECT_EQ(*place_of("./policy.yaml"), "/etc/rdma-qos/policy.yaml");
+    EXPECT_EQ(*place_of("policy.conf"), "/etc/rdma-qos/policy.conf");
+    EXPECT_EQ(*place_of("/run/rdma-qos/policy.d/10-x.yaml"), "/run/rdma-qos/policy.d/10-x.yaml");
+    for (const char* name : {"", "60-new.yaml", "policy.d/60-new.yml", "policy.d/.yaml", "policy.d/x/y.yaml",
+                             "../policy.yaml", "/etc/policy.d/60-new.yaml", "policy.d/../../x.yaml"}) {
+        EXPECT_FALSE(place_of(name)) << name;
+    }
+}
+
 TEST_F(HostPolicy, ALinkToDevNullDisables)
 {
     write("usr/lib/rdma-qos/policy.yaml", kGood);

@@ -68,12 +68,12 @@ CheckedDevice check_device(const Policy& policy, const Target& target, const Set
 Result<CheckReport> make_report(const Context& context, const CheckOptions& options)
 {
     CheckReport report;
-    ReadResult<Policy> policy = load_policy(options.files, context.root);
+    ReadResult<Policy> policy = load_given_policy(options.policy, context.root);
     ReadResult<Settings> settings = load_settings(context.root);
     ReadResult<Fabric> fabric = load_fabric(context.root);
     report.diagnostics.append(std::move(policy.diagnostics));
     // The host's other files are only on trial when the host's policy is.
-    if (options.files.empty()) {
+    if (options.policy.of_host()) {
         report.diagnostics.append(std::move(settings.diagnostics));
         report.diagnostics.append(std::move(fabric.diagnostics));
     }
@@ -106,6 +106,9 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
 
 Result<ExitStatus> check(const Context& context, const CheckOptions& options)
 {
+    if (auto valid = is_valid(options.policy); !valid) {
+        return fail(valid.error());
+    }
     const auto report = make_report(context, options);
     if (!report) {
         return fail(report.error());

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "lib/base/result.h"
+#include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/context.h"
 
 namespace rdmaqos::ctl {
 
 struct CheckOptions {
-    std::vector<std::string> files;    // empty: the host's
+    PolicyFiles policy;
     std::string devices_file;          // of simulated devices
     bool offline = false;
 };

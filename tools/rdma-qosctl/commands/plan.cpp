@@ -1,10 +1,15 @@
 #include "tools/rdma-qosctl/commands/plan.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "policy/explain/show_config_yaml.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/matcher.h"
 #include "policy/match/resolve.h"
@@ -39,16 +44,48 @@ Result<bus::FileDescriptor> as_file(const std::string& text)
     return bus::FileDescriptor{std::move(fd)};
 }
 
-Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
+// What is planned, as a sentence names it.
+std::string names_of(const PolicyFiles& policy)
+{
+    const auto name = [](const std::string& file) { return file == "-" ? std::string("stdin") : file; };
+    if (policy.files.empty()) {
+        return "the host's files";
+    }
+    if (!policy.as.empty()) {
+        return fmt::format("the host's files and {} as {}", name(policy.files.front()), policy.as);
+    }
+    std::vector<std::string> names;
+    std::ranges::transform(policy.files, std::back_inserter(names), name);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Result<std::shared_ptr<const Policy>> policy_to_plan(const PolicyFiles& files, const std::string& root)
+{
+    auto read = load_given_policy(files, root);
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the policy"));
+    }
+    return std::move(read.value);
+}
+
+// One file goes as it is; of several, the daemon gets what they come to.
+std::string merged_text(const Policy& policy)
+{
+    return policy.sources.size() == 1 ? policy.sources.front()->text : to_yaml(show_policy(policy).document);
+}
+
+Result<PlanReport> plan_online(bus::Client& client, const PolicyFiles& files, const std::string& root)
 {
     bus::Dict options;
-    if (!file.empty()) {
-        // Read here first: its diagnostics then carry the file's name.
-        auto policy = require_policy({file}, "");
-        if (!policy) {
-            return fail(policy.error());
+    std::shared_ptr<const Policy> policy;
+    if (!files.files.empty()) {
+        // Read here first: its diagnostics then carry the names of the files.
+        auto read = policy_to_plan(files, root);
+        if (!read) {
+            return fail(read.error());
         }
-        auto fd = as_file((*policy)->sources.front()->text);
+        policy = std::move(*read);
+        auto fd = as_file(merged_text(*policy));
         if (!fd) {
             return fail(fd.error());
         }
@@ -63,10 +100,10 @@ Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
         return fail(ErrorCode::InvalidPolicy,
                     "the policy is refused\n" + render(report.diagnostics, Colour::Off));
     }
-    report.note = fmt::format("what a reload with {} would do, by the running daemon:", file.empty()
-                                                                                            ? "the host's files"
-                                                                                        : file == "-" ? "stdin"
-                                                                                                      : file);
+    if (policy) {
+        report.revision = policy->revision;    // a reload with the files would have it
+    }
+    report.note = fmt::format("what a reload with {} would do, by the running daemon:", names_of(files));
     if (report.plans.empty()) {
         report.note = "the policy is valid; the daemon has no device, so nothing would be done";
     }
@@ -75,8 +112,7 @@ Result<PlanReport> plan_online(bus::Client& client, const std::string& file)
 
 Result<PlanReport> plan_offline(const Context& context, const PlanOptions& options, std::string_view why)
 {
-    const auto read = load_policy(options.file.empty() ? std::vector<std::string>{} : std::vector{options.file},
-                                  context.root);
+    const auto read = load_given_policy(options.policy, context.root);
     if (!read.value) {
         return fail(invalid_policy(read.diagnostics, "the policy"));
     }
@@ -112,13 +148,16 @@ Result<PlanReport> make_report(const Context& context, const PlanOptions& option
     if (!client && client.error().code == ErrorCode::NoDaemon) {
         return plan_offline(context, options, "no daemon runs");
     }
-    return client ? plan_online(*client, options.file) : Result<PlanReport>(fail(client.error()));
+    return client ? plan_online(*client, options.policy, context.root) : Result<PlanReport>(fail(client.error()));
 }
 
 }    // namespace
 
 Result<ExitStatus> plan(const Context& context, const PlanOptions& options)
 {
+    if (auto valid = is_valid(options.policy); !valid) {
+        return fail(valid.error());
+    }
     const auto report = make_report(context, options);
     if (!report) {
         return fail(report.error());

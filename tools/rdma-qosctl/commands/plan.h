@@ -4,12 +4,13 @@
 #include <string>
 
 #include "lib/base/result.h"
+#include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/context.h"
 
 namespace rdmaqos::ctl {
 
 struct PlanOptions {
-    std::string file;            // empty: the host's
+    PolicyFiles policy;
     std::string devices_file;    // of simulated devices
     bool offline = false;
     bool verbose = false;    // every queue pair and session

@@ -1,5 +1,6 @@
 #include "tools/rdma-qosctl/offline/files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <utility>
@@ -94,6 +95,45 @@ ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std:
         return {nullptr, std::move(unreadable)};
     }
     return read_policy(std::move(sources), names, fabric);
+}
+
+Result<void> is_valid(const PolicyFiles& files)
+{
+    if (files.as.empty()) {
+        return {};
+    }
+    if (files.files.size() != 1) {
+        return fail(ErrorCode::InvalidArgument, "`--as` takes one FILE");
+    }
+    const auto place = place_of(files.as);
+    return place ? Result<void>{} : fail(place.error());
+}
+
+ReadResult<Policy> load_given_policy(const PolicyFiles& files, const std::string& root)
+{
+    if (files.as.empty()) {
+        return load_policy(files.files, root);
+    }
+    ReadResult<Policy> refused;
+    const auto place = place_of(files.as);
+    if (!place) {
+        refused.diagnostics.error({}, place.error().message);
+        return refused;
+    }
+    auto source = load_source(files.files.front(), refused.diagnostics);
+    if (!source) {
+        return refused;
+    }
+    const auto fabric = load_fabric(root);
+    auto read = read_host_policy(root, {*place, source}, NameService::host(), fabric.value ? *fabric.value : Fabric{});
+    if (read.value && std::ranges::find(read.value->sources, source) == read.value->sources.end()) {
+        read.value = nullptr;
+        read.diagnostics
+            .error(Location{source, 0, 0, 1},
+                   fmt::format("as {} it would not be read: a file of the same name masks it", place->string()))
+            .hint = "`rdma-qosctl show-config` lists the host's files";
+    }
+    return read;
 }
 
 Result<std::shared_ptr<const Policy>> require_policy(const std::vector<std::string>& files, const std::string& root)

@@ -19,6 +19,17 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
 // The same; null if it cannot be read, which is then among the diagnostics.
 [[nodiscard]] std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics);
+// A policy on the command line: files in this order ("-": stdin), or none: those of the host; or the host's with one file
+// in the place `as` (place_of(); empty: no such place).
+struct PolicyFiles {
+    std::vector<std::string> files;
+    std::string as;
+
+    [[nodiscard]] bool of_host() const { return files.empty() || !as.empty(); }
+};
+// Whether this can be meant: one file for a place where a policy is looked for.
+[[nodiscard]] Result<void> is_valid(const PolicyFiles& files);
+[[nodiscard]] ReadResult<Policy> load_given_policy(const PolicyFiles& files, const std::string& root);
 // The files in this order ("-": stdin); none: those of the host below `root`. Without a fabric: that of the host.
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root);
 [[nodiscard]] ReadResult<Policy> load_policy(const std::vector<std::string>& files, const std::string& root,
