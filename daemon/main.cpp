@@ -20,6 +20,7 @@
 #include "daemon/model/version.h"
 #include "daemon/simulation.h"
 #include "daemon/survey/host_survey.h"
+#include "daemon/transient_watch.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/nic_mlx5/self_test.h"
@@ -140,6 +141,8 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     }
     FabricWatch fabric_watch(service, loop);
     fabric_watch.start();
+    TransientWatch transient_watch(service, loop);
+    transient_watch.start();
     MetricsFile metrics_file(service, loop, options.root);
     metrics_file.start();
     if (auto opened = transports.open([&lifecycle] { lifecycle.ready(); }); !opened) {

@@ -54,7 +54,7 @@ std::vector<std::uint64_t> PolicyChanges::scene_mark() const
 
 Reading PolicyChanges::reading(std::shared_ptr<const SourceFile> text) const
 {
-    return {context_.options.root, context_.options.names, std::move(text),
+    return {context_.options.root, context_.options.names, context_.options.wall_clock(), std::move(text),
             policy_.settings(),    policy_.rules().fabric, scene(Books::Copied)};
 }
 

@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/service/staging.h"
 #include "lib/base/diagnostic.h"
 #include "lib/base/file.h"
+#include "policy/load/transient_files.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
@@ -36,6 +38,8 @@ public:
     ReloadOutcome last_reload;
     // Why the fabric file cannot be used; what was known of the fabric before stays. Empty: it can.
     Diagnostics fabric_diagnostics;
+    // As they were when the files were last read, whether the policy was taken or not.
+    std::vector<TransientFile> transient_files;
 
 private:
     Settings settings_;

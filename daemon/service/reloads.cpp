@@ -5,13 +5,14 @@
 #include "daemon/service/last_good.h"
 #include "lib/base/log.h"
 #include "policy/load/policy_reader.h"
+#include "policy/load/transient_files.h"
 #include "policy/match/hidden_rules.h"
 
 namespace rdmaqos {
 
 std::shared_ptr<const Policy> Reloads::last_good(const Fabric& fabric) const
 {
-    const auto sources = load_last_good(context_.options.root);
+    auto sources = load_last_good(context_.options.root);
     if (!sources) {
         log(LogLevel::Error,
             "there is no last good policy either: {}; the next policy that can be used is kept instead of this file",
@@ -21,6 +22,10 @@ std::shared_ptr<const Policy> Reloads::last_good(const Fabric& fabric) const
     if (sources->empty()) {
         return nullptr;
     }
+    // What was for a job or a container is not for the next one.
+    std::erase_if(*sources, [&](const auto& source) {
+        return !is_still_there(*source, context_.options.root, context_.options.wall_clock());
+    });
     auto policy = read_policy(*sources, context_.options.names, fabric).value;
     log(LogLevel::Warning, "the policy cannot be used; the last good one (revision {}) is in force",
         policy ? policy->revision : "none");
@@ -29,7 +34,8 @@ std::shared_ptr<const Policy> Reloads::last_good(const Fabric& fabric) const
 
 ReloadOutcome Reloads::start()
 {
-    Loaded loaded = load_files(context_.options.root, context_.options.names);
+    Loaded loaded = load_files(context_.options.root, context_.options.names, context_.options.wall_clock());
+    policy_.transient_files = loaded.transient_files;
     ReloadOutcome outcome;
     outcome.diagnostics = loaded.settings.diagnostics;
     outcome.diagnostics.append(loaded.policy.diagnostics);
@@ -158,6 +164,7 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
     }
     const Loaded& loaded = (*tried)->loaded;
     outcome.diagnostics = loaded.diagnostics();
+    policy_.transient_files = loaded.transient_files;
     if (!(*tried)->staged) {
         answer(outcome);
         return;

@@ -20,6 +20,7 @@
 #include "daemon/service/reloads.h"
 #include "daemon/service/session_calls.h"
 #include "daemon/service/session_table.h"
+#include "daemon/service/transient_ends.h"
 
 namespace rdmaqos {
 
@@ -70,6 +71,7 @@ struct Service::State final : DeviceListener {
     MetricsCollector metrics{context, policy, devices, sessions, host};
     PolicyChanges changes{context, policy, devices, sessions, grants};
     Reloads reloads{context, policy, devices, sessions, changes, metrics};
+    TransientEnds transient_ends{context, policy, reloads};
     Plans plans{context, policy, devices, changes};
     FabricUpkeep fabric{context, policy, changes};
     DeviceControl control{context, policy, devices, grants, changes, *this};
@@ -115,6 +117,21 @@ void Service::reread_fabric(LoopCallback<void()> done)
 void Service::look_at_fabric(LoopCallback<void()> done)
 {
     state_->fabric.look(std::move(done));
+}
+
+const std::vector<TransientFile>& Service::transient_files() const
+{
+    return state_->policy.transient_files;
+}
+
+std::filesystem::path Service::cgroup_directory(const std::string& cgroup) const
+{
+    return rdmaqos::cgroup_directory(state_->context.options.root, cgroup);
+}
+
+bool Service::end_transient_files()
+{
+    return state_->transient_ends.end();
 }
 
 std::filesystem::path Service::fabric_file() const

@@ -29,6 +29,7 @@
 #include "lib/base/executor.h"
 #include "lib/base/file_closer.h"
 #include "policy/explain/explain.h"
+#include "policy/load/transient_files.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
@@ -90,6 +91,13 @@ public:
     void look_at_fabric(LoopCallback<void()> done);
     // Where the fabric file is.
     [[nodiscard]] std::filesystem::path fabric_file() const;
+    // Policy files of /run as they were when the files were last read.
+    [[nodiscard]] const std::vector<TransientFile>& transient_files() const;
+    // Where a cgroup is that such a file names; empty: that cannot be known here.
+    [[nodiscard]] std::filesystem::path cgroup_directory(const std::string& cgroup) const;
+    // Removes those that have ended, and reads the policy again if one of them was in force. False: somebody else changes
+    // files there, try again soon.
+    [[nodiscard]] bool end_transient_files();
     // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: how
     // long a text may be and how many may wait depends on it. Busy: too many do.
     void plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::uint32_t uid, Callback<PlanReport> done);

@@ -90,11 +90,14 @@ FabricFile load_fabric(const std::filesystem::path& root)
     return {stamp, read_fabric(path)};
 }
 
-Loaded load_files(const std::filesystem::path& root, const NameService& names)
+Loaded load_files(const std::filesystem::path& root, const NameService& names,
+                  std::chrono::system_clock::time_point now)
 {
+    auto transient_files = find_transient_files(root, now);
     FabricFile fabric = load_fabric(root);
     auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
-    return {read_settings(below_root(root, kSettingsPath), names), std::move(fabric.read), fabric.stamp, std::move(policy)};
+    return {read_settings(below_root(root, kSettingsPath), names), std::move(fabric.read), fabric.stamp, std::move(policy),
+            std::move(transient_files)};
 }
 
 Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,
@@ -187,7 +190,7 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
         loaded.fabric.value = reading.fabric ? reading.fabric : std::make_shared<const Fabric>();
         loaded.policy = read_policy({reading.text}, reading.names, *loaded.fabric.value);
     } else {
-        loaded = load_files(reading.root, reading.names);
+        loaded = load_files(reading.root, reading.names, reading.now);
     }
     tried->scene = reading.scene;
     if (loaded.ok()) {

@@ -7,6 +7,7 @@
 // Who comes and goes meanwhile is not in the Scene: whoever commits compares the marks (Scene::mark).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -20,6 +21,7 @@
 #include "daemon/model/reload.h"
 #include "daemon/model/session.h"
 #include "lib/base/file.h"
+#include "policy/load/transient_files.h"
 #include "policy/match/matcher.h"
 #include "policy/model/local_port.h"
 #include "policy/model/name_service.h"
@@ -66,11 +68,13 @@ struct Loaded {
     ReadResult<Fabric> fabric;
     FileStamp fabric_stamp;
     ReadResult<Policy> policy;
+    std::vector<TransientFile> transient_files;    // those that are not used any longer among them
 
     [[nodiscard]] Diagnostics diagnostics() const;
     [[nodiscard]] bool ok() const { return settings.value && fabric.value && policy.value; }
 };
-[[nodiscard]] Loaded load_files(const std::filesystem::path& root, const NameService& names);
+[[nodiscard]] Loaded load_files(const std::filesystem::path& root, const NameService& names,
+                                std::chrono::system_clock::time_point now);
 
 // What a policy is tried on.
 struct Scene {
@@ -116,6 +120,7 @@ struct Staged {
 struct Reading {
     std::filesystem::path root;
     NameService names;
+    std::chrono::system_clock::time_point now;
     // A policy that is not the host's goes with the running settings and fabric.
     std::shared_ptr<const SourceFile> text;
     Settings settings;

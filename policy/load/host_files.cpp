@@ -14,6 +14,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "policy/load/transient_files.h"
 
 namespace rdmaqos::reader {
 namespace {
@@ -60,7 +61,14 @@ void take(std::map<SortKey, fs::path>& found, SortKey key, fs::path path, HostFi
 struct Search {
     const fs::path& root;
     const fs::path* proposed;
+    std::vector<TransientFile> transient = {};
 
+    // One that has ended masks nothing. Null: this file has not.
+    [[nodiscard]] const TransientFile* ended(const fs::path& path) const
+    {
+        const auto file = std::ranges::find(transient, path, &TransientFile::path);
+        return file != transient.end() && file->ended && (proposed == nullptr || *proposed != path) ? &*file : nullptr;
+    }
     [[nodiscard]] bool has(const fs::path& path) const
     {
         return (proposed != nullptr && *proposed == path) || is_there(below_root(root, path));
@@ -124,7 +132,9 @@ void scan(const Search& search, const fs::path& directory, std::map<SortKey, fs:
         if (name.string().front() == '.') {
             continue;
         }
-        if (name.extension() == ".yaml") {
+        if (const TransientFile* file = search.ended(directory / name)) {
+            result.skipped.push_back({file->path, WhySkipped::Ended, {}, to_string(*file->ended, file->transient)});
+        } else if (name.extension() == ".yaml") {
             take(found, {name.string(), true}, directory / name, result);
         } else {
             result.skipped.push_back({directory / name, WhySkipped::OtherName, {}});
@@ -137,7 +147,7 @@ void scan(const Search& search, const fs::path& directory, std::map<SortKey, fs:
 HostFiles find_host_files(const fs::path& root, const fs::path* proposed)
 {
     HostFiles result;
-    const Search search{root, proposed};
+    const Search search{root, proposed, find_transient_files(root, std::chrono::system_clock::now())};
     std::map<SortKey, fs::path> found;
     for (const auto& directory : kDirectories) {
         take_main(search, directory, found, result);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,11 +23,13 @@ enum class WhySkipped : std::uint8_t {
     Masked,       // by the file of the same name in /run or /etc
     Disabled,     // a link to /dev/null
     OtherName,    // not *.yaml in policy.d
+    Ended,        // its time has passed or its cgroup is gone: `transient`
 };
 struct SkippedFile {
     std::filesystem::path path;
     WhySkipped why = WhySkipped::Masked;
     std::filesystem::path masked_by;
+    std::string ended = {};    // "its time has passed (...)"
 };
 [[nodiscard]] std::vector<SkippedFile> skipped_policy_files(const std::filesystem::path& root);
 // A file of another name that was probably meant to be read: *.yml, *.YAML, *.conf.

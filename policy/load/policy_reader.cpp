@@ -1,6 +1,7 @@
 #include "policy/load/policy_reader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,11 +12,25 @@
 #include "policy/text/source_file.h"
 #include "policy/yaml/build_policy.h"
 #include "policy/yaml/sections.h"
+#include "policy/yaml/transient_reader.h"
 
 namespace rdmaqos {
 namespace {
 
 using namespace reader;
+
+void check_transients(Context& context, const Sections& sections)
+{
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    for (const Node& transient : sections.transients) {
+        static_cast<void>(read_transient(context, transient, now));
+        const std::string& name = context.files().at(transient.at.file)->name;
+        if (name.starts_with("/etc/rdma-qos/") || name.starts_with("/usr/lib/rdma-qos/")) {
+            context.error(transient, "`transient` is for files in /run/rdma-qos: this one stays for good",
+                          "omit the key, or write the file to /run/rdma-qos/policy.d");
+        }
+    }
+}
 
 // `so_far` holds what is known to be wrong already: a policy comes out only if nothing is.
 ReadResult<Policy> read_sources(std::vector<std::shared_ptr<const SourceFile>> sources, const NameService& names,
@@ -25,6 +40,7 @@ ReadResult<Policy> read_sources(std::vector<std::shared_ptr<const SourceFile>> s
     Context context(std::move(sources), result.diagnostics);
     const Sections sections = read_sections(context, result.diagnostics.has_errors());
     Policy policy = build_policy(context, sections, names);
+    check_transients(context, sections);
     if (!context.has_errors()) {
         policy.sources = context.files();
         policy.revision = revision_of(policy.sources);

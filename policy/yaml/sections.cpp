@@ -17,7 +17,8 @@ using namespace std::string_view_literals;
 
 constexpr std::array kSectionKeys{"version"sv,         "port-groups"sv,      "partitions"sv,
                                   "qos-class-names"sv, "scheduling-nodes"sv, "qos-levels"sv,
-                                  "qos-match-rules"sv, "qos-ulps"sv,         "qos-setup"sv};
+                                  "qos-match-rules"sv, "qos-ulps"sv,         "qos-setup"sv,
+                                  "transient"sv};
 constexpr std::array kGroupKeys{"name"sv, "use"sv,       "remove"sv,    "port-guid"sv, "port-name"sv,
                                 "pkey"sv, "partition"sv, "node-type"sv, "gid"sv};
 constexpr std::array kPartitionKeys{"name"sv, "remove"sv, "pkey"sv, "qos-level-name"sv};
@@ -279,6 +280,9 @@ void add_document(Context& context, std::uint32_t file, Node document, Sections&
     add_list(context, "qos-ulps", take("qos-ulps"), sections.ulps);
     if (Node setup = take("qos-setup"); !setup.has_no_value()) {
         sections.setups.push_back(std::move(setup));
+    }
+    if (find_key(document, "transient") != nullptr) {
+        sections.transients.push_back(take("transient"));
     }
 }
 

@@ -96,6 +96,7 @@ struct Sections {
     std::vector<Node> rules;
     std::vector<Node> ulps;
     std::vector<Node> setups;
+    std::vector<Node> transients;    // at most one of each file
     std::optional<Position> levels_at;    // the key `qos-levels` of the first file that has one
     // A file could not be read as YAML: what it defines is not known, so unknown names mean nothing.
     bool incomplete = false;

@@ -3,7 +3,7 @@
 # that they are those of the program; names of levels, devices and sessions come from the running daemon. One that is
 # away costs nothing; one that hangs, a second.
 
-# _rdma_qos_help PROGRAM [COMMAND]: a line for each thing that --help lists: section, name, and the word for its value.
+# _rdma_qos_help PROGRAM [COMMAND [PART]]: a line for each thing that --help lists: section, name, and the word for its value.
 _rdma_qos_help()
 {
     "$@" --help 2>/dev/null | awk '
@@ -71,9 +71,9 @@ _rdma_qos_program()
 
 _rdma_qos()
 {
-    local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} command='' option='' i word kind name type
+    local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} command='' part='' option='' i word kind name type
     local -A takes=() asked_for=()
-    local asked positionals=() names=() count=0 is_launcher=no
+    local asked positionals=() names=() parts=() count=0 is_launcher=no
     COMPREPLY=()
     [[ ${program##*/} != rdma-qos-run ]] || is_launcher=yes
     asked=("$program")
@@ -111,9 +111,18 @@ _rdma_qos()
             while read -r kind name type; do
                 case $kind in
                     positionals) positionals+=("$name") ;;
+                    subcommands) parts+=("$name") ;;
                     options) takes[$name]=$type ;;
                 esac
             done < <(_rdma_qos_help "$program" "$command")
+        elif [[ -z $part && ${#parts[@]} -gt 0 ]]; then
+            part=$word
+            while read -r kind name type; do
+                case $kind in
+                    positionals) positionals+=("$name") ;;
+                    options) takes[$name]=$type ;;
+                esac
+            done < <(_rdma_qos_help "$program" "$command" "$part")
         else
             ((++count))
         fi
@@ -131,6 +140,8 @@ _rdma_qos()
         _rdma_qos_program "$COMP_CWORD"
     elif [[ -z $command ]]; then
         _rdma_qos_offer "${names[@]}"
+    elif [[ -z $part && ${#parts[@]} -gt 0 ]]; then
+        _rdma_qos_offer "${parts[@]}"
     elif ((${#positionals[@]} > 0)); then
         # The last of them may be a list.
         ((count < ${#positionals[@]})) || count=$((${#positionals[@]} - 1))

@@ -3,7 +3,7 @@
 # options and what each takes are read from what --help prints; names of levels, devices and sessions come from the
 # running daemon. One that is away costs nothing; one that hangs, a second.
 
-# _rdma_qos_help PROGRAM [COMMAND]: a line for each thing that --help lists: section, name, and the word for its value.
+# _rdma_qos_help PROGRAM [COMMAND [PART]]: a line for each thing that --help lists: section, name, and the word for its value.
 _rdma_qos_help()
 {
     "$@" --help 2>/dev/null | awk '
@@ -53,9 +53,9 @@ _rdma_qos()
 {
     emulate -L zsh
     setopt extended_glob
-    local program=$words[1] command='' option='' word kind name type
+    local program=$words[1] command='' part='' option='' word kind name type
     local -A takes asked_for
-    local -a asked positionals names
+    local -a asked positionals names parts
     local -i i count=0 is_launcher=0
     [[ ${program:t} != rdma-qos-run ]] || is_launcher=1
     asked=($program)
@@ -94,6 +94,15 @@ _rdma_qos()
             _rdma_qos_help $program $command | while read -r kind name type; do
                 case $kind in
                     positionals) positionals+=($name) ;;
+                    subcommands) parts+=($name) ;;
+                    options) takes[$name]=$type ;;
+                esac
+            done
+        elif [[ -z $part ]] && (($#parts > 0)); then
+            part=$word
+            _rdma_qos_help $program $command $part | while read -r kind name type; do
+                case $kind in
+                    positionals) positionals+=($name) ;;
                     options) takes[$name]=$type ;;
                 esac
             done
@@ -117,6 +126,8 @@ _rdma_qos()
         _rdma_qos_program $CURRENT
     elif [[ -z $command ]]; then
         compadd -- $names
+    elif [[ -z $part ]] && (($#parts > 0)); then
+        compadd -- $parts
     elif (($#positionals > 0)); then
         # The last of them may be a list.
         ((count < $#positionals)) || count=$(($#positionals - 1))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -27,6 +26,7 @@
 #include "tools/rdma-qosctl/opensm_conformance/import.h"
 #include "tools/rdma-qosctl/policy_options.h"
 #include "tools/rdma-qosctl/refusal.h"
+#include "tools/rdma-qosctl/rule_options.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -50,6 +50,8 @@ constexpr std::array<std::string_view, 15> kPaged{
 struct Options {
     CheckOptions check;
     PlanOptions plan;
+    RuleOptions rule;
+    RuleRemoval rule_removal;
     WhyOptions why;
     ShowConfigOptions show_config;
     ImportFabricOptions import_fabric;
@@ -83,23 +85,6 @@ Run runner(Function function)
     };
 }
 
-// For a positional policy: `level=rpc` is an option without its dashes, not a file.
-CLI::Validator policy_file(const CLI::App& command)
-{
-    return CLI::Validator(
-        [&command](const std::string& text) -> std::string {
-            const auto equals = text.find('=');
-            if (equals == std::string::npos || std::filesystem::exists(text)) {
-                return {};
-            }
-            return fmt::format("there is no file `{}`{}", text,
-                               command.get_option_no_throw("--load") == nullptr
-                                   ? ""
-                                   : "; loads are one list: `--load LEVEL=RATE,LEVEL=RATE`");
-        },
-        "");
-}
-
 class Parser {
 public:
     Parser();
@@ -110,7 +95,11 @@ private:
     template <typename Function>
     CLI::App* add_command(const std::string& name, const std::string& description, const std::string& examples,
                           Function function);
+    template <typename Function>
+    CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& description,
+                          const std::string& examples, Function function);
     void add_policy_commands();
+    void add_rules();
     void add_simulate();
     void add_show_config();
     void add_imports();
@@ -154,6 +143,7 @@ Parser::Parser()
     app_.add_flag("--no-ask-password", no_ask_password_, "Do not ask for a password that polkit wants");
     app_.get_formatter()->column_width(34);
     add_policy_commands();
+    add_rules();
     add_simulate();
     add_show_config();
     add_imports();
@@ -169,7 +159,14 @@ template <typename Function>
 CLI::App* Parser::add_command(const std::string& name, const std::string& description, const std::string& examples,
                               Function function)
 {
-    CLI::App* command = app_.add_subcommand(name, description);
+    return add_command(app_, name, description, examples, function);
+}
+
+template <typename Function>
+CLI::App* Parser::add_command(CLI::App& parent, const std::string& name, const std::string& description,
+                              const std::string& examples, Function function)
+{
+    CLI::App* command = parent.add_subcommand(name, description);
     command->footer("\nExamples:\n" + examples);
     command->callback([this, function] { run_ = runner(function); });
     return command;
@@ -202,6 +199,27 @@ void Parser::add_policy_commands()
     reload_command->add_flag("--brief", options_->brief, "Leave what is wrong with the files to the daemon's log");
 }
 
+void Parser::add_rules()
+{
+    CLI::App* rule = app_.add_subcommand("rule", "Add, remove and list match rules that end by themselves");
+    rule->require_subcommand(1);
+    rule->footer("\nExamples:\n  rdma-qosctl rule add --for 2h --owner slurm-job-4711 --cgroup-pattern '*/job_4711/*' --level "
+                 "rpc\n  rdma-qosctl rule remove --owner slurm-job-4711\n  rdma-qosctl rule list");
+    add_rule_options(*add_command(*rule, "add", "Add a rule that ends by itself, and reload; one that is refused leaves nothing",
+                                  "  rdma-qosctl rule add --for 2h --owner slurm-job-4711 --cgroup-pattern '*/job_4711/*' --level rpc\n"
+                                  "  rdma-qosctl rule add --cgroup /kubepods.slice/pod7.slice --unit 'pod7*' --level bulk\n"
+                                  "  rdma-qosctl rule add --name 70-late --user alice --level bulk",
+                                  [options = options_](const Context& context) { return add_rule(context, options->rule); }),
+                     options_->rule);
+    add_removal_options(
+        *add_command(*rule, "remove", "Remove a rule, or all of an owner, and reload",
+                     "  rdma-qosctl rule remove slurm-job-4711\n  rdma-qosctl rule remove --owner slurm-job-4711",
+                     [options = options_](const Context& context) { return remove_rules(context, options->rule_removal); }),
+        options_->rule_removal);
+    add_command(*rule, "list", "Show the rules, for whom they are and when they end",
+                "  rdma-qosctl rule list\n  rdma-qosctl rule list --json", list_rules);
+}
+
 void Parser::add_simulate()
 {
     CLI::App* command = add_command(
@@ -211,25 +229,7 @@ void Parser::add_simulate()
         "  rdma-qosctl simulate --offline --loads day.yaml --html day.html --check\n"
         "  rdma-qosctl simulate --devices devices.yaml --device mlx5_1 --load bulk=inf",
         [options = options_](const Context& context) { return simulate(context, options->simulate); });
-    SimulateOptions& simulated = options_->simulate;
-    command
-        ->add_option("--load", simulated.loads,
-                     "What a level sends, separated by commas or repeated; RATE: 50Gbps, 400Mbps, or inf; LEVEL*N: N "
-                     "senders with that rate each")
-        ->type_name("LEVEL[*N]=RATE")
-        ->allow_extra_args(false);
-    command->add_option("--loads", simulated.loads_file, "The loads of this file, also over time")
-        ->type_name("FILE.yaml");
-    command->add_option("POLICY", simulated.policy, "This policy file instead of the running one; -: stdin")
-        ->check(policy_file(*command));
-    command->add_option("--devices", simulated.devices_file, "On the devices of this file; no daemon needed")
-        ->type_name("FILE.yaml");
-    command->add_flag("--offline", simulated.offline, "The host's files or POLICY on a device of the default profile");
-    command->add_option("--device", simulated.device, "Only this: name, name/port, netdev or PCI address")
-        ->type_name("DEVICE");
-    command->add_flag("--check", simulated.check, "Simulate it packet by packet too, and print the largest deviation");
-    command->add_option("--html", simulated.html, "Write an HTML page with the tree and bandwidths; -: to stdout")
-        ->type_name("FILE");
+    add_simulate_options(*command, options_->simulate);
 }
 
 void Parser::add_show_config()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +28,9 @@ std::string hint_for(const CLI::App& app, const std::vector<std::string>& argume
 {
     const std::string word = first_word(arguments);
     std::vector<std::string> known;
-    const std::array<const CLI::App*, 2> owners{&app, app.get_subcommand(word)};
+    std::vector<const CLI::App*> owners{&app, app.get_subcommand(word)};
+    std::ranges::copy(app.get_subcommand(word)->get_subcommands([](const CLI::App*) { return true; }),
+                      std::back_inserter(owners));
     for (const auto* owner : owners) {
         for (const auto* option : owner->get_options()) {
             for (const auto& name : option->get_lnames()) {

@@ -27,6 +27,9 @@ complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl --root "$root" tree ''
 complete_to 'mlx5_1/1' rdma-qosctl --root "$root" tree mlx5_1
 complete_to 'always auto never' rdma-qosctl --color ''
 complete_to '--help' rdma-qosctl reload --he
+complete_to 'add list remove' rdma-qosctl rule ''
+complete_to '--cgroup --cgroup-pattern' rdma-qosctl rule add --cg
+complete_to 'rpc' rdma-qosctl --root "$root" rule add --level r
 complete_to '--level' rdma-qos-run --le
 complete_to 'DEFAULT backup rpc storage training' rdma-qos-run --root "$root" --level ''
 complete_to 'rpc' rdma-qos-run --root "$root" --level r

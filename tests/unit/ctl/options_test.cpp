@@ -37,7 +37,7 @@ TEST(CommandLine, HelpOfEveryCommandHasExamples)
          {"check",     "plan",    "simulate", "reload",          "status",        "tree",
           "levels",    "devices", "sessions", "explain",         "show-config",   "query-path",
           "reconcile", "verify",  "disable",  "enable",          "release",       "request",
-          "metrics",   "monitor", "why",      "hardware-report", "import-fabric", "import-opensm"}) {
+          "metrics",   "monitor", "why",      "hardware-report", "import-fabric", "import-opensm", "rule"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;
@@ -62,6 +62,23 @@ TEST(CommandLine, EveryCriterionHasItsOption)
     for (const ClientKey& key : kClientKeys) {
         EXPECT_THAT(help, HasSubstr(fmt::format("--as-{} ", key.name())));
     }
+}
+
+TEST(CommandLine, EveryCriterionOfARuleHasItsOption)
+{
+    const std::string help = refused({"rule", "add", "--help"}).output;
+    for (const Criterion& criterion : kRequestCriteria) {
+        EXPECT_THAT(help, HasSubstr(fmt::format("--{} ", criterion.key)));
+    }
+    for (const ClientKey& key : kClientKeys) {
+        EXPECT_THAT(help, HasSubstr(fmt::format("--{} ", key.name() == "cgroup" ? "cgroup-pattern" : key.name())));
+    }
+    for (const char* part : {"add", "remove", "list"}) {
+        EXPECT_THAT(refused({"rule", part, "--help"}).output, HasSubstr(fmt::format("rdma-qosctl rule {}", part)));
+    }
+    EXPECT_EQ(refused({"rule"}).status, 1);
+    EXPECT_EQ(refused({"rule", "remove", "a", "--owner", "b"}).status, 1);
+    EXPECT_THAT(refused({"rule", "add", "--level", "bulk", "--ownr", "x"}).error, HasSubstr("did you mean `--owner`?"));
 }
 
 struct BadCase {

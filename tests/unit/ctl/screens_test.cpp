@@ -22,6 +22,7 @@
 #include "tools/rdma-qosctl/rendering/manage.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
+#include "tools/rdma-qosctl/rendering/rules.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/rendering/status.h"
@@ -216,6 +217,19 @@ std::string draw_drift(const Screen& screen)
                         screen);
 }
 
+std::string draw_rules(const Screen& screen)
+{
+    const RuleView of_job{"slurm-job-4711",
+                          {"/run/rdma-qos/policy.d/10-slurm-job-4711.yaml",
+                           {},
+                           {parse_time("2026-11-23T22:00:00Z"), "slurm-job-4711", "/system.slice/slurmstepd.scope/job_4711"},
+                           {}},
+                          {}};
+    RuleView ended{"70-night", {"/run/rdma-qos/policy.d/70-night.yaml", {}, {parse_time("2026-11-22T22:00:00Z"), "", ""}, {}}, {}};
+    ended.skipped = SkippedFile{ended.file.path, WhySkipped::Ended, {}, "its time has passed (2026-11-22T22:00:00Z)"};
+    return render_rules({of_job, ended}, screen) + render_rules({}, screen);
+}
+
 // Of what was done to two devices: to one all of it.
 std::vector<bus::Dict> results()
 {
@@ -393,6 +407,7 @@ const Shot kShots[] = {
     {"reconcile", "reconcile", draw_reconciled},
     {"release", "release", draw_released},
     {"request", "request", draw_grant},
+    {"rule", "rule", draw_rules},
     {"qps", "qps", draw_host},
     {"qps", "qps-not-adopted", draw_not_adopted},
     {"sessions", "sessions", draw_sessions},

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "policy/load/host_files.h"
+#include "policy/load/transient_files.h"
 #include "policy/match/hidden_rules.h"
 #include "policy/match/resolve.h"
 #include "policy/yaml/fabric_reader.h"
@@ -148,6 +149,21 @@ TEST(GoldenDiagnosticsOfHosts, AreAsAccepted)
     misnamed.write("etc/rdma-qos/policy.d/60-night.yml", "version: 1\n");
     add(misnamed);
     text += "error: " + to_string(place_of("60-night.yaml").error()) + '\n';
+    const TempDir transient;
+    transient.write("sys/fs/cgroup/cgroup.controllers", "");
+    transient.write("run/rdma-qos/policy.d/10-a.yaml", "version: 1\ntransient: {until: 2020-01-01T00:00:00Z}\n");
+    transient.write("run/rdma-qos/policy.d/20-b.yaml", "version: 1\ntransient: {cgroup: /job}\n");
+    for (const SkippedFile& file : skipped_policy_files(transient.path())) {
+        text += file.path.string() + ": " + file.ended + '\n';
+    }
+    const auto lock = TransientLock::try_now(transient.path());
+    text += "error: " + to_string(TransientLock::try_now(transient.path()).error()) + '\n';
+    const TempDir blocked;
+    std::filesystem::create_directories(blocked.path() / "run/rdma-qos/.policy.lock");
+    text += "error: " + to_string(TransientLock::try_now(blocked.path()).error()) + '\n';
+    const TempDir file;
+    file.write("run", "a file where a directory is expected");
+    text += "error: " + to_string(TransientLock::try_now(file.path()).error()) + '\n';
     expect_golden("diagnostics/hosts.txt", text);
 }
 

@@ -8,6 +8,8 @@
 
 #include "lib/base/file.h"
 #include "policy/load/host_files.h"
+#include "policy/load/transient_files.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/policy/reader_support.h"
 
 namespace rdmaqos::test {
@@ -130,6 +132,72 @@ TEST_F(HostPolicy, AProposedFileIsReadInItsPlace)
     EXPECT_EQ(tried("/run/rdma-qos/policy.d/80-off.yaml", "").value->sources.size(), 1U) << "masked by the link";
     EXPECT_EQ(tried("/run/rdma-qos/policy.d/10-first.yaml", "").value->sources.front()->name, "new.yaml");
     EXPECT_EQ(tried("/etc/rdma-qos/policy.yaml", "qos-levels: [{name: DEFAULT, sl: 4}]").value->levels.at(0).sl, 4);
+}
+
+TEST_F(HostPolicy, WhatHasEndedIsAsIfItWereNotThere)
+{
+    const std::string past = "version: 1\ntransient: {until: 2020-01-01T00:00:00Z}\n";
+    const std::string future = "version: 1\ntransient: {until: 9999-12-31T23:59:59+01:00, owner: me}\n";
+    write("etc/rdma-qos/policy.yaml", kGood);
+    write("usr/lib/rdma-qos/policy.d/10-masked.yaml", kGood);
+    write("run/rdma-qos/policy.d/10-masked.yaml", past);
+    write("run/rdma-qos/policy.d/20-future.yaml", future);
+    write("run/rdma-qos/policy.d/30-gone.yaml", "version: 1\ntransient: {cgroup: /job/one}\n");
+    write("run/rdma-qos/policy.d/40-there.yaml", "version: 1\ntransient: {cgroup: /job}\n");
+    EXPECT_EQ(files().size(), 5U) << "without cgroup v2 nobody knows";
+    write("sys/fs/cgroup/cgroup.controllers", "cpu\n");
+    fs::create_directories(root_ / "sys/fs/cgroup/job");
+    EXPECT_EQ(files(), (std::vector<std::string>{
+                           "/usr/lib/rdma-qos/policy.d/10-masked.yaml", "/run/rdma-qos/policy.d/20-future.yaml",
+                           "/run/rdma-qos/policy.d/40-there.yaml", "/etc/rdma-qos/policy.yaml"}));
+    const auto skipped = skipped_policy_files(root_);
+    ASSERT_EQ(skipped.size(), 2U);
+    EXPECT_EQ(skipped[0].ended, "its time has passed (2020-01-01T00:00:00Z)");
+    EXPECT_EQ(skipped[1].ended, "the cgroup /job/one is gone");
+    EXPECT_TRUE(read().value) << shown(read());
+
+    write("etc/rdma-qos/policy.d/50-for-good.yaml", future);
+    expect_only_error(read(), "`transient` is for files in /run/rdma-qos: this one stays for good");
+}
+
+TEST_F(HostPolicy, ABrokenTransientFileIsReportedAndDoesNotEnd)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    write("run/rdma-qos/policy.d/10-broken.yaml", "version: 1\ntransient: {until: 2020-01-01T00:00:00Z, untill: 1}\n");
+    EXPECT_EQ(files().size(), 2U);
+    EXPECT_FALSE(read().value);
+    EXPECT_EQ(find_transient_files(root_, std::chrono::system_clock::now()).at(0).transient, Transient{});
+}
+
+TEST(TransientLock, IsHeldByOneAtATime)
+{
+    const TempDir root;
+    {
+        const auto lock = TransientLock::wait(root.path());
+        ASSERT_TRUE(lock) << to_string(lock.error());
+        const auto second = TransientLock::try_now(root.path());
+        ASSERT_FALSE(second);
+        EXPECT_EQ(second.error().code, ErrorCode::Busy);
+    }
+    EXPECT_TRUE(TransientLock::try_now(root.path()));
+    using fs::perms;
+    EXPECT_EQ(fs::status(root.path() / "run/rdma-qos/.policy.lock").permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST(TimeOfATransient, IsReadAndWritten)
+{
+    for (const char* text : {"2026-11-23T22:00:00Z", "2024-02-29T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
+        const auto time = parse_time(text);
+        ASSERT_TRUE(time) << text;
+        EXPECT_EQ(utc_text(*time), text);
+    }
+    EXPECT_EQ(utc_text(*parse_time("2026-11-24 00:30:00+02:30")), "2026-11-23T22:00:00Z");
+    EXPECT_EQ(utc_text(*parse_time("2026-11-23t20:00:00-02:00")), "2026-11-23T22:00:00Z");
+    for (const char* text : {"", "2026-11-23", "2026-11-23T22:00:00", "2026-11-23T22:00Z", "2026-13-01T00:00:00Z",
+                             "2025-02-29T00:00:00Z", "2026-11-23T24:00:00Z", "2026-11-23T22:60:00Z", "2026-11-23T22:00:60Z",
+                             "2026-11-23T22:00:00Z ", "2026-11-23T22:00:00+0100", "26-11-23T22:00:00Z"}) {
+        EXPECT_FALSE(parse_time(text)) << text;
+    }
 }
 
 TEST(PlaceOf, IsWhereAPolicyIsLookedFor)

@@ -104,7 +104,7 @@ const Sections& sections_of(Format format)
     static const std::map<Format, Sections> kSections{
         {Format::Policy,
          {{"port-groups", "partitions", "scheduling-nodes", "qos-levels", "qos-match-rules", "qos-ulps"},
-          {"qos-class-names", "qos-setup"}}},
+          {"qos-class-names", "qos-setup", "transient"}}},
         {Format::Settings, {{}, {"limits", "metrics"}}},
         {Format::Fabric, {{"ports", "partitions"}, {}}},
         {Format::Devices, {{"devices"}, {}}}};

@@ -115,20 +115,28 @@ Error refusal_of_reload(bus::Client& client, Error error, bool brief)
 
 }    // namespace
 
+Result<ReloadView> reload_files(const Context& context, bus::Client& client, bool brief)
+{
+    const auto report = with_password(
+        context, client, [&] { return call_manager<bus::Dict>(client, "Reload", {}, kDeviceTimeout); });
+    if (!report) {
+        return fail(report.error().code == ErrorCode::InvalidPolicy ? refusal_of_reload(client, report.error(), brief)
+                                                                    : report.error());
+    }
+    return to_reload(*report);
+}
+
 Result<ExitStatus> reload(const Context& context, bool brief)
 {
     auto client = connect(context);
     if (!client) {
         return fail(client.error());
     }
-    const auto report = with_password(
-        context, *client, [&] { return call_manager<bus::Dict>(*client, "Reload", {}, kDeviceTimeout); });
-    if (!report) {
-        return fail(report.error().code == ErrorCode::InvalidPolicy
-                        ? refusal_of_reload(*client, report.error(), brief)
-                        : report.error());
+    const auto reloaded = reload_files(context, *client, brief);
+    if (!reloaded) {
+        return fail(reloaded.error());
     }
-    const ReloadView reload = to_reload(*report);
+    const ReloadView& reload = *reloaded;
     if (context.json) {
         Json json = reload_json(reload);
         json["revision"] = reload.revision;

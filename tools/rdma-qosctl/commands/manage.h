@@ -4,9 +4,14 @@
 #include <string>
 
 #include "lib/base/result.h"
+#include "lib/bus/client.h"
 #include "tools/rdma-qosctl/output/context.h"
+#include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
+
+// Has the daemon read all files again, after the password that polkit may want. InvalidPolicy with all that is wrong.
+[[nodiscard]] Result<ReloadView> reload_files(const Context& context, bus::Client& client, bool brief = false);
 
 // `brief`: what is wrong with the files is left to the daemon's log, and success to the exit status.
 [[nodiscard]] Result<ExitStatus> reload(const Context& context, bool brief);

@@ -52,6 +52,8 @@ std::string why_skipped(const SkippedFile& file)
         return "disabled: a link to /dev/null";
     case WhySkipped::OtherName:
         return "its name does not end in .yaml";
+    case WhySkipped::Ended:
+        return file.ended;
     }
     return {};
 }
@@ -65,6 +67,8 @@ std::string_view state_of(WhySkipped why)
         return "disabled";
     case WhySkipped::OtherName:
         return "other-name";
+    case WhySkipped::Ended:
+        return "ended";
     }
     return {};
 }

@@ -1,0 +1,283 @@
+#include "tools/rdma-qosctl/commands/rule.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+#include "policy/load/host_files.h"
+#include "policy/load/policy_reader.h"
+#include "policy/load/transient_files.h"
+#include "policy/model/name_service.h"
+#include "tools/rdma-qosctl/commands/manage.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/rendering/rules.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Waits for others who change rules.
+Result<TransientLock> lock_rules(const std::string& root)
+{
+    auto lock = TransientLock::wait(root);
+    if (!lock && (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
+        return fail(ErrorCode::AuthorizationRequired,
+                    fmt::format("only root may add and remove rules: {}", to_string(lock.error())));
+    }
+    return lock;
+}
+
+bool is_taken(const std::string& root, const std::string& file)
+{
+    std::error_code error;
+    return std::ranges::any_of(std::array{"/etc/rdma-qos/policy.d", "/usr/lib/rdma-qos/policy.d", kTransientDirectory},
+                               [&](const char* directory) {
+                                   const auto path = below_root(root, fs::path(directory) / file);
+                                   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+                               });
+}
+
+// The name of a file that there is in no directory, so that the rule neither masks anything nor is masked.
+Result<std::string> free_name(const std::string& root, const RuleOptions& options)
+{
+    if (options.name.empty()) {
+        const std::string name = default_rule_name(options.owner);
+        std::string candidate = name;
+        for (int number = 2; is_taken(root, rule_file(candidate)); ++number) {
+            candidate = fmt::format("{}-{}", name, number);
+        }
+        return candidate;
+    }
+    if (auto good = check_rule_name(options.name); !good) {
+        return fail(good.error());
+    }
+    if (is_taken(root, rule_file(options.name))) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("there is a policy file {} already; `rdma-qosctl rule list` shows those that rules are "
+                                "in, and `rdma-qosctl rule remove {}` takes such a one away",
+                                rule_file(options.name), options.name));
+    }
+    return options.name;
+}
+
+// What is said of the new file alone.
+Diagnostics about(const std::shared_ptr<const SourceFile>& source, const Diagnostics& all)
+{
+    Diagnostics own;
+    for (const auto& diagnostic : all.all()) {
+        if (diagnostic.location.file == source && diagnostic.severity == Severity::Warning) {
+            own.warning(diagnostic.location, diagnostic.message).hint = diagnostic.hint;
+        }
+    }
+    return own;
+}
+
+// Whether the host's policy with this file is one. Its warnings go to stderr.
+Result<void> check_with(const Context& context, const fs::path& place, const std::string& text)
+{
+    const auto source = std::make_shared<const SourceFile>(SourceFile{place.string(), text});
+    const auto fabric = load_fabric(context.root);
+    const auto read = read_host_policy(context.root, {place, source}, NameService::host(),
+                                       fabric.value ? *fabric.value : Fabric{});
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "the policy with this rule"));
+    }
+    if (const auto own = about(source, read.diagnostics); !own.empty()) {
+        print_error(render(own, context.error_colour));
+    }
+    return {};
+}
+
+// Whether the daemon now has the files; empty: no daemon runs.
+Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return client.error().code == ErrorCode::NoDaemon ? Result<std::optional<ReloadView>>(std::nullopt)
+                                                          : fail(client.error());
+    }
+    auto reloaded = reload_files(context, *client);
+    return reloaded ? Result<std::optional<ReloadView>>(std::move(*reloaded)) : fail(reloaded.error());
+}
+
+std::vector<RuleView> rules_of(const std::string& root)
+{
+    const auto skipped = skipped_policy_files(root);
+    std::vector<RuleView> rules;
+    for (auto& file : find_transient_files(root, std::chrono::system_clock::now())) {
+        RuleView rule{rule_name(file.path.filename()), std::move(file), {}};
+        const auto skip = std::ranges::find(skipped, rule.file.path, &SkippedFile::path);
+        if (skip != skipped.end()) {
+            rule.skipped = *skip;
+        }
+        rules.push_back(std::move(rule));
+    }
+    return rules;
+}
+
+// Files that were removed, until it is sure that they may be.
+class Removed {
+public:
+    Result<void> remove(const std::string& root, const fs::path& path)
+    {
+        const fs::path file = below_root(root, path);
+        auto text = read_regular_file(file, kMaxConfigFileSize);
+        std::error_code error;
+        if (!text || !fs::remove(file, error)) {
+            return fail(ErrorCode::Io, fmt::format("{} cannot be removed: {}", path.string(),
+                                                   text ? error.message() : to_string(text.error())));
+        }
+        files_.emplace_back(file, std::move(*text));
+        return {};
+    }
+    void put_back() const
+    {
+        for (const auto& [file, text] : files_) {
+            if (const auto written = write_file_atomically(file, text); !written) {
+                print_error(fmt::format("rdma-qosctl: {} could not be put back: {}\n", file.string(),
+                                        to_string(written.error())));
+            }
+        }
+    }
+
+private:
+    std::vector<std::pair<fs::path, std::string>> files_;
+};
+
+void print_added(const Context& context, const RuleView& rule, const std::optional<ReloadView>& reload)
+{
+    if (context.json) {
+        Json json = rule_json(rule);
+        json["in-force"] = reload.has_value();
+        if (reload) {
+            json["revision"] = reload->revision;
+        }
+        print(to_text(json));
+        return;
+    }
+    print(fmt::format("rule {} {}, {}\n", rule.name,
+                      reload ? "is in force" : "is written; no daemon runs, and it will be in force when one starts",
+                      how_long(rule.file.transient)));
+}
+
+}    // namespace
+
+Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
+{
+    const auto transient = transient_from(options, std::chrono::system_clock::now());
+    if (!transient) {
+        return fail(transient.error());
+    }
+    const auto text = rule_text(options, *transient);
+    if (!text) {
+        return fail(text.error());
+    }
+    if (why_ended(*transient, context.root, std::chrono::system_clock::now())) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("there is no cgroup {}", printable(transient->cgroup)));
+    }
+    const auto lock = lock_rules(context.root);    // until the daemon has taken the rule or refused it
+    if (!lock) {
+        return fail(lock.error());
+    }
+    const auto name = free_name(context.root, options);
+    if (!name) {
+        return fail(name.error());
+    }
+    const fs::path place = fs::path(kTransientDirectory) / rule_file(*name);
+    if (auto good = check_with(context, place, *text); !good) {
+        return fail(good.error());
+    }
+    const fs::path file = below_root(context.root, place);
+    if (auto written = write_file_atomically(file, *text); !written) {
+        return fail(written.error());
+    }
+    const auto reloaded = reload_if_it_runs(context);
+    if (!reloaded) {
+        std::error_code unused;
+        fs::remove(file, unused);
+        if (reloaded.error().code != ErrorCode::InvalidPolicy) {
+            static_cast<void>(reload_if_it_runs(context));    // it may have taken the rule, and not told us
+        }
+        Error error = reloaded.error();
+        error.message.insert(0, "the rule is not added: ");
+        return fail(std::move(error));
+    }
+    print_added(context, {*name, {place, {}, *transient, {}}, {}}, *reloaded);
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> remove_rules(const Context& context, const RuleRemoval& removal)
+{
+    if (removal.name.empty() == removal.owner.empty()) {
+        return fail(ErrorCode::InvalidArgument, "name a rule, or the owner of rules with `--owner`");
+    }
+    const auto lock = lock_rules(context.root);
+    if (!lock) {
+        return fail(lock.error());
+    }
+    std::vector<std::string> names;
+    Removed removed;
+    for (const auto& rule : rules_of(context.root)) {
+        const bool wanted = removal.owner.empty() ? rule.name == removal.name || rule.file.path.filename() == removal.name
+                                                  : rule.file.transient.owner == removal.owner;
+        if (!wanted) {
+            continue;
+        }
+        if (auto gone = removed.remove(context.root, rule.file.path); !gone) {
+            removed.put_back();
+            return fail(gone.error());
+        }
+        names.push_back(rule.name);
+    }
+    if (names.empty() && removal.owner.empty()) {
+        return fail(ErrorCode::InvalidArgument, fmt::format("there is no rule {}; `rdma-qosctl rule list` shows those "
+                                                            "there are",
+                                                            printable(removal.name)));
+    }
+    if (!names.empty()) {
+        if (const auto reloaded = reload_if_it_runs(context); !reloaded) {
+            removed.put_back();
+            Error error = reloaded.error();
+            error.message.insert(0, "nothing is removed: ");
+            return fail(std::move(error));
+        }
+    }
+    if (context.json) {
+        print(to_text({{"removed", names}}));
+    } else if (names.empty()) {
+        print(fmt::format("{} has no rule\n", printable(removal.owner)));    // it may have ended before
+    } else {
+        print(fmt::format("removed: {}\n", fmt::join(names, ", ")));
+    }
+    return ExitStatus::Ok;
+}
+
+Result<ExitStatus> list_rules(const Context& context)
+{
+    const auto rules = rules_of(context.root);
+    if (context.json) {
+        Json list = Json::array();
+        std::ranges::transform(rules, std::back_inserter(list), rule_json);
+        print(to_text({{"rules", std::move(list)}}));
+    } else {
+        print(render_rules(rules, context.screen));
+    }
+    return ExitStatus::Ok;
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,70 @@
+#include "tools/rdma-qosctl/rendering/rules.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace rdmaqos::ctl {
+namespace {
+
+std::string_view state_word(const RuleView& rule)
+{
+    if (!rule.skipped) {
+        return "read";
+    }
+    switch (rule.skipped->why) {
+    case WhySkipped::Masked:
+        return "masked";
+    case WhySkipped::Disabled:
+        return "disabled";
+    case WhySkipped::OtherName:
+        return "other-name";
+    case WhySkipped::Ended:
+        return "ended";
+    }
+    return {};
+}
+
+}    // namespace
+
+std::string render_rules(const std::vector<RuleView>& rules, const Screen& screen)
+{
+    if (rules.empty()) {
+        return fmt::format("no transient rules: there is no file in {}\n", kTransientDirectory);
+    }
+    using Fit = Table::Fit;
+    constexpr auto kLeft = Table::Align::Left;
+    Table table({{"NAME"},
+                 {"UNTIL"},
+                 {"OWNER", kLeft, Fit::Shorten},
+                 {"CGROUP", kLeft, Fit::ShortenPath},
+                 {"STATE"},
+                 {"FILE", kLeft, Fit::DropSoon}});
+    for (const auto& rule : rules) {
+        const Transient& transient = rule.file.transient;
+        table.add({rule.name, transient.until ? utc_text(*transient.until) : "", transient.owner, transient.cgroup,
+                   Cell(std::string(state_word(rule)), rule.skipped ? Style::Bad : Style::Plain),
+                   rule.file.path.string()});
+    }
+    return table.render(screen);
+}
+
+Json rule_json(const RuleView& rule)
+{
+    Json json{{"name", rule.name}, {"file", rule.file.path.string()}, {"state", state_word(rule)}};
+    set_text(json, "until", rule.file.transient.until ? utc_text(*rule.file.transient.until) : "");
+    set_text(json, "owner", rule.file.transient.owner);
+    set_text(json, "cgroup", rule.file.transient.cgroup);
+    return json;
+}
+
+std::string how_long(const Transient& transient)
+{
+    const std::string until = transient.until ? "until " + utc_text(*transient.until) : "";
+    const std::string with = transient.cgroup.empty() ? "" : fmt::format("while the cgroup {} is there", transient.cgroup);
+    if (until.empty() && with.empty()) {
+        return "until it is removed or the host restarts";
+    }
+    return until + (until.empty() || with.empty() ? "" : ", and ") + with;
+}
+
+}    // namespace rdmaqos::ctl

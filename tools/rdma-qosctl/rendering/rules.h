@@ -1,0 +1,26 @@
+// Transient policy files as text and as JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/load/host_files.h"
+#include "policy/load/transient_files.h"
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+
+namespace rdmaqos::ctl {
+
+struct RuleView {
+    std::string name;
+    TransientFile file;
+    std::optional<SkippedFile> skipped;    // it is not read
+};
+
+[[nodiscard]] std::string render_rules(const std::vector<RuleView>& rules, const Screen& screen);
+[[nodiscard]] Json rule_json(const RuleView& rule);
+// "until 2026-11-23T22:00:00Z and while /system.slice/job.scope is there"
+[[nodiscard]] std::string how_long(const Transient& transient);
+
+}    // namespace rdmaqos::ctl
