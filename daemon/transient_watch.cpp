@@ -86,9 +86,8 @@ void TransientWatch::arrange()
     next_look_.reset();
     const auto& files = service_.transient_files();
     const bool all_watched = watch_cgroups();
-    const bool can_end = std::ranges::any_of(files, [](const TransientFile& file) {
-        return file.transient.until || !file.transient.cgroup.empty();
-    });
+    const bool can_end = std::ranges::any_of(
+        files, [](const TransientFile& file) { return file.transient.until || !file.transient.cgroup.empty(); });
     if (can_end) {
         const Duration sleep = until_next_end(files);
         next_look_ = loop_.after(all_watched ? sleep : std::min<Duration>(sleep, kUnwatched), [this] { look(); });

@@ -35,7 +35,8 @@ private:
     Service& service_;
     bus::EventLoop& loop_;
     std::unique_ptr<Timer> next_look_;
-    // Of the folders in which the cgroups are: the kernel tells there when one is removed, and not in the cgroup itself.
+    // Of the folders in which the cgroups are: there the kernel tells when one is removed, and not in the cgroup
+    // itself.
     std::map<std::filesystem::path, std::unique_ptr<bus::EventSource>> folders_;
     std::map<std::filesystem::path, std::set<std::string>> cgroups_;    // names in each folder
 };

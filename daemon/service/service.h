@@ -95,8 +95,8 @@ public:
     [[nodiscard]] const std::vector<TransientFile>& transient_files() const;
     // Where a cgroup is that such a file names; empty: that cannot be known here.
     [[nodiscard]] std::filesystem::path cgroup_directory(const std::string& cgroup) const;
-    // Removes those that have ended, and reads the policy again if one of them was in force. False: somebody else changes
-    // files there, try again soon.
+    // Removes those that have ended, and reads the policy again if one of them was in force. False: somebody else
+    // changes files there, try again soon.
     [[nodiscard]] bool end_transient_files();
     // What reload() would do with the host's files, or with the given policy text, without doing it. `uid` asks: how
     // long a text may be and how many may wait depends on it. Busy: too many do.

@@ -96,8 +96,8 @@ Loaded load_files(const std::filesystem::path& root, const NameService& names,
     auto transient_files = find_transient_files(root, now);
     FabricFile fabric = load_fabric(root);
     auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
-    return {read_settings(below_root(root, kSettingsPath), names), std::move(fabric.read), fabric.stamp, std::move(policy),
-            std::move(transient_files)};
+    return {read_settings(below_root(root, kSettingsPath), names), std::move(fabric.read), fabric.stamp,
+            std::move(policy), std::move(transient_files)};
 }
 
 Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,

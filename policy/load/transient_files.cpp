@@ -35,7 +35,8 @@ Result<void> make_directory(const fs::path& root, const char* name)
                      : Result<void>{};
     }
     using fs::perms;
-    fs::permissions(path, perms::owner_all | perms::group_read | perms::group_exec | perms::others_read | perms::others_exec,
+    fs::permissions(path,
+                    perms::owner_all | perms::group_read | perms::group_exec | perms::others_read | perms::others_exec,
                     error);
     return {};
 }
@@ -73,8 +74,9 @@ std::optional<WhyEnded> why_ended(const Transient& transient, const fs::path& ro
 
 std::string to_string(WhyEnded why, const Transient& transient)
 {
-    return why == WhyEnded::Time ? fmt::format("its time has passed ({})", utc_text(transient.until.value_or(std::chrono::sys_seconds{})))
-                                 : fmt::format("the cgroup {} is gone", transient.cgroup);
+    return why == WhyEnded::Time
+               ? fmt::format("its time has passed ({})", utc_text(transient.until.value_or(std::chrono::sys_seconds{})))
+               : fmt::format("the cgroup {} is gone", transient.cgroup);
 }
 
 std::vector<TransientFile> find_transient_files(const fs::path& root, std::chrono::system_clock::time_point now)
@@ -121,8 +123,9 @@ Result<TransientLock> TransientLock::take(const fs::path& root, int operation)
     }
     while (flock(fd.get(), operation) != 0) {
         if (errno != EINTR) {
-            return fail(error_from_errno(errno == EWOULDBLOCK ? ErrorCode::Busy : ErrorCode::Io, errno, "cannot be locked")
-                            .with_context(kLockFile));
+            return fail(
+                error_from_errno(errno == EWOULDBLOCK ? ErrorCode::Busy : ErrorCode::Io, errno, "cannot be locked")
+                    .with_context(kLockFile));
         }
     }
     return TransientLock(std::move(fd));

@@ -32,9 +32,9 @@ enum class WhyEnded : std::uint8_t {
 
 // A file of kTransientDirectory, with or without the key `transient`.
 struct TransientFile {
-    std::filesystem::path path;    // as the user knows it
-    FileStamp stamp;               // of what was read
-    Transient transient;           // empty: it stays until somebody removes it
+    std::filesystem::path path;       // as the user knows it
+    FileStamp stamp;                  // of what was read
+    Transient transient;              // empty: it stays until somebody removes it
     std::optional<WhyEnded> ended;    // when it was read
 };
 // By name. A file that cannot be read counts as one without the key.
@@ -45,8 +45,8 @@ struct TransientFile {
 [[nodiscard]] bool is_still_there(const SourceFile& file, const std::filesystem::path& root,
                                   std::chrono::system_clock::time_point now);
 
-// Held by whoever changes kTransientDirectory: two who add files at once do not judge each other's. The file below it is
-// root's alone; a directory could be locked by everybody who may read it.
+// Held by whoever changes kTransientDirectory: two who add files at once do not judge each other's. What is locked is a
+// file of root's alone; a directory could be locked by everybody who may read it.
 class TransientLock {
 public:
     // Waits for it. Makes the directories if they are not there.

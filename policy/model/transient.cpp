@@ -83,7 +83,8 @@ std::optional<chrono::sys_seconds> parse_time(std::string_view text)
     if (!pieces.is_at_end() || !date.ok() || hours > 23 || minutes > 59 || seconds > 59) {
         return std::nullopt;
     }
-    const auto local = chrono::sys_days(date) + chrono::hours(hours) + chrono::minutes(minutes) + chrono::seconds(seconds);
+    const auto local = chrono::sys_days(date) + chrono::hours(hours) + chrono::minutes(minutes) +
+                       chrono::seconds(seconds);
     return zone == '-' ? local + chrono::minutes(offset) : local - chrono::minutes(offset);
 }
 

@@ -1,5 +1,5 @@
-// What a policy file says of its own end: `transient`. Such a file stands in /run/rdma-qos, for a job or a container, and
-// is not read any longer when it has ended.
+// What a policy file says of its own end: `transient`. Such a file stands in /run/rdma-qos, for a job or a container,
+// and is not read any longer when it has ended.
 #pragma once
 
 #include <chrono>

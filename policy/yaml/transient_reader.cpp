@@ -24,8 +24,9 @@ std::optional<std::chrono::sys_seconds> read_until(Context& context, const Field
     }
     const auto until = parse_time(*text);
     if (!until) {
-        context.error(*field.value, fmt::format("`until`: `{}` is not a time", shortened(*text)),
-                      "write date, time and UTC: `2026-11-23T22:00:00Z`, or with an offset: `2026-11-23T23:00:00+01:00`");
+        context.error(
+            *field.value, fmt::format("`until`: `{}` is not a time", shortened(*text)),
+            "write date, time and UTC: `2026-11-23T22:00:00Z`, or with an offset: `2026-11-23T23:00:00+01:00`");
     } else if (*until <= now) {
         context.warning(*field.value, "`until` has passed: in /run/rdma-qos the file is not used, and removed");
     }

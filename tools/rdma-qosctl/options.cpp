@@ -203,19 +203,15 @@ void Parser::add_rules()
 {
     CLI::App* rule = app_.add_subcommand("rule", "Add, remove and list match rules that end by themselves");
     rule->require_subcommand(1);
-    rule->footer("\nExamples:\n  rdma-qosctl rule add --for 2h --owner slurm-job-4711 --cgroup-pattern '*/job_4711/*' --level "
-                 "rpc\n  rdma-qosctl rule remove --owner slurm-job-4711\n  rdma-qosctl rule list");
-    add_rule_options(*add_command(*rule, "add", "Add a rule that ends by itself, and reload; one that is refused leaves nothing",
-                                  "  rdma-qosctl rule add --for 2h --owner slurm-job-4711 --cgroup-pattern '*/job_4711/*' --level rpc\n"
-                                  "  rdma-qosctl rule add --cgroup /kubepods.slice/pod7.slice --unit 'pod7*' --level bulk\n"
-                                  "  rdma-qosctl rule add --name 70-late --user alice --level bulk",
-                                  [options = options_](const Context& context) { return add_rule(context, options->rule); }),
-                     options_->rule);
-    add_removal_options(
-        *add_command(*rule, "remove", "Remove a rule, or all of an owner, and reload",
-                     "  rdma-qosctl rule remove slurm-job-4711\n  rdma-qosctl rule remove --owner slurm-job-4711",
-                     [options = options_](const Context& context) { return remove_rules(context, options->rule_removal); }),
-        options_->rule_removal);
+    rule->footer(std::string("\nExamples:\n") + kRuleExamples);
+    CLI::App* command = add_command(
+        *rule, "add", "Add a rule that ends by itself, and reload; one that is refused leaves nothing",
+        kRuleAddExamples, [options = options_](const Context& context) { return add_rule(context, options->rule); });
+    add_rule_options(*command, options_->rule);
+    command = add_command(
+        *rule, "remove", "Remove a rule, or all of an owner, and reload", kRuleRemoveExamples,
+        [options = options_](const Context& context) { return remove_rules(context, options->rule_removal); });
+    add_removal_options(*command, options_->rule_removal);
     add_command(*rule, "list", "Show the rules, for whom they are and when they end",
                 "  rdma-qosctl rule list\n  rdma-qosctl rule list --json", list_rules);
 }

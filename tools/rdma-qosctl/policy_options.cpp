@@ -60,8 +60,8 @@ void add_simulate_options(CLI::App& command, SimulateOptions& simulated)
 {
     command
         .add_option("--load", simulated.loads,
-                     "What a level sends, separated by commas or repeated; RATE: 50Gbps, 400Mbps, or inf; LEVEL*N: N "
-                     "senders with that rate each")
+                    "What a level sends, separated by commas or repeated; RATE: 50Gbps, 400Mbps, or inf; LEVEL*N: N "
+                    "senders with that rate each")
         ->type_name("LEVEL[*N]=RATE")
         ->allow_extra_args(false);
     command.add_option("--loads", simulated.loads_file, "The loads of this file, also over time")

@@ -8,7 +8,7 @@
 namespace CLI {
 class App;
 class Validator;
-}
+}    // namespace CLI
 
 namespace rdmaqos::ctl {
 

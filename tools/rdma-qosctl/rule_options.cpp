@@ -44,8 +44,9 @@ void add_criterion(CLI::App& command, const std::string& option, const std::stri
 // "Of processes whose unit is this; may be a glob"
 std::string words_of(const ClientKey& key)
 {
-    return std::holds_alternative<NameKind>(key.kind) ? fmt::format("Of processes whose {} is this; may be a glob", key.name())
-                                                      : fmt::format("Of processes of this {}", key.name());
+    return std::holds_alternative<NameKind>(key.kind)
+               ? fmt::format("Of processes whose {} is this; may be a glob", key.name())
+               : fmt::format("Of processes of this {}", key.name());
 }
 
 }    // namespace
@@ -65,9 +66,9 @@ void add_rule_options(CLI::App& command, RuleOptions& options)
         const auto* account = std::get_if<AccountKind>(&key.kind);
         add_criterion(command, means_end ? "cgroup-pattern" : std::string(key.name()), std::string(key.name()),
                       words_of(key),
-                      account == nullptr           ? std::get<NameKind>(key.kind).as_value
+                      account == nullptr       ? std::get<NameKind>(key.kind).as_value
                       : account->noun == "uid" ? "NAME|UID"
-                                                   : "NAME|GID",
+                                               : "NAME|GID",
                       options.client);
     }
     for (const RuleCriterion& criterion : kCriteriaOfRules) {

@@ -165,7 +165,8 @@ TEST_F(CtlOffline, ADropInIsTriedWithTheHostsFiles)
     write("etc/rdma-qos/policy.d/60-new.yaml", kGood);
     const Outcome masked = run("check new.yaml --as /run/rdma-qos/policy.d/60-new.yaml");
     EXPECT_EQ(masked.status, 2);
-    EXPECT_THAT(masked.output, HasSubstr("new.yaml: error: as /run/rdma-qos/policy.d/60-new.yaml it would not be read"));
+    EXPECT_THAT(masked.output,
+                HasSubstr("new.yaml: error: as /run/rdma-qos/policy.d/60-new.yaml it would not be read"));
     const Outcome elsewhere = run("plan new.yaml --as 60-new.yaml");
     EXPECT_EQ(elsewhere.status, 1);
     EXPECT_THAT(elsewhere.error, HasSubstr("no policy is read from `60-new.yaml`: write `policy.d/NAME.yaml`"));

@@ -59,7 +59,8 @@ protected:
 TEST_F(CtlRule, IsInForceUntilItIsRemoved)
 {
     ASSERT_EQ(level_of("0x5"), "DEFAULT");
-    const Outcome added = ctl("rule add --owner slurm-job-4711 --for 2h --service-id 0x5-0x6 --level bulk --use 'job 4711'");
+    const Outcome added = ctl(
+        "rule add --owner slurm-job-4711 --for 2h --service-id 0x5-0x6 --level bulk --use 'job 4711'");
     ASSERT_EQ(added.status, 0) << added.error;
     EXPECT_THAT(added.output, HasSubstr("rule slurm-job-4711 is in force, until 2"));
     EXPECT_EQ(level_of("0x6"), "bulk");
@@ -80,7 +81,8 @@ TEST_F(CtlRule, IsInForceUntilItIsRemoved)
     EXPECT_EQ(level_of("7"), "DEFAULT");
     EXPECT_EQ(level_of("5"), "bulk");
     EXPECT_EQ(ctl("rule remove second").status, 1);
-    EXPECT_EQ(ctl("rule remove --owner slurm-job-4711 --json").output, "{\n  \"removed\": [\n    \"slurm-job-4711\"\n  ]\n}\n");
+    EXPECT_EQ(ctl("rule remove --owner slurm-job-4711 --json").output,
+              "{\n  \"removed\": [\n    \"slurm-job-4711\"\n  ]\n}\n");
     EXPECT_EQ(level_of("5"), "DEFAULT");
     EXPECT_EQ(ctl("rule remove --owner slurm-job-4711").status, 0) << "it may have ended before";
     EXPECT_THAT(ctl("rule list").output, HasSubstr("no transient rules"));
@@ -109,7 +111,8 @@ TEST_F(CtlRule, OneThatIsRefusedLeavesNothing)
         EXPECT_THAT(added.error, HasSubstr(error)) << options;
     }
     make_cgroup("here");
-    EXPECT_THAT(ctl("rule add --service-id 5 --level bulk --cgroup /gone").error, HasSubstr("there is no cgroup /gone"));
+    EXPECT_THAT(ctl("rule add --service-id 5 --level bulk --cgroup /gone").error,
+                HasSubstr("there is no cgroup /gone"));
     EXPECT_TRUE(!fs::exists(daemon.root() / kRules) || fs::is_empty(daemon.root() / kRules));
     daemon.dir().write("etc/rdma-qos/policy.d/10-mine.yaml", "version: 1\n");
     EXPECT_THAT(ctl("rule add --service-id 5 --level bulk --name mine").error,

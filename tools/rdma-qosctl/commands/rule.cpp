@@ -35,7 +35,8 @@ namespace fs = std::filesystem;
 Result<TransientLock> lock_rules(const std::string& root)
 {
     auto lock = TransientLock::wait(root);
-    if (!lock && (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
+    if (!lock &&
+        (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
         return fail(ErrorCode::AuthorizationRequired,
                     fmt::format("only root may add and remove rules: {}", to_string(lock.error())));
     }
@@ -233,8 +234,9 @@ Result<ExitStatus> remove_rules(const Context& context, const RuleRemoval& remov
     std::vector<std::string> names;
     Removed removed;
     for (const auto& rule : rules_of(context.root)) {
-        const bool wanted = removal.owner.empty() ? rule.name == removal.name || rule.file.path.filename() == removal.name
-                                                  : rule.file.transient.owner == removal.owner;
+        const bool wanted = removal.owner.empty()
+                                ? rule.name == removal.name || rule.file.path.filename() == removal.name
+                                : rule.file.transient.owner == removal.owner;
         if (!wanted) {
             continue;
         }

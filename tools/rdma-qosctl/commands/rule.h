@@ -12,7 +12,7 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options);
 
 struct RuleRemoval {
-    std::string name;     // one of the two
+    std::string name;    // one of the two
     std::string owner;
 };
 [[nodiscard]] Result<ExitStatus> remove_rules(const Context& context, const RuleRemoval& removal);

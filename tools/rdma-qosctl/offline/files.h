@@ -19,8 +19,8 @@ namespace rdmaqos::ctl {
 [[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
 // The same; null if it cannot be read, which is then among the diagnostics.
 [[nodiscard]] std::shared_ptr<const SourceFile> load_source(const std::string& file, Diagnostics& diagnostics);
-// A policy on the command line: files in this order ("-": stdin), or none: those of the host; or the host's with one file
-// in the place `as` (place_of(); empty: no such place).
+// A policy on the command line: files in this order ("-": stdin), or none: those of the host; or the host's with one
+// file in the place `as` (place_of(); empty: no such place).
 struct PolicyFiles {
     std::vector<std::string> files;
     std::string as;

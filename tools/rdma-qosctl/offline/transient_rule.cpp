@@ -84,8 +84,8 @@ Result<std::string> rule_text(const RuleOptions& options, const Transient& trans
     if (!options.ulp_port.empty()) {
         const auto colon = options.ulp_port.find(':');
         if (colon == std::string::npos) {
-            return fail(ErrorCode::InvalidArgument,
-                        fmt::format("--ulp-port: `{}` is not SPACE:PORT, as in `tcp:4420`", printable(options.ulp_port)));
+            return fail(ErrorCode::InvalidArgument, fmt::format("--ulp-port: `{}` is not SPACE:PORT, as in `tcp:4420`",
+                                                                printable(options.ulp_port)));
         }
         lines.line(4, "ulp-port:");
         lines.line(6, "space: " + yaml_scalar(options.ulp_port.substr(0, colon)));
@@ -127,7 +127,8 @@ Result<void> check_rule_name(const std::string& name)
 std::string default_rule_name(const std::string& owner)
 {
     std::string name = owner.substr(0, kLongestRuleName - 5);    // room for "-999"
-    std::ranges::replace_if(name, [](char c) { return !may_be_in_name(c); }, '-');
+    std::ranges::replace_if(
+        name, [](char c) { return !may_be_in_name(c); }, '-');
     return name.empty() || name.starts_with(".") ? "rule" + name : name;
 }
 

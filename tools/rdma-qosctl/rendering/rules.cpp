@@ -60,7 +60,8 @@ Json rule_json(const RuleView& rule)
 std::string how_long(const Transient& transient)
 {
     const std::string until = transient.until ? "until " + utc_text(*transient.until) : "";
-    const std::string with = transient.cgroup.empty() ? "" : fmt::format("while the cgroup {} is there", transient.cgroup);
+    const std::string with = transient.cgroup.empty() ? ""
+                                                      : fmt::format("while the cgroup {} is there", transient.cgroup);
     if (until.empty() && with.empty()) {
         return "until it is removed or the host restarts";
     }
