@@ -200,7 +200,8 @@ std::vector<DeviceInfo> list_ports(const fs::path& sys)
     for (const auto& name : names_in(sys / "class/infiniband")) {
         for (const auto& port : names_in(sys / "class/infiniband" / name / "ports")) {
             const auto number = number_of(port, 10);
-            if (!number || *number == 0 || *number > 255) {
+            // "01" is no folder of the kernel, and would be port 1 a second time.
+            if (!number || *number == 0 || *number > 255 || port != std::to_string(*number)) {
                 continue;
             }
             if (auto info = read_port(sys, name, static_cast<std::uint32_t>(*number))) {

@@ -261,6 +261,8 @@ TEST(Sysfs, NamesOfPortsThatAreNone)
         sys.folder(std::string("class/infiniband/mlx5_0/ports/") + name);
     }
     EXPECT_THAT(list_ports(sys.root()), IsEmpty());
+    sys.folder("class/infiniband/mlx5_0/ports/1");
+    EXPECT_THAT(list_ports(sys.root()), SizeIs(1)) << "01 is no second one";
 }
 
 TEST(Sysfs, DeviceOfANumber)
