@@ -104,6 +104,12 @@ void get_tree(BusContext& context, const char* path, Writer& writer)
     if (writer.digests()) {
         // Thousands of elements are not gone through to see whether they differ.
         writer.put(status.snapshot ? status.snapshot->tree_revision : std::uint64_t{0});
+        // Those of the policy's elements, of which there are few.
+        for (const auto& [element, requested] : status.requested) {
+            writer.put(element.text());
+            writer.put(std::uint64_t{requested.share.value_or(0)});
+            writer.put(requested.min_rate.value_or(Bandwidth{}).kbps());
+        }
         return;
     }
     write_tree(writer, status);

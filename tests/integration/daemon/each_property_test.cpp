@@ -456,8 +456,8 @@ const std::vector<Row>& rows()
         {names::kDevice, "LinkSpeed", port(kLinkSpeed)},
         // Every state has its reason.
         {names::kDevice, "State", reload_in_mode_monitor, {"Reason"}},
-        // One more element is refused.
-        {names::kDevice, "Reason", add_class_in_vain, {"Failures"}, refuse_new_shares},
+        // One more element is refused, and the other shares are what the policy requests.
+        {names::kDevice, "Reason", add_class_in_vain, {"Failures", "Tree"}, refuse_new_shares},
         // What was not tested is when there are classes, which are built then.
         {names::kDevice, "AttachMode", use_classes, kLeaves, untested(kPerProcessFound)},
         {names::kDevice, "AttachReason", use_classes, kLeaves, untested(kSharedFound)},
