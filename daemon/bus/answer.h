@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "daemon/bus/answer_keys.h"
+#include "lib/base/percentage.h"
 #include "lib/base/units.h"
 #include "lib/bus/message.h"
 
@@ -18,6 +19,11 @@ namespace rdmaqos {
 inline std::optional<std::uint64_t> kbps(const std::optional<Bandwidth>& bandwidth)
 {
     return bandwidth ? std::optional(bandwidth->kbps()) : std::nullopt;
+}
+
+inline std::optional<std::uint32_t> hundredths(const std::optional<Percentage>& part)
+{
+    return part ? std::optional(part->hundredths()) : std::nullopt;
 }
 
 struct ListOfDicts {};    // aa{sv}

@@ -142,6 +142,8 @@ void write(Writer& writer, const Identity& owner)
     dict.set("uid", owner.uid);
     dict.set_text("unit", owner.unit);
     dict.set_text("cgroup", owner.cgroup);
+    dict.set_text("slurm-job", owner.slurm_job);
+    dict.set_text("kubernetes-pod", owner.kubernetes_pod);
     dict.set_text("executable", owner.executable);
     dict.set_text("command", owner.command);
 }
@@ -290,8 +292,14 @@ void write(Writer& writer, const Policy& policy, const QosLevel& level, const Le
         dict.set("class", class_path(policy, level).text());
         dict.set("share", level.schedule->rate.share);
         dict.set("min-rate", kbps(level.schedule->rate.min_rate));
+        dict.set("min-rate-part", hundredths(level.schedule->rate.min_part));
         dict.set("max-rate", kbps(level.schedule->rate.max_rate));
+        dict.set("max-rate-part", hundredths(level.schedule->rate.max_part));
         dict.set("fair-by", to_string(level.schedule->fair_by));
+        dict.set_text("fair-by-pattern", level.schedule->fair_cgroup);
+        if (!level.devices.empty()) {
+            dict.set("devices", texts_of(level.devices));
+        }
     }
     dict.set("per-queue-pair-max-rate", kbps(level.per_queue_pair.max_rate));
     if (level.message_model) {

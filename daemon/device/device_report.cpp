@@ -32,7 +32,7 @@ std::vector<std::string> attach_notes(const DeviceFacts& facts)
                         facts.attach.devx_refused));
     }
     if (facts.attach.mode == AttachMode::PerProcess) {
-        for (const auto& element : facts.book.spec().tree.elements) {
+        for (const auto& element : facts.book.tree_spec().elements) {
             if (element.is_class && facts.book.processes(element.path) > 0) {
                 notes.push_back(fmt::format("{}: {}", element.path.text(),
                                             attach_verdict(facts, element.path, std::nullopt).words));
@@ -48,7 +48,7 @@ void count_members(const DeviceFacts& facts, DeviceMetrics& metrics)
     for (const auto& [number, outcome] : facts.queue_pairs) {
         const Member* member = facts.book.find(number);
         const Membership& membership = member->membership;
-        if (membership.class_path.empty() && !facts.book.is_limited(number)) {
+        if (facts.book.class_here(membership).empty() && !facts.book.is_limited(number)) {
             ++metrics.queue_pairs_unscheduled;
         } else if (const auto why = why_unenforced(facts, *member, outcome); why.cause.empty()) {
             ++metrics.queue_pairs_enforced;

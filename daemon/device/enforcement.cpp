@@ -18,8 +18,12 @@ std::string joined(const std::string& first, const std::string& second)
 
 constexpr const char* kOnlyWatches = "the daemon only observes (`mode: monitor`)";
 
-std::string nothing_asked(const std::string& level)
+std::string nothing_asked(const Membership& membership)
 {
+    const std::string& level = membership.level;
+    if (!membership.class_path.empty()) {
+        return not_on_this_device(level) + ", and queue pairs are left alone";
+    }
     return fmt::format("level {} has no `schedule` and no `per-queue-pair`: queue pairs are left alone", level);
 }
 
@@ -81,7 +85,7 @@ Bandwidth max_rate_now(const DeviceFacts& facts, const ElementPath& leaf, pid_t 
 Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const KnownQueuePair& outcome)
 {
     const std::uint32_t number = member.ref.number;
-    const ElementPath& class_path = member.membership.class_path;
+    const ElementPath& class_path = facts.book.class_here(member.membership);
     if (facts.disabled) {
         return {"disabled", is_disabled(facts) + (outcome.last.error ? ", but not everything could be undone: " +
                                                                            outcome.last.error->message
@@ -101,7 +105,7 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
         return {"pending", "is being attached"};
     }
     if (class_path.empty() && !facts.book.is_limited(number)) {
-        return {kNothingAsked, nothing_asked(member.membership.level)};
+        return {kNothingAsked, nothing_asked(member.membership)};
     }
     if (!class_path.empty() && desired.requester.empty()) {
         return {"no-class-leaf", no_class_leaf(facts, class_path)};
@@ -142,7 +146,7 @@ std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, s
     if (!result.why.cause.empty()) {
         return result;
     }
-    const ElementPath& class_path = member->membership.class_path;
+    const ElementPath& class_path = facts.book.class_here(member->membership);
     result.note = facts.book.remark(number);
     if (facts.book.placement(number).requester.name() == "others") {
         result.note = joined(fmt::format("no leaf of its own is available: {} share {}",
@@ -189,14 +193,15 @@ Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& memb
         return {"monitor", kOnlyWatches};
     }
     const bool is_limited = membership.per_queue_pair.max_rate.has_value();
-    if (membership.class_path.empty() && !is_limited) {
-        return {kNothingAsked, nothing_asked(membership.level)};
+    const ElementPath& class_path = facts.book.class_here(membership);
+    if (class_path.empty() && !is_limited) {
+        return {kNothingAsked, nothing_asked(membership)};
     }
     Unenforced result;
-    if (!membership.class_path.empty()) {
-        AttachVerdict verdict = attach_verdict(facts, membership.class_path, owner.pid);
+    if (!class_path.empty()) {
+        AttachVerdict verdict = attach_verdict(facts, class_path, owner.pid);
         if (facts.book.expected_leaf(membership, owner).empty()) {
-            return {"no-class-leaf", no_class_leaf(facts, membership.class_path)};
+            return {"no-class-leaf", no_class_leaf(facts, class_path)};
         }
         result = {verdict.held ? "" : "attach-mode", std::move(verdict.words)};
     }

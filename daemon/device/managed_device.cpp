@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "daemon/device/device_log.h"
+#include "daemon/device/device_names.h"
 #include "daemon/device/device_tasks.h"
 #include "daemon/device/known_queue_pairs.h"
 #include "lib/base/log.h"
@@ -22,7 +23,7 @@ ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& s
              .attach = backend->attach_report(),
              .attributes = std::make_shared<const std::vector<DeviceAttribute>>(backend->attributes()),
              .settings = settings,
-             .book = PlacementBook(backend->capabilities(), backend->info().link_speed)},
+             .book = PlacementBook(backend->capabilities(), backend->info().link_speed, names_of(backend->info()))},
       executor_(executor), clock_(clock), listener_(listener),
       worker_(std::move(backend), {.write = settings.mode == Mode::Enforce}, settings.limits.device_queue, executor,
               clock, ending, [this](DeviceEvent event) { handle_event(event); })
@@ -40,7 +41,7 @@ void ManagedDevice::leave(LoopCallback<void()> closed)
     facts_.gone = true;
     stop_timers();
     // With the last of its owners' device files: closing them waits for firmware too.
-    PlacementBook empty(facts_.capabilities, facts_.info.link_speed);
+    PlacementBook empty(facts_.capabilities, facts_.info.link_speed, names_of(facts_.info));
     worker_.end(std::make_shared<PlacementBook>(std::exchange(facts_.book, std::move(empty))), std::move(closed));
     facts_.queue_pairs.clear();
     waiting_.clear();
@@ -84,9 +85,7 @@ Result<void> ManagedDevice::has_room() const
 
 PlacementBook ManagedDevice::new_book() const
 {
-    PlacementBook book(facts_.capabilities, facts_.info.link_speed);
-    book.keep_pacing_of(facts_.book);
-    return book;
+    return facts_.book.without_members(facts_.capabilities);
 }
 
 DesiredState ManagedDevice::desired() const
@@ -113,7 +112,7 @@ void ManagedDevice::adopt(PlacementBook book, LoopCallback<void()> done)
 void ManagedDevice::when_tested(Callback<void> then)
 {
     const bool writes = facts_.settings.mode == Mode::Enforce && !facts_.held_back();
-    if (facts_.attach.postponed && writes && !facts_.book.spec().tree.elements.empty()) {
+    if (facts_.attach.postponed && writes && !facts_.book.tree_spec().elements.empty()) {
         test_attaching(std::move(then));
     } else {
         then({});
@@ -481,7 +480,7 @@ void ManagedDevice::take_info(const DeviceInfo& info)
     const DeviceInfo before = std::exchange(facts_.info, info);
     const bool other_link = before.link_up != info.link_up || before.link_speed != info.link_speed;
     const std::vector<Finding> known = other_link ? facts_.book.compiled().findings : std::vector<Finding>();
-    facts_.book.set_link_speed(info.link_speed);
+    facts_.book.set_device(names_of(info), info.link_speed);
     ++changes_;
     static_cast<void>(facts_.book.update());
     if (other_link) {

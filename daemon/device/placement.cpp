@@ -1,6 +1,7 @@
 #include "daemon/device/placement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,11 @@ std::string queue_pair_segment(const QueuePairRef& ref)
     return fmt::format("qp:{}", ref.number);
 }
 
+std::string no_class(const Membership& membership)
+{
+    return membership.class_path.empty() ? no_schedule(membership.level) : not_on_this_device(membership.level);
+}
+
 // Numbers are given again: with another handle or type it is another queue pair.
 bool is_same_queue_pair(const QueuePairRef& a, const QueuePairRef& b)
 {
@@ -44,47 +50,67 @@ bool may_take_over(const Member& present, const Identity& process)
     return present.adopted && present.owner->pid == process.pid && present.owner->start_time == process.start_time;
 }
 
-ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve)
+PlacementBook::PlacementBook(Capabilities capabilities, Bandwidth link_speed, DeviceNames device)
+    : capabilities_(std::move(capabilities)), link_speed_(link_speed), device_(std::move(device)),
+      pacing_(capabilities_.pacing.table_size)
 {
-    ScheduleSpec spec{to_tree_spec(policy), {}, leaf_reserve};
-    for (const auto& level : policy.levels) {
-        if (level.schedule && level.per_queue_pair.max_rate) {
-            spec.capped_classes.insert(class_path(policy, level));
-        }
-    }
-    return spec;
 }
 
-bool makes_elements(const Policy* policy, const Settings& settings)
+PlacementBook PlacementBook::without_members(Capabilities capabilities) const
 {
-    return settings.mode == Mode::Enforce && policy != nullptr &&
-           !to_tree_spec(*policy).elements.empty();
-}
-
-Membership membership(const Policy& policy, const QosLevel& level, std::string rule)
-{
-    Membership result{level.name, std::move(rule), class_path(policy, level), FairBy::None, level.per_queue_pair};
-    if (level.schedule) {
-        result.fair_by = level.schedule->fair_by;
-    }
-    return result;
-}
-
-PlacementBook::PlacementBook(Capabilities capabilities, Bandwidth link_speed)
-    : capabilities_(std::move(capabilities)), link_speed_(link_speed), pacing_(capabilities_.pacing.table_size)
-{
+    PlacementBook book(std::move(capabilities), link_speed_, device_);
+    book.pacing_.inherit(pacing_);
+    return book;
 }
 
 void PlacementBook::set_spec(ScheduleSpec spec)
 {
     spec_ = std::move(spec);
-    // A class without leaves per principal needs them where its queue pairs are capped by leaves.
-    for (auto& element : spec_.tree.elements) {
-        if (element.is_class && element.fair_by == FairBy::None && leaf_capped(element.path)) {
+    respecify();
+}
+
+void PlacementBook::set_device(DeviceNames device, Bandwidth link_speed)
+{
+    if (device.link_speed.is_zero()) {
+        device.link_speed = device_.link_speed;
+    }
+    const bool other_link = std::exchange(link_speed_, link_speed) != link_speed;
+    stale_ |= other_link;
+    if (device != device_ || (other_link && device.link_speed.is_zero())) {
+        device_ = std::move(device);
+        respecify();
+    }
+}
+
+void PlacementBook::respecify()
+{
+    for (const auto& [number, entry] : members_) {
+        count_process(entry.member, false);
+    }
+    here_ = tree_for(spec_, device_, link_speed_);
+    classes_here_.clear();
+    for (auto& element : here_.elements) {
+        if (!element.is_class) {
+            continue;
+        }
+        classes_here_.insert(element.path);
+        // A class without leaves per principal needs them where its queue pairs are capped by leaves.
+        if (element.fair_by == FairBy::None && leaf_capped(element.path)) {
             element.fair_by = FairBy::QueuePair;
         }
     }
+    for (const std::uint32_t number : members_in_order()) {
+        MemberEntry& entry = members_.at(number);
+        count_process(entry.member, true);
+        rejoin_principal(entry);
+    }
     stale_ = all_dirty_ = true;
+}
+
+const ElementPath& PlacementBook::class_here(const Membership& membership) const
+{
+    static const ElementPath kNowhere;
+    return classes_here_.contains(membership.class_path) ? membership.class_path : kNowhere;
 }
 
 void PlacementBook::take_members_of(const PlacementBook& other)
@@ -92,14 +118,6 @@ void PlacementBook::take_members_of(const PlacementBook& other)
     set_spec(other.spec_);
     for (const std::uint32_t number : other.members_in_order()) {
         add(*other.find(number));
-    }
-}
-
-void PlacementBook::set_link_speed(Bandwidth link_speed)
-{
-    if (link_speed != link_speed_) {
-        link_speed_ = link_speed;
-        stale_ = true;
     }
 }
 
@@ -137,8 +155,8 @@ std::optional<RateLimit> PlacementBook::limit_of(const Member& member)
 
 std::optional<MissingLeaf> PlacementBook::missing_leaf(const Membership& membership) const
 {
-    if (membership.class_path.empty()) {
-        return MissingLeaf{false, no_schedule(membership.level)};
+    if (class_here(membership).empty()) {
+        return MissingLeaf{false, no_class(membership)};
     }
     if (membership.fair_by == FairBy::QueuePair || spec_.capped_classes.contains(membership.class_path)) {
         return std::nullopt;
@@ -165,14 +183,14 @@ HeldLimit PlacementBook::expected_limit(const Membership& membership, QueuePairT
 std::optional<Principal> PlacementBook::principal_of(const Member& member) const
 {
     const Membership& membership = member.membership;
-    if (membership.class_path.empty()) {
+    if (class_here(membership).empty()) {
         return std::nullopt;
     }
     Principal principal{membership.class_path, {}, {}};
     const bool own_leaf = membership.fair_by == FairBy::QueuePair;
     if (membership.fair_by != FairBy::None && !own_leaf) {
-        principal.segments.push_back(
-            principal_segment(membership.fair_by, *member.owner, QueuePairId{member.ref.number}));
+        principal.segments.push_back(principal_segment(membership.fair_by, membership.fair_cgroup, *member.owner,
+                                                       QueuePairId{member.ref.number}));
     }
     if (own_leaf || leaf_capped(membership.class_path)) {
         const bool shares_paced_leaf = !own_leaf && paced(member);
@@ -297,7 +315,7 @@ void PlacementBook::clear()
 
 void PlacementBook::compile_now()
 {
-    CompileInput input{spec_.tree, {}, capabilities_, link_speed_, spec_.leaf_reserve};
+    CompileInput input{here_, {}, capabilities_, link_speed_, spec_.leaf_reserve};
     input.principals.reserve(principals_.size());
     for (const auto& [order, entry] : principals_) {
         input.principals.push_back(entry.principal);
@@ -421,7 +439,7 @@ ElementPath PlacementBook::expected_leaf(const Membership& membership, const Ide
         leaf_capped(membership.class_path)) {
         return leaves->second.shared_leaf;
     }
-    const std::string segment = principal_segment(membership.fair_by, owner, QueuePairId{});
+    const std::string segment = principal_segment(membership.fair_by, membership.fair_cgroup, owner, QueuePairId{});
     const auto known = principal_keys_.find(key_of(Principal{membership.class_path, {segment}, {}}));
     if (known != principal_keys_.end()) {
         return principals_.at(known->second).leaf;
@@ -481,7 +499,7 @@ std::string PlacementBook::shortfall(std::uint32_t number) const
 
 void PlacementBook::count_process(const Member& member, bool joins)
 {
-    for (ElementPath path = member.membership.class_path; !path.empty(); path = path.parent()) {
+    for (ElementPath path = class_here(member.membership); !path.empty(); path = path.parent()) {
         auto& owners = processes_[path];
         const auto owner = owners.try_emplace(member.owner->pid, 0).first;
         processes_revision_ += joins && owner->second == 0 ? 1 : 0;
@@ -512,7 +530,7 @@ ClassPromise PlacementBook::promise(const ElementPath& class_path, std::optional
     ClassPromise result;
     result.processes = processes_with(class_path, pid);
     result.device_processes = processes_with(ElementPath::root(), pid);
-    for (const auto& element : spec_.tree.elements) {
+    for (const auto& element : here_.elements) {
         const bool is_class = element.path == class_path;
         const bool above = is_below(class_path, element.path);
         if (is_class) {

@@ -18,23 +18,15 @@
 #include <vector>
 
 #include "daemon/device/attach_words.h"
+#include "daemon/device/membership.h"
 #include "daemon/device/pacing_budget.h"
+#include "daemon/device/schedule_spec.h"
 #include "daemon/model/session.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
 #include "lib/tree/queue_pair_limit.h"
-#include "policy/model/settings.h"
 
 namespace rdmaqos {
-
-// What a level means for a queue pair's place; taken from the policy when the level is chosen.
-struct Membership {
-    std::string level;
-    std::string rule;          // Match::why
-    ElementPath class_path;    // empty: the level has no `schedule`
-    FairBy fair_by = FairBy::None;
-    PerQueuePair per_queue_pair;
-};
 
 struct Member {
     SessionId session{};
@@ -52,24 +44,13 @@ struct Member {
 // program when that registers.
 [[nodiscard]] bool may_take_over(const Member& present, const Identity& process);
 
-// What a policy asks of every device.
-struct ScheduleSpec {
-    TreeSpec tree;
-    std::set<ElementPath> capped_classes;    // classes of levels with a per-queue-pair max-rate
-    std::uint32_t leaf_reserve = 0;
-};
-
-[[nodiscard]] ScheduleSpec schedule_spec(const Policy& policy, std::uint32_t leaf_reserve);
-// Whether devices get elements; `policy`: null: there is none.
-[[nodiscard]] bool makes_elements(const Policy* policy, const Settings& settings);
-[[nodiscard]] Membership membership(const Policy& policy, const QosLevel& level, std::string rule);
-
 class PlacementBook {
 public:
-    PlacementBook(Capabilities capabilities, Bandwidth link_speed);
+    PlacementBook(Capabilities capabilities, Bandwidth link_speed, DeviceNames device = {});
 
     void set_spec(ScheduleSpec spec);
-    void set_link_speed(Bandwidth link_speed);
+    // A speed of 0 leaves what was known of the link: a port that is down keeps its classes.
+    void set_device(DeviceNames device, Bandwidth link_speed);
 
     // Keeps `order` if it is set (when members move to a new book), else numbers it. A number that is there already is
     // replaced and keeps its order, and if it is the same queue pair also the rate it asked for.
@@ -80,8 +61,9 @@ public:
     void clear();
     // With the spec of `other`.
     void take_members_of(const PlacementBook& other);
-    // Before the first update(): limits that have an entry of the pacing table in `other` keep it.
-    void keep_pacing_of(const PlacementBook& other) { pacing_.inherit(other.pacing_); }
+    // Of the same device, without members and without a spec; limits that have an entry of the pacing table here keep
+    // it.
+    [[nodiscard]] PlacementBook without_members(Capabilities capabilities) const;
 
     struct Changes {
         bool tree = false;                              // compiled().tree differs from the last time
@@ -123,7 +105,10 @@ public:
     [[nodiscard]] std::size_t processes_with(const ElementPath& path, std::optional<pid_t> pid) const;
     // Changes with the number of processes of any class.
     [[nodiscard]] std::uint64_t processes_revision() const { return processes_revision_; }
-    [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
+    // What the policy asks of this device.
+    [[nodiscard]] const TreeSpec& tree_spec() const { return here_; }
+    // The class of a member's level; empty: it has none, or none on this device.
+    [[nodiscard]] const ElementPath& class_here(const Membership& membership) const;
     // The lowest cap from a leaf, which need not be there yet, up to the root, and the link. Empty: the link.
     // `divided_for`: caps are divided among the processes below them, this one counted in; empty: each is whole.
     [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf, std::optional<pid_t> divided_for) const;
@@ -159,12 +144,17 @@ private:
     void rejoin_principal(MemberEntry& entry);
     void leave_principal(MemberEntry& entry);
     void compile_now();
+    // After a change of the spec or the device.
+    void respecify();
     // The member's process in its class and in all that is above it.
     void count_process(const Member& member, bool joins);
 
     Capabilities capabilities_;
     Bandwidth link_speed_;
+    DeviceNames device_;
     ScheduleSpec spec_;
+    TreeSpec here_;    // tree_for() this device
+    std::set<ElementPath> classes_here_;
     Compiled compiled_;
     std::unordered_map<std::uint32_t, MemberEntry> members_;
     std::map<std::uint64_t, PrincipalEntry> principals_;    // by arrival

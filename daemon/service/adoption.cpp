@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/device/device_names.h"
 #include "daemon/service/adoption_path.h"
 #include "lib/base/log.h"
 
@@ -35,14 +36,6 @@ std::string_view word_of(AdoptionVerdict verdict)
         break;
     }
     return kNoRule;
-}
-
-Request request_of(const DeviceInfo& info)
-{
-    Request request;
-    request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
-    request.of_kernel = true;
-    return request;
 }
 
 // Why one that the kernel lists cannot be taken; empty: it can.

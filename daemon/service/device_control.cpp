@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/device/device_names.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 

@@ -73,11 +73,6 @@ DeviceId id_of(const DeviceInfo& info)
     return {info.node_guid, info.port};
 }
 
-DeviceNames names_of(const DeviceInfo& info)
-{
-    return {info.name, info.port, info.netdev, info.pci_address};
-}
-
 std::string key_of(const DeviceNames& names)
 {
     return fmt::format("{}/{}", names.device, names.port);

@@ -23,7 +23,6 @@ struct DeviceId {
 };
 
 [[nodiscard]] DeviceId id_of(const DeviceInfo& info);
-[[nodiscard]] DeviceNames names_of(const DeviceInfo& info);
 // "mlx5_0/1"
 [[nodiscard]] std::string key_of(const DeviceNames& names);
 // "mlx5_0", "mlx5_0/1", netdev or PCI address

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "daemon/device/device_names.h"
+
 namespace rdmaqos {
 namespace {
 

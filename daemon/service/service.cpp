@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/device/device_names.h"
 #include "daemon/loop/gathering.h"
 #include "daemon/service/adoption.h"
 #include "daemon/service/context.h"

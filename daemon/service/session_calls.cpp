@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/device/device_names.h"
 #include "daemon/service/client_log.h"
 
 namespace rdmaqos {
@@ -165,8 +166,7 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
     member.adopted = session.adopted;
     member.has_path = request.has_path;
     member.request = merged(session.request, request.path);
-    const DeviceInfo& info = device.info();
-    member.request.device = DeviceNames{info.name, info.port, info.netdev, info.pci_address};
+    member.request.device = names_of(device.info());
     const Member* present = device.book().find(request.ref.number);
     if (present != nullptr && present->session != session.id && !may_take_over(*present, *session.owner)) {
         return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} is already attached by another session",

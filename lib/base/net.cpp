@@ -147,4 +147,9 @@ std::optional<GidPrefix> parse_gid_prefix(std::string_view text)
     return prefix;
 }
 
+std::string_view to_string(LinkLayer layer)
+{
+    return layer == LinkLayer::InfiniBand ? "InfiniBand" : "Ethernet";
+}
+
 }    // namespace rdmaqos

@@ -93,4 +93,7 @@ constexpr std::uint16_t kPKeyFullMember = 0x8000;
     return static_cast<std::uint16_t>(pkey & kPKeyMask);
 }
 
+enum class LinkLayer : std::uint8_t { InfiniBand, Ethernet };
+[[nodiscard]] std::string_view to_string(LinkLayer layer);    // "InfiniBand"
+
 }    // namespace rdmaqos

@@ -4,11 +4,6 @@
 
 namespace rdmaqos {
 
-std::string_view to_string(LinkLayer layer)
-{
-    return layer == LinkLayer::InfiniBand ? "InfiniBand" : "Ethernet";
-}
-
 std::string_view to_string(AttachMode mode)
 {
     switch (mode) {

@@ -23,9 +23,6 @@
 
 namespace rdmaqos {
 
-enum class LinkLayer : std::uint8_t { InfiniBand, Ethernet };
-[[nodiscard]] std::string_view to_string(LinkLayer layer);
-
 // How queue pairs of other processes can be brought into this device's tree (docs/architecture.md).
 enum class AttachMode : std::uint8_t { Shared, PerProcess, None };
 [[nodiscard]] std::string_view to_string(AttachMode mode);

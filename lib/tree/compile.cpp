@@ -1,5 +1,8 @@
 #include "lib/tree/compile.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "lib/tree/compile_draft.h"
@@ -34,6 +37,11 @@ Compiled without_scheduling(const CompileInput& input)
     Draft nothing;
     compiling::report_limits(nothing, input, compiled.findings);
     return compiled;
+}
+
+bool is_relative(const SpecElement& element)
+{
+    return element.rate.is_relative() || (element.responder && element.responder->is_relative());
 }
 
 ElementPath path_of(const Draft& draft, Index index)
@@ -76,6 +84,12 @@ std::string_view to_string(FairBy fair_by)
         return "user";
     case FairBy::Unit:
         return "unit";
+    case FairBy::Cgroup:
+        return "cgroup";
+    case FairBy::SlurmJob:
+        return "slurm-job";
+    case FairBy::KubernetesPod:
+        return "kubernetes-pod";
     }
     return "none";
 }
@@ -130,6 +144,11 @@ std::string to_string(const Finding& finding)
 
 Compiled compile(const CompileInput& input)
 {
+    if (std::ranges::any_of(input.spec.elements, is_relative)) {
+        CompileInput absolute = input;
+        absolute.spec = with_absolute_rates(std::move(absolute.spec), input.link_speed);
+        return compile(absolute);
+    }
     if (input.spec.elements.empty() || !can_schedule(input.capabilities)) {
         return without_scheduling(input);
     }

@@ -14,21 +14,28 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/percentage.h"
 #include "lib/tree/capabilities.h"
 #include "lib/tree/element.h"
 #include "lib/tree/requested.h"
 
 namespace rdmaqos {
 
-enum class FairBy : std::uint8_t { None, QueuePair, Process, User, Unit };
+enum class FairBy : std::uint8_t { None, QueuePair, Process, User, Unit, Cgroup, SlurmJob, KubernetesPod };
 
-// "none", "queue-pair", "process", "user", "unit"
+// "none", "queue-pair", "process", "user", "unit", "cgroup", "slurm-job", "kubernetes-pod"
 [[nodiscard]] std::string_view to_string(FairBy fair_by);
 
 struct RateSpec {
     std::optional<std::uint32_t> share = 1;    // empty: the device's default (0 on the wire)
     std::optional<Bandwidth> min_rate;         // guarantee among registered traffic
     std::optional<Bandwidth> max_rate;
+    // The same as parts of what there is (with_absolute_rates()), in place of a rate.
+    std::optional<Percentage> min_part{};
+    std::optional<Percentage> max_part{};
+
+    [[nodiscard]] bool is_relative() const { return min_part || max_part; }
+    [[nodiscard]] bool has_guarantee() const { return min_rate || min_part; }
 
     friend bool operator==(const RateSpec&, const RateSpec&) = default;
 };
@@ -63,6 +70,13 @@ struct TreeSpec {
 
     friend bool operator==(const TreeSpec&, const TreeSpec&) = default;
 };
+
+// Stands in for a link speed that is not known (the port is down), so that shares can still be decided.
+constexpr Bandwidth kNominalLink = Bandwidth::from_gbps(100);
+
+// The rates that are parts, as rates: of the link, or of the lowest cap among the ancestors if that is less. A speed of
+// 0 is not known. Never below 1 Mbit/s.
+[[nodiscard]] TreeSpec with_absolute_rates(TreeSpec spec, Bandwidth link_speed);
 
 // Somebody who holds queue pairs in a class on this device. Listed in the order of arrival: the first get leaves.
 struct Principal {

@@ -293,6 +293,12 @@ std::string_view principal_noun(FairBy fair_by)
         return "user";
     case FairBy::Unit:
         return "unit";
+    case FairBy::Cgroup:
+        return "cgroup";
+    case FairBy::SlurmJob:
+        return "job";
+    case FairBy::KubernetesPod:
+        return "pod";
     case FairBy::None:
     case FairBy::QueuePair:
         break;

@@ -15,8 +15,6 @@ namespace rdmaqos::compiling {
 namespace {
 
 constexpr double kToleratedError = 0.05;
-// Stands in for a link speed that is not known (the port is down), so that shares can still be decided.
-constexpr Bandwidth kNominalLink = Bandwidth::from_gbps(100);
 
 // One competitor of a sibling group on the device; below a folded node it carries a part of that node's fraction.
 struct Sibling {

@@ -189,6 +189,8 @@ Json json_of(const Identity& identity)
             {"gids", identity.gids},
             {"cgroup", identity.cgroup},
             {"unit", identity.unit},
+            {"slurm-job", identity.slurm_job},
+            {"kubernetes-pod", identity.kubernetes_pod},
             {"executable", identity.executable},
             {"command", identity.command}};
 }
@@ -337,6 +339,9 @@ std::string render_explanation(const Policy& policy, const Explanation& explanat
         text += fmt::format("level {}\n  {}{}\n  open to {}\n", match.level->name, explanation.why,
                             match.verified ? " (nothing the client claims took part)" : "",
                             allowed_in_words(*match.level));
+        if (!match.level->devices.empty()) {
+            text += fmt::format("  its class is on {}\n", rdmaqos::to_string(match.level->devices));
+        }
         if (const auto by = closed_by(match); !by.empty()) {
             text += fmt::format("  closed to programs that do not register: `adopt: no` of the {}\n", by);
         }

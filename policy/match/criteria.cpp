@@ -4,23 +4,13 @@
 #include <cassert>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "lib/base/overloaded.h"
 #include "lib/base/text.h"
 #include "policy/match/client.h"
-#include "policy/match/glob_index.h"
 
 namespace rdmaqos {
 namespace {
-
-bool any_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& names)
-{
-    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-        return std::any_of(names.begin(), names.end(),
-                           [&](const std::string& name) { return name_matches(pattern, name); });
-    });
-}
 
 std::string group_names(const std::vector<std::size_t>& groups, const Policy& policy)
 {
@@ -39,6 +29,12 @@ std::string to_words(const DeviceNames& names)
             text += ", " + printable(other);
         }
     }
+    if (names.link_layer) {
+        text += fmt::format(", {}", to_string(*names.link_layer));
+    }
+    if (!names.link_speed.is_zero()) {
+        text += fmt::format(", {}", to_string(names.link_speed));
+    }
     return text;
 }
 
@@ -47,17 +43,6 @@ std::string to_words(const DeviceNames& names)
 std::string in_words(std::uint64_t number, NumberBase base)
 {
     return base == NumberBase::Hex ? fmt::format("{:#x}", number) : fmt::format("{}", number);
-}
-
-std::vector<std::string> names_of(const DeviceNames& device)
-{
-    std::vector<std::string> names{device.device, fmt::format("{}/{}", device.device, device.port)};
-    for (const auto& other : {device.netdev, device.pci_address}) {
-        if (!other.empty()) {
-            names.push_back(other);
-        }
-    }
-    return names;
 }
 
 Evaluator::Evaluator(const Policy& policy, const ResolvedGroups& groups, const Request& request, const Identity& identity)
@@ -95,7 +80,7 @@ bool Evaluator::asks(const MatchRule& rule, const Criterion& criterion)
     return std::visit(Overloaded{
                           [&](const EndKind& kind) { return !(rule.*kind.groups).empty(); },
                           [&](const NumberKind& kind) { return !(rule.*kind.intervals).empty(); },
-                          [&](const DeviceKind& kind) { return !(rule.*kind.patterns).empty(); },
+                          [&](const DeviceKind& kind) { return !(rule.*kind.selectors).empty(); },
                           [&](const ClientKey* key) { return rule.client && rdmaqos::asks(*rule.client, *key); },
                       },
                       criterion.kind);
@@ -115,7 +100,7 @@ bool Evaluator::holds(const MatchRule& rule, const Criterion& criterion) const
             },
             [&](const DeviceKind& kind) {
                 const auto& device = request_.*kind.device;
-                return device && any_matches(rule.*kind.patterns, names_of(*device));
+                return device && is_selected(rule.*kind.selectors, *device);
             },
             [&](const ClientKey* key) { return rdmaqos::holds(*rule.client, *key, identity_, ClientUse::Classify); },
         },
@@ -128,7 +113,7 @@ std::string Evaluator::asked(const MatchRule& rule, const Criterion& criterion) 
         Overloaded{
             [&](const EndKind& kind) { return group_names(rule.*kind.groups, policy_); },
             [&](const NumberKind& kind) { return to_string(rule.*kind.intervals, kind.base); },
-            [&](const DeviceKind& kind) { return fmt::format("{}", fmt::join(rule.*kind.patterns, ", ")); },
+            [&](const DeviceKind& kind) { return to_string(rule.*kind.selectors); },
             [&](const ClientKey* key) { return rule.client ? rdmaqos::asked(*rule.client, *key) : std::string(); },
         },
         criterion.kind);

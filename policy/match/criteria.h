@@ -34,9 +34,9 @@ struct NumberKind {
     NumberBase base;
 };
 
-// Patterns over the names of the device.
+// Selectors, one of which must select the device.
 struct DeviceKind {
-    std::vector<std::string> MatchRule::*patterns;
+    std::vector<DeviceSelector> MatchRule::*selectors;
     std::optional<DeviceNames> Request::*device;
 };
 
@@ -86,9 +86,6 @@ inline constexpr auto kCriteria = [] {
 
 // As the policy's reference writes it: "7", "0x10064".
 [[nodiscard]] std::string in_words(std::uint64_t number, NumberBase base);
-
-// What the `device:` globs of a rule are compared with: "mlx5_0", "mlx5_0/1", netdev and PCI address.
-[[nodiscard]] std::vector<std::string> names_of(const DeviceNames& device);
 
 // A request prepared for many rules. Refers to its arguments, which must outlive it.
 class Evaluator {

@@ -7,6 +7,7 @@
 #include "lib/base/overloaded.h"
 #include "policy/match/glob_inclusion.h"
 #include "policy/match/interval_algebra.h"
+#include "policy/match/selector_inclusion.h"
 
 namespace rdmaqos {
 namespace {
@@ -108,6 +109,7 @@ Demand any_of(std::span<const Demand* const> demands)
         const auto& numbers = demand->numbers.intervals();
         intervals.insert(intervals.end(), numbers.begin(), numbers.end());
         any.patterns.insert(any.patterns.end(), demand->patterns.begin(), demand->patterns.end());
+        any.devices.insert(any.devices.end(), demand->devices.begin(), demand->devices.end());
         any.groups.insert(any.groups.end(), demand->groups.begin(), demand->groups.end());
         any.is_complete &= demand->is_complete;
     }
@@ -135,7 +137,7 @@ Demands::Demands(const Policy& policy, const MatchRule& rule) : level_(rule.leve
                            std::ranges::sort(demand.groups);
                        },
                        [&](const NumberKind& kind) { demand.numbers = in_range(rule.*kind.intervals, kind); },
-                       [&](const DeviceKind& kind) { demand.patterns = rule.*kind.patterns; },
+                       [&](const DeviceKind& kind) { demand.devices = rule.*kind.selectors; },
                        [](const ClientKey*) {},
                    },
                    criterion.kind);
@@ -230,9 +232,7 @@ bool surely_imply(const Demands& demands, std::size_t place, const Demand& wante
         Overloaded{
             [&](const EndKind&) { return own != nullptr && ports.surely_include(wanted.groups, own->groups, effort); },
             [&](const NumberKind&) { return own != nullptr && includes_numbers(wanted.numbers, own->numbers, effort); },
-            [&](const DeviceKind&) {
-                return own != nullptr && surely_includes(wanted.patterns, own->patterns, effort);
-            },
+            [&](const DeviceKind&) { return own != nullptr && surely_includes(wanted.devices, own->devices, effort); },
             [&](const ClientKey* key) { return clients_imply(demands, *key, ClientUse::Classify, wanted, effort); },
         },
         kCriteria[place].kind);

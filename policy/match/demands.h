@@ -8,7 +8,8 @@
 //
 //     a number of the request   its set is part of the other's
 //     source and destination    the members of its groups are among those of the other's, as they are resolved now
-//     device, executable, ...   what its patterns match, the other's match
+//     device                    what its selectors select, the other's select
+//     executable, ...           what its patterns match, the other's match
 //     user, cgroup              everybody has one: what `client` and `allow` both take counts
 //     group                     one can be in many: `client` or `allow` must imply it on its own
 //     unit                      `client` takes either of two names, `allow` only the system's: so `allow` implies
@@ -49,6 +50,7 @@ static_assert(kPlaceCount <= 32);
 struct Demand {
     IntervalSet numbers;    // of accounts, too
     std::vector<std::string> patterns;
+    std::vector<DeviceSelector> devices;
     std::vector<std::size_t> groups;    // port groups, sorted
     bool is_complete = true;            // no account of it is missing on this host
 };

@@ -60,6 +60,7 @@ public:
         for (std::size_t i = 0; i < kCriteria.size(); ++i) {
             finish(index_.indexes_[i].numbers, items_[i].numbers);
             finish(index_.indexes_[i].names, items_[i].names);
+            finish(index_.indexes_[i].selectors, items_[i].selectors);
             finish(index_.indexes_[i].ends, items_[i].ends);
         }
         add_members();
@@ -69,11 +70,13 @@ private:
     using Numbers = std::vector<IntervalIndex<std::uint64_t>::Item>;
     using Positions = std::vector<std::uint32_t>;
     using Names = std::map<std::string, Positions>;
+    using Selectors = std::map<DeviceSelector, Positions>;
     using Ends = std::map<std::size_t, Positions>;    // by port group
     // What some criterion's Index is made of.
     struct Items {
         Numbers numbers;
         Names names;
+        Selectors selectors;
         Ends ends;
     };
 
@@ -111,7 +114,7 @@ private:
             std::visit(Overloaded{
                            [&](const EndKind& kind) { add(rule.*kind.groups, items_[i].ends); },
                            [&](const NumberKind& kind) { add(rule.*kind.intervals, items_[i].numbers); },
-                           [&](const DeviceKind& kind) { add(rule.*kind.patterns, items_[i].names); },
+                           [&](const DeviceKind& kind) { add(rule.*kind.selectors, items_[i]); },
                            [&](const ClientKey* key) {
                                if (rule.client) {
                                    add_client(*rule.client, *key, items_[i]);
@@ -149,6 +152,16 @@ private:
             names[pattern].push_back(position_);
         }
     }
+    void add(const std::vector<DeviceSelector>& selectors, Items& items) const
+    {
+        for (const auto& selector : selectors) {
+            if (selector.is_name()) {
+                items.names[selector.name].push_back(position_);
+            } else {
+                items.selectors[selector].push_back(position_);
+            }
+        }
+    }
     void add(const std::vector<std::size_t>& groups, Ends& ends) const
     {
         for (const std::size_t group : groups) {
@@ -172,6 +185,14 @@ private:
             index.sets.push_back(index_.sets_.add(positions));
         }
         index.globs = GlobIndex(std::move(patterns));
+    }
+
+    void finish(SelectorIndex& index, const Selectors& selectors)
+    {
+        for (const auto& [selector, positions] : selectors) {
+            index.selectors.push_back(selector);
+            index.sets.push_back(index_.sets_.add(positions));
+        }
     }
 
     void finish(EndIndex& index, const Ends& ends)
@@ -304,6 +325,7 @@ private:
                        [&](const DeviceKind& kind) {
                            if (const auto& device = request_.*kind.device) {
                                add_all(index.names, names_of(*device), rules);
+                               add(index.selectors, *device, rules);
                            }
                        },
                        [&](const ClientKey* key) { answer(*key, index, rules); },
@@ -341,6 +363,15 @@ private:
         if (!name.empty()) {
             for (const std::uint32_t pattern : index.globs.find(name)) {
                 rules.add(index.sets[pattern]);
+            }
+        }
+    }
+
+    static void add(const SelectorIndex& index, const DeviceNames& device, SetUnion& rules)
+    {
+        for (std::size_t i = 0; i < index.selectors.size(); ++i) {
+            if (selects(index.selectors[i], device)) {
+                rules.add(index.sets[i]);
             }
         }
     }
@@ -447,9 +478,11 @@ bool MatchIndex::perhaps_otherwise(const Request& request, const Identity& ident
 std::size_t MatchIndex::memory() const
 {
     std::size_t bytes = sets_.memory() + guids_.memory() + gids_.memory();
-    for (const auto& [numbers, names, ends] : indexes_) {
+    for (const auto& [numbers, names, selectors, ends] : indexes_) {
         bytes += numbers.intervals.memory() + numbers.sets.capacity() * sizeof(RuleSets::Set);
         bytes += names.globs.memory() + names.sets.capacity() * sizeof(RuleSets::Set);
+        bytes += selectors.selectors.capacity() * sizeof(DeviceSelector) +
+                 selectors.sets.capacity() * sizeof(RuleSets::Set);
         bytes += ends.by_group.capacity() * sizeof(RuleSets::Set);
     }
     for (const auto& family : families_) {

@@ -57,16 +57,22 @@ private:
         GlobIndex globs;
         std::vector<RuleSets::Set> sets;    // by pattern
     };
+    // From a device to the rules that select it. One by one: a host has few kinds of devices.
+    struct SelectorIndex {
+        std::vector<DeviceSelector> selectors;    // that ask for more than a name
+        std::vector<RuleSets::Set> sets;          // by selector
+    };
     // From port groups to the rules that name them.
     struct EndIndex {
         std::vector<RuleSets::Set> by_group;       // empty: no rule names one
         std::array<RuleSets::Set, 3> by_type{};    // rules with a group that has all ports of a NodeType
         RuleSets::Set everybody = 0;               // ... that has all ports
     };
-    // Of one criterion: by its kind, one of them.
+    // Of one criterion: by its kind, one of them; names and selectors for devices.
     struct Index {
         NumberIndex numbers;
         NameIndex names;
+        SelectorIndex selectors;
         EndIndex ends;
     };
     class Builder;

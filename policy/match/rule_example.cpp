@@ -12,6 +12,7 @@
 #include "policy/match/glob_inclusion.h"
 #include "policy/match/glob_index.h"
 #include "policy/match/interval_algebra.h"
+#include "policy/match/selector_inclusion.h"
 
 namespace rdmaqos {
 namespace {
@@ -62,6 +63,11 @@ private:
         }
     }
 
+    [[nodiscard]] const DeviceSelector& one_of(const std::vector<DeviceSelector>& devices) const
+    {
+        return devices[number_ % devices.size()];
+    }
+
     [[nodiscard]] std::string one_of(const std::vector<std::string>& patterns) const
     {
         return rdmaqos::example_of(patterns[number_ % patterns.size()], kForStars.at(number_));
@@ -75,7 +81,7 @@ private:
                 [&](const EndKind& kind) { request.*kind.end = ports_.example_of(demand.groups, number_ % 2 == 1); },
                 [&](const NumberKind& kind) { set(kind, one_of(demand.numbers)); },
                 [&](const DeviceKind& kind) {
-                    request.*kind.device = DeviceNames{one_of(demand.patterns), 1, "", ""};
+                    request.*kind.device = rdmaqos::example_of(one_of(demand.devices), kForStars.at(number_));
                 },
                 [](const ClientKey*) {},
             },

@@ -39,7 +39,7 @@ struct AccountKind {
 };
 
 // What a name is, as far as a pattern can be seen never to match it. A process can have two units (unit_names()).
-enum class NameForm : std::uint8_t { Unit, Path, Command };
+enum class NameForm : std::uint8_t { Unit, Path, Command, SlurmJob, PodUid };
 
 // Patterns over one name. A client without it ("") matches none of them.
 struct NameKind {
@@ -83,6 +83,12 @@ inline constexpr std::array kClientKeys{
     ClientKey{
         "client.cgroup", Trust::Verified, "", "are in",
         NameKind{&ClientCriteria::cgroups, &Identity::cgroup, NameForm::Path, "In this cgroup (and its unit)", "PATH"}},
+    ClientKey{"client.slurm-job", Trust::Verified, "", "are in",
+              NameKind{&ClientCriteria::slurm_jobs, &Identity::slurm_job, NameForm::SlurmJob, "In this job of Slurm",
+                       "NUMBER"}},
+    ClientKey{"client.kubernetes-pod", Trust::Verified, "", "are in",
+              NameKind{&ClientCriteria::kubernetes_pods, &Identity::kubernetes_pod, NameForm::PodUid,
+                       "In this pod of Kubernetes", "UID"}},
     ClientKey{"client.executable", Trust::Verified, "anybody can run a program", "",
               NameKind{&ClientCriteria::executables, &Identity::executable, NameForm::Path, "As this program", "PATH"}},
     ClientKey{"client.command", Trust::Claimed, "a program can rename itself", "",

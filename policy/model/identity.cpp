@@ -14,6 +14,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "policy/model/cgroup_layouts.h"
 
 namespace rdmaqos {
 namespace {
@@ -118,11 +119,20 @@ std::optional<Stat> parse_stat(std::string_view text)
     return start_time ? std::optional(Stat{text.substr(begin + 1, end - begin - 1), *start_time}) : std::nullopt;
 }
 
+// Of /proc/PID/cgroup.
+struct Cgroups {
+    std::string_view path;
+    std::string slurm_job;
+    std::string kubernetes_pod;
+};
+
 // Lines "hierarchy:controllers:path". Cgroup v2 is "0::path"; where systemd uses its own v1 hierarchy, v2 says "/".
-std::string_view parse_cgroup(std::string_view text)
+// With cgroup v1, Slurm has jobs in the hierarchies of its controllers only.
+Cgroups parse_cgroups(std::string_view text)
 {
     std::string_view unified;
     std::string_view systemd;
+    Cgroups cgroups;
     while (!text.empty()) {
         auto line = take_until(text, "\n");
         const auto hierarchy = take_until(line, ":");
@@ -132,9 +142,16 @@ std::string_view parse_cgroup(std::string_view text)
         } else if (controllers == "name=systemd") {
             systemd = line;
         }
+        if (cgroups.slurm_job.empty()) {
+            cgroups.slurm_job = slurm_job_of_cgroup(without_suffix(line, kDeleted));
+        }
+        if (cgroups.kubernetes_pod.empty()) {
+            cgroups.kubernetes_pod = kubernetes_pod_of_cgroup(without_suffix(line, kDeleted));
+        }
     }
     const bool use_unified = !unified.empty() && (unified != "/" || systemd.empty());
-    return without_suffix(use_unified ? unified : systemd, kDeleted);
+    cgroups.path = without_suffix(use_unified ? unified : systemd, kDeleted);
+    return cgroups;
 }
 
 // Of /proc/PID/status.
@@ -251,7 +268,10 @@ Result<Identity> read_identity(const std::filesystem::path& proc, const PeerCred
     if (length < 0 && length != -ENOENT) {    // a kernel without cgroups has no such file
         return fail(process_error(credentials.pid, length, "cgroup"));
     }
-    identity.cgroup = printable(parse_cgroup(as_text(buffer, length)));
+    Cgroups cgroups = parse_cgroups(as_text(buffer, length));
+    identity.cgroup = printable(cgroups.path);
+    identity.slurm_job = std::move(cgroups.slurm_job);
+    identity.kubernetes_pod = std::move(cgroups.kubernetes_pod);
     identity.unit = unit_of_cgroup(identity.cgroup);
     identity.executable = read_executable(process->get());
 

@@ -21,6 +21,8 @@ struct Identity {
     std::vector<std::uint32_t> gids;    // primary and supplementary, sorted
     std::string cgroup;        // "/user.slice/user-1000.slice/session-2.scope"; cgroup v2 or the systemd hierarchy
     std::string unit;          // "session-2.scope", "rdma-job.service"; empty outside any
+    std::string slurm_job;     // "4711"; empty outside any (cgroup_layouts.h)
+    std::string kubernetes_pod;    // its UID; empty outside any
     std::string executable;    // target of /proc/PID/exe; empty if it cannot be read
     std::string command;       // the name in /proc/PID/stat, which the process can change; 15 characters
 

@@ -1,8 +1,13 @@
 #include "policy/model/lower.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "lib/base/text.h"
+#include "policy/model/cgroup_layouts.h"
 
 namespace rdmaqos {
 namespace {
@@ -46,16 +51,32 @@ std::string_view user_manager_of(std::string_view cgroup, std::string_view unit)
     return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
 }
 
+std::string process_segment(const Identity& identity)
+{
+    return fmt::format("pid:{}", identity.pid);
+}
+
 std::string unit_segment(const Identity& identity)
 {
     if (identity.unit.empty()) {
-        return fmt::format("pid:{}", identity.pid);
+        return process_segment(identity);
     }
     const auto user = user_manager_of(identity.cgroup, identity.unit);
     if (user.empty()) {
         return "unit:" + as_segment(identity.unit);
     }
     return fmt::format("uid:{},unit:{}", as_segment(user), as_segment(identity.unit));
+}
+
+std::string cgroup_segment(const Identity& identity, const std::string& pattern)
+{
+    const auto cgroup = matching_cgroup(identity.cgroup, pattern);
+    return cgroup.empty() ? process_segment(identity) : "cgroup:" + as_segment(without_leading_blanks(cgroup, "/"));
+}
+
+std::string named_segment(const Identity& identity, std::string_view what, std::string_view name)
+{
+    return name.empty() ? process_segment(identity) : fmt::format("{}:{}", what, as_segment(name));
 }
 
 }    // namespace
@@ -103,7 +124,58 @@ TreeSpec to_tree_spec(const Policy& policy)
     return spec;
 }
 
-std::string principal_segment(FairBy fair_by, const Identity& identity, QueuePairId queue_pair)
+ElementDevices element_devices(const Policy& policy)
+{
+    ElementDevices devices;
+    for (std::size_t node = 0; node < policy.nodes.size(); ++node) {
+        if (!policy.nodes[node].devices.empty()) {
+            devices.emplace(node_path(policy, node), policy.nodes[node].devices);
+        }
+    }
+    for (const auto& level : policy.levels) {
+        if (level.schedule && !level.devices.empty()) {
+            devices.emplace(class_path(policy, level), level.devices);
+        }
+    }
+    return devices;
+}
+
+TreeSpec for_device(TreeSpec spec, const ElementDevices& devices, const DeviceNames& device)
+{
+    if (devices.empty()) {
+        return spec;
+    }
+    std::set<ElementPath> elsewhere;
+    std::erase_if(spec.elements, [&](const SpecElement& element) {
+        const auto only = devices.find(element.path);
+        const bool is_here = !elsewhere.contains(element.path.parent()) &&
+                             (only == devices.end() || is_selected(only->second, device));
+        if (!is_here) {
+            elsewhere.insert(element.path);
+        }
+        return !is_here;
+    });
+    for (auto& limit : spec.limits) {
+        if (elsewhere.contains(limit.class_path)) {
+            limit.class_path = ElementPath();
+        }
+    }
+    return spec;
+}
+
+TreeSpec to_tree_spec(const Policy& policy, const DeviceNames& device)
+{
+    return for_device(to_tree_spec(policy), element_devices(policy), device);
+}
+
+bool has_class(const TreeSpec& spec, const ElementPath& path)
+{
+    return std::ranges::any_of(spec.elements,
+                               [&](const SpecElement& element) { return element.is_class && element.path == path; });
+}
+
+std::string principal_segment(FairBy fair_by, const std::string& cgroup_pattern, const Identity& identity,
+                              QueuePairId queue_pair)
 {
     switch (fair_by) {
     case FairBy::None:
@@ -111,11 +183,17 @@ std::string principal_segment(FairBy fair_by, const Identity& identity, QueuePai
     case FairBy::QueuePair:
         return fmt::format("qp:{}", queue_pair.number);
     case FairBy::Process:
-        return fmt::format("pid:{}", identity.pid);
+        return process_segment(identity);
     case FairBy::User:
         return fmt::format("uid:{}", identity.uid);
     case FairBy::Unit:
         return unit_segment(identity);
+    case FairBy::Cgroup:
+        return cgroup_segment(identity, cgroup_pattern);
+    case FairBy::SlurmJob:
+        return named_segment(identity, "job", identity.slurm_job);
+    case FairBy::KubernetesPod:
+        return named_segment(identity, "pod", identity.kubernetes_pod);
     }
     return {};
 }

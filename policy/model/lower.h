@@ -1,6 +1,7 @@
 // From a policy to what the tree compiler takes: the bridge between the two.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,28 @@
 
 namespace rdmaqos {
 
+// For a device that has all of the policy.
 [[nodiscard]] TreeSpec to_tree_spec(const Policy& policy);
+
+// What of it only some devices have, by the path of the element.
+using ElementDevices = std::map<ElementPath, std::vector<DeviceSelector>>;
+[[nodiscard]] ElementDevices element_devices(const Policy& policy);
+
+// What is for this device: without the elements that are for others, and those below them.
+[[nodiscard]] TreeSpec for_device(TreeSpec spec, const ElementDevices& devices, const DeviceNames& device);
+// Both in one.
+[[nodiscard]] TreeSpec to_tree_spec(const Policy& policy, const DeviceNames& device);
+
+// Whether there is this class among them.
+[[nodiscard]] bool has_class(const TreeSpec& spec, const ElementPath& path);
 
 // The path of a level's class: "/tenants/rpc"; empty for a level without `schedule`.
 [[nodiscard]] ElementPath class_path(const Policy& policy, const QosLevel& level);
 
 // Who a queue pair of this client counts as in a class that is fair by something: "pid:4711", "uid:1000",
-// "unit:job-7.scope" (a process outside any unit: "pid:4711"), "qp:17"; empty for FairBy::None.
-[[nodiscard]] std::string principal_segment(FairBy fair_by, const Identity& identity, QueuePairId queue_pair);
+// "unit:job-7.scope", "cgroup:batch%2Fa", "job:4711", "pod:UID", "qp:17"; empty for FairBy::None. A process outside any
+// unit (matching cgroup, job, pod) stands for itself: "pid:4711". `cgroup_pattern`: as Schedule::fair_cgroup.
+[[nodiscard]] std::string principal_segment(FairBy fair_by, const std::string& cgroup_pattern, const Identity& identity,
+                                            QueuePairId queue_pair);
 
 }    // namespace rdmaqos

@@ -17,6 +17,7 @@
 #include "lib/base/net.h"
 #include "lib/base/units.h"
 #include "lib/tree/compile.h"
+#include "policy/model/device_selector.h"
 #include "policy/model/ib.h"
 
 namespace rdmaqos {
@@ -66,6 +67,7 @@ struct SchedulingNode {
     std::string use;
     std::optional<std::size_t> parent;    // index into Policy::nodes; empty: the root
     RateSpec rate;
+    std::vector<DeviceSelector> devices;    // that have it, and all below it; empty: all
     Location location;
 };
 
@@ -78,6 +80,8 @@ struct ClientCriteria {
     std::vector<std::string> groups;
     std::vector<std::string> units;          // globs: "job-*.scope"
     std::vector<std::string> cgroups;        // globs: "/slurm/*"
+    std::vector<std::string> slurm_jobs;     // globs: "4711"
+    std::vector<std::string> kubernetes_pods;    // globs over UIDs
     std::vector<std::string> executables;    // globs; never in `allow`
     std::vector<std::string> commands;       // globs; never in `allow`
     Location location;
@@ -87,6 +91,7 @@ struct Schedule {
     std::optional<std::size_t> parent;    // index into Policy::nodes; empty: the root
     RateSpec rate;
     FairBy fair_by = FairBy::None;
+    std::string fair_cgroup;    // of FairBy::Cgroup: a glob; the outermost cgroup that it matches is the principal
     std::optional<std::uint32_t> leaf_budget;
     std::optional<RateSpec> responder;    // share and max-rate only
     Location location;
@@ -121,6 +126,7 @@ struct QosLevel {
     PerQueuePair per_queue_pair;
     std::optional<MessageModel> message_model;
     std::optional<ClientCriteria> allow;        // empty: everyone
+    std::vector<DeviceSelector> devices;        // [host] that have its class; empty: all
     bool log = false;                           // [host] a line in the log for each session that gets the level
     bool adopt = true;                          // [host] also queue pairs of programs that do not register
     bool from_ulp = false;                      // made by a qos-ulps entry ("SimpleQoSLevel_SL3"); cannot be named
@@ -140,7 +146,7 @@ struct MatchRule {
     IntervalSet service_id;    // includes what `ulp-port` adds
     IntervalSet pkey;          // masked to 15 bits
     std::optional<ClientCriteria> client;    // [host]
-    std::vector<std::string> devices;        // [host] globs over "mlx5_0", "mlx5_0/1", netdev and PCI names
+    std::vector<DeviceSelector> devices;     // [host] alternatives
     std::size_t level = 0;                   // index into Policy::levels
     bool adopt = true;                       // [host] also queue pairs of programs that do not register
     Location location;

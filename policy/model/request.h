@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "lib/base/net.h"
+#include "policy/model/device_selector.h"
 #include "policy/model/ib.h"
 
 namespace rdmaqos {
@@ -32,16 +33,6 @@ struct Selected {
     T value{};
 
     friend bool operator==(const Selected&, const Selected&) = default;
-};
-
-// The names of the device (port) a request is about, for the `device:` criterion.
-struct DeviceNames {
-    std::string device;    // "mlx5_0"
-    std::uint32_t port = 1;
-    std::string netdev;
-    std::string pci_address;
-
-    friend bool operator==(const DeviceNames&, const DeviceNames&) = default;
 };
 
 // What a client asks. Everything is optional; an empty request is valid. All of it is a claim of the client, unless

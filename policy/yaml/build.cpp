@@ -12,9 +12,7 @@ constexpr std::uint32_t kHighestShare = 1'000'000;
 // "50%", "10Gbps": what others call a share.
 bool is_part_or_rate(std::string_view text)
 {
-    const std::size_t end = text.find_first_not_of("0123456789.");
-    const bool is_part = end != 0 && end != std::string_view::npos && without_blanks(text.substr(end), " ") == "%";
-    return is_part || parse_bandwidth(text).value;
+    return is_percentage(text) || parse_bandwidth(text).value;
 }
 
 std::optional<std::uint32_t> read_share(Context& context, const Field& field)
@@ -29,7 +27,7 @@ std::optional<std::uint32_t> read_share(Context& context, const Field& field)
     }
     if (field.value->is_scalar() && is_part_or_rate(field.value->text)) {
         const std::string& text = field.value->text;
-        const bool is_part = text.ends_with('%');
+        const bool is_part = is_percentage(text);
         context.error(*field.value,
                       fmt::format("`share: {}` is a {}; a share is a weight among siblings, a number without a unit",
                                   shortened(text), is_part ? "percentage" : "rate"),
@@ -38,6 +36,45 @@ std::optional<std::uint32_t> read_share(Context& context, const Field& field)
         return 1;
     }
     return read_integer<std::uint32_t>(context, field, 1, kHighestShare).value_or(1);
+}
+
+bool is_part(const Field& field)
+{
+    return field.value->is_scalar() && is_percentage(field.value->text);
+}
+
+std::optional<Percentage> read_part(Context& context, const Field& field)
+{
+    const auto part = parse_percentage(field.value->text);
+    if (!part) {
+        context.error(*field.value,
+                      fmt::format("`{}: {}` is not a part of the link", field.key, shortened(field.value->text)),
+                      "write more than 0 and at most 100 %, with at most two decimals: `25%`, `12.5%`");
+    }
+    return part;
+}
+
+// What is below 1 Mbit/s of it, an element's cap loses.
+void warn_of_rounding(Context& context, const Field& field, Bandwidth rate)
+{
+    const Bandwidth whole = Bandwidth::from_mbps(rate.mbps());
+    if (rate != whole) {
+        context.warning(*field.value,
+                        fmt::format("`max-rate` {} is rounded down to {}", to_string(rate), to_string(whole)),
+                        "an element of the tree is capped in whole Mbit/s");
+    }
+}
+
+// A guarantee above the own cap. A part and a rate can be compared only on a device.
+template <typename Value>
+void check_order(Context& context, const RateFields& fields, std::optional<Value>& min, const std::optional<Value>& max)
+{
+    if (min && max && *min > *max) {
+        context.error(*fields.min_rate,
+                      fmt::format("`min-rate` {} is above `max-rate` {}", to_string(*min), to_string(*max)));
+        context.note(context.locate(*fields.max_rate), "`max-rate` is given here");
+        min.reset();
+    }
 }
 
 // Reports a name nobody defines, unless a file that may define it could not be read.
@@ -66,24 +103,22 @@ RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fi
     }
     if (const auto field = mapping.find("min-rate")) {
         fields.min_rate = field->value;
-        spec.min_rate = read_rate(context, *field, Unlimited::Refused);
+        if (is_part(*field)) {
+            spec.min_part = read_part(context, *field);
+        } else {
+            spec.min_rate = read_rate(context, *field, Unlimited::Refused);
+        }
     }
     if (const auto field = mapping.find("max-rate")) {
         fields.max_rate = field->value;
-        spec.max_rate = read_rate(context, *field, Unlimited::Allowed);
-        if (spec.max_rate && *spec.max_rate != Bandwidth::from_mbps(spec.max_rate->mbps())) {
-            context.warning(*field->value,
-                            fmt::format("`max-rate` {} is rounded down to {}", to_string(*spec.max_rate),
-                                        to_string(Bandwidth::from_mbps(spec.max_rate->mbps()))),
-                            "an element of the tree is capped in whole Mbit/s");
+        if (is_part(*field)) {
+            spec.max_part = read_part(context, *field);
+        } else if ((spec.max_rate = read_rate(context, *field, Unlimited::Allowed))) {
+            warn_of_rounding(context, *field, *spec.max_rate);
         }
     }
-    if (spec.min_rate && spec.max_rate && *spec.min_rate > *spec.max_rate) {
-        context.error(*fields.min_rate, fmt::format("`min-rate` {} is above `max-rate` {}", to_string(*spec.min_rate),
-                                                    to_string(*spec.max_rate)));
-        context.note(context.locate(*fields.max_rate), "`max-rate` is given here");
-        spec.min_rate.reset();
-    }
+    check_order(context, fields, spec.min_rate, spec.max_rate);
+    check_order(context, fields, spec.min_part, spec.max_part);
     return spec;
 }
 

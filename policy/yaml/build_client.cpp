@@ -19,6 +19,13 @@ constexpr auto kKeys = [] {
     std::ranges::transform(kClientKeys, names.begin(), &ClientKey::name);
     return names;
 }();
+// What people look for, and the kernel does not know.
+constexpr std::string_view kNamespace = "kubernetes-namespace";
+constexpr auto kKeysAndNamespace = [] {
+    std::array<std::string_view, kKeys.size() + 1> names;
+    *std::ranges::copy(kKeys, names.begin()).out = kNamespace;
+    return names;
+}();
 
 // Users or groups: exact names or numbers, resolved now.
 void read_accounts(Build& build, const Field& field, const AccountKind& kind, ClientCriteria& criteria)
@@ -57,6 +64,39 @@ void read_accounts(Build& build, const Field& field, const AccountKind& kind, Cl
     }
 }
 
+std::string_view digits_of(std::string_view text)
+{
+    return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+// 36 characters in the cluster; static pods have 32 hexadecimal digits.
+bool looks_like_pod_uid(std::string_view text)
+{
+    return std::ranges::all_of(
+        text, [](char letter) { return is_digit(letter) || (letter >= 'a' && letter <= 'f') || letter == '-'; });
+}
+
+void read_patterns(Context& context, const Field& field, const NameKind& kind, ClientCriteria& criteria)
+{
+    for (const Field& item : read_items(context, field)) {
+        if (auto pattern = read_text(context, item)) {
+            warn_of_never(context, *item.value, *pattern, kind.form);
+            (criteria.*kind.patterns).push_back(std::move(*pattern));
+        }
+    }
+}
+
+void read_key(Build& build, const Field& field, const ClientKey& key, ClientCriteria& criteria)
+{
+    std::visit(Overloaded{
+                   [&](const AccountKind& kind) { read_accounts(build, field, kind, criteria); },
+                   [&](const NameKind& kind) { read_patterns(build.context, field, kind, criteria); },
+               },
+               key.kind);
+}
+
+}    // namespace
+
 void warn_of_never(Context& context, const Node& at, std::string_view pattern, NameForm form)
 {
     switch (form) {
@@ -81,36 +121,38 @@ void warn_of_never(Context& context, const Node& at, std::string_view pattern, N
                             fmt::format("write `{}`", pattern.substr(0, kLongestCommand)));
         }
         return;
-    }
-}
-
-void read_patterns(Context& context, const Field& field, const NameKind& kind, ClientCriteria& criteria)
-{
-    for (const Field& item : read_items(context, field)) {
-        if (auto pattern = read_text(context, item)) {
-            warn_of_never(context, *item.value, *pattern, kind.form);
-            (criteria.*kind.patterns).push_back(std::move(*pattern));
+    case NameForm::SlurmJob:
+        if (!has_glob(pattern) && !std::ranges::all_of(pattern, is_digit)) {
+            const auto digits = pattern.find_first_of("0123456789");
+            context.warning(at, fmt::format("`{}` never matches: a job of Slurm is known by its number", pattern),
+                            digits == std::string_view::npos
+                                ? "a job's name is not known to the kernel; write the number that squeue prints"
+                                : fmt::format("write `{}`", digits_of(pattern.substr(digits))));
         }
+        return;
+    case NameForm::PodUid:
+        if (!has_glob(pattern) && !looks_like_pod_uid(pattern)) {
+            context.warning(at, fmt::format("`{}` never matches: a pod is known by its UID", pattern),
+                            "a pod's name is not known to the kernel; `kubectl get pod NAME -o "
+                            "jsonpath={.metadata.uid}` prints the UID");
+        }
+        return;
     }
 }
-
-void read_key(Build& build, const Field& field, const ClientKey& key, ClientCriteria& criteria)
-{
-    std::visit(Overloaded{
-                   [&](const AccountKind& kind) { read_accounts(build, field, kind, criteria); },
-                   [&](const NameKind& kind) { read_patterns(build.context, field, kind, criteria); },
-               },
-               key.kind);
-}
-
-}    // namespace
 
 std::optional<ClientCriteria> read_client(Build& build, const Field& field, ClientFor use)
 {
     Context& context = build.context;
-    const Mapping mapping(context, *field.value, fmt::format("`{}`", field.key), kKeys);
+    const Node* name_space = find_key(*field.value, kNamespace);
+    const Mapping mapping(context, *field.value, fmt::format("`{}`", field.key),
+                          name_space == nullptr ? std::span<const std::string_view>(kKeys) : kKeysAndNamespace);
     if (!mapping.is_valid()) {
         return std::nullopt;
+    }
+    if (name_space != nullptr) {
+        context.error(*name_space, "the kernel does not know the namespace of a pod",
+                      "the pod's cgroup has its UID: give `kubernetes-pod: UID`, or let the CNI plugin add a rule when "
+                      "the pod starts: `rdma-qosctl rule add --kubernetes-pod UID`");
     }
     ClientCriteria criteria;
     criteria.location = context.locate(*field.value);

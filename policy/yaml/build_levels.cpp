@@ -16,7 +16,7 @@ void warn_about(Context& context, const Mapping& mapping, const QosLevel& level)
             fmt::format("`rate-limit` of `{}` caps nothing: it is only reported in path answers", level.name),
             "a cap is `max-rate` in `schedule` or `per-queue-pair`");
     }
-    if (level.schedule && level.schedule->rate.min_rate && !level.allow) {
+    if (level.schedule && level.schedule->rate.has_guarantee() && !level.allow) {
         context.warning(*find_key(*find_value(mapping.node(), "schedule"), "min-rate"),
                         fmt::format("anybody may use the guarantee of `{}`", level.name), "restrict it with `allow`");
     }

@@ -8,14 +8,15 @@
 #include "lib/base/text.h"
 #include "policy/model/service_id.h"
 #include "policy/yaml/build_client.h"
+#include "policy/yaml/device_fields.h"
 
 namespace rdmaqos::reader {
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv,      "service-id"sv, "ulp-port"sv,
-                               "pkey"sv, "client"sv, "device"sv,      "qos-level-name"sv, "adopt"sv};
+constexpr std::array kRuleKeys{"use"sv,  "source"sv, "destination"sv, "qos-class"sv, "service-id"sv,     "ulp-port"sv,
+                               "pkey"sv, "client"sv, "device"sv,      "devices"sv,   "qos-level-name"sv, "adopt"sv};
 constexpr std::array kNoCriteria{"use"sv, "qos-level-name"sv, "adopt"sv};
 constexpr std::array kUlpPortKeys{"space"sv, "port"sv};
 constexpr std::array kSpaces{"tcp"sv, "udp"sv, "ipoib"sv, "ib"sv};
@@ -92,6 +93,21 @@ void read_service_ids(Context& context, const Mapping& mapping, MatchRule& rule)
     rule.service_id = IntervalSet(std::move(ids));
 }
 
+// `device` came first, and takes the same.
+void read_devices(Context& context, const Mapping& mapping, MatchRule& rule)
+{
+    const auto devices = mapping.find("devices");
+    const auto device = mapping.find("device");
+    if (const auto& field = devices ? devices : device) {
+        rule.devices = read_selectors(context, *field);
+    }
+    if (devices && device) {
+        context.error(*find_key(mapping.node(), "device"), "`device` and `devices` are the same criterion",
+                      "keep `devices`, with the entries of both");
+        context.note(context.locate(*find_key(mapping.node(), "devices")), "`devices` is given here");
+    }
+}
+
 void read_criteria(Build& build, const Mapping& mapping, MatchRule& rule)
 {
     Context& context = build.context;
@@ -111,9 +127,7 @@ void read_criteria(Build& build, const Mapping& mapping, MatchRule& rule)
     if (const auto field = mapping.find("client")) {
         rule.client = read_client(build, *field, ClientFor::Rule);
     }
-    if (const auto field = mapping.find("device")) {
-        rule.devices = read_texts(context, *field);
-    }
+    read_devices(context, mapping, rule);
 }
 
 bool has_criteria(const Mapping& mapping)

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/yaml/device_fields.h"
 
 namespace rdmaqos::reader {
 namespace {
@@ -58,6 +59,9 @@ SchedulingNode read_node(Build& build, const NamedObject& object, RateFields& fi
         node.use = read_description(context, *use);
     }
     node.rate = read_rate_spec(context, mapping, fields);
+    if (const auto devices = mapping.find("devices")) {
+        node.devices = read_selectors(context, *devices);
+    }
     return node;
 }
 
@@ -69,6 +73,7 @@ struct Member {
     const RateSpec* rate;
     const RateFields* fields;
     std::optional<std::size_t> node;    // index into Policy::nodes; empty: a level
+    bool is_everywhere;                 // on all devices
 };
 
 // The members below each node, and at the end those below the root.
@@ -84,14 +89,20 @@ Families families_of(const Build& build)
     for (std::size_t i = 0; i < policy.nodes.size(); ++i) {
         const auto& node = policy.nodes[i];
         below(node.parent)
-            .push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i], i});
+            .push_back({"scheduling-node", &node.name, &node.location, &node.rate, &build.node_fields[i], i,
+                        node.devices.empty()});
     }
     for (std::size_t i = 0; i < build.level_fields.size(); ++i) {
         const auto& level = policy.levels[i];
         if (level.schedule) {
             below(level.schedule->parent)
-                .push_back(
-                    {"qos-level", &level.name, &level.location, &level.schedule->rate, &build.level_fields[i], {}});
+                .push_back({"qos-level",
+                            &level.name,
+                            &level.location,
+                            &level.schedule->rate,
+                            &build.level_fields[i],
+                            {},
+                            level.devices.empty()});
         }
     }
     return families;
@@ -113,12 +124,12 @@ void check_names(Context& context, const std::vector<Member>& family)
 void check_guarantees(Context& context, const std::vector<Member>& family)
 {
     const auto guaranteed = std::find_if(family.begin(), family.end(),
-                                         [](const Member& member) { return member.rate->min_rate.has_value(); });
+                                         [](const Member& member) { return member.rate->has_guarantee(); });
     if (guaranteed == family.end()) {
         return;
     }
     for (const Member& member : family) {
-        if (member.rate->min_rate) {
+        if (member.rate->has_guarantee()) {
             if (member.fields->share != nullptr) {
                 context.warning(*member.fields->share,
                                 fmt::format("`share` of `{}` has no effect together with `min-rate`", *member.name),
@@ -138,9 +149,13 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
     }
 }
 
-// What a member needs: its own guarantee, and those below it.
+// What a member needs: its own guarantee, and those below it. What is on some devices only may be alone there, which is
+// seen when the policy is compiled for one.
 Bandwidth needed_by(const Member& member, const std::vector<Bandwidth>& needed_below)
 {
+    if (!member.is_everywhere) {
+        return {};
+    }
     const Bandwidth own = member.rate->min_rate.value_or(Bandwidth{});
     return member.node ? std::max(own, needed_below[*member.node]) : own;
 }
@@ -181,6 +196,36 @@ void check_sums(Build& build, const Families& families)
                                 fmt::format("the min-rates below `{}` add up to {}, more than its `max-rate` {}",
                                             node.name, to_string(sum), to_string(*node.rate.max_rate)));
             note_parts(build.context, families[i], needed_below);
+        }
+    }
+}
+
+// Parts that siblings are guaranteed of the same whole.
+void check_parts(Build& build, const Families& families)
+{
+    for (std::size_t i = 0; i < families.size(); ++i) {
+        std::vector<const Member*> guaranteed;
+        std::uint32_t sum = 0;
+        for (const Member& member : families[i]) {
+            if (member.rate->min_part && member.is_everywhere) {
+                guaranteed.push_back(&member);
+                sum += member.rate->min_part->hundredths();
+            }
+        }
+        if (sum <= Percentage::kWhole) {
+            continue;
+        }
+        const bool is_root = i == build.policy.nodes.size();
+        build.context.error(*guaranteed.back()->fields->min_rate,
+                            fmt::format("the min-rates below {} add up to {:g} %",
+                                        is_root ? "the root" : fmt::format("`{}`", build.policy.nodes[i].name),
+                                        static_cast<double>(sum) / 100));
+        constexpr std::size_t kMost = 4;
+        guaranteed.pop_back();
+        guaranteed.resize(std::min(guaranteed.size(), kMost));
+        for (const Member* member : guaranteed) {
+            build.context.note(build.context.locate(*member->fields->min_rate),
+                               fmt::format("{} for `{}`", to_string(*member->rate->min_part), *member->name));
         }
     }
 }
@@ -262,6 +307,7 @@ void check_tree(Build& build)
         check_guarantees(build.context, family);
     }
     check_sums(build, families);
+    check_parts(build, families);
     // After a mistake what seems to have no effect may only be misspelt.
     if (!build.context.has_errors()) {
         warn_of_no_effect(build, families);

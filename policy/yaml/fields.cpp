@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/percentage.h"
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
 
@@ -45,6 +46,9 @@ const std::string* scalar_of(Context& context, const Field& field)
 
 std::string rate_hint(UnitError error, std::string_view text)
 {
+    if (is_percentage(text)) {
+        return "a part of the link is taken in the `schedule` of a level and in a scheduling-node only";
+    }
     switch (error) {
     case UnitError::MissingUnit:
         return fmt::format("write `{0}Gbps` or `{0}Mbps`", text);
@@ -344,27 +348,27 @@ std::optional<Guid> read_guid(Context& context, const Field& field)
     return number ? std::optional(Guid{*number}) : std::nullopt;
 }
 
-std::vector<Field> read_items(Context& context, const Field& field)
+std::vector<Field> read_items(Context& context, const Field& field, Items items)
 {
+    const auto is_item = [&](const Field& item) {
+        return (items == Items::AlsoMappings && item.value->is_mapping()) || scalar_of(context, item) != nullptr;
+    };
     const Node& node = *field.value;
     if (!node.is_sequence()) {
-        if (scalar_of(context, field) == nullptr) {
-            return {};
-        }
-        return {field};
+        return is_item(field) ? std::vector{field} : std::vector<Field>{};
     }
     if (node.children.empty()) {
         context.error(node, fmt::format("the list of `{}` is empty", field.key), "omit the key to match anything");
     }
-    std::vector<Field> items;
-    items.reserve(node.children.size());
+    std::vector<Field> found;
+    found.reserve(node.children.size());
     for (const Node& item : node.children) {
         const Field entry{field.key, &item};
-        if (scalar_of(context, entry) != nullptr) {
-            items.push_back(entry);
+        if (is_item(entry)) {
+            found.push_back(entry);
         }
     }
-    return items;
+    return found;
 }
 
 bool check_list(Context& context, const Field& field)

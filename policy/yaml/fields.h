@@ -101,7 +101,8 @@ constexpr Bandwidth kLowestElementRate = Bandwidth::from_mbps(1);
 
 // The items of a list; a single value counts as a list of one. An empty list is an error: it could mean everything or
 // nothing.
-[[nodiscard]] std::vector<Field> read_items(Context& context, const Field& field);
+enum class Items : bool { Scalars, AlsoMappings };
+[[nodiscard]] std::vector<Field> read_items(Context& context, const Field& field, Items items = Items::Scalars);
 // Reports what is no list.
 [[nodiscard]] bool check_list(Context& context, const Field& field);
 [[nodiscard]] std::vector<std::string> read_texts(Context& context, const Field& field);

@@ -9,6 +9,7 @@
 #include "lib/base/text.h"
 #include "policy/model/client_keys.h"
 #include "policy/yaml/build_client.h"
+#include "policy/yaml/device_fields.h"
 #include "policy/yaml/ib_fields.h"
 
 namespace rdmaqos {
@@ -25,11 +26,14 @@ constexpr std::array kScheduleKeys{"parent"sv,  "share"sv,       "min-rate"sv, "
                                    "fair-by"sv, "leaf-budget"sv, "responder"sv};
 constexpr std::array kResponderKeys{"share"sv, "max-rate"sv};
 constexpr std::array kPerQueuePairKeys{"max-rate"sv, "max-burst"sv, "typical-packet"sv};
-constexpr std::array<Choice<FairBy>, 5> kFairBy{{{"none", FairBy::None},
+constexpr std::array<Choice<FairBy>, 7> kFairBy{{{"none", FairBy::None},
                                                  {"queue-pair", FairBy::QueuePair},
                                                  {"process", FairBy::Process},
                                                  {"user", FairBy::User},
-                                                 {"unit", FairBy::Unit}}};
+                                                 {"unit", FairBy::Unit},
+                                                 {"slurm-job", FairBy::SlurmJob},
+                                                 {"kubernetes-pod", FairBy::KubernetesPod}}};
+constexpr std::array kFairByPatternKeys{"cgroup"sv};
 constexpr std::array<Choice<MessageModel>, 4> kMessageModels{{{"default", MessageModel::Default},
                                                               {"low-latency", MessageModel::LowLatency},
                                                               {"high-bandwidth", MessageModel::HighBandwidth},
@@ -174,21 +178,51 @@ std::optional<RateSpec> read_responder(Context& context, const Field& field)
     return read_rate_spec(context, mapping, unused);
 }
 
+// `fair-by: {cgroup: "*/job_*"}`
+void read_fair_cgroup(Context& context, const Field& field, Schedule& schedule)
+{
+    const Mapping mapping(context, *field.value, "`fair-by`", kFairByPatternKeys);
+    const auto pattern = mapping.find("cgroup");
+    if (!pattern) {
+        if (!mapping.has_unknown_keys()) {
+            context.error(*field.value, "`fair-by` needs a `cgroup` in a mapping",
+                          "for example `{cgroup: \"*/job_*\"}`");
+        }
+        return;
+    }
+    if (auto text = read_text(context, *pattern)) {
+        warn_of_never(context, *pattern->value, *text, NameForm::Path);
+        schedule.fair_by = FairBy::Cgroup;
+        schedule.fair_cgroup = std::move(*text);
+    }
+}
+
+void read_fair_by(Context& context, const Field& field, Schedule& schedule)
+{
+    if (field.value->is_mapping()) {
+        read_fair_cgroup(context, field, schedule);
+    } else if (field.value->is_scalar() && equals_ignoring_case(field.value->text, to_string(FairBy::Cgroup))) {
+        context.error(*field.value, "`fair-by: cgroup` does not say which cgroups",
+                      "give a pattern over their paths: `fair-by: {cgroup: \"*/job_*\"}`");
+    } else {
+        schedule.fair_by = read_choice(context, field, kFairBy).value_or(FairBy::None);
+    }
+}
+
 void read_fairness(Context& context, const Mapping& mapping, Schedule& schedule)
 {
-    bool one_leaf = true;
-    if (const auto fair_by = mapping.find("fair-by")) {
-        const auto choice = read_choice(context, *fair_by, kFairBy);
-        one_leaf = choice == FairBy::None;
-        schedule.fair_by = choice.value_or(FairBy::None);
+    const auto fair_by = mapping.find("fair-by");
+    if (fair_by) {
+        read_fair_by(context, *fair_by, schedule);
     }
     if (const auto budget = mapping.find("leaf-budget")) {
         constexpr std::uint32_t kHighestBudget = 1'000'000;
         schedule.leaf_budget = read_integer<std::uint32_t>(context, *budget, 1, kHighestBudget);
-        if (one_leaf) {
+        // A `fair-by` that could not be read has had its error.
+        if (!fair_by || equals_ignoring_case(fair_by->value->text, kNone)) {
             context.warning(*find_key(mapping.node(), "leaf-budget"),
                             "`leaf-budget` has no effect: the class has one leaf",
-                            "with `fair-by` queue-pair, process, user or unit it has one for each");
+                            "with a `fair-by` other than `none` it has one for each");
         }
     }
 }
@@ -214,6 +248,21 @@ void read_schedule(const LevelReading& reading, const Field& field)
     reading.level.schedule = std::move(schedule);
 }
 
+std::string fairness_in_words(const Schedule& schedule)
+{
+    if (schedule.fair_by == FairBy::None) {
+        return {};
+    }
+    const auto by = to_string(schedule.fair_by);
+    return schedule.fair_by == FairBy::Cgroup ? fmt::format("{} {}", by, schedule.fair_cgroup) : std::string(by);
+}
+
+// "25 Gbit/s" or "25 %"
+std::string rate_or_part(const std::optional<Bandwidth>& rate, const std::optional<Percentage>& part)
+{
+    return part ? to_string(*part) : or_nothing(rate, rate_in_words);
+}
+
 std::string share_in_words(const RateSpec& rate)
 {
     return rate.share ? number_in_words(*rate.share) : "device-default";
@@ -229,12 +278,12 @@ void tell_schedule(std::string_view, const Policy& policy, const QosLevel& level
     const auto& responder = values.responder;
     add("parent", values.parent ? policy.nodes.at(*values.parent).name : "the root");
     add("share", share_in_words(values.rate));
-    add("min-rate", or_nothing(values.rate.min_rate, rate_in_words));
-    add("max-rate", or_nothing(values.rate.max_rate, rate_in_words));
-    add("fair-by", values.fair_by == FairBy::None ? "" : std::string(to_string(values.fair_by)));
+    add("min-rate", rate_or_part(values.rate.min_rate, values.rate.min_part));
+    add("max-rate", rate_or_part(values.rate.max_rate, values.rate.max_part));
+    add("fair-by", fairness_in_words(values));
     add("leaf-budget", or_nothing(values.leaf_budget, number_in_words));
     add("responder share", or_nothing(responder, share_in_words));
-    add("responder max-rate", responder ? or_nothing(responder->max_rate, rate_in_words) : "");
+    add("responder max-rate", responder ? rate_or_part(responder->max_rate, responder->max_part) : "");
 }
 
 void read_per_queue_pair(const LevelReading& reading, const Field& field)
@@ -287,6 +336,22 @@ void tell_allow(std::string_view key, const Policy&, const QosLevel& level, Prop
     properties.push_back({key, level.allow ? allowed_in_words(level) : "", "everyone"});
 }
 
+void read_level_devices(const LevelReading& reading, const Field& field)
+{
+    Context& context = reading.build.context;
+    reading.level.devices = read_selectors(context, field);
+    if (!reading.mapping.has("schedule")) {
+        context.warning(*find_key(reading.mapping.node(), "devices"),
+                        fmt::format("`devices` of `{}` has no effect without `schedule`", reading.level.name),
+                        "it says which devices have the level's class; which queue pairs get a level is said by rules");
+    }
+}
+
+void tell_devices(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+{
+    properties.push_back({key, to_string(level.devices), "all"});
+}
+
 void read_log(const LevelReading& reading, const Field& field)
 {
     reading.level.log = read_bool(reading.build.context, field).value_or(false);
@@ -319,6 +384,7 @@ constexpr std::array kLevelOptions{
     LevelOption{"path-bits", read_path_bits, tell_nothing},
     LevelOption{"pkey", read_level_pkeys, tell_pkeys},
     LevelOption{"schedule", read_schedule, tell_schedule},
+    LevelOption{"devices", read_level_devices, tell_devices},
     LevelOption{"per-queue-pair", read_per_queue_pair, tell_per_queue_pair},
     value<&QosLevel::message_model, read_message_model, model_in_words>("message-model"),
     LevelOption{"allow", read_allow, tell_allow},

@@ -22,7 +22,8 @@ constexpr std::array kSectionKeys{"version"sv,         "port-groups"sv,      "pa
 constexpr std::array kGroupKeys{"name"sv, "use"sv,       "remove"sv,    "port-guid"sv, "port-name"sv,
                                 "pkey"sv, "partition"sv, "node-type"sv, "gid"sv};
 constexpr std::array kPartitionKeys{"name"sv, "remove"sv, "pkey"sv, "qos-level-name"sv};
-constexpr std::array kNodeKeys{"name"sv, "use"sv, "remove"sv, "parent"sv, "share"sv, "min-rate"sv, "max-rate"sv};
+constexpr std::array kNodeKeys{"name"sv,  "use"sv,      "remove"sv,   "parent"sv,
+                               "share"sv, "min-rate"sv, "max-rate"sv, "devices"sv};
 constexpr std::array kMergedKeyByKey{"schedule"sv, "responder"sv, "per-queue-pair"sv};
 
 bool merges_key_by_key(std::string_view key)

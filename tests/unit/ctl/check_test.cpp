@@ -21,7 +21,7 @@ CheckReport good_report()
     report.revision = "9f3a2c11";
     report.levels = 3;
     report.note = "checked against the devices of the running daemon";
-    report.devices = {{"mlx5_0/1", 3, 6, {}}, {"mlx5_1/1", 1, 2, {}}};
+    report.devices = {{"mlx5_0/1", 3, 6, {}, {}}, {"mlx5_1/1", 1, 2, {}, {}}};
     return report;
 }
 

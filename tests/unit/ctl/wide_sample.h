@@ -67,6 +67,7 @@ inline CheckReport wide_check(bool is_error)
     report.devices = {{"rocep59s0f0np0/1",
                        3,
                        6,
+                       {},
                        {{FindingKind::MinRateMissed, is_error, ElementPath(kWideClass), "min-rate 10 Gbit/s",
                          "8.333 Gbit/s", "its parent is capped at 25 Gbit/s"}}}};
     report.unresolved = {

@@ -220,7 +220,7 @@ TEST(PlacementBook, TheNarrowestCapIncludesTheLink)
     spec.tree.elements[0].rate.max_rate = Bandwidth::from_gbps(40);
     auto book = book_with(8, spec);
     EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc"), {}), Bandwidth::from_gbps(40));
-    book.set_link_speed(Bandwidth::from_gbps(10));
+    book.set_device({}, Bandwidth::from_gbps(10));
     static_cast<void>(book.update());
     EXPECT_EQ(book.narrowest_cap(ElementPath("/rpc"), {}), Bandwidth::from_gbps(10));
 }
@@ -238,6 +238,52 @@ TEST(PlacementBook, ALeafThatIsNotThereYetIsBelowTheCapOfItsClass)
     book.add(first);
     static_cast<void>(book.update());
     EXPECT_EQ(book.narrowest_cap(leaf, {}), Bandwidth::from_gbps(40));
+}
+
+DeviceNames with_link(Bandwidth speed)
+{
+    return {"mlx5_0", 1, "", "", LinkLayer::Ethernet, speed};
+}
+
+TEST(PlacementBook, AClassForOtherDevicesIsNoneHere)
+{
+    PlacementBook book(small_device(8), Bandwidth::from_gbps(100), with_link(Bandwidth::from_gbps(100)));
+    ScheduleSpec spec = one_class(FairBy::Process);
+    spec.devices[ElementPath("/rpc")] = {DeviceSelector{"mlx5_1", "", "", {}, {}}};
+    book.set_spec(spec);
+    book.add(member(1, 100, FairBy::Process));
+    static_cast<void>(book.update());
+    EXPECT_TRUE(book.compiled().tree.empty());
+    EXPECT_TRUE(book.placement(1).requester.empty());
+    EXPECT_TRUE(book.class_here(book.find(1)->membership).empty());
+    EXPECT_EQ(book.processes(ElementPath::root()), 0U) << "nobody competes";
+
+    spec.devices[ElementPath("/rpc")] = {DeviceSelector{"mlx5_0", "", "", {}, {}}};
+    book.set_spec(spec);
+    static_cast<void>(book.update());
+    EXPECT_EQ(book.placement(1).requester.text(), "/rpc/pid:100");
+    EXPECT_EQ(book.processes(ElementPath::root()), 1U);
+}
+
+TEST(PlacementBook, ALinkThatGoesDownKeepsItsClasses)
+{
+    PlacementBook book(small_device(8), Bandwidth::from_gbps(400), with_link(Bandwidth::from_gbps(400)));
+    ScheduleSpec spec = one_class(FairBy::None);
+    spec.devices[ElementPath("/rpc")] = {DeviceSelector{"", "", "", {}, parse_speed_condition(">=200Gbps")}};
+    spec.tree.elements[0].rate.max_part = Percentage::from_hundredths(2500);
+    book.set_spec(spec);
+    static_cast<void>(book.update());
+    const auto cap = [&] { return book.compiled().tree.at(ElementPath("/rpc")).attributes.max_rate; };
+    EXPECT_EQ(cap(), Bandwidth::from_gbps(100));
+    book.set_device(with_link(Bandwidth{}), Bandwidth{});
+    static_cast<void>(book.update());
+    EXPECT_EQ(cap(), Bandwidth::from_gbps(100)) << "down: what was known of it counts";
+    book.set_device(with_link(Bandwidth::from_gbps(200)), Bandwidth::from_gbps(200));
+    EXPECT_TRUE(book.update().tree);
+    EXPECT_EQ(cap(), Bandwidth::from_gbps(50)) << "a part of the link, which is slower now";
+    book.set_device(with_link(Bandwidth::from_gbps(100)), Bandwidth::from_gbps(100));
+    static_cast<void>(book.update());
+    EXPECT_TRUE(book.compiled().tree.empty()) << "too slow for the class";
 }
 
 }    // namespace

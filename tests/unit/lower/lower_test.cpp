@@ -92,34 +92,71 @@ TEST(Lower, ALevelMayBeCalledAsANodeBesideIt)
     EXPECT_EQ(class_path(policy, policy.levels[1]).text(), "/tenants/tenants");
 }
 
+std::vector<std::string> paths_for(const Policy& policy, const DeviceNames& device)
+{
+    std::vector<std::string> paths;
+    for (const auto& element : to_tree_spec(policy, device).elements) {
+        paths.push_back(element.path.text());
+    }
+    return paths;
+}
+
+TEST(Lower, ADeviceHasWhatIsForIt)
+{
+    Policy policy;
+    policy.nodes = {node("compute"), node("storage"), node("fast", 0)};
+    policy.nodes[1].devices = {DeviceSelector{"mlx5_1", "", "", {}, {}}};
+    policy.nodes[2].devices = {DeviceSelector{"", "", "", {}, parse_speed_condition(">=200Gbps")}};
+    policy.levels = {level("a", 0), level("b", 1), level("c", 2), level("d")};
+    policy.levels[3].devices = {DeviceSelector{"", "", "", LinkLayer::Ethernet, {}}};
+    const DeviceNames slow{"mlx5_0", 1, "", "", LinkLayer::InfiniBand, Bandwidth::from_gbps(100)};
+    const DeviceNames fast{"mlx5_1", 1, "", "", LinkLayer::Ethernet, Bandwidth::from_gbps(400)};
+    EXPECT_EQ(paths_for(policy, slow), (std::vector<std::string>{"/compute", "/compute/a"}));
+    EXPECT_EQ(paths_for(policy, fast), (std::vector<std::string>{"/compute", "/storage", "/compute/fast", "/compute/a",
+                                                                 "/storage/b", "/compute/fast/c", "/d"}));
+    EXPECT_EQ(to_tree_spec(policy).elements.size(), 7U) << "without a device, all of it";
+}
+
+TEST(Lower, ALimitOfAClassElsewhereStays)
+{
+    Policy policy;
+    policy.levels = {level("a")};
+    policy.levels[0].devices = {DeviceSelector{"mlx5_1", "", "", {}, {}}};
+    policy.levels[0].per_queue_pair.max_rate = Bandwidth::from_gbps(1);
+    const auto spec = to_tree_spec(policy, {"mlx5_0", 1, "", "", {}, {}});
+    EXPECT_TRUE(spec.elements.empty());
+    ASSERT_EQ(spec.limits.size(), 1U);
+    EXPECT_TRUE(spec.limits[0].class_path.empty()) << "it is held by pacing, or not";
+}
+
 TEST(PrincipalSegment, NamesWhoIsCounted)
 {
     const auto identity = process("/system.slice/job-7.scope", "job-7.scope");
-    EXPECT_EQ(principal_segment(FairBy::None, identity, QueuePairId{17}), "");
-    EXPECT_EQ(principal_segment(FairBy::QueuePair, identity, QueuePairId{17}), "qp:17");
-    EXPECT_EQ(principal_segment(FairBy::Process, identity, QueuePairId{17}), "pid:4711");
-    EXPECT_EQ(principal_segment(FairBy::User, identity, QueuePairId{17}), "uid:1000");
-    EXPECT_EQ(principal_segment(FairBy::Unit, identity, QueuePairId{17}), "unit:job-7.scope");
+    EXPECT_EQ(principal_segment(FairBy::None, "", identity, QueuePairId{17}), "");
+    EXPECT_EQ(principal_segment(FairBy::QueuePair, "", identity, QueuePairId{17}), "qp:17");
+    EXPECT_EQ(principal_segment(FairBy::Process, "", identity, QueuePairId{17}), "pid:4711");
+    EXPECT_EQ(principal_segment(FairBy::User, "", identity, QueuePairId{17}), "uid:1000");
+    EXPECT_EQ(principal_segment(FairBy::Unit, "", identity, QueuePairId{17}), "unit:job-7.scope");
 }
 
 TEST(PrincipalSegment, AProcessOutsideAnyUnitIsItself)
 {
-    EXPECT_EQ(principal_segment(FairBy::Unit, process("/", ""), QueuePairId{17}), "pid:4711");
+    EXPECT_EQ(principal_segment(FairBy::Unit, "", process("/", ""), QueuePairId{17}), "pid:4711");
 }
 
 TEST(PrincipalSegment, UnitsOfUsersAreTheirOwn)
 {
     const std::string manager = "/user.slice/user-1000.slice/user@1000.service";
     EXPECT_EQ(
-        principal_segment(FairBy::Unit, process(manager + "/app.slice/app.service", "app.service"), QueuePairId{1}),
+        principal_segment(FairBy::Unit, "", process(manager + "/app.slice/app.service", "app.service"), QueuePairId{1}),
         "uid:1000,unit:app.service");
-    EXPECT_EQ(principal_segment(FairBy::Unit, process(manager, "user@1000.service"), QueuePairId{1}),
+    EXPECT_EQ(principal_segment(FairBy::Unit, "", process(manager, "user@1000.service"), QueuePairId{1}),
               "unit:user@1000.service");
 }
 
 TEST(PrincipalSegment, IsAlwaysOneSegment)
 {
-    const auto segment = principal_segment(FairBy::Unit, process("/x", "a/b\x01.service"), QueuePairId{1});
+    const auto segment = principal_segment(FairBy::Unit, "", process("/x", "a/b\x01.service"), QueuePairId{1});
     EXPECT_EQ(segment, "unit:a%2Fb%01.service");
 }
 

@@ -87,7 +87,7 @@ TEST(Adoption, ARuleOfTheIdentityDecidesAtOnce)
 TEST(Adoption, ARuleOfTheDeviceDecidesAtOnce)
 {
     TestPolicy policy = with_levels();
-    policy.rule("fast", [](MatchRule& rule) { rule.devices = {"mlx5_0/1"}; });
+    policy.rule("fast", [](MatchRule& rule) { rule.devices = devices_named({"mlx5_0/1"}); });
     Request request;
     request.device = DeviceNames{"mlx5_0", 1, "eth0", "0000:01:00.0"};
     EXPECT_EQ(choose(policy, request, somebody(), false).verdict, kAdopt);
@@ -308,7 +308,7 @@ TestPolicy any_adopting_policy()
             rule.service_id = {};
         }
         if (*rc::gen::arbitrary<bool>()) {
-            rule.devices = {*rc::gen::element<std::string>("mlx5_*", "mlx5_0/1", "mlx5_1")};
+            rule.devices = devices_named({*rc::gen::element<std::string>("mlx5_*", "mlx5_0/1", "mlx5_1")});
         }
         if (*rc::gen::arbitrary<bool>()) {
             rule.source = {};

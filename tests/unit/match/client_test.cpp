@@ -55,29 +55,37 @@ INSTANTIATE_TEST_SUITE_P(
     Table, MayUseTable,
     testing::Values(
         ClientCase{"user", {.uids = {1000, 1001}, .users = {"alice", "bob"}}, ""},
-        ClientCase{"not_the_user", {.uids = {1000}, .users = {"alice"}}, "level rpc allows user alice; you are uid 1001"},
+        ClientCase{
+            "not_the_user", {.uids = {1000}, .users = {"alice"}}, "level rpc allows user alice; you are uid 1001"},
         ClientCase{"group", {.gids = {20}, .groups = {"hpc"}}, ""},
-        ClientCase{"not_the_group", {.gids = {21}, .groups = {"hpc"}}, "level rpc allows group hpc; you are in gid 20, 1001"},
+        ClientCase{
+            "not_the_group", {.gids = {21}, .groups = {"hpc"}}, "level rpc allows group hpc; you are in gid 20, 1001"},
         ClientCase{"a_name_nobody_has", {.users = {"ghost"}}, "level rpc allows user ghost; you are uid 1001"},
         ClientCase{"unit", {.units = {"a.service", "job-*.scope"}}, ""},
-        ClientCase{"not_the_unit", {.units = {"a.service"}}, "level rpc allows unit a.service; you are in unit job-7.scope"},
+        ClientCase{
+            "not_the_unit", {.units = {"a.service"}}, "level rpc allows unit a.service; you are in unit job-7.scope"},
         ClientCase{"cgroup", {.cgroups = {"/system.slice/*"}}, ""},
         ClientCase{"not_the_cgroup",
-             {.cgroups = {"/slurm/*"}},
-             "level rpc allows cgroup /slurm/*; you are in cgroup /system.slice/job-7.scope"},
+                   {.cgroups = {"/slurm/*"}},
+                   "level rpc allows cgroup /slurm/*; you are in cgroup /system.slice/job-7.scope"},
         ClientCase{"different_keys_must_all_hold",
-             {.uids = {1001}, .gids = {21}, .users = {"bob"}, .groups = {"hpc"}},
-             "level rpc allows user bob and group hpc; you are in gid 20, 1001"},
+                   {.uids = {1001}, .gids = {21}, .users = {"bob"}, .groups = {"hpc"}},
+                   "level rpc allows user bob and group hpc; you are in gid 20, 1001"},
         ClientCase{"none_of_two_keys",
-             {.uids = {1}, .gids = {21}, .users = {"eve"}, .groups = {"hpc"}},
-             "level rpc allows user eve and group hpc; you are uid 1001, are in gid 20, 1001"},
-        ClientCase{"names_nobody", {}, "level rpc allows nobody: its `allow` names no user, group, unit or cgroup"},
-        ClientCase{"a_command_gives_no_permission",
-             {.commands = {"ib_*"}},
-             "level rpc allows nobody: its `allow` names no user, group, unit or cgroup"},
-        ClientCase{"an_executable_gives_no_permission",
-             {.executables = {"/usr/bin/ib_*"}},
-             "level rpc allows nobody: its `allow` names no user, group, unit or cgroup"}),
+                   {.uids = {1}, .gids = {21}, .users = {"eve"}, .groups = {"hpc"}},
+                   "level rpc allows user eve and group hpc; you are uid 1001, are in gid 20, 1001"},
+        ClientCase{
+            "names_nobody",
+            {},
+            "level rpc allows nobody: its `allow` names no user, group, unit, cgroup, slurm-job or kubernetes-pod"},
+        ClientCase{
+            "a_command_gives_no_permission",
+            {.commands = {"ib_*"}},
+            "level rpc allows nobody: its `allow` names no user, group, unit, cgroup, slurm-job or kubernetes-pod"},
+        ClientCase{
+            "an_executable_gives_no_permission",
+            {.executables = {"/usr/bin/ib_*"}},
+            "level rpc allows nobody: its `allow` names no user, group, unit, cgroup, slurm-job or kubernetes-pod"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(MayUse, AUnitThatUsersCanNameGivesNoPermission)

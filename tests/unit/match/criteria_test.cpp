@@ -21,7 +21,7 @@ MatchRule rule_with(const Criterion& criterion)
     std::visit(Overloaded{
                    [&](const EndKind& kind) { rule.*kind.groups = {0}; },
                    [&](const NumberKind& kind) { rule.*kind.intervals = number(1); },
-                   [&](const DeviceKind& kind) { rule.*kind.patterns = {"*"}; },
+                   [&](const DeviceKind& kind) { rule.*kind.selectors = {{.name = "*"}}; },
                    [&](const ClientKey* key) {
                        auto& client = rule.client.emplace();
                        std::visit(Overloaded{

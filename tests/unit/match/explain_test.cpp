@@ -36,7 +36,7 @@ TestPolicy office()
     policy.rule("bulk", [](MatchRule& r) {
         r.client = ClientCriteria{.uids = {1000}, .users = {"alice"}};
         r.qos_class = numbers({{7, 9}, {11, 11}});
-        r.devices = {"mlx5_0/1"};
+        r.devices = devices_named({"mlx5_0/1"});
     });
     policy.partition("Part1", 0x1234, "rpc");
     return policy;
@@ -184,7 +184,8 @@ TEST(Explain, MarksACommandAsClaimed)
     EXPECT_NE(text.find("yes  client.command  asks ib_write_*, rank-0  has ib_write_bw  claimed"), std::string::npos)
         << text;
     EXPECT_TRUE(text.starts_with("client   pid 4711 (ib_write_bw), uid 1000, gid 1000, unit job-7.scope, "
-                                 "cgroup /system.slice/job-7.scope, executable /usr/bin/ib_write_bw\n"))
+                                 "cgroup /system.slice/job-7.scope, slurm-job 98, kubernetes-pod 1f0c3bd4-7a65, "
+                                 "executable /usr/bin/ib_write_bw\n"))
         << text;
     const auto json = nlohmann::json::parse(explanation_to_json(policy.policy, explanation));
     const auto& criterion = json.at("rules").at(0).at("criteria").at(0);

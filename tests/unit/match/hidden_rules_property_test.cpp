@@ -64,6 +64,34 @@ const std::vector<std::string> kCgroups{"/q",
                                         "/slurm/job_2/step",
                                         "/slurm/x/c.service"};
 
+std::vector<DeviceNames> devices()
+{
+    std::vector<DeviceNames> all;
+    for (const auto* name : {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_01", "x"}) {
+        all.push_back({name, 1, "", "", LinkLayer::Ethernet, Bandwidth::from_gbps(100)});
+    }
+    for (const auto* name : {"mlx5_0", "x"}) {
+        all.push_back({name, 1, "", "", LinkLayer::Ethernet, Bandwidth::from_gbps(200)});
+        all.push_back({name, 1, "eth0", "", LinkLayer::InfiniBand, Bandwidth::from_gbps(400)});
+        all.push_back({name, 1, "", "", LinkLayer::InfiniBand, Bandwidth{}});
+    }
+    return all;
+}
+
+std::vector<DeviceSelector> device_selectors()
+{
+    auto all = devices_named({"mlx5_0", "mlx5_1", "mlx5_?", "mlx5_*", "mlx5_0/1", "*", "mlx5_[01]"});
+    all.insert(all.end(), {{.link_layer = LinkLayer::Ethernet},
+                           {.name = "mlx5_?", .link_layer = LinkLayer::InfiniBand},
+                           {.netdev = "eth*"},
+                           with_speed(">=200Gbps"),
+                           with_speed(">200Gbps"),
+                           with_speed("<=200Gbps"),
+                           with_speed("<400Gbps", "mlx5_*"),
+                           with_speed("400Gbps")});
+    return all;
+}
+
 // A random policy, and all requests and clients that differ in what it may ask for.
 class SmallWorld {
 public:
@@ -99,10 +127,7 @@ public:
         vary<std::uint16_t>(requests, Axis::QosClass, {4094, 4095}, [](Request& r, auto v) { r.qos_class = v; });
         vary<Endpoint>(requests, Axis::Source, ends(), [](Request& r, auto v) { r.source = v; });
         vary<Endpoint>(requests, Axis::Destination, ends(), [](Request& r, auto v) { r.destination = v; });
-        vary<std::string>(requests, Axis::Device, {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_01", "x"},
-                          [](Request& r, const auto& v) {
-                              r.device = DeviceNames{v, 1, "", ""};
-                          });
+        vary<DeviceNames>(requests, Axis::Device, devices(), [](Request& r, const auto& v) { r.device = v; });
         std::vector<Identity> clients{{}};
         vary<std::uint32_t>(clients, Axis::User, {1, 2, 3}, [](Identity& i, auto v) { i.uid = v; });
         vary<std::vector<std::uint32_t>>(clients, Axis::Group, {{1}, {2}, {3}, {1, 2}, {1, 3}},
@@ -198,7 +223,7 @@ private:
             rule.destination = some_groups();
         }
         if (wants(Axis::Device)) {
-            rule.devices = some_of<std::string>({"mlx5_0", "mlx5_1", "mlx5_?", "mlx5_*", "mlx5_0/1", "*", "mlx5_[01]"});
+            rule.devices = some_of(device_selectors());
         }
         set_client(rule.client.emplace());
         if (wants(Axis::Executable)) {

@@ -140,6 +140,14 @@ std::vector<T> some_of(const std::vector<T>& values)
     return *rc::gen::resize(3, rc::gen::container<std::vector<T>>(rc::gen::elementOf(values)));
 }
 
+std::vector<DeviceSelector> device_conditions()
+{
+    return {{.link_layer = LinkLayer::Ethernet},
+            {.netdev = "ib*", .link_layer = LinkLayer::InfiniBand},
+            with_speed(">=200Gbps"),
+            with_speed("<400Gbps", "mlx5_*")};
+}
+
 const std::vector<std::string>& globs()
 {
     static const std::vector<std::string> list{
@@ -197,7 +205,9 @@ TestPolicy hostile_policy()
             r.pkey = any_numbers();
             r.client = any_client();
             if (*rc::gen::inRange(0, 5) == 0) {
-                r.devices = some_of(globs());
+                r.devices = devices_named(some_of(globs()));
+                const auto conditions = some_of(device_conditions());
+                r.devices.insert(r.devices.end(), conditions.begin(), conditions.end());
             }
         });
     }
@@ -236,8 +246,12 @@ Request any_request()
     request.source = any_end();
     request.destination = any_end();
     if (*rc::gen::arbitrary<bool>()) {
-        request.device = DeviceNames{"mlx5_0", *rc::gen::element(1U, 2U), *rc::gen::element<std::string>("", "ib0"),
-                                     ""};
+        request.device = DeviceNames{"mlx5_0",
+                                     *rc::gen::element(1U, 2U),
+                                     *rc::gen::element<std::string>("", "ib0"),
+                                     "",
+                                     *rc::gen::element(LinkLayer::InfiniBand, LinkLayer::Ethernet),
+                                     Bandwidth::from_gbps(*rc::gen::element(0U, 100U, 200U, 400U))};
     }
     return request;
 }

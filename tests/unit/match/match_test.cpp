@@ -29,7 +29,7 @@ TestPolicy criteria_policy()
     policy.rule("class", [](MatchRule& r) { r.qos_class = numbers({{0, 0}, {7, 9}}); });
     policy.rule("service", [](MatchRule& r) { r.service_id = numbers({{0x10000, 0x1ffff}}); });
     policy.rule("pkey", [](MatchRule& r) { r.pkey = numbers({{0, 0}, {0xF00, 0xFFF}}); });
-    policy.rule("device", [](MatchRule& r) { r.devices = {"mlx5_[01]/2", "roce*", "0000:86:00.?"}; });
+    policy.rule("device", [](MatchRule& r) { r.devices = devices_named({"mlx5_[01]/2", "roce*", "0000:86:00.?"}); });
     return policy;
 }
 

@@ -40,6 +40,23 @@ inline GidPrefix prefix(std::string_view text)
     return parse_gid_prefix(text).value();
 }
 
+inline std::vector<DeviceSelector> devices_named(const std::vector<std::string>& globs)
+{
+    std::vector<DeviceSelector> selectors;
+    for (const auto& glob : globs) {
+        selectors.emplace_back().name = glob;
+    }
+    return selectors;
+}
+
+inline DeviceSelector with_speed(std::string_view condition, std::string name = {})
+{
+    DeviceSelector selector;
+    selector.name = std::move(name);
+    selector.speed = parse_speed_condition(condition).value();
+    return selector;
+}
+
 inline FabricPort ca_port(std::uint64_t guid, std::string description, std::uint32_t port = 1,
                           std::vector<std::uint16_t> pkeys = {0xFFFF}, std::uint64_t node_guid = 0)
 {
@@ -63,6 +80,8 @@ inline Identity somebody(std::uint32_t uid = 1000)
     identity.unit = "job-7.scope";
     identity.executable = "/usr/bin/ib_write_bw";
     identity.command = "ib_write_bw";
+    identity.slurm_job = "98";
+    identity.kubernetes_pod = "1f0c3bd4-7a65";
     return identity;
 }
 

@@ -28,7 +28,9 @@ std::string text_of(const std::optional<T>& number)
 
 inline std::string text_of(const RateSpec& rate)
 {
-    return fmt::format("share {} min {} max {}", text_of(rate.share), text_of(rate.min_rate), text_of(rate.max_rate));
+    const auto part = [](const std::optional<Percentage>& value) { return value ? to_string(*value) : "none"; };
+    return fmt::format("share {} min {} {} max {} {}", text_of(rate.share), text_of(rate.min_rate), part(rate.min_part),
+                       text_of(rate.max_rate), part(rate.max_part));
 }
 
 inline std::string text_of(const std::optional<ClientCriteria>& client)
@@ -36,9 +38,10 @@ inline std::string text_of(const std::optional<ClientCriteria>& client)
     if (!client) {
         return "none";
     }
-    return fmt::format("uids {} gids {} users {} groups {} units {} cgroups {} executables {} commands {}",
-                       client->uids, client->gids, client->users, client->groups, client->units, client->cgroups,
-                       client->executables, client->commands);
+    return fmt::format(
+        "uids {} gids {} users {} groups {} units {} cgroups {} jobs {} pods {} executables {} commands {}",
+        client->uids, client->gids, client->users, client->groups, client->units, client->cgroups, client->slurm_jobs,
+        client->kubernetes_pods, client->executables, client->commands);
 }
 
 inline std::string text_of(const PortGroup& group)
@@ -62,14 +65,14 @@ inline std::string text_of(const QosLevel& level)
         text_of(level.packet_life), text_of(level.path_bits), text_of(level.pkeys), text_of(level.traffic_class),
         static_cast<int>(level.sl_source), text_of(level.message_model), level.log, level.adopt, level.from_ulp);
     if (level.schedule) {
-        text += fmt::format("  parent {} {} fair {} budget {} responder {}\n", text_of(level.schedule->parent),
+        text += fmt::format("  parent {} {} fair {} {} budget {} responder {}\n", text_of(level.schedule->parent),
                             text_of(level.schedule->rate), to_string(level.schedule->fair_by),
-                            text_of(level.schedule->leaf_budget),
+                            level.schedule->fair_cgroup, text_of(level.schedule->leaf_budget),
                             level.schedule->responder ? text_of(*level.schedule->responder) : "none");
     }
-    text += fmt::format("  queue pair {} burst {} packet {} allow {}\n", text_of(level.per_queue_pair.max_rate),
-                        text_of(level.per_queue_pair.max_burst), text_of(level.per_queue_pair.typical_packet),
-                        text_of(level.allow));
+    text += fmt::format("  devices {} queue pair {} burst {} packet {} allow {}\n", to_string(level.devices),
+                        text_of(level.per_queue_pair.max_rate), text_of(level.per_queue_pair.max_burst),
+                        text_of(level.per_queue_pair.typical_packet), text_of(level.allow));
     return text;
 }
 
@@ -79,8 +82,8 @@ inline std::string text_of(const MatchRule& rule)
         "rule {} origin {} use '{}' ulp '{}' from {} to {} class {} service {} pkey {} client {} devices {} "
         "level {} adopt {}\n",
         rule.number, static_cast<int>(rule.origin), rule.use, rule.ulp, rule.source, rule.destination,
-        text_of(rule.qos_class), text_of(rule.service_id), text_of(rule.pkey), text_of(rule.client), rule.devices,
-        rule.level, rule.adopt);
+        text_of(rule.qos_class), text_of(rule.service_id), text_of(rule.pkey), text_of(rule.client),
+        to_string(rule.devices), rule.level, rule.adopt);
 }
 
 inline std::string text_of(const Policy& policy)
@@ -96,8 +99,8 @@ inline std::string text_of(const Policy& policy)
         text += fmt::format("class '{}' {}\n", name.name, name.number);
     }
     for (const auto& node : policy.nodes) {
-        text += fmt::format("node '{}' use '{}' parent {} {}\n", node.name, node.use, text_of(node.parent),
-                            text_of(node.rate));
+        text += fmt::format("node '{}' use '{}' parent {} {} devices {}\n", node.name, node.use, text_of(node.parent),
+                            text_of(node.rate), to_string(node.devices));
     }
     for (const auto& level : policy.levels) {
         text += text_of(level);

@@ -26,7 +26,7 @@ const std::vector<std::string>& policy_files()
         std::vector<std::string> files{"policy.yaml"};
         for (const auto& entry : std::filesystem::directory_iterator(source_dir() + "/config/examples")) {
             const auto name = entry.path().filename().string();
-            if (name != "devices.yaml" && name != "fabric.yaml" && name != "loads.yaml") {
+            if (entry.is_regular_file() && name != "devices.yaml" && name != "fabric.yaml" && name != "loads.yaml") {
                 files.push_back("examples/" + name);
             }
         }

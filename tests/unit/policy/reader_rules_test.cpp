@@ -61,8 +61,8 @@ qos-match-rules:
     ulp-port: {space: TCP, port: [4420, 5000-5001]}
     pkey: [0x0F00-0x0FFF, 0x8001]
     client: {user: alice, group: [hpc, 7], unit: a.service, cgroup: "*/x", executable: ["/usr/bin/ib_*"],
-             command: ib_write_bw}
-    device: [mlx5_0/1, "0000:3b:*"]
+             command: ib_write_bw, slurm-job: [4711, "98*"], kubernetes-pod: "1f0c*"}
+    devices: [mlx5_0/1, "0000:3b:*", {link-layer: Ethernet, speed: ">= 200 Gbit/s"}, {netdev: ens*, pci: "0000:17:*"}]
     qos-level-name: rpc
     adopt: No
 )");
@@ -83,7 +83,10 @@ qos-match-rules:
     EXPECT_EQ(rule.client->gids, (std::vector<std::uint32_t>{2000, 7}));
     EXPECT_EQ(rule.client->executables, std::vector<std::string>{"/usr/bin/ib_*"});
     EXPECT_EQ(rule.client->commands, std::vector<std::string>{"ib_write_bw"});
-    EXPECT_EQ(rule.devices, (std::vector<std::string>{"mlx5_0/1", "0000:3b:*"}));
+    EXPECT_EQ(rule.client->slurm_jobs, (std::vector<std::string>{"4711", "98*"}));
+    EXPECT_EQ(rule.client->kubernetes_pods, std::vector<std::string>{"1f0c*"});
+    EXPECT_EQ(to_string(rule.devices), "mlx5_0/1, 0000:3b:*, link-layer ethernet and speed >= 200 Gbit/s, "
+                                       "netdev ens* and pci 0000:17:*");
     EXPECT_EQ(rule.level, 1U);
     EXPECT_FALSE(rule.adopt);
     EXPECT_EQ(policy.describe_rule(rule), "match rule 1 (policy.yaml:18:5)");

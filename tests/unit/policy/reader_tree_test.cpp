@@ -85,5 +85,33 @@ INSTANTIATE_TEST_SUITE_P(
              "scheduling-node `n` is its own ancestor"}),
     [](const auto& test) { return std::to_string(test.index); });
 
+TEST(ReadTree, DevicesPartsOfTheLinkAndPrincipals)
+{
+    const Policy policy = read_good(R"(
+scheduling-nodes:
+  - {name: compute, min-rate: 12.5%, max-rate: 90 %, devices: {speed: ">=200Gbps"}}
+qos-levels:
+  - {name: DEFAULT}
+  - {name: jobs, schedule: {parent: compute, fair-by: Slurm-Job}}
+  - {name: pods, schedule: {fair-by: kubernetes-pod, responder: {max-rate: 10%}}, devices: [mlx5_0, {link-layer: InfiniBand}]}
+  - {name: batch, schedule: {fair-by: {cgroup: "*/batch/*"}, min-rate: 50%}, allow: {slurm-job: "*"}}
+qos-match-rules:
+  - {device: mlx5_1, qos-level-name: jobs}
+)");
+    EXPECT_EQ(policy.nodes[0].rate.min_part->hundredths(), 1250U);
+    EXPECT_EQ(policy.nodes[0].rate.max_part->hundredths(), 9000U);
+    EXPECT_FALSE(policy.nodes[0].rate.min_rate || policy.nodes[0].rate.max_rate);
+    EXPECT_EQ(to_string(policy.nodes[0].devices), "speed >= 200 Gbit/s");
+    EXPECT_EQ(policy.levels[1].schedule->fair_by, FairBy::SlurmJob);
+    EXPECT_EQ(policy.levels[2].schedule->fair_by, FairBy::KubernetesPod);
+    EXPECT_EQ(policy.levels[2].schedule->responder->max_part->hundredths(), 1000U);
+    EXPECT_EQ(to_string(policy.levels[2].devices), "mlx5_0, link-layer infiniband");
+    EXPECT_EQ(policy.levels[3].schedule->fair_by, FairBy::Cgroup);
+    EXPECT_EQ(policy.levels[3].schedule->fair_cgroup, "*/batch/*");
+    EXPECT_TRUE(policy.levels[3].schedule->rate.has_guarantee());
+    EXPECT_EQ(policy.levels[3].allow->slurm_jobs, std::vector<std::string>{"*"});
+    EXPECT_EQ(to_string(policy.rules[0].devices), "mlx5_1");
+}
+
 }    // namespace
 }    // namespace rdmaqos::test

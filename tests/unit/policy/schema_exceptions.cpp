@@ -80,7 +80,7 @@ std::vector<SchemaException> about_other_objects()
         message("siblings in the tree", "`share: device-default` of `.*` cannot be combined with the min-rate of `.*`"),
         message("the chain of parents", "scheduling-node `.*` is its own ancestor"),
         message("the chain of parents", "scheduling-node `.*` is nested more than 32 deep"),
-        message("a sum over the objects below", "the min-rates below `.*` add up to .*, more than its `max-rate` .*"),
+        message("a sum over the objects below", "the min-rates below .* add up to .*"),
         message("two values compared, each with a unit", "`min-rate` .* is above `max-rate` .*"),
         message("two values compared, each with a unit", "`(traffic|transmit|receive)` is more than the link's .*"),
     };

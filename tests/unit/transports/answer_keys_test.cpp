@@ -134,6 +134,8 @@ TEST(AnswerKeys, OfSessions)
     Identity owner;
     owner.unit = "a.service";
     owner.cgroup = "/a";
+    owner.slurm_job = "1";
+    owner.kubernetes_pod = "1f";
     owner.executable = "/bin/a";
     owner.command = "a";
     expect_all(kOwnerKeys, keys_in(written([&](Writer& writer) { write(writer, owner); })), "owner");
@@ -211,6 +213,9 @@ TEST(AnswerKeys, OfLevels)
     level.schedule->rate.share = 60;
     level.schedule->rate.min_rate = kSomeRate;
     level.schedule->rate.max_rate = kSomeRate;
+    level.schedule->rate.min_part = level.schedule->rate.max_part = Percentage::from_hundredths(2500);
+    level.schedule->fair_cgroup = "/a/*";
+    level.devices.emplace_back().name = "mlx5_0";
     level.per_queue_pair.max_rate = kSomeRate;
     level.message_model = MessageModel::Default;
     Policy policy;

@@ -1,5 +1,7 @@
 #include "tools/rdma-qosctl/commands/check.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include "policy/match/hidden_rules.h"
 #include "policy/match/matcher.h"
 #include "policy/match/resolve.h"
+#include "policy/model/lower.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -62,7 +65,32 @@ CheckedDevice check_device(const Policy& policy, const Target& target, const Set
     device.leaves = leaf_count(compiled.tree);
     device.elements = static_cast<std::uint32_t>(compiled.tree.size());
     device.findings = std::move(compiled.findings);
+    const TreeSpec spec = tree_spec_for(policy, target);
+    for (const auto& level : policy.levels) {
+        if (has_class(spec, class_path(policy, level))) {
+            device.classes.push_back(level.name);
+        }
+    }
     return device;
+}
+
+// A level whose `devices` are none of these has its class nowhere.
+void warn_of_absent_devices(const Policy& policy, CheckReport& report)
+{
+    for (const auto& level : policy.levels) {
+        const auto has_level = [&](const CheckedDevice& device) {
+            return std::ranges::find(device.classes, level.name) != device.classes.end();
+        };
+        if (level.schedule && std::ranges::none_of(report.devices, has_level)) {
+            report.diagnostics
+                .warning(
+                    level.location,
+                    fmt::format("no device here has the class of `{}`: its `devices`, or those of a scheduling-node "
+                                "above it, are others",
+                                level.name))
+                .hint = "`rdma-qosctl devices` lists those of this host";
+        }
+    }
 }
 
 Result<CheckReport> make_report(const Context& context, const CheckOptions& options)
@@ -94,6 +122,10 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
     report.note = std::move(chosen->note);
     for (const auto& target : chosen->targets) {
         report.devices.push_back(check_device(*policy.value, target, used));
+    }
+    report.divides_devices = !element_devices(*policy.value).empty();
+    if (report.divides_devices && !report.devices.empty()) {
+        warn_of_absent_devices(*policy.value, report);
     }
     const Matcher matcher(*policy.value, resolve(*policy.value, fabric.value ? *fabric.value : Fabric{},
                                                  local_ports(chosen->targets)));

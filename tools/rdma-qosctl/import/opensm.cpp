@@ -376,7 +376,8 @@ private:
         to_fill(kEntry, "schedule:");
         to_fill(kEntry, "  share: 1               # weight among its siblings");
         to_fill(kEntry, "  max-rate: unlimited    # cap of the whole class: 40Gbps");
-        to_fill(kEntry, "  fair-by: none          # or queue-pair, process, user, unit: each gets an equal part");
+        to_fill(kEntry,
+                "  fair-by: none          # or queue-pair, process, user, unit, slurm-job: each gets an equal part");
     }
 
     // An entry of qos-ulps has an SL; OpenSM makes a level of each, which no rule can name. Here they are levels like

@@ -20,6 +20,17 @@ namespace {
 
 constexpr Bandwidth kDefaultLink = Bandwidth::from_gbps(100);
 
+// Empty: a daemon that knows one that this program does not.
+std::optional<LinkLayer> link_layer_of(std::string_view name)
+{
+    for (const auto layer : {LinkLayer::InfiniBand, LinkLayer::Ethernet}) {
+        if (name == to_string(layer)) {
+            return layer;
+        }
+    }
+    return std::nullopt;
+}
+
 }    // namespace
 
 Target default_target()
@@ -38,7 +49,12 @@ Target to_target(const SimulatedDevice& device)
     target.capabilities = device.capabilities;
     target.link_speed = device.link_speed;
     target.mtu = device.mtu;
-    target.names = {device.name, device.port, device.netdev, device.pci_address};
+    target.names = {device.name,
+                    device.port,
+                    device.netdev,
+                    device.pci_address,
+                    device.infiniband ? LinkLayer::InfiniBand : LinkLayer::Ethernet,
+                    device.link_speed};
     target.local = LocalPort{device.port_guid, device.node_guid, device.port,
                              device.gids,      device.pkeys,     device.node_description};
     return target;
@@ -50,7 +66,12 @@ Target to_target(const DeviceView& device)
     target.device = device.key();
     target.capabilities = device.capabilities;
     target.link_speed = device.link_speed;
-    target.names = {device.name, device.port, device.netdev, device.pci_address};
+    target.names = {device.name,
+                    device.port,
+                    device.netdev,
+                    device.pci_address,
+                    link_layer_of(device.link_layer),
+                    device.link_up ? device.link_speed : Bandwidth{}};
     target.local = LocalPort{Guid{device.port_guid}, Guid{device.node_guid}, device.port, {}, {}, {}};
     return target;
 }
@@ -83,9 +104,14 @@ std::vector<LocalPort> local_ports(const std::vector<Target>& targets)
     return ports;
 }
 
+TreeSpec tree_spec_for(const Policy& policy, const Target& target)
+{
+    return target.local ? to_tree_spec(policy, target.names) : to_tree_spec(policy);
+}
+
 Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings)
 {
-    return compile({to_tree_spec(policy), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
+    return compile({tree_spec_for(policy, target), {}, target.capabilities, target.link_speed, settings.leaf_reserve});
 }
 
 DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings)

@@ -36,6 +36,9 @@ struct Target {
 // The devices of a simulation file; empty name: the default profile alone. Error InvalidPolicy with the diagnostics.
 [[nodiscard]] Result<std::vector<Target>> load_targets(const std::string& simulation);
 
+// What of the policy is for this target; the default profile has all of it.
+[[nodiscard]] TreeSpec tree_spec_for(const Policy& policy, const Target& target);
+
 // The ports of the targets. The default profile stands for some port, so that `node-type: SELF` is no complaint.
 [[nodiscard]] std::vector<LocalPort> local_ports(const std::vector<Target>& targets);
 

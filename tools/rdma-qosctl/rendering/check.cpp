@@ -41,6 +41,13 @@ std::string render_check(const CheckReport& report, const Screen& screen)
     for (const auto& device : report.devices) {
         text += fmt::format("{}: {}, {}\n", printable(device.device), counted(device.elements, "element"),
                             device.leaves == 1 ? "1 leaf" : fmt::format("{} leaves", device.leaves));
+        if (report.divides_devices) {
+            text += sentence_on(screen, 2, 4,
+                                device.classes.empty()
+                                    ? "no class"
+                                    : fmt::format("classes of {}", fmt::join(device.classes, ", "))) +
+                    "\n";
+        }
         for (const auto& finding : device.findings) {
             text += labelled(finding.is_error ? "error:" : "warning:", finding.is_error ? Style::Bad : Style::Warning,
                              to_string(finding), screen, 2);
@@ -71,6 +78,7 @@ Json check_json(const CheckReport& report)
         devices.push_back({{"device", device.device},
                            {"elements", device.elements},
                            {"leaves", device.leaves},
+                           {"classes", device.classes},
                            {"findings", std::move(findings)}});
     }
     Json json{{"ok", report.ok()}, {"sources", report.sources}};

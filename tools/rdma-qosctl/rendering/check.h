@@ -15,6 +15,7 @@ struct CheckedDevice {
     std::string device;
     std::uint32_t leaves = 0;    // of the compiled tree
     std::uint32_t elements = 0;
+    std::vector<std::string> classes;    // the levels that have their class here
     std::vector<Finding> findings;
 };
 
@@ -26,7 +27,8 @@ struct CheckReport {
     std::string note;    // in words: against which devices
     std::vector<CheckedDevice> devices;
     std::vector<std::string> unresolved;
-    bool degrade = false;    // settings: what a device cannot give is no error
+    bool divides_devices = false;    // some level has its class on some devices only
+    bool degrade = false;            // settings: what a device cannot give is no error
 
     [[nodiscard]] bool ok() const;
 };

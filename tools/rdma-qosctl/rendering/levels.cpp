@@ -1,7 +1,9 @@
 #include "tools/rdma-qosctl/rendering/levels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "lib/base/percentage.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -27,6 +29,23 @@ std::string path_limits_text(const bus::Dict& level)
     return text;
 }
 
+std::string rate_or_part_text(const bus::Dict& level, const std::string& key)
+{
+    const auto part = Percentage::from_hundredths(small_number_of(level, key + "-part"));
+    return part ? to_string(*part) : rate_text(level, key);
+}
+
+std::string fair_by_text(const bus::Dict& level)
+{
+    const std::string pattern = text_of(level, "fair-by-pattern");
+    return text_of(level, "fair-by") + (pattern.empty() ? "" : " " + pattern);
+}
+
+std::string devices_text(const bus::Dict& level)
+{
+    return fmt::format("{}", fmt::join(list_of(level, "devices"), ", "));
+}
+
 }    // namespace
 
 std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& screen)
@@ -41,6 +60,7 @@ std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& sc
                  {"MAX-RATE"},
                  {"FAIR-BY", Align::Left, Fit::Drop},
                  {"QP-MAX-RATE", Align::Left, Fit::Drop},
+                 {"DEVICES", Align::Left, Fit::Drop},
                  {"SL", Align::Right},
                  {"TRAFFIC-CLASS", Align::Right, Fit::DropSoon},
                  {"ACCESS", Align::Left, Fit::Drop},
@@ -50,8 +70,8 @@ std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& sc
                  {"USE", Align::Left, Fit::DropSoon}});
     for (const auto& level : levels) {
         table.add({text_of(level, "name"), text_of(level, "class"), number_text(level, "share"),
-                   rate_text(level, "min-rate"), rate_text(level, "max-rate"), text_of(level, "fair-by"),
-                   rate_text(level, "per-queue-pair-max-rate"), number_text(level, "sl"),
+                   rate_or_part_text(level, "min-rate"), rate_or_part_text(level, "max-rate"), fair_by_text(level),
+                   rate_text(level, "per-queue-pair-max-rate"), devices_text(level), number_text(level, "sl"),
                    number_text(level, "traffic-class"), flag_of(level, "restricted") ? "restricted" : "everyone",
                    number_text(level, "sessions"), number_text(level, "queue-pairs"), path_limits_text(level),
                    text_of(level, "use")});

@@ -13,6 +13,7 @@
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "policy/model/cgroup_layouts.h"
 #include "policy/model/client_keys.h"
 #include "policy/model/name_service.h"
 
@@ -124,6 +125,8 @@ Result<Identity> identity_of(const IdentityOptions& options)
     identity->gids.erase(std::unique(identity->gids.begin(), identity->gids.end()), identity->gids.end());
     if (!options.named.cgroup.empty()) {
         identity->unit = unit_of_cgroup(options.named.cgroup);
+        identity->slurm_job = slurm_job_of_cgroup(options.named.cgroup);
+        identity->kubernetes_pod = kubernetes_pod_of_cgroup(options.named.cgroup);
     }
     for (const ClientKey& key : kClientKeys) {
         const auto* kind = std::get_if<NameKind>(&key.kind);

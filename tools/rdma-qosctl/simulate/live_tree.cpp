@@ -18,7 +18,8 @@ constexpr std::string_view kOthers = "others";
 
 FairBy parse_fair_by(std::string_view text)
 {
-    for (const FairBy fair_by : {FairBy::QueuePair, FairBy::Process, FairBy::User, FairBy::Unit}) {
+    for (const FairBy fair_by : {FairBy::QueuePair, FairBy::Process, FairBy::User, FairBy::Unit, FairBy::Cgroup,
+                                 FairBy::SlurmJob, FairBy::KubernetesPod}) {
         if (text == to_string(fair_by)) {
             return fair_by;
         }

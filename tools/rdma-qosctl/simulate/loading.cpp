@@ -8,7 +8,16 @@ namespace rdmaqos::ctl::loading {
 
 std::string_view noun_of(FairBy fair_by)
 {
-    return to_string(fair_by == FairBy::None ? FairBy::QueuePair : fair_by);
+    switch (fair_by) {
+    case FairBy::SlurmJob:
+        return "job";
+    case FairBy::KubernetesPod:
+        return "pod";
+    case FairBy::None:
+        return to_string(FairBy::QueuePair);
+    default:
+        return to_string(fair_by);
+    }
 }
 
 bool has_many_queue_pairs(FairBy fair_by)

@@ -18,12 +18,12 @@ public:
     PolicyLoader(const Policy& policy, const Target& target, std::uint32_t leaf_reserve)
         : policy_(policy), target_(target)
     {
-        input_.spec = to_tree_spec(policy);
+        input_.spec = tree_spec_for(policy, target);
         input_.capabilities = target.capabilities;
         input_.link_speed = target.link_speed;
         input_.leaf_reserve = leaf_reserve;
         for (const auto& level : policy.levels) {
-            if (level.schedule) {
+            if (level.schedule && has_class(input_.spec, class_path(policy, level))) {
                 classes_.push_back({&level, class_path(policy, level), level.schedule->fair_by, 0});
             }
         }
@@ -102,7 +102,8 @@ private:
             }
         } else {
             const QosLevel* level = policy_.find_level(load.level);
-            add_outside(loaded_, level == nullptr ? load.level : level->name, kNoSchedule);
+            add_outside(loaded_, level == nullptr ? load.level : level->name,
+                        level != nullptr && level->schedule ? kOtherDevices : kNoSchedule);
         }
     }
 

@@ -63,6 +63,12 @@ std::string senders_in_words(std::size_t senders, FairBy fair_by)
         return counted(senders, "user");
     case FairBy::Unit:
         return counted(senders, "unit");
+    case FairBy::Cgroup:
+        return counted(senders, "cgroup");
+    case FairBy::SlurmJob:
+        return counted(senders, "job");
+    case FairBy::KubernetesPod:
+        return counted(senders, "pod");
     case FairBy::None:
     case FairBy::QueuePair:
         break;
