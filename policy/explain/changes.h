@@ -8,13 +8,18 @@
 
 namespace rdmaqos {
 
-// For each level that is new, changed or removed, in the order of `after`, then those removed:
+// For each level that is new, changed, renamed (`renamed-from`) or removed, in the order of `after`, then those removed:
 //
 //     rpc: sl 3 -> 4, allow everyone -> user alice
 //     backup: new (sl 5, share 10, max-rate 20 Gbit/s)
+//     fast: renamed from quick (sl 3 -> 4)
 //     old: removed
 //
 // Levels made by ulps are left out, and so is what has no effect (`use`, path bits).
 [[nodiscard]] std::vector<LevelChange> level_changes(const Policy& before, const Policy& after);
+
+// The one new level that gives what `gone` gave, of which `after` knows nothing: it was probably renamed. Null: there is
+// none, or more than one.
+[[nodiscard]] const QosLevel* same_under_another_name(const Policy& before, const QosLevel& gone, const Policy& after);
 
 }    // namespace rdmaqos

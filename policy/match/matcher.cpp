@@ -40,6 +40,9 @@ Result<Match> requested_level(const Policy& policy, std::string_view name, const
 {
     const QosLevel* level = policy.find_level(name);
     if (level == nullptr) {
+        level = policy.find_renamed_level(name);
+    }
+    if (level == nullptr) {
         return fail(unknown_level(policy, name));
     }
     if (auto permission = may_use(*level, identity); !permission.allowed) {
@@ -101,7 +104,9 @@ std::string Matcher::why(const Match& match, const Request& request, const Ident
 {
     switch (match.source) {
     case LevelSource::Requested:
-        return "requested by name";
+        return !request.level || equals_ignoring_case(match.level->name, *request.level)
+                   ? "requested by name"
+                   : fmt::format("requested by its former name {}", quoted(std::string_view(*request.level)));
     case LevelSource::Rule: {
         const std::string reasons = Evaluator(*policy_, groups_, request, identity).reasons(*match.rule);
         return fmt::format("{}: {}", policy_->describe_rule(*match.rule),

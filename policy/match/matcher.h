@@ -2,7 +2,7 @@
 //
 // The order is the one of docs/policy-reference.md:
 //
-//     level asked for by name  ->  it, or LevelNotAllowed
+//     level asked for by name  ->  it, or the one that had the name (`renamed-from`), or LevelNotAllowed
 //     match rules, then ulps   ->  the first whose criteria all hold and whose level the caller may use
 //     the partition's default  ->  if the request has a P_Key of a partition with one
 //     DEFAULT

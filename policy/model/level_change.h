@@ -7,12 +7,12 @@
 
 namespace rdmaqos {
 
-enum class LevelChangeKind : std::uint8_t { New, Changed, Removed };
+enum class LevelChangeKind : std::uint8_t { New, Changed, Renamed, Removed };
 
 struct LevelChange {
     std::string level;
     LevelChangeKind kind = LevelChangeKind::Changed;
-    std::string words;    // "sl 3 -> 4", "new (sl 5)", "removed"
+    std::string words;    // "sl 3 -> 4", "new (sl 5)", "renamed from old: sl 3 -> 4", "removed"
 
     friend bool operator==(const LevelChange&, const LevelChange&) = default;
 };
@@ -24,6 +24,8 @@ constexpr std::string_view to_string(LevelChangeKind kind)
         return "new";
     case LevelChangeKind::Changed:
         return "changed";
+    case LevelChangeKind::Renamed:
+        return "renamed";
     case LevelChangeKind::Removed:
         return "removed";
     }

@@ -42,6 +42,18 @@ const QosLevel* Policy::find_level(std::string_view name) const
     return nullptr;
 }
 
+const QosLevel* Policy::find_renamed_level(std::string_view former_name) const
+{
+    for (const auto& level : levels) {
+        for (const auto& name : level.renamed_from) {
+            if (equals_ignoring_case(name, former_name)) {
+                return &level;
+            }
+        }
+    }
+    return nullptr;
+}
+
 std::optional<std::uint16_t> Policy::find_qos_class(std::string_view name) const
 {
     for (const auto& entry : qos_class_names) {

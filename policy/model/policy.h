@@ -129,6 +129,7 @@ struct QosLevel {
     std::vector<DeviceSelector> devices;        // [host] that have its class; empty: all
     bool log = false;                           // [host] a line in the log for each session that gets the level
     bool adopt = true;                          // [host] also queue pairs of programs that do not register
+    std::vector<std::string> renamed_from;      // [host] names it had; compared ignoring case, no level has them now
     bool from_ulp = false;                      // made by a qos-ulps entry ("SimpleQoSLevel_SL3"); cannot be named
     Location location;
 };
@@ -168,6 +169,8 @@ struct Policy {
 
     // By name, ignoring case, as a rule or a request may name it; levels made by ulps are not found.
     [[nodiscard]] const QosLevel* find_level(std::string_view name) const;
+    // By a name that it had before (`renamed-from`), as a request may still name it.
+    [[nodiscard]] const QosLevel* find_renamed_level(std::string_view former_name) const;
     [[nodiscard]] std::optional<std::uint16_t> find_qos_class(std::string_view name) const;
     // "match rule 3 (policy.yaml:40:5)", "ulp rule 7 (...)"
     [[nodiscard]] std::string describe_rule(const MatchRule& rule) const;

@@ -129,10 +129,18 @@ std::optional<std::size_t> find_level(Build& build, const Field& field)
         return std::nullopt;
     }
     const auto index = build.levels.find(*name);
-    if (!index) {
-        report_unknown(build, field, build.sections.levels, build.sections.levels.objects(), *name);
+    if (index) {
+        return index;
     }
-    return index;
+    if (const auto now = build.renamed_levels.find(*name)) {
+        const QosLevel& renamed = build.policy.levels[*now];
+        build.context.error(*field.value, fmt::format("there is no qos-level `{}` any longer", *name),
+                            fmt::format("write `{}`: only sessions may use a name of its `renamed-from`", renamed.name));
+        build.context.note(renamed.location, "it is this level now");
+        return std::nullopt;
+    }
+    report_unknown(build, field, build.sections.levels, build.sections.levels.objects(), *name);
+    return std::nullopt;
 }
 
 std::optional<std::size_t> find_node(Build& build, const Field& field)

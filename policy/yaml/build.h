@@ -26,6 +26,13 @@ struct RateFields {
     const Node* max_rate = nullptr;
 };
 
+// An item of a level's `renamed-from`.
+struct FormerName {
+    const Node* at = nullptr;
+    std::size_t level = 0;    // index into Policy::levels
+    std::string name;
+};
+
 struct Build : Assembly {
     Build(Context& context_, UserDirectory& users_, const Sections& sections_)
         : Assembly(context_), users(users_), sections(sections_)
@@ -37,6 +44,8 @@ struct Build : Assembly {
     NameIndex nodes;
     std::unordered_map<std::string, std::uint16_t> class_numbers;    // by name in lower case
     std::vector<RateFields> node_fields;     // parallel to policy.nodes
+    std::vector<FormerName> former_names;    // of all levels, in their order
+    NameIndex renamed_levels;                // by former name
     std::vector<RateFields> level_fields;    // parallel to the named ones of policy.levels
 };
 

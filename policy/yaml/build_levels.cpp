@@ -1,7 +1,11 @@
 #include "policy/yaml/build_levels.h"
 
+#include <string>
+#include <unordered_map>
+
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "policy/yaml/level_options.h"
 
 namespace rdmaqos::reader {
@@ -43,6 +47,38 @@ void read_level(Build& build, const NamedObject& object)
     build.level_fields.push_back(fields);
 }
 
+// A name means one level: the one that has it, else the one that had it.
+void check_former_names(Build& build)
+{
+    Context& context = build.context;
+    std::unordered_map<std::string, const FormerName*> first_of;    // by name in lower case
+    for (const FormerName& former : build.former_names) {
+        if (const auto present = build.levels.find(former.name)) {
+            const QosLevel& level = build.policy.levels[*present];
+            if (*present == former.level) {
+                context.error(*former.at, fmt::format("`{}` is the name that the level has now", former.name),
+                              "`renamed-from` takes the name that it had before");
+            } else {
+                context.error(*former.at, fmt::format("there is a qos-level `{}`: it was not renamed", level.name),
+                              "remove one of the two: `renamed-from` takes a name that no level has any longer");
+                context.note(level.location, "it is defined here");
+            }
+            continue;
+        }
+        const auto [first, is_new] = first_of.emplace(to_lower(former.name), &former);
+        if (is_new) {
+            build.renamed_levels.add(former.name, former.level);
+            continue;
+        }
+        const bool is_twice = first->second->level == former.level;
+        context.error(*former.at,
+                      is_twice ? fmt::format("`renamed-from` has `{}` twice", former.name)
+                               : fmt::format("two levels are renamed from `{}`", former.name),
+                      is_twice ? "omit one of them" : "a name can lead to one level only: omit it in the other");
+        context.note(context.locate(*first->second->at), "the first is here");
+    }
+}
+
 }    // namespace
 
 void read_levels(Build& build)
@@ -50,6 +86,7 @@ void read_levels(Build& build)
     for (const auto& object : build.sections.levels.objects()) {
         read_level(build, object);
     }
+    check_former_names(build);
 }
 
 }    // namespace rdmaqos::reader

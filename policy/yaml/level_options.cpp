@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lib/base/text.h"
 #include "policy/model/client_keys.h"
@@ -372,6 +373,22 @@ void tell_adopt(std::string_view key, const Policy&, const QosLevel& level, Prop
     properties.push_back({key, level.adopt ? "" : "no", "yes"});
 }
 
+// Whether other levels have the names is looked at when all levels are read (build_levels.cpp).
+void read_renamed_from(const LevelReading& reading, const Field& field)
+{
+    for (const Field& item : read_items(reading.build.context, field)) {
+        if (auto name = read_name(reading.build.context, item)) {
+            reading.build.former_names.push_back({item.value, reading.build.policy.levels.size(), *name});
+            reading.level.renamed_from.push_back(std::move(*name));
+        }
+    }
+}
+
+void tell_renamed_from(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+{
+    properties.push_back({key, fmt::format("{}", fmt::join(level.renamed_from, ", ")), kNone});
+}
+
 // In this order an option is read, so that one may look at what another above it has read.
 constexpr std::array kLevelOptions{
     value<&QosLevel::sl, read_sl, number_in_words>("sl"),
@@ -390,6 +407,7 @@ constexpr std::array kLevelOptions{
     LevelOption{"allow", read_allow, tell_allow},
     LevelOption{"log", read_log, tell_log},
     LevelOption{"adopt", read_adopt, tell_adopt},
+    LevelOption{kRenamedFromKey, read_renamed_from, tell_renamed_from},
 };
 
 }    // namespace

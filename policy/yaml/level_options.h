@@ -20,6 +20,9 @@ struct LevelProperty {
     std::string_view without;
 };
 
+// The one property that says nothing of what a level gives.
+inline constexpr std::string_view kRenamedFromKey = "renamed-from";
+
 // All that has an effect, in the order of the rows: for two levels, the same keys.
 [[nodiscard]] std::vector<LevelProperty> properties_of(const Policy& policy, const QosLevel& level);
 

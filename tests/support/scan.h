@@ -41,6 +41,7 @@ inline Result<Match> scan(const Policy& policy, const ResolvedGroups& groups, co
 {
     if (request.level) {
         const QosLevel* level = policy.find_level(*request.level);
+        level = level != nullptr ? level : policy.find_renamed_level(*request.level);
         if (level == nullptr) {
             return fail(ErrorCode::UnknownLevel, "");
         }

@@ -238,6 +238,11 @@ TEST(Match, RequestedLevel)
     EXPECT_EQ(policy.why(with<std::string>(&Request::level, "rpc")), "requested by name");
     EXPECT_FALSE(ask("rpc")->verified);
 
+    policy.level("latency", [](QosLevel& l) { l.renamed_from = {"calls", "VIP"}; });
+    EXPECT_EQ(outcome(ask("Calls")), "requested: latency");
+    EXPECT_EQ(policy.why(with<std::string>(&Request::level, "Calls")), "requested by its former name \"Calls\"");
+    EXPECT_EQ(outcome(ask("vip", 7)), "requested: vip") << "a level that has the name is first";
+
     const auto refused = ask("vip");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::LevelNotAllowed);

@@ -67,6 +67,42 @@ TEST(LevelChanges, NewAndGoneLevels)
     EXPECT_EQ(level_changes(before, after).back(), (LevelChange{"old", LevelChangeKind::Removed, "removed"}));
 }
 
+TEST(LevelChanges, RenamedLevels)
+{
+    const auto before = policy("  - {name: DEFAULT, sl: 0}\n  - {name: old, sl: 1}\n  - {name: older, sl: 2}\n"
+                               "  - {name: stays, sl: 3}\n  - {name: melts, sl: 3}\n");
+    const auto after = policy("  - {name: DEFAULT, sl: 0}\n  - {name: new, sl: 1, renamed-from: [OLD, never]}\n"
+                              "  - {name: newer, sl: 4, renamed-from: older}\n"
+                              "  - {name: stays, sl: 3, renamed-from: melts}\n  - {name: fresh, renamed-from: nobody}\n");
+    EXPECT_THAT(sentences(before, after),
+                ElementsAre("level new: renamed from old", "level newer: renamed from older (sl 2 -> 4)",
+                            "level stays: renamed-from none -> melts", "level fresh: new (renamed-from nobody)",
+                            "level melts: becomes level stays"));
+    EXPECT_EQ(level_changes(before, after).front().kind, LevelChangeKind::Renamed);
+    EXPECT_EQ(level_changes(before, after).back().kind, LevelChangeKind::Renamed);
+    EXPECT_THAT(sentences(after, after), IsEmpty());
+    EXPECT_THAT(sentences(after, before),
+                ElementsAre("level old: new (sl 1)", "level older: new (sl 2)", "level stays: renamed-from melts -> none",
+                            "level melts: new (sl 3)", "level new: removed", "level newer: removed",
+                            "level fresh: removed"));
+}
+
+TEST(LevelChanges, AnotherNameIsSeenWhereEverythingElseIsTheSame)
+{
+    const auto before = policy("  - {name: DEFAULT, sl: 0}\n  - {name: old, sl: 1}\n  - {name: bare}\n");
+    const auto same = [&](const std::string& gone, const std::string& levels) {
+        const Policy after = policy("  - {name: DEFAULT, sl: 0}\n" + levels);
+        const QosLevel* found = same_under_another_name(before, *before.find_level(gone), after);
+        return found == nullptr ? std::string("none") : found->name;
+    };
+    EXPECT_EQ(same("old", "  - {name: new, sl: 1}\n"), "new");
+    EXPECT_EQ(same("old", "  - {name: new, sl: 1, renamed-from: other}\n"), "new");
+    EXPECT_EQ(same("old", "  - {name: new, sl: 2}\n"), "none");
+    EXPECT_EQ(same("old", "  - {name: new, sl: 1}\n  - {name: newer, sl: 1}\n"), "none") << "which one?";
+    EXPECT_EQ(same("old", "  - {name: bare, sl: 1}\n"), "none") << "it was there before";
+    EXPECT_EQ(same("bare", "  - {name: new}\n"), "none") << "it says nothing that could be the same";
+}
+
 TEST(LevelChanges, ALevelThatJoinsTheTree)
 {
     const auto before = policy("  - {name: DEFAULT, sl: 0}\n");

@@ -30,8 +30,13 @@ qos-levels:
     allow: {user: [alice, 0], group: hpc, unit: ["job-*.scope"], cgroup: /slurm/*}
     log: yes
     adopt: no
+    renamed-from: [Calls, 7]
 )");
     ASSERT_EQ(policy.levels.size(), 2U);
+    EXPECT_EQ(policy.levels[1].renamed_from, (std::vector<std::string>{"Calls", "7"}));
+    EXPECT_EQ(policy.find_renamed_level("calls"), &policy.levels[1]);
+    EXPECT_EQ(policy.find_renamed_level("rpc"), nullptr);
+    EXPECT_EQ(policy.find_level("calls"), nullptr) << "for rules there is no such level";
     const QosLevel& level = policy.levels[1];
     EXPECT_EQ(policy.default_level, 0U);
     EXPECT_EQ(policy.find_level("RPC"), &level);

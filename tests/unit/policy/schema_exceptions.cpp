@@ -64,8 +64,12 @@ std::vector<SchemaException> about_other_objects()
 {
     return {
         message("what is named stands in another object, perhaps of another file",
-                "there is no (port-group|qos-level|scheduling-node|qos-class-name) `[^]*`"),
+                "there is no (port-group|qos-level|scheduling-node|qos-class-name) `[^]*`( any longer)?"),
         message("what is named stands in another object", "`.*` is a qos-level; a parent is a scheduling-node"),
+        message("the names of other levels", "there is a qos-level `.*`: it was not renamed"),
+        message("the names of other levels", "two levels are renamed from `.*`"),
+        message("two items of one list", "`renamed-from` has `.*` twice"),
+        message("two keys of one object", "`.*` is the name that the level has now"),
         message("another file may define the default level", "there is no default level"),
         message("an earlier file may state it", "partition `.*` needs a `pkey`"),
         message("two objects of one list",

@@ -327,6 +327,8 @@ private:
         add(keys, "per-queue-pair", pick({"{}", "{max-rate: 5Gbps}", "{max-rate: 2Gbps, max-burst: 64KiB}"}));
         add(keys, "log", pick({"yes", "No", "true"}));
         add(keys, "adopt", pick({"no", "Yes", "false"}));
+        const std::string former = "was-l" + std::to_string(i);
+        add(keys, "renamed-from", pick({former, "[" + former + ", \"older: " + former + "\"]"}));
         add(keys, "allow", pick({"{user: [alice, 7]}", "{group: hpc, unit: ['*.scope']}", "{cgroup: [/a b/*]}"}));
         return keys;
     }
