@@ -44,6 +44,11 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"cause", "s", "why it is not enforced, one of [Causes](#causes)"},
     AnswerKey{"reason", "s",
               "the same as a sentence; or what else is to know, such as types for which a limit does not hold"},
+    AnswerKey{"lost-level", "s", "without a `level`: the one that it had until a reload"},
+    AnswerKey{"lost-reason", "s", "why it was lost, one of [these](#lost-levels); with `lost-level`, as the next three"},
+    AnswerKey{"lost-revision", "s", "of the policy that took it"},
+    AnswerKey{"lost-at", "t", "when, in seconds since 1970"},
+    AnswerKey{"renamed-to", "s", "the level that gives the same under another name, or has `renamed-from`; absent: none"},
     AnswerKey{"queue-pairs", "aa{sv}", "of Register with `queue-pairs`: the results"},
 };
 
@@ -63,6 +68,11 @@ inline constexpr std::array kQueuePairKeys{
     AnswerKey{"enforced", "b", "whether it gets what its level, or SetRate, says"},
     AnswerKey{"cause", "s", "why not, one of [Causes](#causes)"},
     AnswerKey{"reason", "s", "the same as a sentence, or what else is to know"},
+    AnswerKey{"lost-level", "s", "as in a grant, like the next four"},
+    AnswerKey{"lost-reason", "s", ""},
+    AnswerKey{"lost-revision", "s", ""},
+    AnswerKey{"lost-at", "t", ""},
+    AnswerKey{"renamed-to", "s", ""},
     AnswerKey{"owner", "s",
               "`unverified`: the kernel does not say whose it is "
               "([security.md](security.md#descriptors-of-clients))"},
@@ -176,12 +186,22 @@ inline constexpr std::array kPlanKeys{
     AnswerKey{"changes", "aa{sv}", "rules, port groups and partitions that would change, at most 1000"},
     AnswerKey{"changes-omitted", "u", "how many more; absent: none"},
     AnswerKey{"sessions", "aa{sv}", "queue pairs of a session that would get another level or leaf"},
+    AnswerKey{"lost-levels", "aa{sv}", "that some of these `sessions` would lose without getting another one"},
     AnswerKey{"devices", "aa{sv}", "what would be done to each"},
+};
+
+inline constexpr std::array kLostLevelKeys{
+    AnswerKey{"level", "s", ""},
+    AnswerKey{"reason", "s", "why, one of [these](#lost-levels)"},
+    AnswerKey{"renamed-to", "s", "as of a grant"},
+    AnswerKey{"sessions", "u", "how many lose it, or some of their queue pairs do: those of `sessions` with this level "
+                               "before, and a `loss`"},
+    AnswerKey{"queue-pairs", "u", "how many lose it"},
 };
 
 inline constexpr std::array kLevelChangeKeys{
     AnswerKey{"level", "s", ""},
-    AnswerKey{"change", "s", "`new`, `changed` or `removed`"},
+    AnswerKey{"change", "s", "`new`, `changed`, `renamed` (by `renamed-from`) or `removed`"},
     AnswerKey{"message", "s", "what changes, in words"},
 };
 
@@ -205,6 +225,7 @@ inline constexpr std::array kSessionChangeKeys{
     AnswerKey{"leaf-before", "s", "absent: none"},
     AnswerKey{"leaf-after", "s", "absent: none"},
     AnswerKey{"rule", "s", "that decides then, as in a grant"},
+    AnswerKey{"loss", "s", "without `level-after`: why, one of [these](#lost-levels)"},
 };
 
 inline constexpr std::array kDevicePlanKeys{
@@ -314,6 +335,7 @@ inline constexpr std::array kLevelKeys{
     AnswerKey{"per-queue-pair-max-rate", "t", "kbit/s"},
     AnswerKey{"message-model", "s", "as in a grant"},
     AnswerKey{"restricted", "b", "whether it has `allow`"},
+    AnswerKey{"renamed-from", "as", "names that it had, by which requests still get it; absent: none"},
     AnswerKey{"sessions", "u", "in it, counted at most once a second"},
     AnswerKey{"queue-pairs", "u", "in it, likewise"},
 };

@@ -10,6 +10,20 @@ namespace {
 
 using bus::Writer;
 
+// The same keys of a grant and of a queue pair.
+template <const auto& keys>
+void set_lost(Answer<keys>& dict, const std::shared_ptr<const LostLevel>& lost)
+{
+    if (lost == nullptr) {
+        return;
+    }
+    dict.set("lost-level", lost->level);
+    dict.set("lost-reason", to_string(lost->reason));
+    dict.set("lost-revision", lost->revision);
+    dict.set("lost-at", static_cast<std::uint64_t>(lost->at.time_since_epoch().count()));
+    dict.set_text("renamed-to", lost->renamed_to);
+}
+
 void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
 {
     dict.set("level", grant.level);
@@ -40,6 +54,7 @@ void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
     dict.set("enforced", grant.enforced);
     dict.set_text("cause", grant.cause);
     dict.set_text("reason", grant.reason);
+    set_lost(dict, grant.lost);
 }
 
 void write_one(Writer& writer, const QueuePairResult& result)
@@ -64,6 +79,7 @@ void write_one(Writer& writer, const QueuePairResult& result)
     dict.set("enforced", result.enforced);
     dict.set_text("cause", std::string(result.cause));
     dict.set_text("reason", result.reason);
+    set_lost(dict, result.lost);
     if (!result.owner_verified) {
         dict.set("owner", "unverified");
     }
@@ -306,6 +322,9 @@ void write(Writer& writer, const Policy& policy, const QosLevel& level, const Le
         dict.set("message-model", to_string(*level.message_model));
     }
     dict.set("restricted", level.allow.has_value());
+    if (!level.renamed_from.empty()) {
+        dict.set("renamed-from", level.renamed_from);
+    }
     dict.set("sessions", use.sessions);
     dict.set("queue-pairs", use.queue_pairs);
 }

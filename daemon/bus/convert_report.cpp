@@ -115,6 +115,19 @@ void write_one(Writer& writer, const SessionChange& change)
     dict.set_text("leaf-before", change.leaf_before);
     dict.set_text("leaf-after", change.leaf_after);
     dict.set_text("rule", change.rule_after);
+    if (change.loss) {
+        dict.set("loss", to_string(*change.loss));
+    }
+}
+
+void write_one(Writer& writer, const LevelLoss& loss)
+{
+    Answer<kLostLevelKeys> dict(writer);
+    dict.set("level", loss.level);
+    dict.set("reason", to_string(loss.reason));
+    dict.set_text("renamed-to", loss.renamed_to);
+    dict.set("sessions", loss.sessions);
+    dict.set("queue-pairs", loss.queue_pairs);
 }
 
 void write_one(Writer& writer, const std::pair<const ElementPath, BusyRate>& rate)
@@ -263,6 +276,7 @@ void write(Writer& writer, const PlanReport& report, Quote quote)
         dict.set("changes-omitted", static_cast<std::uint32_t>(report.more_parts));
     }
     dict.set_list("sessions", report.sessions, kWriteOne);
+    dict.set_list("lost-levels", report.losses, kWriteOne);
     dict.set_list("devices", report.devices, write_plan);
 }
 

@@ -48,7 +48,9 @@ void count_members(const DeviceFacts& facts, DeviceMetrics& metrics)
     for (const auto& [number, outcome] : facts.queue_pairs) {
         const Member* member = facts.book.find(number);
         const Membership& membership = member->membership;
-        if (facts.book.class_here(membership).empty() && !facts.book.is_limited(number)) {
+        metrics.queue_pairs_without_level += membership.lost != nullptr ? 1 : 0;
+        const bool has_no_class = facts.book.class_here(membership).empty();
+        if (has_no_class && !facts.book.is_limited(number) && !membership.level.empty()) {
             ++metrics.queue_pairs_unscheduled;
         } else if (const auto why = why_unenforced(facts, *member, outcome); why.cause.empty()) {
             ++metrics.queue_pairs_enforced;

@@ -18,6 +18,12 @@ std::string joined(const std::string& first, const std::string& second)
 
 constexpr const char* kOnlyWatches = "the daemon only observes (`mode: monitor`)";
 
+// The policy in force gives it none, but it may have had one.
+Unenforced no_level(const Membership& membership)
+{
+    return {kNoLevel, membership.lost != nullptr ? to_sentence(*membership.lost) : membership.rule};
+}
+
 std::string nothing_asked(const Membership& membership)
 {
     const std::string& level = membership.level;
@@ -101,6 +107,9 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
     if (outcome.last.error) {
         return {"error", outcome.last.error->message};
     }
+    if (member.membership.level.empty()) {
+        return no_level(member.membership);
+    }
     if (!outcome.known) {
         return {"pending", "is being attached"};
     }
@@ -178,6 +187,7 @@ std::optional<QueuePairResult> queue_pair_result(const DeviceFacts& facts, std::
     if (result.rate) {
         result.max_rate_now = std::min(*result.max_rate_now, result.rate->rate);
     }
+    result.lost = found->member.membership.lost;
     result.enforced = found->why.cause.empty();
     result.cause = found->why.cause;
     result.reason = std::move(result.enforced ? found->note : found->why.words);

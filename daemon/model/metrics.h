@@ -87,6 +87,7 @@ struct DeviceMetrics {
     std::uint64_t queue_pairs_enforced = 0;
     std::uint64_t queue_pairs_unenforced = 0;
     std::map<std::string_view, std::uint64_t> unenforced_by_cause;    // of Unenforced
+    std::uint64_t queue_pairs_without_level = 0;    // that had one; among those outside and unenforced
     std::uint64_t queue_pairs_unscheduled = 0;    // their level asks for nothing; neither enforced nor unenforced
     std::uint64_t elements_used = 0;
     std::uint64_t elements_free = 0;

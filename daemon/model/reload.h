@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/model/administrator.h"
+#include "daemon/model/level_loss.h"
 #include "daemon/model/session.h"
 #include "lib/base/diagnostic.h"
 #include "lib/model/busy_rates.h"
@@ -61,6 +63,7 @@ struct SessionChange {
     std::string leaf_after;
     std::uint32_t queue_pairs = 0;
     std::string rule_after;    // that decides then: Match::why
+    std::optional<LossReason> loss{};    // if it gets none: why
 };
 
 // What a reload would do.
@@ -74,6 +77,7 @@ struct PlanReport {
     std::vector<PartChange> parts;
     std::size_t more_parts = 0;
     std::vector<SessionChange> sessions;
+    std::vector<LevelLoss> losses;    // of some of them
     std::vector<DevicePlan> devices;
 };
 

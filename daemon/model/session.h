@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/model/level_loss.h"
 #include "lib/base/error.h"
 #include "lib/base/units.h"
 #include "lib/nic/backend.h"
@@ -56,6 +58,7 @@ struct Grant {
     bool enforced = false;
     std::string cause;     // why not, in a word: of Unenforced; empty: it is
     std::string reason;    // why not, or what to know ("shares the leaf `others` with 45 more")
+    std::shared_ptr<const LostLevel> lost;    // without a level: the one that it had; null: it had none
 
     friend bool operator==(const Grant& a, const Grant& b);
 };
@@ -68,6 +71,8 @@ struct Unenforced {
 };
 // The cause of queue pairs for which nothing is asked of the NIC.
 inline constexpr std::string_view kNothingAsked = "nothing-asked";
+// Of sessions and queue pairs to which the policy gives no level.
+inline constexpr std::string_view kNoLevel = "no-level";
 
 struct QueuePairResult {
     std::string device;    // "mlx5_0/1"
@@ -82,6 +87,7 @@ struct QueuePairResult {
     bool owner_verified = true;    // false: this kernel does not tell whose it is
     std::string_view cause;        // why not enforced, of Unenforced
     std::string reason;
+    std::shared_ptr<const LostLevel> lost{};    // as of a grant
     std::optional<Error> error;    // this queue pair was refused; the others were not
 };
 

@@ -28,8 +28,11 @@ Grant Grants::make(const Session& session, const LevelUse& use) const
     grant.rule = choice.membership.rule;
     grant.verified = choice.verified;
     if (choice.level == nullptr) {
-        grant.cause = "no-level";
-        grant.reason = choice.refused ? choice.refused->message : "no level";
+        grant.cause = kNoLevel;
+        grant.lost = choice.membership.lost;
+        grant.reason = grant.lost != nullptr ? to_sentence(*grant.lost)
+                       : choice.refused      ? choice.refused->message
+                                             : "no level";
         return grant;
     }
     const QosLevel& level = *choice.level;

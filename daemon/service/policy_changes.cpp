@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/service/lost_levels.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
@@ -28,10 +29,13 @@ Scene PolicyChanges::scene(Books books) const
 {
     Scene now;
     now.ports = devices_.local_ports();
+    now.policy = policy_.policy();
+    now.now = context_.options.wall_clock();
     now.mark = scene_mark();
     for (const auto& [id, session] : sessions_) {
         now.sessions.push_back({id, session.request, session.owner, !session.device.empty(),
-                                session.queue_pair_count() > 0, session.choice.membership.level});
+                                session.queue_pair_count() > 0, session.choice.membership.level,
+                                session.choice.membership.lost, session.adopted});
     }
     for (const auto& [key, device] : devices_) {
         auto book = books == Books::Copied
@@ -92,6 +96,7 @@ void PolicyChanges::take_rules(Staged staged, Gathering::Done done)
     for (auto& [id, choice] : staged.sessions) {
         sessions_.at(id).choice = std::move(choice);
     }
+    log_lost_levels(staged.losses, staged.renamings, policy_.revision());
     context_.loader.discard(std::move(old));    // no choice points into it any longer
     const auto all = Gathering::begin([this, done = std::move(done)](Gathering::Missing missing) {
         grants_.refresh_all();
@@ -128,7 +133,8 @@ void PolicyChanges::resolve_again(std::shared_ptr<const Fabric> fabric, std::str
     const std::size_t changed = count_changed(rules.matcher->groups(), groups);
     Rules next = rules;
     next.matcher = std::make_shared<const Matcher>(*rules.policy, std::move(groups));
-    const Scene now = scene(Books::Borrowed);
+    Scene now = scene(Books::Borrowed);
+    now.is_for_reload = false;
     Staged staged = stage(now, std::move(next), policy_.settings());
     std::set<SessionId> moved;
     for (const auto& change : session_changes(now, staged)) {

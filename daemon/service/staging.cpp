@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "daemon/service/lost_levels.h"
 #include "lib/base/file.h"
 #include "lib/model/busy_rates.h"
 #include "policy/explain/changes.h"
@@ -34,6 +35,11 @@ std::set<ElementPath> classes_of(const Compiled& before, const Compiled& after)
     return classes;
 }
 
+std::optional<LossReason> reason_of(const Membership& membership)
+{
+    return membership.lost == nullptr ? std::nullopt : std::optional(membership.lost->reason);
+}
+
 // Where a queue pair stands, in the terms of a SessionChange.
 struct Standing {
     std::string level;
@@ -59,9 +65,11 @@ void add_queue_pairs(const std::string& device, const PlacementBook& before, con
             continue;
         }
         SessionChange& change = moves[{member.session, from, to}];
+        const Membership& then = after.find(number)->membership;
         change = {member.session,        member.owner,           device,
                   std::move(from.level), std::move(to.level),    std::move(from.leaf),
-                  std::move(to.leaf),    change.queue_pairs + 1, after.find(number)->membership.rule};
+                  std::move(to.leaf),    change.queue_pairs + 1, then.rule,
+                  reason_of(then)};
     }
     for (auto& [key, change] : moves) {
         changes.push_back(std::move(change));
@@ -141,8 +149,16 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
     staged.rules = std::move(rules);
     const ScheduleSpec spec = schedule_spec(*staged.rules.policy, settings.leaf_reserve);
     std::unordered_map<std::uint64_t, const Scene::Party*> parties;
+    const Policy& policy = *staged.rules.policy;
+    LostLevels lost(scene.policy.get(), policy,
+                    {"", {}, "", scene.is_for_reload, policy.revision,
+                     std::chrono::floor<std::chrono::seconds>(scene.now)});
     for (const auto& session : scene.sessions) {
-        staged.sessions.emplace(session.id, choose(staged.rules, session.request, *session.owner));
+        Choice choice = choose(staged.rules, session.request, *session.owner);
+        if (!session.adopted) {    // else it is let go of
+            lost.move(session.id, *session.owner, {session.level, session.lost}, choice.membership, 0);
+        }
+        staged.sessions.emplace(session.id, std::move(choice));
         parties.emplace(static_cast<std::uint64_t>(session.id), &session);
     }
     for (const auto& device : scene.devices) {
@@ -151,9 +167,13 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
         for (const std::uint32_t number : device.book->members_in_order()) {
             Member member = *device.book->find(number);
             const Scene::Party& session = *parties.at(static_cast<std::uint64_t>(member.session));
+            const Membership before = std::move(member.membership);
             member.membership = has_own_choice(member, staged.rules, session.request, session.names_device)
                                     ? choose(staged.rules, member.request, *session.owner).membership
                                     : staged.sessions.at(member.session).membership;
+            if (!session.adopted) {
+                lost.move(session.id, *session.owner, {before.level, before.lost}, member.membership, 1);
+            }
             book.add(std::move(member));
         }
         static_cast<void>(book.update());
@@ -163,6 +183,8 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
         }
         staged.devices.push_back({device.key, std::move(book)});
     }
+    staged.losses = lost.losses();
+    staged.renamings = lost.renamings();
     return staged;
 }
 
@@ -172,7 +194,8 @@ std::vector<SessionChange> session_changes(const Scene& scene, const Staged& sta
     for (const auto& session : scene.sessions) {
         const Membership& after = staged.sessions.at(session.id).membership;
         if (!session.has_queue_pairs && session.level != after.level) {
-            changes.push_back({session.id, session.owner, {}, session.level, after.level, {}, {}, 0, after.rule});
+            changes.push_back({session.id, session.owner, {}, session.level, after.level, {}, {}, 0, after.rule,
+                               reason_of(after)});
         }
     }
     for (std::size_t i = 0; i < scene.devices.size(); ++i) {
@@ -214,6 +237,7 @@ PlanDraft draft_plan(const Tried& tried, const Policy& running)
         parts.resize(PlanReport::kMostPartChanges);
     }
     draft.report.sessions = session_changes(tried.scene, staged);
+    draft.report.losses = staged.losses;
     for (std::size_t i = 0; i < staged.devices.size(); ++i) {
         const Scene::Device& device = tried.scene.devices[i];
         const Compiled& before = device.book->compiled();

@@ -85,6 +85,8 @@ struct Scene {
         bool names_device = false;
         bool has_queue_pairs = false;
         std::string level;    // now
+        std::shared_ptr<const LostLevel> lost;    // if it has none
+        bool adopted = false;
     };
     struct Device {
         std::string key;
@@ -97,6 +99,9 @@ struct Scene {
     std::vector<LocalPort> ports;
     std::vector<Party> sessions;
     std::vector<Device> devices;
+    std::shared_ptr<const Policy> policy;    // in force; null: none
+    std::chrono::system_clock::time_point now;
+    bool is_for_reload = true;    // false: groups get other members under the same policy
     std::vector<std::uint64_t> mark;    // another one: sessions, queue pairs or devices have changed
 };
 
@@ -111,6 +116,8 @@ struct Staged {
     std::map<SessionId, Choice> sessions;
     std::vector<Device> devices;
     std::vector<std::pair<std::string, Finding>> findings;
+    std::vector<LevelLoss> losses;    // of sessions and queue pairs that get no level any longer
+    std::vector<LevelRenaming> renamings;
     bool is_refused = false;    // a device cannot give what is asked, and the settings make that an error
 };
 [[nodiscard]] Staged stage(const Scene& scene, Rules rules, const Settings& settings);

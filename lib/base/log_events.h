@@ -30,6 +30,7 @@ enum class LogEvent : std::uint8_t {
     SelfTest,
     LinkChanged,
     LinkGuarantees,
+    LevelLost,
 };
 
 struct LogEventRow {
@@ -70,6 +71,7 @@ inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::SelfTest, "self-test", "7a4a0cf0b20047a9a6ab50c086ca9d82", log_rules::kNews},
     LogEventRow{LogEvent::LinkChanged, "link-changed", "1e6a4009df644b43a309e7da4625d6a4", log_rules::kNews},
     LogEventRow{LogEvent::LinkGuarantees, "link-guarantees", "ed4a0b9908764455a261e566535616ea", log_rules::kNews},
+    LogEventRow{LogEvent::LevelLost, "level-lost", "286c0fef59604476b47757db5b5135a7", log_rules::kUnlimited},
 };
 
 // Null: None.

@@ -285,6 +285,36 @@ inline SessionView sample_session_bulk()
     return session;
 }
 
+// As after a reload that removed rpc, in which it was with its session.
+inline SessionView sample_session_without_level()
+{
+    SessionView session = sample_session_rpc();
+    session.id = 21;
+    const std::string reason =
+        "it has no level since the reload of 2026-11-23T22:00:00Z (revision 9f3a2c11), which removed level rpc";
+    const auto lose = [&](bus::Dict& dict) {
+        dict.set("lost-level", "rpc");
+        dict.set("lost-reason", "removed");
+        dict.set("lost-revision", "9f3a2c11");
+        dict.set("lost-at", std::uint64_t{1'795'471'200});
+    };
+    session.level.clear();
+    session.grant = dict({{"level", ""},
+                          {"rule", "the policy has no level \"rpc\""},
+                          {"enforced", false},
+                          {"cause", "no-level"},
+                          {"reason", reason}});
+    lose(session.grant);
+    session.queue_pairs = {dict({{"device", "mlx5_0/1"},
+                                 {"number", 31U},
+                                 {"rule", "the policy has no level \"rpc\""},
+                                 {"enforced", false},
+                                 {"cause", "no-level"},
+                                 {"reason", reason}})};
+    lose(session.queue_pairs[0]);
+    return session;
+}
+
 inline World sample_world()
 {
     World world;

@@ -308,6 +308,22 @@ TEST(Why, NotEnforced)
     expect_texts("not-enforced", report);
 }
 
+TEST(Why, ALevelThatWentAway)
+{
+    World world = test::sample_world();
+    world.sessions = {test::sample_session_without_level()};
+    WhyReport report;
+    report.target = "4711";
+    report.sessions = {explain_session(world, world.sessions[0])};
+    expect_texts("without-level", report);
+    EXPECT_EQ(report.sessions[0].leaves[0].narrowness, Narrowness::Outside);
+    // Nothing to attach, and still something to do.
+    world.sessions[0].queue_pairs.clear();
+    report.sessions = {explain_session(world, world.sessions[0])};
+    EXPECT_THAT(render_why(report, Colour::Off),
+                HasSubstr(", which removed level rpc\n  -> define level rpc again, or"));
+}
+
 TEST(Why, WithoutQueuePairsAndWithoutASession)
 {
     World world = test::sample_world();

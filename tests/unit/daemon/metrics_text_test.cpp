@@ -54,6 +54,7 @@ DeviceMetrics busy_device()
     device.queue_pairs_enforced = 299;
     device.queue_pairs_unenforced = 2;
     device.unenforced_by_cause = {{"no-leaf", 1}, {"pacing-type", 1}};
+    device.queue_pairs_without_level = 1;
     device.queue_pairs_unscheduled = 1;
     device.elements_used = 260;
     device.elements_free = 7932;

@@ -83,6 +83,34 @@ protected:
     int fabrics = 0;
 };
 
+// The policy stays, and yet the level goes away.
+TEST_F(ServiceFabricTest, ANewNameMayLeaveASessionWithoutALevel)
+{
+    policy(R"(version: 1
+port-groups: [{name: storage, port-name: ["target HCA-1/P1"]}]
+qos-levels:
+  - {name: DEFAULT, allow: {unit: [other.service]}}
+  - {name: rpc, schedule: {share: 60}}
+qos-match-rules: [{destination: [storage], qos-level-name: rpc}]
+)");
+    fabric(kTarget);
+    start();
+    add_device("mlx5_0");
+    const SessionId session = to_target();
+    ASSERT_EQ(level_of(session), "rpc");
+    fabric(kOtherName);
+    reread();
+    const auto lost = service->session(session)->grant.lost;
+    ASSERT_NE(lost, nullptr);
+    EXPECT_EQ(lost->reason, LossReason::NoRule);
+    EXPECT_THAT(service->session(session)->grant.reason,
+                StartsWith("it has no level since the change of the fabric or of ports of "));
+    EXPECT_THAT(journal.lines(), Contains(StartsWith("no rule leads to level rpc: 1 session with 1 queue pair loses it")));
+    fabric(kTarget);
+    reread();
+    EXPECT_EQ(level_of(session), "rpc");
+}
+
 TEST_F(ServiceFabricTest, ANewNameInTheFabricFileMovesASessionAndItsQueuePair)
 {
     fabric(kOtherName);

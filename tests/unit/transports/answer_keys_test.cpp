@@ -71,6 +71,9 @@ const ElementPath kTreeRoot = ElementPath::root();
 const ElementPath kSomeLeaf("/a");
 const Finding kSomeFinding{FindingKind::CapLost, true, kSomeLeaf, "asked", "got", "because"};
 
+const auto kLost = std::make_shared<const LostLevel>(
+    LostLevel{"old", LossReason::Renamed, "new", true, "abc", std::chrono::sys_seconds(std::chrono::seconds(7))});
+
 Grant full_grant()
 {
     Grant grant;
@@ -92,6 +95,7 @@ Grant full_grant()
     grant.leaf = "/rpc";
     grant.cause = "pending";
     grant.reason = "the device is about to do it";
+    grant.lost = kLost;
     return grant;
 }
 
@@ -109,6 +113,7 @@ QueuePairResult full_result()
     result.owner_verified = false;
     result.cause = "pending";
     result.reason = "the device is about to do it";
+    result.lost = kLost;
     result.error = Error{ErrorCode::BadState, 0, "it is in RESET"};
     return result;
 }
@@ -218,6 +223,7 @@ TEST(AnswerKeys, OfLevels)
     level.devices.emplace_back().name = "mlx5_0";
     level.per_queue_pair.max_rate = kSomeRate;
     level.message_model = MessageModel::Default;
+    level.renamed_from = {"calls"};
     Policy policy;
     policy.levels = {level};
     expect_all(kLevelKeys, keys_in(written([&](Writer& writer) { write(writer, policy, level, LevelUse{}); })), "level");
@@ -292,7 +298,9 @@ TEST(AnswerKeys, OfPlans)
     moved.leaf_before = "/bulk";
     moved.leaf_after = "/rpc";
     moved.rule_after = "match rule 1";
+    moved.loss = LossReason::NoRule;
     report.sessions = {moved};
+    report.losses = {{"old", LossReason::Renamed, "new", 1, 2}};
     DevicePlan device;
     device.before.elements = {{ElementId{1}, {kTreeRoot, ElementKind::Node, std::nullopt, {}}},
                               {ElementId{2}, {kSomeLeaf, ElementKind::Leaf, ElementId{1}, {1, kSomeRate}}}};
@@ -312,6 +320,7 @@ TEST(AnswerKeys, OfPlans)
     expect_all(kLevelChangeKeys, keys_in(at(plan, "levels")), "levels");
     expect_all(kPartChangeKeys, keys_in(at(plan, "changes")), "changes");
     expect_all(kSessionChangeKeys, keys_in(at(plan, "sessions")), "sessions");
+    expect_all(kLostLevelKeys, keys_in(at(plan, "lost-levels")), "lost levels");
     const auto& one = at(plan, "devices");
     expect_all(kDevicePlanKeys, keys_in(one), "devices");
     expect_all(kPlannedElementKeys, keys_in(at(one, "tree")), "tree");

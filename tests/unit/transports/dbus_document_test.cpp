@@ -79,6 +79,7 @@ const std::map<std::string, std::string>& tables()
         {"changed level", table_of(kLevelChangeKeys)},
         {"changed part", table_of(kPartChangeKeys)},
         {"moved session", table_of(kSessionChangeKeys)},
+        {"lost level", table_of(kLostLevelKeys)},
         {"device plan", table_of(kDevicePlanKeys)},
         {"planned element", table_of(kPlannedElementKeys)},
         {"operation", table_of(kOperationKeys)},

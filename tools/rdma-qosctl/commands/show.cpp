@@ -189,10 +189,12 @@ Result<ExitStatus> sessions(const Context& context, const SessionFilter& filter)
         return fail(world.error());
     }
     const auto has_level = [&](const SessionView& session) {
-        return equals_ignoring_case(session.level, filter.level) ||
-               std::any_of(session.queue_pairs.begin(), session.queue_pairs.end(), [&](const bus::Dict& queue_pair) {
-                   return equals_ignoring_case(text_of(queue_pair, "level"), filter.level);
-               });
+        const auto names_it = [&](const bus::Dict& dict) {    // also as the one that a reload took
+            return equals_ignoring_case(text_of(dict, "level"), filter.level) ||
+                   equals_ignoring_case(text_of(dict, "lost-level"), filter.level);
+        };
+        return equals_ignoring_case(session.level, filter.level) || names_it(session.grant) ||
+               std::ranges::any_of(session.queue_pairs, names_it);
     };
     std::erase_if(world->sessions, [&](const SessionView& session) {
         return (pid && number_of(session.owner, "pid") != *pid) || (!filter.level.empty() && !has_level(session));

@@ -298,6 +298,80 @@ std::string render_sessions(const PlanReport& report, bool verbose, const Screen
                        listed ? "" : "`--verbose` lists each\n");
 }
 
+// "session 7: pid 4711 (app) of alice in job-7.scope, 3 queue pairs on mlx5_0/1"
+std::string loser_in_words(const bus::Dict& change)
+{
+    const std::string command = text_of(change, "command");
+    const std::string unit = text_of(change, "unit");
+    const std::uint64_t queue_pairs = number_of(change, "queue-pairs");
+    return fmt::format("session {}: pid {}{} of {}{}, {}", number_of(change, "session"), number_of(change, "pid"),
+                       command.empty() ? "" : fmt::format(" ({})", command), owner_text(change),
+                       unit.empty() ? "" : fmt::format(" in {}", unit),
+                       queue_pairs == 0 ? "without queue pairs"
+                                        : fmt::format("{} on {}", counted(queue_pairs, "queue pair"),
+                                                      text_of(change, "device")));
+}
+
+std::string why_lost(const bus::Dict& loss)
+{
+    const std::string level = text_of(loss, "level");
+    const std::string reason = text_of(loss, "reason");
+    const std::string renamed_to = text_of(loss, "renamed-to");
+    if (reason == "not-allowed") {
+        return fmt::format("level {} is closed by its `allow`", renamed_to.empty() ? level : renamed_to);
+    }
+    return reason == "no-rule" ? fmt::format("no rule leads to level {} any longer", level)
+                               : fmt::format("level {} goes away", level);
+}
+
+// What gives it to them all the same.
+std::string how_to_keep(const bus::Dict& loss)
+{
+    const std::string level = text_of(loss, "level");
+    const std::string reason = text_of(loss, "reason");
+    if (reason == "renamed") {
+        return fmt::format("level {} is the same: `renamed-from: {}` in it keeps them", text_of(loss, "renamed-to"),
+                           level);
+    }
+    return reason == "removed" ? fmt::format("`renamed-from: {}` in another level would give them that one", level)
+                               : "";
+}
+
+// Who would be left without a level.
+std::string render_lost_levels(const PlanReport& report, bool verbose, const Screen& screen)
+{
+    constexpr std::size_t kListedLosers = 8;    // of each level
+    std::string text;
+    for (const auto& loss : report.lost_levels) {
+        const std::uint64_t sessions = number_of(loss, "sessions");
+        const auto head = fmt::format("{}: {} with {} {} it and {} no other", why_lost(loss),
+                                      counted(sessions, "session"), counted(number_of(loss, "queue-pairs"), "queue pair"),
+                                      sessions == 1 ? "loses" : "lose", sessions == 1 ? "gets" : "get");
+        text += fmt::format("  {}\n", styled(sentence_on(screen, 2, 4, printable(head)), Style::Bad, screen));
+        std::size_t listed = 0;
+        std::size_t unlisted = 0;
+        for (const auto& change : report.sessions) {
+            if (text_of(change, "level-before") != text_of(loss, "level") ||
+                text_of(change, "loss") != text_of(loss, "reason")) {
+                continue;
+            }
+            if (!verbose && listed == kListedLosers) {
+                ++unlisted;
+                continue;
+            }
+            ++listed;
+            text += fmt::format("    {}\n", sentence_on(screen, 4, 6, printable(loser_in_words(change))));
+        }
+        if (unlisted > 0) {
+            text += fmt::format("    and {} more; `--verbose` lists each\n", unlisted);
+        }
+        if (const std::string advice = how_to_keep(loss); !advice.empty()) {
+            text += fmt::format("    -> {}\n", sentence_on(screen, 7, 7, printable(advice)));
+        }
+    }
+    return text.empty() ? "" : fmt::format("\n{}\n{}", styled("levels that sessions lose", Style::Heading, screen), text);
+}
+
 // Rules, port groups and partitions.
 std::string render_changes(const PlanReport& report, bool verbose, const Screen& screen)
 {
@@ -357,6 +431,7 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
     for (const auto& block : blocks.all(screen)) {
         text += "\n" + block;
     }
+    text += render_lost_levels(report, verbose, screen);
     text += render_sessions(report, verbose, screen);
     if (!report.accepted) {
         text += "\n" + labelled("refused:", Style::Bad,

@@ -120,6 +120,7 @@ Json plans_json(const PlanReport& report)
             {"changes", to_json(report.changes)},
             {"changes-omitted", report.more_changes},
             {"sessions", to_json(report.sessions)},
+            {"lost-levels", to_json(report.lost_levels)},
             {"plans", std::move(plans)}};
 }
 

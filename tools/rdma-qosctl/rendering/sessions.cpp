@@ -3,6 +3,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
+#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -36,7 +37,7 @@ void add_queue_pairs(const std::vector<bus::Dict>& queue_pairs, const std::strin
 {
     for (const auto& queue_pair : queue_pairs) {
         table.add({session, text_of(queue_pair, "device"), number_text(queue_pair, "number"),
-                   text_of(queue_pair, "level"), text_of(queue_pair, "leaf"), limit_text(queue_pair, "", "rate"),
+                   level_in_words(queue_pair), text_of(queue_pair, "leaf"), limit_text(queue_pair, "", "rate"),
                    enforced_cell(queue_pair), text_of(queue_pair, "rule"), reason_text(queue_pair)});
     }
 }
@@ -80,7 +81,7 @@ std::string render_sessions(const std::vector<SessionView>& sessions, const Scre
     for (const auto& session : sessions) {
         owners.add({std::to_string(session.id), number_text(session.owner, "pid"), owner_text(session.owner),
                     text_of(session.owner, "unit"), text_of(session.owner, "command"),
-                    state_cell(session), session.level,
+                    state_cell(session), session.level.empty() ? level_in_words(session.grant) : session.level,
                     std::to_string(session.queue_pairs.size()), text_of(session.grant, "rule")});
         add_queue_pairs(session.queue_pairs, std::to_string(session.id), queue_pairs);
     }
@@ -95,7 +96,7 @@ std::string render_grant(const std::string& session, const bus::Dict& grant, con
 {
     Fields fields;
     fields.add("session", session);
-    fields.add("level", text_of(grant, "level"));
+    fields.add("level", level_in_words(grant));
     fields.add("rule", text_of(grant, "rule"));
     fields.add("verified", flag_of(grant, "verified") ? "yes: only facts from the kernel decided"
                                                       : "no: the level depends on a claim of the client");

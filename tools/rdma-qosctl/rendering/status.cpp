@@ -10,6 +10,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/host.h"
+#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -55,6 +56,29 @@ std::string describe_sessions(const World& world)
     }
     return fmt::format("{} of {}; {}: {} in a leaf, {} in none", world.sessions.size(), counted(users.size(), "user"),
                        counted(inside + outside, "queue pair"), inside, outside);
+}
+
+// "3 queue pairs of 2 sessions (was: rpc, bulk)"; empty: none.
+std::string describe_without_level(const World& world)
+{
+    std::set<std::string> levels;
+    std::set<std::uint64_t> sessions;
+    std::size_t queue_pairs = 0;
+    for (const auto& session : world.sessions) {
+        const auto note = [&](const bus::Dict& dict) {
+            const std::string level = text_of(dict, "lost-level");
+            if (!level.empty()) {
+                levels.insert(level);
+                sessions.insert(session.id);
+            }
+            return !level.empty();
+        };
+        static_cast<void>(note(session.grant));
+        queue_pairs += static_cast<std::size_t>(std::ranges::count_if(session.queue_pairs, note));
+    }
+    return sessions.empty() ? ""
+                            : fmt::format("{} of {}, formerly in {}", counted(queue_pairs, "queue pair"),
+                                          counted(sessions.size(), "session"), fmt::join(levels, ", "));
 }
 
 std::string describe_adoption(const AdoptionView& adoption)
@@ -120,6 +144,9 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
                accepted ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
     fields.add("sessions", describe_sessions(world));
+    if (const std::string lost = describe_without_level(world); !lost.empty()) {
+        fields.add("without level", lost, Style::Bad);
+    }
     if (const AdoptionView& adoption = manager.adoption; !adoption.setting.empty()) {
         fields.add("adoption", describe_adoption(adoption), adoption.unavailable.empty() ? Style::Plain : Style::Bad);
     }

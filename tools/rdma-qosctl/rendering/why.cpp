@@ -10,6 +10,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
+#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -76,7 +77,8 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
     const bool outside = leaf.narrowness == Narrowness::Outside;
     const std::string heading = fmt::format(
         "{}, {} {} of level {}{}", leaf.device, leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs",
-        first_of(leaf.queue_pairs), leaf.level, leaf.leaf.empty() ? "" : fmt::format(" in {}", leaf.leaf));
+        first_of(leaf.queue_pairs),
+        leaf.lost_level.empty() ? leaf.level : fmt::format("none (was {})", leaf.lost_level), leaf.leaf.empty() ? "" : fmt::format(" in {}", leaf.leaf));
     std::string text = fmt::format("\n{}\n",
                                    styled(sentence_on(screen, 0, 2, printable(heading)), Style::Heading, screen));
     if (!outside && !leaf.leaf.empty()) {
@@ -96,9 +98,10 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
 std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
+    const std::string level = session.level.empty() ? level_in_words(session.grant) : session.level;
     const std::string heading = fmt::format(
         "process {}: {}session {}, level {}{}", describe_owner(session.owner), session.adopted ? "adopted, " : "",
-        session.id, session.level.empty() ? "none" : session.level,
+        session.id, level.empty() ? "none" : level,
         session.state == "active" ? "" : fmt::format(", {}", session.state));
     std::string text = sentence_on(screen, 0, 2, printable(heading)) + "\n";
     if (const std::string rule = text_of(session.grant, "rule"); !rule.empty()) {
@@ -109,6 +112,13 @@ std::string render_session(const WhySession& why, const Screen& screen)
     }
     if (!why.note.empty()) {
         text += fmt::format("  {}\n", sentence_on(screen, 2, 2, why.note));
+    }
+    if (why.leaves.empty() && session.grant.contains("lost-level")) {
+        const std::string reason = text_of(session.grant, "reason");
+        text += fmt::format("  {}\n", styled(sentence_on(screen, 2, 2, printable(reason)), Style::Bad, screen));
+    }
+    if (!why.advice.empty()) {
+        text += fmt::format("  -> {}\n", sentence_on(screen, 5, 5, printable(why.advice)));
     }
     return text;
 }

@@ -35,6 +35,9 @@ Json leaf_json(const WhyLeaf& leaf)
               {"holds-it", to_string(leaf.narrowness)},
               {"verdict", leaf.verdict},
               {"advice", leaf.advice}};
+    if (!leaf.lost_level.empty()) {
+        json["lost-level"] = leaf.lost_level;
+    }
     if (!leaf.remark.empty()) {
         json["remark"] = leaf.remark;
     }

@@ -7,6 +7,7 @@
 
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/rendering/attributes.h"
+#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -162,6 +163,15 @@ Json adoption_json(const AdoptionView& adoption)
 
 }    // namespace
 
+Json lost_level_json(const LostLevelView& lost)
+{
+    Json json{{"level", lost.level}, {"reason", lost.reason}, {"revision", lost.revision}, {"at", lost.at}};
+    set_text(json, "renamed-to", lost.renamed_to);
+    json["sessions"] = lost.sessions;
+    json["queue-pairs"] = lost.queue_pairs;
+    return json;
+}
+
 Json reload_json(const ReloadView& reload)
 {
     return {{"accepted", reload.accepted},
@@ -203,6 +213,10 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     json["released-devices"] = manager.released_devices;
     json["sessions"] = world.sessions.size();
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
+    json["without-level"] = Json::array();
+    for (const auto& lost : lost_levels(world)) {
+        json["without-level"].push_back(lost_level_json(lost));
+    }
     json["host"] = to_json(world.host_counts);
     if (!manager.adoption.setting.empty()) {
         json["adoption"] = adoption_json(manager.adoption);

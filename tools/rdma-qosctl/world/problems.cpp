@@ -1,11 +1,14 @@
 #include "tools/rdma-qosctl/world/problems.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/model/transient.h"
+#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
@@ -110,6 +113,19 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
     }
 }
 
+void find_without_level(const World& world, std::vector<Problem>& problems)
+{
+    for (const auto& lost : lost_levels(world)) {
+        const std::chrono::sys_seconds at{std::chrono::seconds(lost.at)};
+        problems.push_back({true,
+                            fmt::format("{} of {} {} no level since {} (revision {}); they had {}, {}",
+                                        counted(lost.queue_pairs, "queue pair"), counted(lost.sessions, "session"),
+                                        lost.queue_pairs == 1 ? "has" : "have", utc_text(at), lost.revision,
+                                        lost.level, loss_in_words(lost.reason, lost.renamed_to)),
+                            advice_on_loss(lost.level, lost.reason, lost.renamed_to)});
+    }
+}
+
 }    // namespace
 
 Unheld find_unenforced(const World& world)
@@ -118,7 +134,9 @@ Unheld find_unenforced(const World& world)
     std::map<std::string, std::size_t> reasons;
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
-            if (!flag_of(queue_pair, "enforced") && text_of(queue_pair, "cause") != "nothing-asked") {
+            const std::string cause = text_of(queue_pair, "cause");
+            // Those that have lost their level are told apart (find_without_level).
+            if (!flag_of(queue_pair, "enforced") && cause != "nothing-asked" && cause != "no-level") {
                 ++result.queue_pairs;
                 ++reasons[text_of(queue_pair, "reason")];
             }
@@ -156,6 +174,7 @@ std::vector<Problem> find_problems(const World& world)
                                                 : "its process must register again; restart it if it does not"});
         }
     }
+    find_without_level(world, problems);
     if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {
         const std::string most = unheld.of_reason == unheld.queue_pairs ? ""
                                                                         : fmt::format("{} of them: ", unheld.of_reason);

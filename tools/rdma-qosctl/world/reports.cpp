@@ -171,6 +171,7 @@ PlanReport to_plan_report(const bus::Dict& dict)
     report.changes = dicts_of(dict, "changes");
     report.more_changes = number_of(dict, "changes-omitted");
     report.sessions = dicts_of(dict, "sessions");
+    report.lost_levels = dicts_of(dict, "lost-levels");
     UserNames names;
     for (auto& session : report.sessions) {
         names.add_to(session);

@@ -146,6 +146,7 @@ struct PlanReport {
     std::vector<bus::Dict> changes;     // of rules, port groups and partitions; none offline
     std::uint64_t more_changes = 0;     // that the daemon left out
     std::vector<bus::Dict> sessions;    // "Moved sessions"; and `user`
+    std::vector<bus::Dict> lost_levels;    // "Lost levels"; none offline
     std::vector<DevicePlanView> plans;
 };
 

@@ -11,6 +11,7 @@
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "tools/rdma-qosctl/world/competition.h"
+#include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
@@ -186,6 +187,9 @@ void judge_outside(const World& world, const SessionView& session, const std::st
                                leaf.remark.empty() ? "not in the tree"
                                                    : fmt::format("not in the tree: {}", leaf.remark));
     leaf.remark.clear();
+    if (!leaf.advice.empty()) {
+        return;    // it has lost its level: nothing else helps
+    }
     if (session.state == "detached") {
         leaf.advice = session.adopted ? "the process must open a device again; restart it if it does not"
                                       : "the process must register again; restart it if it does not";
@@ -309,6 +313,7 @@ struct Group {
     std::string leaf;
     std::string level;
     std::string cause;    // why they are not enforced; empty: they are
+    std::string reason{};    // without a level: since when
 
     friend auto operator<=>(const Group&, const Group&) = default;
 };
@@ -335,6 +340,10 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     }
     if (all_paced) {
         leaf.paced = Bandwidth::from_kbps(paced_kbps);
+    }
+    if (group.cause == "no-level" && queue_pairs.front()->contains("lost-level")) {
+        leaf.lost_level = text_of(*queue_pairs.front(), "lost-level");
+        leaf.advice = advice_on_loss(*queue_pairs.front());
     }
     const ElementPath path(group.leaf);
     if (tree != nullptr) {
@@ -419,7 +428,8 @@ WhySession explain_session(const World& world, const SessionView& session)
     std::map<Group, std::vector<const bus::Dict*>> groups;
     for (const auto& queue_pair : session.queue_pairs) {
         groups[{text_of(queue_pair, "device"), text_of(queue_pair, "leaf"), text_of(queue_pair, "level"),
-                text_of(queue_pair, "cause")}]
+                text_of(queue_pair, "cause"),
+                text_of(queue_pair, "cause") == "no-level" ? text_of(queue_pair, "reason") : ""}]
             .push_back(&queue_pair);
     }
     std::map<std::string, ActiveTree> trees;    // by the key of the device
@@ -433,6 +443,9 @@ WhySession explain_session(const World& world, const SessionView& session)
     }
     if (groups.empty()) {
         result.note = "no queue pair is attached: what it sends is outside the tree";
+        if (session.grant.contains("lost-level")) {
+            result.advice = advice_on_loss(session.grant);
+        }
     }
     return result;
 }

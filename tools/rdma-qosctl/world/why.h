@@ -61,7 +61,8 @@ struct PortUse {
 struct WhyLeaf {
     std::string device;
     std::string leaf;     // empty: these queue pairs are in none
-    std::string level;
+    std::string level;    // empty: none
+    std::string lost_level{};    // without a level: the one that a reload took
     std::vector<std::uint64_t> queue_pairs;    // numbers, of this session
     std::uint64_t others_in_leaf = 0;          // queue pairs of others in the same leaf
     std::size_t other_processes = 0;           // with trees of their own: attach mode per-process
@@ -82,6 +83,7 @@ struct WhySession {
     SessionView session;
     std::vector<WhyLeaf> leaves;
     std::string note;    // without queue pairs: what that means
+    std::string advice{};    // with the note, if a reload took its level
 };
 
 // What was asked for, and who that is.
