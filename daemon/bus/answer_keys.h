@@ -173,6 +173,8 @@ inline constexpr std::array kReloadKeys{
     AnswerKey{"findings", "aa{sv}", "of the present devices, [keys](#diagnostics-and-findings)"},
     AnswerKey{"unanswered", "as",
               "devices that were told and have not answered within 15 s: they take the policy when they do"},
+    AnswerKey{"lost-levels", "aa{sv}",
+              "of Reload: that sessions have lost without getting another one, with the keys of a [plan](#plans)"},
 };
 
 inline constexpr std::array kPlanKeys{

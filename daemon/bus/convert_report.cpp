@@ -262,6 +262,7 @@ void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
     dict.set_list("findings", outcome.findings,
                   [](Writer& to, const auto& finding) { write_one(to, finding.first, finding.second); });
     dict.set("unanswered", outcome.unanswered);
+    dict.set_list("lost-levels", outcome.losses, kWriteOne);
 }
 
 void write(Writer& writer, const PlanReport& report, Quote quote)

@@ -34,6 +34,7 @@ struct ReloadOutcome {
     Diagnostics diagnostics;      // of the files
     std::vector<std::pair<std::string, Finding>> findings;    // per device
     std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
+    std::vector<LevelLoss> losses{};    // that sessions have suffered, if it was accepted
     // For the journal: diagnostics, findings, devices that have not answered.
     [[nodiscard]] std::string to_text() const;
     // Of one that was refused, for the error's message: the first error with its hint, and how many more there are.

@@ -180,6 +180,7 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
         return;
     }
     outcome.accepted = true;
+    outcome.losses = staged.losses;
     outcome.revision = loaded.policy.value->revision;
     policy_.set_fabric_stamp(loaded.fabric_stamp);
     if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {

@@ -54,10 +54,10 @@ protected:
         return outcome.output;
     }
     [[nodiscard]] std::string status(int expected = 0) const { return ctl("status --check", expected); }
-    void reload_with(const std::string& policy)
+    std::string reload_with(const std::string& policy)
     {
         daemon.dir().write(kPolicyFile, policy);
-        static_cast<void>(ctl("reload"));
+        return ctl("reload");
     }
     [[nodiscard]] std::string planned(const std::string& policy) const
     {
@@ -116,11 +116,12 @@ TEST_F(LostLevel, RemovedAndGivenBack)
     EXPECT_THAT(plan, HasSubstr("pid " + std::to_string(getpid())));
     EXPECT_THAT(plan, HasSubstr(", 2 queue pairs on mlx5_0/1\n"));
     expect_level("old");
-    reload_with(kRemoved);
+    EXPECT_THAT(reload_with(kRemoved), HasSubstr("level old: warning: 1 session with 2 queue pairs has lost it, and has "
+                                                 "no other level now; `rdma-qosctl status` says what to do\n"));
     expect_lost("removed");
     EXPECT_THAT(daemon.log(), HasSubstr("level old is gone: 1 session with 2 queue pairs loses it and gets no other "
                                         "level; its queue pairs leave the tree"));
-    reload_with(kOld);
+    EXPECT_THAT(reload_with(kOld), Not(HasSubstr("warning")));
     expect_level("old");
 }
 

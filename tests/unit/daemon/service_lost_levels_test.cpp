@@ -45,11 +45,12 @@ protected:
     }
     void TearDown() override { service.reset(); }    // before the journal goes
 
-    void reload_with(const std::string& text)
+    std::vector<LevelLoss> reload_with(const std::string& text)
     {
         policy(text);
         const auto outcome = reload();
-        ASSERT_TRUE(outcome.accepted) << outcome.to_text();
+        EXPECT_TRUE(outcome.accepted) << outcome.to_text();
+        return outcome.losses;
     }
     SessionInfo info(SessionId id) { return service->session(id).value(); }
     PlanReport planned(const std::string& text)
@@ -104,7 +105,7 @@ TEST_F(ServiceLostLevelsTest, ALevelThatIsRemoved)
     EXPECT_EQ(plan.sessions[0].level_after, "");
     EXPECT_EQ(info(session).grant.lost, nullptr) << "a plan takes nothing";
 
-    reload_with(next);
+    EXPECT_EQ(reload_with(next), plan.losses);
     const LostLevel& record = lost();
     EXPECT_EQ(record.level, "rpc");
     EXPECT_EQ(record.reason, LossReason::Removed);

@@ -269,6 +269,7 @@ TEST(AnswerKeys, OfReloads)
     outcome.diagnostics = full_diagnostics();
     outcome.findings = {{"mlx5_0/1", kSomeFinding}};
     outcome.unanswered = {"mlx5_1/1"};
+    outcome.losses = {{"old", LossReason::Renamed, "new", 1, 2}};
     const auto report = written([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
     expect_all(kReloadKeys, keys_in(report), "reload");
     expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");

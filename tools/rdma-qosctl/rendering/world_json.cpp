@@ -177,7 +177,8 @@ Json reload_json(const ReloadView& reload)
     return {{"accepted", reload.accepted},
             {"diagnostics", to_json(reload.diagnostics)},
             {"findings", to_json(reload.findings)},
-            {"unanswered", reload.unanswered}};
+            {"unanswered", reload.unanswered},
+            {"lost-levels", to_json(reload.lost_levels)}};
 }
 
 Json session_json(const SessionView& session)

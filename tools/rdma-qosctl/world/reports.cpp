@@ -158,7 +158,7 @@ Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
 ReloadView to_reload(const bus::Dict& dict)
 {
     return {flag_of(dict, "accepted"), text_of(dict, "revision"), diagnostics_of(dict), dicts_of(dict, "findings"),
-            list_of(dict, "unanswered")};
+            list_of(dict, "unanswered"), dicts_of(dict, "lost-levels")};
 }
 
 PlanReport to_plan_report(const bus::Dict& dict)
@@ -207,6 +207,13 @@ std::string to_text(const ReloadView& reload, Colour colour)
     }
     for (const auto& device : reload.unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
+    }
+    for (const auto& loss : reload.lost_levels) {
+        const std::uint64_t sessions = number_of(loss, "sessions");
+        text += fmt::format("level {}: warning: {} with {} {} no other level now; `rdma-qosctl status` says what to do\n",
+                            printable(text_of(loss, "level")), counted(sessions, "session"),
+                            counted(number_of(loss, "queue-pairs"), "queue pair"),
+                            sessions == 1 ? "has lost it, and has" : "have lost it, and have");
     }
     return text;
 }

@@ -28,6 +28,7 @@ struct ReloadView {
     Diagnostics diagnostics;
     std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
     std::vector<std::string> unanswered;
+    std::vector<bus::Dict> lost_levels{};    // "Lost levels"
 };
 
 // Programs that were taken in without their help.

@@ -178,7 +178,7 @@ void judge_outside(const World& world, const SessionView& session, const std::st
 {
     const DeviceView* device = device_of(world, leaf.device);
     const bus::Dict* level = find_level(world, leaf.level);
-    if (leaf.paced && device != nullptr) {
+    if (leaf.paced && device != nullptr && leaf.lost_level.empty()) {
         judge_paced_outside(leaf);
         return;
     }
@@ -186,10 +186,13 @@ void judge_outside(const World& world, const SessionView& session, const std::st
     leaf.verdict = fmt::format("{}: it competes with the whole tree, without share, guarantee or cap",
                                leaf.remark.empty() ? "not in the tree"
                                                    : fmt::format("not in the tree: {}", leaf.remark));
-    leaf.remark.clear();
-    if (!leaf.advice.empty()) {
-        return;    // it has lost its level: nothing else helps
+    if (!leaf.lost_level.empty()) {
+        leaf.verdict = fmt::format("{}; outside the tree it competes with all of it, without share, guarantee or cap",
+                                   leaf.remark);
+        leaf.remark.clear();
+        return;    // the advice is to get a level again: nothing else helps
     }
+    leaf.remark.clear();
     if (session.state == "detached") {
         leaf.advice = session.adopted ? "the process must open a device again; restart it if it does not"
                                       : "the process must register again; restart it if it does not";
