@@ -8,6 +8,7 @@
 //                their shares are multiplied by its own; reported where that changes what anybody is guaranteed
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -105,14 +106,32 @@ enum class FindingKind : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(FindingKind kind);    // "cap-lost"
 
+// How far a device falls short, as a number: of two findings of the same kind, path and unit, the one with the larger
+// size is the worse one.
+struct Gap {
+    // Whole: it is there or it is not, and the size is 0. Rate: kbit/s.
+    enum class Unit : std::uint8_t { Whole, Rate, Elements, Principals };
+    Unit unit = Unit::Whole;
+    std::uint64_t size = 0;
+
+    // Of a rate; less than nothing is nothing.
+    [[nodiscard]] static Gap between(Bandwidth smaller, Bandwidth larger)
+    {
+        return {Unit::Rate, larger.kbps() - std::min(smaller, larger).kbps()};
+    }
+
+    friend bool operator==(const Gap&, const Gap&) = default;
+};
+
 // Something requested that the device cannot do in full. to_string() makes one sentence of it.
 struct Finding {
     FindingKind kind;
-    bool is_error = false;    // without on-unsupported: degrade, an error refuses the policy for this device
+    bool is_error = false;    // can refuse the policy for this device: policy/model/verdict.h
     ElementPath path;         // "level c" for a limit of a level that has no class
     std::string requested;     // "min-rate 10 Gbit/s"
     std::string achievable;    // "8.333 Gbit/s"
     std::string why;
+    Gap gap{};    // of an error
 
     friend bool operator==(const Finding&, const Finding&) = default;
 };

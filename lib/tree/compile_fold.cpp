@@ -75,7 +75,8 @@ void report_lost_cap(const Draft& draft, const DraftElement& element, const std:
                             fmt::format("max-rate {} for all below it", to_string(*element.rate.max_rate)),
                             fmt::format("at most {} for each of {}, {} together", to_string(*element.rate.max_rate),
                                         counted(below.size(), "element"), to_string(together)),
-                            "the node that would hold the cap is left out on this device"});
+                            "the node that would hold the cap is left out on this device",
+                            Gap::between(*element.rate.max_rate, together)});
     }
 }
 
@@ -124,7 +125,9 @@ Finding folded_class(const Draft& draft, Index index, const CompileInput& input)
                 "{} together",
                 above.path.text(), input.link_speed.is_zero() ? "the same part" : to_string(in_mbps(element.wanted)),
                 noun, part_of(1), part_of(kMany)),
-            levels_of(input)};
+            levels_of(input),
+            Gap::between(Bandwidth::from_computed(above.guaranteed * part_folded(element.fraction, 1)),
+                         Bandwidth::from_computed(element.wanted))};
 }
 
 // Whether the multiplied shares of what is below a folded node are what they should be.

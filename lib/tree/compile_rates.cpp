@@ -275,7 +275,8 @@ private:
         if (std::any_of(siblings.begin(), siblings.end(), differs)) {
             findings_.push_back({FindingKind::NotSupported, true, draft_.elements[node].path,
                                  fmt::format("different shares for its {}", counted(siblings.size(), "element")),
-                                 "they get equal parts", "the device has no shares"});
+                                 "they get equal parts", "the device has no shares",
+                                 Gap{Gap::Unit::Elements, siblings.size()}});
         }
     }
 
@@ -293,7 +294,8 @@ private:
             }
             if (!capabilities_.rate_caps) {
                 findings_.push_back({FindingKind::NotSupported, true, element.path, cap_text(element),
-                                     "it is not capped", "the device has no caps on scheduling elements"});
+                                     "it is not capped", "the device has no caps on scheduling elements",
+                                     Gap::between(*element.rate.max_rate, link_)});
             } else if (link_known_ && *element.rate.max_rate > link_) {
                 findings_.push_back({FindingKind::CapAboveLink, false, element.path, cap_text(element),
                                      to_string(link_), "the port is slower than the cap, which has no effect"});
@@ -303,7 +305,8 @@ private:
             if (!capabilities_.rate_caps) {
                 findings_.push_back({FindingKind::NotSupported, true, draft_.elements[index].path,
                                      fmt::format("a max-rate for each of {}", counted(count, "principal")),
-                                     "they are not capped", "the device has no caps on scheduling elements"});
+                                     "they are not capped", "the device has no caps on scheduling elements",
+                                     Gap{Gap::Unit::Principals, count}});
             }
         }
     }
@@ -358,7 +361,8 @@ private:
         // Whole Mbit/s, rounded down: 9.999 must not read as 10.
         findings_.push_back({FindingKind::MinRateMissed, true, element.path,
                              "min-rate " + to_string(*element.rate.min_rate),
-                             to_string(Bandwidth::from_mbps(reached.mbps())), std::move(why)});
+                             to_string(Bandwidth::from_mbps(reached.mbps())), std::move(why),
+                             Gap::between(reached, *element.rate.min_rate)});
     }
 
     Draft& draft_;

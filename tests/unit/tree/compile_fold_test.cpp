@@ -70,6 +70,7 @@ TEST(CompileFold, AFoldedClassWhosePartDependsOnItsProcessesIsAnError)
     EXPECT_THAT(policy(9, 4).findings, IsEmpty());
 
     const auto folded = policy(9, 2);
+    EXPECT_EQ(only(folded, FindingKind::Folded).gap, Gap::between(Bandwidth::from_kbps(14'285'714), gbps(25)));
     EXPECT_EQ(processes_together(policy(1, 2), "/t/x"), Bandwidth::from_mbps(14'285));
     EXPECT_EQ(processes_together(folded, "/t/x"), Bandwidth::from_mbps(23'076));
     EXPECT_EQ(findings_text(folded.findings),
@@ -100,6 +101,7 @@ TEST(CompileFold, ALostCapIsReportedWithWhatIsReached)
     EXPECT_EQ(finding.path.text(), "/a");
     EXPECT_EQ(finding.requested, "max-rate 40 Gbit/s for all below it");
     EXPECT_EQ(finding.achievable, "at most 40 Gbit/s for each of 2 elements, 80 Gbit/s together");
+    EXPECT_EQ(finding.gap, Gap::between(gbps(40), gbps(80)));
 }
 
 TEST(CompileFold, ACapThatItsChildrenKeepAnywayIsNotLost)

@@ -336,6 +336,7 @@ TEST(Compile, AMinRateThatCannotBeMetIsAnError)
     EXPECT_EQ(to_string(finding),
               "/a: requested min-rate 8 Gbit/s, achievable 5 Gbit/s: the port has 10 Gbit/s for 2 elements "
               "when all are busy");
+    EXPECT_EQ(finding.gap, Gap::between(gbps(5), gbps(8)));
 }
 
 TEST(Compile, AMinRateIsAgainstItsParentsCapacity)
@@ -410,6 +411,7 @@ TEST(Compile, ADeviceWithoutShares)
     const auto compiled = compile(in);
     EXPECT_EQ(share_of(compiled, "/a"), 0U);
     EXPECT_EQ(only(compiled, FindingKind::NotSupported).achievable, "they get equal parts");
+    EXPECT_EQ(only(compiled, FindingKind::NotSupported).gap, (Gap{Gap::Unit::Elements, 2}));
     EXPECT_EQ(busy_rates(compiled.tree).at(ElementPath("/a")), gbps(50));
 }
 
@@ -428,6 +430,8 @@ TEST(Compile, ADeviceWithoutCaps)
     in.principals[0].max_rate = gbps(1);
     const auto compiled = compile(in);
     EXPECT_THAT(kinds(compiled), ElementsAre(FindingKind::NotSupported, FindingKind::NotSupported));
+    EXPECT_EQ(compiled.findings[0].gap, Gap::between(gbps(5), gbps(100)));
+    EXPECT_EQ(compiled.findings[1].gap, (Gap{Gap::Unit::Principals, 1}));
     EXPECT_EQ(at(compiled, "/a").attributes.max_rate, std::nullopt);
 }
 
