@@ -60,7 +60,7 @@ void report(const ReloadOutcome& outcome)
         log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
                   "the policy was refused:\n{}", text);
     } else {
-        log_event(text.empty() ? LogLevel::Notice : LogLevel::Warning, LogEvent::PolicyApplied, {},
+        log_event(outcome.has_warnings() ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
                   {{"REVISION", outcome.revision}}, "policy {} is running{}{}", outcome.revision,
                   text.empty() ? "" : ":\n", text);
     }

@@ -132,13 +132,14 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     if (of_host) {
         discovery.claim();
     }
-    report(service.start());
+    service.read_files();
     if (!options.simulate.empty()) {
         add_simulated(service, options.simulate, clock);
     }
     if (of_host) {
         discovery.start();
     }
+    report(service.start());
     FabricWatch fabric_watch(service, loop);
     fabric_watch.start();
     TransientWatch transient_watch(service, loop);

@@ -155,7 +155,10 @@ inline constexpr std::array kFindingKeys{
         "`no-scheduling`, `folded`, `cap-lost`, `share-error`, `min-rate-missed`, `budget-exceeded`, `no-leaf`, "
         "`cap-above-link`, `queue-pair-limit`, `not-supported`; `attach-mode`: what the self-test found, such as a "
         "number that holds in attach mode `per-process`"},
-    AnswerKey{"severity", "s", "`error`: refuses the policy unless `on-unsupported: degrade`; or `warning`"},
+    AnswerKey{"severity", "s", "`error`, which can refuse a policy, or `warning`"},
+    AnswerKey{"verdict", "s",
+              "of an error in a report: `refuses` the policy; `known`: the running policy has it too, and no less of "
+              "it; absent: it does not matter, by `on-unsupported: degrade`"},
     AnswerKey{"path", "s", "of the class or node; `level NAME` of a level without one"},
     AnswerKey{"requested", "s", "what the policy asks for, in words"},
     AnswerKey{"achievable", "s", "what the device can do, in words"},
@@ -171,6 +174,7 @@ inline constexpr std::array kReloadKeys{
     AnswerKey{"diagnostics", "aa{sv}", "of the files, [keys](#diagnostics-and-findings)"},
     AnswerKey{"omitted", "u", "how many more there were, of 200"},
     AnswerKey{"findings", "aa{sv}", "of the present devices, [keys](#diagnostics-and-findings)"},
+    AnswerKey{"left-out", "aa{sv}", "devices that take no part, [keys](#devices-that-take-no-part)"},
     AnswerKey{"unanswered", "as",
               "devices that were told and have not answered within 15 s: they take the policy when they do"},
     AnswerKey{"lost-levels", "aa{sv}",
@@ -179,6 +183,7 @@ inline constexpr std::array kReloadKeys{
 
 inline constexpr std::array kPlanKeys{
     AnswerKey{"accepted", "b", "whether a reload would take the policy"},
+    AnswerKey{"refusal", "s", "the message of the error that a reload would end with; absent: it would take the policy"},
     AnswerKey{"revision", "s", "of the policy that was read; absent if it has errors"},
     AnswerKey{"errors", "u", "as of Reload, like the next three"},
     AnswerKey{"warnings", "u", ""},
@@ -190,6 +195,13 @@ inline constexpr std::array kPlanKeys{
     AnswerKey{"sessions", "aa{sv}", "queue pairs of a session that would get another level or leaf"},
     AnswerKey{"lost-levels", "aa{sv}", "that some of these `sessions` would lose without getting another one"},
     AnswerKey{"devices", "aa{sv}", "what would be done to each"},
+    AnswerKey{"left-out", "aa{sv}", "as of Reload"},
+    AnswerKey{"writes", "b", "false: `mode: monitor`, so that none of the operations would be carried out"},
+};
+
+inline constexpr std::array kLeftOutKeys{
+    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"why", "s", "`disabled` or `released`"},
 };
 
 inline constexpr std::array kLostLevelKeys{

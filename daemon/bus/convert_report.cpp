@@ -57,12 +57,16 @@ void write_one(Writer& writer, const Diagnostic& diagnostic, Quote quote)
     }
 }
 
-void write_one(Writer& writer, const std::string& device, const Finding& finding)
+void write_one(Writer& writer, const std::string& device, const Finding& finding,
+               FindingVerdict verdict = FindingVerdict::Harmless)
 {
     Answer<kFindingKeys> dict(writer);
     dict.set_text("device", device);
     dict.set("kind", to_string(finding.kind));
     dict.set("severity", finding.is_error ? "error" : "warning");
+    if (verdict != FindingVerdict::Harmless) {
+        dict.set("verdict", to_string(verdict));
+    }
     dict.set_text("path", finding.path.text());
     dict.set_text("requested", finding.requested);
     dict.set_text("achievable", finding.achievable);
@@ -211,6 +215,13 @@ void write_one(Writer& writer, const Unreachable& unreachable)
     dict.set("message", unreachable.why);
 }
 
+void write_one(Writer& writer, const LeftOutDevice& device)
+{
+    Answer<kLeftOutKeys> dict(writer);
+    dict.set("device", device.device);
+    dict.set("why", to_string(device.why));
+}
+
 // Any of those above.
 constexpr auto kWriteOne = [](Writer& writer, const auto& one) { write_one(writer, one); };
 
@@ -222,7 +233,8 @@ void write_plan(Writer& writer, const DevicePlan& plan)
     dict.set_list("tree", described.tree, kWriteOne);
     dict.set_list("operations", described.operations, kWriteOne);
     dict.set_list("unreachable", described.unreachable, kWriteOne);
-    dict.set_list("findings", plan.findings, [](Writer& to, const Finding& finding) { write_one(to, "", finding); });
+    dict.set_list("findings", plan.findings,
+                  [](Writer& to, const JudgedFinding& one) { write_one(to, "", one.finding, one.verdict); });
     dict.set("link-speed", plan.link_speed.kbps());
     dict.set_list("rates", plan.rates, kWriteOne);
 }
@@ -259,8 +271,10 @@ void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
     dict.set("accepted", outcome.accepted);
     dict.set_text("revision", outcome.revision);
     set_diagnostics(dict, outcome.diagnostics, quote);
-    dict.set_list("findings", outcome.findings,
-                  [](Writer& to, const auto& finding) { write_one(to, finding.first, finding.second); });
+    dict.set_list("findings", outcome.findings, [](Writer& to, const JudgedFinding& one) {
+        write_one(to, one.device, one.finding, one.verdict);
+    });
+    dict.set_list("left-out", outcome.left_out, kWriteOne);
     dict.set("unanswered", outcome.unanswered);
     dict.set_list("lost-levels", outcome.losses, kWriteOne);
 }
@@ -269,6 +283,7 @@ void write(Writer& writer, const PlanReport& report, Quote quote)
 {
     Answer<kPlanKeys> dict(writer);
     dict.set("accepted", report.accepted);
+    dict.set_text("refusal", report.refusal);
     dict.set_text("revision", report.revision);
     set_diagnostics(dict, report.diagnostics, quote);
     dict.set_list("levels", report.levels, kWriteOne);
@@ -279,6 +294,8 @@ void write(Writer& writer, const PlanReport& report, Quote quote)
     dict.set_list("sessions", report.sessions, kWriteOne);
     dict.set_list("lost-levels", report.losses, kWriteOne);
     dict.set_list("devices", report.devices, write_plan);
+    dict.set_list("left-out", report.left_out, kWriteOne);
+    dict.set("writes", report.writes);
 }
 
 void write(Writer& writer, const DeviceReconcile& result)

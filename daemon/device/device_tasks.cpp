@@ -32,10 +32,10 @@ Report replace(DeviceWorker::Core& core, bool take_back, Tree tree, std::vector<
     return report;
 }
 
-Report set_write(DeviceWorker::Core& core, bool write)
+bool set_write(DeviceWorker::Core& core, bool write)
 {
     core.reconciler.set_write(write);
-    return core.reconciler.retry();
+    return write;
 }
 
 Result<CounterReading> read_counters(DeviceWorker::Core& core)

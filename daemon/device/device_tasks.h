@@ -20,8 +20,8 @@ namespace rdmaqos::device_tasks {
 // `take_back`: everything, also what a reconciler that does not write would leave. Its operations count all of it.
 [[nodiscard]] Report replace(DeviceWorker::Core& core, bool take_back, Tree tree,
                              std::vector<QueuePairUpdate> queue_pairs);
-// And makes up for what was not written until now.
-[[nodiscard]] Report set_write(DeviceWorker::Core& core, bool write);
+// Writes nothing itself: of what was not written until now, the next task knows whether it is still desired.
+[[nodiscard]] bool set_write(DeviceWorker::Core& core, bool write);
 [[nodiscard]] Result<CounterReading> read_counters(DeviceWorker::Core& core);
 [[nodiscard]] PlannedChange plan(DeviceWorker::Core& core, const DesiredState& wanted);
 // What changed behind our back, and the rest, with the operations of both.

@@ -155,7 +155,7 @@ void ManagedDevice::set_settings(const Settings& settings)
             if (tested) {    // the mode may have changed once more
                 worker_.run([write = facts_.settings.mode == Mode::Enforce](
                                 DeviceWorker::Core& core) { return device_tasks::set_write(core, write); },
-                            reported([](const Result<void>&) {}));
+                            [](const Result<bool>&) {});
             }
         });
     }

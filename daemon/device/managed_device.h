@@ -97,6 +97,7 @@ public:
     [[nodiscard]] PlacementBook new_book() const;
     // Replaces the book and makes the device equal to it.
     void adopt(PlacementBook book, LoopCallback<void()> done);
+    // adopt() follows, which writes what a device gets by another mode.
     void set_settings(const Settings& settings);
     // Lets the device find out what it put off (AttachReport::postponed).
     void test_attaching(Callback<void> done);
@@ -104,6 +105,8 @@ public:
     // way. Enabled again: everything is placed. `done` gets what the device was told and what did not work.
     void set_disabled(bool disabled, LoopCallback<void(DeviceReconcile)> done);
     [[nodiscard]] bool disabled() const { return facts_.disabled; }
+    // Disabled, or being released: nothing of a policy is put on it.
+    [[nodiscard]] bool held_back() const { return facts_.held_back(); }
 
     // Adds members that the device admits; the results are in the order given. Until then a number is nobody's: who
     // names the queue pair of another cannot keep its owner out. The policy may change while the device is asked, so

@@ -11,8 +11,12 @@ namespace rdmaqos {
 std::string ReloadOutcome::to_text() const
 {
     std::string text = render(diagnostics, Colour::Off);
-    for (const auto& [device, finding] : findings) {
-        text += fmt::format("{}: {}: {}\n", device, finding.is_error ? "error" : "warning", to_string(finding));
+    for (const auto& [device, finding, verdict] : findings) {
+        text += fmt::format("{}: {}: {}{}\n", device, finding.is_error ? "error" : "warning", to_string(finding),
+                            verdict == FindingVerdict::Known ? "; so it is with the running policy" : "");
+    }
+    for (const auto& [device, why] : left_out) {
+        text += fmt::format("{}: note: takes no part, because it is {}\n", device, rdmaqos::to_string(why));
     }
     for (const auto& device : unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", device);
@@ -20,7 +24,7 @@ std::string ReloadOutcome::to_text() const
     return text;
 }
 
-std::string ReloadOutcome::why_refused() const
+std::string why_refused(const Diagnostics& diagnostics, const std::vector<JudgedFinding>& findings)
 {
     std::string first;
     std::size_t count = diagnostics.error_count();
@@ -30,8 +34,8 @@ std::string ReloadOutcome::why_refused() const
         first = fmt::format("{}{}{}{}{}", place, place.empty() ? "" : ": ", printable(error->message),
                             error->hint.empty() ? "" : "; ", printable(error->hint));
     }
-    for (const auto& [device, finding] : findings) {
-        if (finding.is_error) {
+    for (const auto& [device, finding, verdict] : findings) {
+        if (verdict == FindingVerdict::Refuses) {
             ++count;
             if (first.empty()) {
                 first = fmt::format("{}: {}", device, to_string(finding));

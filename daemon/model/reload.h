@@ -19,6 +19,7 @@
 #include "policy/model/identity.h"
 #include "policy/model/level_change.h"
 #include "policy/model/part_change.h"
+#include "policy/model/verdict.h"
 
 namespace rdmaqos {
 
@@ -28,17 +29,23 @@ namespace rdmaqos {
     return is_administrator(uid) ? Quote::Lines : Quote::Nothing;
 }
 
+// The first error with its hint, and how many more there are; empty: there is none.
+[[nodiscard]] std::string why_refused(const Diagnostics& diagnostics, const std::vector<JudgedFinding>& findings);
+
 struct ReloadOutcome {
     bool accepted = false;
     std::string revision;         // of the running policy afterwards
     Diagnostics diagnostics;      // of the files
-    std::vector<std::pair<std::string, Finding>> findings;    // per device
+    std::vector<JudgedFinding> findings;
+    std::vector<LeftOutDevice> left_out;
     std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
     std::vector<LevelLoss> losses{};    // that sessions have suffered, if it was accepted
-    // For the journal: diagnostics, findings, devices that have not answered.
+    // For the journal: diagnostics, findings, devices that are left out or have not answered.
     [[nodiscard]] std::string to_text() const;
-    // Of one that was refused, for the error's message: the first error with its hint, and how many more there are.
-    [[nodiscard]] std::string why_refused() const;
+    // Diagnostics or findings; a device that is left out is none.
+    [[nodiscard]] bool has_warnings() const { return !diagnostics.empty() || !findings.empty(); }
+    // Of one that was refused, for the error's message.
+    [[nodiscard]] std::string why_refused() const { return rdmaqos::why_refused(diagnostics, findings); }
 };
 
 struct DevicePlan {
@@ -47,7 +54,7 @@ struct DevicePlan {
     Plan plan;
     RequestedRates requested_before;
     RequestedRates requested_after;
-    std::vector<Finding> findings;
+    std::vector<JudgedFinding> findings;
     // Of classes and responders, when everything is busy. Empty where shares do not hold between processes.
     std::map<ElementPath, BusyRate> rates;
     Bandwidth link_speed;
@@ -70,6 +77,7 @@ struct SessionChange {
 // What a reload would do.
 struct PlanReport {
     bool accepted = false;
+    std::string refusal;     // ReloadOutcome::why_refused() of that reload; empty: it is accepted
     std::string revision;    // empty: there are errors in the files, and nothing else here
     Diagnostics diagnostics;
     std::vector<LevelChange> levels;
@@ -80,6 +88,8 @@ struct PlanReport {
     std::vector<SessionChange> sessions;
     std::vector<LevelLoss> losses;    // of some of them
     std::vector<DevicePlan> devices;
+    std::vector<LeftOutDevice> left_out;
+    bool writes = true;    // false: mode monitor, so that nothing of it is written
 };
 
 }    // namespace rdmaqos

@@ -57,9 +57,10 @@ void Plans::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid, C
             ReloadOutcome outcome;
             outcome.diagnostics = loaded.diagnostics();
             if (auto& staged = (*tried)->staged) {
-                outcome.findings = std::move(staged->findings);
                 outcome.revision = loaded.policy.value->revision;
-                outcome.accepted = !staged->is_refused;
+                outcome.accepted = staged->is_accepted();
+                outcome.findings = std::move(staged->findings);
+                outcome.left_out = std::move(staged->left_out);
             }
             context_.loader.discard(std::move(*tried));
             done(std::move(outcome));
@@ -92,7 +93,10 @@ void Plans::plan(std::optional<std::shared_ptr<const SourceFile>> policy, std::u
                 return;
             }
             if (const auto& staged = plan->tried->staged) {
-                plan->draft.report.accepted = !staged->is_refused;
+                plan->draft.report.accepted = staged->is_accepted();
+                plan->draft.report.refusal = why_refused({}, staged->findings);
+            } else {
+                plan->draft.report.refusal = why_refused(plan->draft.report.diagnostics, {});
             }
             ask_devices(std::move(plan->draft), std::move(done));
             context_.loader.discard(std::move(plan->tried));
@@ -150,9 +154,11 @@ void Plans::plan_from_memory(DevicePlan& plan, const DesiredState& desired) cons
         // What is remembered has no queue pairs.
         plan.plan = diff(DesiredState{desired.tree, {}}, plan.before, device->capabilities());
     }
-    plan.findings.push_back({FindingKind::NotSupported, false, ElementPath("/"), "a plan from what the device has now",
-                             "this one is made from its last answer",
-                             unanswered(plan.device).failures.front().error.message});
+    plan.findings.push_back({plan.device,
+                             {FindingKind::NotSupported, false, ElementPath("/"), "a plan from what the device has now",
+                              "this one is made from its last answer",
+                              unanswered(plan.device).failures.front().error.message},
+                             FindingVerdict::Harmless});
 }
 
 }    // namespace rdmaqos

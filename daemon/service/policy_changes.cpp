@@ -41,17 +41,25 @@ Scene PolicyChanges::scene(Books books) const
         auto book = books == Books::Copied
                         ? std::make_shared<const PlacementBook>(device->book())
                         : std::shared_ptr<const PlacementBook>(std::shared_ptr<void>(), &device->book());
+        const AttachReport& attach = device->attach_report();
         now.devices.push_back({key, std::move(book), device->new_book(), device->info().link_speed,
-                               device->attach_report().mode == AttachMode::Shared});
+                               attach.mode == AttachMode::Shared, !attach.postponed, device->held_back()});
+        if (device->disabled()) {
+            now.left_out.push_back({key, LeftOutDevice::Why::Disabled});
+        }
+    }
+    for (const auto& [id, names] : devices_.released) {
+        now.left_out.push_back({key_of(names), LeftOutDevice::Why::Released});
     }
     return now;
 }
 
 std::vector<std::uint64_t> PolicyChanges::scene_mark() const
 {
-    std::vector<std::uint64_t> mark{sessions_.next(), sessions_.size(), devices_.changes()};
+    std::vector<std::uint64_t> mark{sessions_.next(), sessions_.size(), devices_.changes(), devices_.released.size()};
     for (const auto& [key, device] : devices_) {
         mark.push_back(device->changes());
+        mark.push_back(device->held_back() ? 1 : 0);
     }
     return mark;
 }
@@ -67,7 +75,7 @@ void PolicyChanges::test_devices(const Rules& rules, const Settings& settings, L
     const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     if (makes_elements(rules.policy.get(), settings)) {
         for (const auto& [key, device] : devices_) {
-            if (device->attach_report().postponed && !device->disabled()) {
+            if (device->attach_report().postponed && !device->held_back()) {
                 all->expect(key);
                 device->test_attaching([all, key = key](const Result<void>&) { all->came(key); });
             }

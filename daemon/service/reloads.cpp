@@ -1,5 +1,6 @@
 #include "daemon/service/reloads.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/service/last_good.h"
@@ -10,58 +11,45 @@
 
 namespace rdmaqos {
 
-std::shared_ptr<const Policy> Reloads::last_good(const Fabric& fabric) const
+std::shared_ptr<const Policy> Reloads::last_good(const Loaded& loaded) const
 {
     auto sources = load_last_good(context_.options.root);
     if (!sources) {
         log(LogLevel::Error,
-            "there is no last good policy either: {}; the next policy that can be used is kept instead of this file",
+            "{}: {}; the next policy that can be used is kept instead of this file",
+            loaded.policy.value ? "what was in force before is not known" : "there is no last good policy either",
             to_string(sources.error()));
-        return nullptr;
-    }
-    if (sources->empty()) {
         return nullptr;
     }
     // What was for a job or a container is not for the next one.
     std::erase_if(*sources, [&](const auto& source) {
         return !is_still_there(*source, context_.options.root, context_.options.wall_clock());
     });
-    auto policy = read_policy(*sources, context_.options.names, fabric).value;
-    log(LogLevel::Warning, "the policy cannot be used; the last good one (revision {}) is in force",
-        policy ? policy->revision : "none");
-    return policy;
+    if (sources->empty()) {
+        return nullptr;
+    }
+    const auto& read = loaded.policy.value;
+    const auto same = [](const auto& a, const auto& b) { return a->name == b->name && a->text == b->text; };
+    if (read && std::ranges::equal(read->sources, *sources, same)) {
+        return read;
+    }
+    return read_policy(*sources, context_.options.names, loaded.fabric.value ? *loaded.fabric.value : Fabric{}).value;
 }
 
-ReloadOutcome Reloads::start()
+void Reloads::read_files()
 {
     Loaded loaded = load_files(context_.options.root, context_.options.names, context_.options.wall_clock());
     policy_.transient_files = loaded.transient_files;
-    ReloadOutcome outcome;
-    outcome.diagnostics = loaded.settings.diagnostics;
-    outcome.diagnostics.append(loaded.policy.diagnostics);
-    outcome.accepted = loaded.settings.value && loaded.policy.value;
     policy_.set_fabric_stamp(loaded.fabric_stamp);
     if (!loaded.fabric.value) {
         // No reason to be without the policy: groups know then what was written in them, and this host's ports.
         policy_.fabric_diagnostics = with_excerpts(loaded.fabric.diagnostics);
         log(LogLevel::Error, "the fabric file cannot be used; nothing is known of the fabric:\n{}",
             render(loaded.fabric.diagnostics, Colour::Off));
-    } else {
-        outcome.diagnostics.append(loaded.fabric.diagnostics);
     }
     if (loaded.settings.value) {
         policy_.set_settings(*loaded.settings.value);
         sessions_.limits.set_limits(policy_.settings().limits);
-    }
-    auto policy = loaded.policy.value;
-    if (outcome.accepted) {
-        metrics_.policy_accepted_at_start();
-    }
-    if (!policy) {
-        policy = last_good(loaded.fabric.value ? *loaded.fabric.value : Fabric{});
-    } else if (const auto saved = save_last_good(context_.options.root, policy->sources); !saved) {
-        log(LogLevel::Warning, "the policy is in force, but cannot be saved as the last good one: {}",
-            to_string(saved.error()));
     }
     if (auto disabled = load_disabled(context_.options.root)) {
         devices_.disabled = std::move(*disabled);
@@ -71,13 +59,80 @@ ReloadOutcome Reloads::start()
             "replaces the file",
             to_string(disabled.error()));
     }
-    policy_.replace(make_rules(policy, loaded.fabric.value, devices_.local_ports()));
-    if (loaded.policy.value) {
-        outcome.diagnostics.append(warnings_of_hidden_rules(*policy_.rules().matcher));
+    auto last = last_good(loaded);
+    first_ = FirstReading{std::move(loaded), std::move(last)};
+}
+
+std::shared_ptr<const Policy> Reloads::policy_to_run() const
+{
+    if (!first_) {
+        return policy_.policy();
     }
-    outcome.revision = policy ? policy->revision : std::string{};
+    return first_->loaded.policy.value ? first_->loaded.policy.value : first_->last_good;
+}
+
+ReloadOutcome Reloads::start()
+{
+    if (!first_) {
+        read_files();
+    }
+    const FirstReading first = *std::exchange(first_, std::nullopt);
+    const Loaded& loaded = first.loaded;
+    ReloadOutcome outcome;
+    outcome.diagnostics = loaded.settings.diagnostics;
+    outcome.diagnostics.append(loaded.policy.diagnostics);
+    if (loaded.fabric.value) {
+        outcome.diagnostics.append(loaded.fabric.diagnostics);
+    }
+    outcome.accepted = loaded.settings.value && loaded.policy.value;
+    // What ran before the start stands for what runs.
+    Scene scene = changes_.scene(PolicyChanges::Books::Borrowed);
+    std::optional<Staged> last = try_first(first.last_good, loaded, scene);
+    if (last) {
+        scene = running_in(std::move(scene), *last);
+    }
+    std::optional<Staged> next = try_first(loaded.policy.value, loaded, scene);
+    if (next) {
+        outcome.diagnostics.append(warnings_of_hidden_rules(*next->rules.matcher));
+        outcome.findings = next->findings;
+        outcome.left_out = next->left_out;
+        outcome.accepted = outcome.accepted && next->is_accepted();
+    }
+    if (next && next->is_accepted()) {
+        run_first(std::move(*next), true);
+    } else if (last) {
+        run_first(std::move(*last), false);
+    } else {
+        policy_.replace(make_rules(nullptr, loaded.fabric.value, scene.ports));
+    }
+    if (outcome.accepted) {
+        metrics_.policy_accepted_at_start();
+    }
+    outcome.revision = policy_.revision();
     remember(outcome);
     return outcome;
+}
+
+std::optional<Staged> Reloads::try_first(const std::shared_ptr<const Policy>& policy, const Loaded& loaded,
+                                         const Scene& scene) const
+{
+    if (!policy) {
+        return std::nullopt;
+    }
+    return stage(scene, make_rules(policy, loaded.fabric.value, scene.ports), policy_.settings());
+}
+
+void Reloads::run_first(Staged staged, bool is_newest)
+{
+    const Policy& policy = *staged.rules.policy;
+    if (!is_newest) {
+        log(LogLevel::Warning, "the policy cannot be used; the last good one (revision {}) is in force",
+            policy.revision);
+    } else if (const auto saved = save_last_good(context_.options.root, policy.sources); !saved) {
+        log(LogLevel::Warning, "the policy is in force, but cannot be saved as the last good one: {}",
+            to_string(saved.error()));
+    }
+    changes_.begin(std::move(staged));
 }
 
 void Reloads::reload(LoopCallback<void(ReloadOutcome)> done)
@@ -122,8 +177,9 @@ void Reloads::answer(const ReloadOutcome& outcome)
     metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     if (outcome.accepted) {
         // Devices without an answer have a line each, below.
-        const std::string text = ReloadOutcome{true, {}, outcome.diagnostics, outcome.findings, {}}.to_text();
-        log_event(text.empty() ? LogLevel::Notice : LogLevel::Warning, LogEvent::PolicyApplied, {},
+        const ReloadOutcome said{true, {}, outcome.diagnostics, outcome.findings, outcome.left_out, {}};
+        const std::string text = said.to_text();
+        log_event(said.has_warnings() ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
                   {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}", outcome.revision,
                   text.empty() ? "" : ":\n", text);
         for (const auto& key : outcome.unanswered) {
@@ -175,7 +231,8 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
     }
     const bool ports_changed = (*tried)->scene.ports != devices_.local_ports();
     outcome.findings = staged.findings;
-    if (staged.is_refused) {
+    outcome.left_out = staged.left_out;
+    if (!staged.is_accepted()) {
         answer(outcome);
         return;
     }

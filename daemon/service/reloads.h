@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "daemon/service/context.h"
@@ -23,13 +24,21 @@ public:
     {
     }
 
-    // Service::start()
+    // Service::read_files(), Service::start()
+    void read_files();
     [[nodiscard]] ReloadOutcome start();
+    // The one in force; between the two, the one that start() will try. Null: there is none.
+    [[nodiscard]] std::shared_ptr<const Policy> policy_to_run() const;
     // Service::reload()
     void reload(LoopCallback<void(ReloadOutcome)> done);
 
 private:
-    [[nodiscard]] std::shared_ptr<const Policy> last_good(const Fabric& fabric) const;
+    // Null: there is none.
+    [[nodiscard]] std::shared_ptr<const Policy> last_good(const Loaded& loaded) const;
+    [[nodiscard]] std::optional<Staged> try_first(const std::shared_ptr<const Policy>& policy, const Loaded& loaded,
+                                                  const Scene& scene) const;
+    // False: it is the last good one, in place of the newest.
+    void run_first(Staged staged, bool is_newest);
     void next();
     void test_devices(Result<std::shared_ptr<Tried>> tried);
     void finish(Result<std::shared_ptr<Tried>> tried);
@@ -46,6 +55,12 @@ private:
     struct Pending {
         std::vector<LoopCallback<void(ReloadOutcome)>> waiting;
     };
+    // What was read first, until start() has tried it.
+    struct FirstReading {
+        Loaded loaded;
+        std::shared_ptr<const Policy> last_good;
+    };
+    std::optional<FirstReading> first_;
     std::deque<Pending> pending_;    // the first is being served
     TimePoint started_{};
 };

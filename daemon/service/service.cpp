@@ -98,6 +98,11 @@ void Service::remove_observer(ServiceObserver& observer)
     std::erase(state_->context.observers, &observer);
 }
 
+void Service::read_files()
+{
+    state_->reloads.read_files();
+}
+
 ReloadOutcome Service::start()
 {
     auto outcome = state_->reloads.start();
@@ -387,7 +392,7 @@ const Settings& Service::settings() const
 
 bool Service::makes_elements() const
 {
-    return rdmaqos::makes_elements(state_->policy.policy().get(), settings());
+    return rdmaqos::makes_elements(state_->reloads.policy_to_run().get(), settings());
 }
 
 std::shared_ptr<const Policy> Service::policy() const

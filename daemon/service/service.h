@@ -47,11 +47,16 @@ public:
     void add_observer(ServiceObserver& observer);
     void remove_observer(ServiceObserver& observer);
 
-    // Reads settings, fabric and policy for the first time, on the calling thread. A broken policy is an error with
-    // its diagnostics; the daemon then runs without one (every request is answered with InvalidPolicy) and says so.
+    // Reads settings, fabric and policy for the first time, on the calling thread, for those who look for devices:
+    // settings() and makes_elements() are known then. start() does it if nobody has.
+    void read_files();
+    // Tries the policy on the devices that were added before, as a reload would, and takes it. One that is broken or
+    // refused is not taken: the last good one runs in its place, and if there is none, the daemon runs without (every
+    // request is answered with InvalidPolicy).
     [[nodiscard]] ReloadOutcome start();
 
-    // A device appeared / went away. One that is not wanted() is closed again.
+    // A device appeared / went away. One that is not wanted() is closed again. Before start(), it gets no policy yet;
+    // later, it gets the one that runs, which it cannot refuse.
     void add_device(std::unique_ptr<Backend> backend);
     void remove_device(const std::string& key);
 
@@ -78,10 +83,10 @@ public:
     // For whoever looks for devices: this one cannot be taken. `why` is a sentence.
     void device_refused(Guid node_guid, std::uint32_t port, const std::string& why);
 
-    // Reads all files again, off the main loop; accepted only if there is no error in them and every present device
-    // can take the policy (settings: on-unsupported). Otherwise everything stays as it is. Concurrent calls are
-    // served one after another. `done` when every device has been told and has answered; one that does not answer is
-    // named in the findings, and takes the policy when it does.
+    // Reads all files again, off the main loop; accepted only if there is no error in them and no device makes it
+    // refuse the policy (policy/model/verdict.h). Otherwise everything stays as it is. Concurrent calls are served one
+    // after another. `done` when every device has been told and has answered; one that does not answer is named in
+    // `unanswered`, and takes the policy when it does.
     void reload(LoopCallback<void(ReloadOutcome)> done);
     // Reads the fabric file alone again, off the main loop, and looks up the members of port groups anew: sessions and
     // queue pairs get the levels they then belong in, and devices are told what changed. A broken file changes nothing
@@ -156,7 +161,7 @@ public:
     [[nodiscard]] Result<DeviceNames> device_names(const std::string& name) const;
 
     [[nodiscard]] const Settings& settings() const;
-    // Whether devices get elements, by mode and policy.
+    // Whether devices get elements, by mode and policy; between read_files() and start(), by the policy that was read.
     [[nodiscard]] bool makes_elements() const;
     // Null while no valid policy has been read.
     [[nodiscard]] std::shared_ptr<const Policy> policy() const;

@@ -1,6 +1,7 @@
 #include "daemon/service/staging.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -48,25 +49,26 @@ struct Standing {
     friend auto operator<=>(const Standing&, const Standing&) = default;
 };
 
-Standing standing_of(const PlacementBook& book, std::uint32_t number)
+// `held_back`: the device has no leaf for anybody.
+Standing standing_of(const PlacementBook& book, std::uint32_t number, bool held_back)
 {
-    return {book.find(number)->membership.level, book.placement(number).requester.text()};
+    return {book.find(number)->membership.level, held_back ? "" : book.placement(number).requester.text()};
 }
 
-void add_queue_pairs(const std::string& device, const PlacementBook& before, const PlacementBook& after,
-                     std::vector<SessionChange>& changes)
+void add_queue_pairs(const Scene::Device& device, const PlacementBook& after, std::vector<SessionChange>& changes)
 {
+    const PlacementBook& before = *device.book;
     std::map<std::tuple<SessionId, Standing, Standing>, SessionChange> moves;
     for (const std::uint32_t number : before.members_in_order()) {
         const Member& member = *before.find(number);
-        auto from = standing_of(before, number);
-        auto to = standing_of(after, number);
+        auto from = standing_of(before, number, device.held_back);
+        auto to = standing_of(after, number, device.held_back);
         if (from == to) {
             continue;
         }
         SessionChange& change = moves[{member.session, from, to}];
         const Membership& then = after.find(number)->membership;
-        change = {member.session,        member.owner,           device,
+        change = {member.session,        member.owner,           device.key,
                   std::move(from.level), std::move(to.level),    std::move(from.leaf),
                   std::move(to.leaf),    change.queue_pairs + 1, then.rule,
                   reason_of(then)};
@@ -74,6 +76,17 @@ void add_queue_pairs(const std::string& device, const PlacementBook& before, con
     for (auto& [key, change] : moves) {
         changes.push_back(std::move(change));
     }
+}
+
+// A reload finds out first, by writing, what a plan can only assume.
+Finding not_tested()
+{
+    return {FindingKind::NotSupported,
+            false,
+            ElementPath::root(),
+            "a plan from what the device is known to do",
+            "this one assumes the expected attach mode; a reload tests the device first, and may refuse the policy then",
+            "it has not been tested yet"};
 }
 
 }    // namespace
@@ -161,6 +174,7 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
         staged.sessions.emplace(session.id, std::move(choice));
         parties.emplace(static_cast<std::uint64_t>(session.id), &session);
     }
+    std::vector<DeviceTrial> trials;
     for (const auto& device : scene.devices) {
         PlacementBook book = device.empty;
         book.set_spec(spec);
@@ -177,12 +191,13 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
             book.add(std::move(member));
         }
         static_cast<void>(book.update());
-        for (const auto& finding : book.compiled().findings) {
-            staged.findings.emplace_back(device.key, finding);
-            staged.is_refused |= finding.is_error && settings.on_unsupported == OnUnsupported::Error;
+        if (!device.held_back) {
+            trials.push_back({device.key, device.book->compiled().findings, book.compiled().findings});
         }
         staged.devices.push_back({device.key, std::move(book)});
     }
+    staged.findings = judge(trials, settings.on_unsupported);
+    staged.left_out = scene.left_out;
     staged.losses = lost.losses();
     staged.renamings = lost.renamings();
     return staged;
@@ -199,7 +214,7 @@ std::vector<SessionChange> session_changes(const Scene& scene, const Staged& sta
         }
     }
     for (std::size_t i = 0; i < scene.devices.size(); ++i) {
-        add_queue_pairs(scene.devices[i].key, *scene.devices[i].book, staged.devices[i].book, changes);
+        add_queue_pairs(scene.devices[i], staged.devices[i].book, changes);
     }
     return changes;
 }
@@ -224,6 +239,14 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
     return tried;
 }
 
+Scene running_in(Scene scene, const Staged& policy)
+{
+    for (std::size_t i = 0; i < scene.devices.size(); ++i) {
+        scene.devices[i].book = std::make_shared<const PlacementBook>(policy.devices.at(i).book);
+    }
+    return scene;
+}
+
 PlanDraft draft_plan(const Tried& tried, const Policy& running)
 {
     PlanDraft draft;
@@ -238,15 +261,24 @@ PlanDraft draft_plan(const Tried& tried, const Policy& running)
     }
     draft.report.sessions = session_changes(tried.scene, staged);
     draft.report.losses = staged.losses;
+    draft.report.left_out = staged.left_out;
+    draft.report.writes = tried.loaded.settings.value->mode == Mode::Enforce;
     for (std::size_t i = 0; i < staged.devices.size(); ++i) {
         const Scene::Device& device = tried.scene.devices[i];
+        if (device.held_back) {
+            continue;
+        }
         const Compiled& before = device.book->compiled();
         const Compiled& after = staged.devices[i].book.compiled();
         DevicePlan& plan = draft.report.devices.emplace_back();
         plan.device = device.key;
         plan.requested_before = before.requested;
         plan.requested_after = after.requested;
-        plan.findings = after.findings;
+        std::ranges::copy_if(staged.findings, std::back_inserter(plan.findings),
+                             [&](const JudgedFinding& finding) { return finding.device == device.key; });
+        if (!device.is_tested && makes_elements(staged.rules.policy.get(), *tried.loaded.settings.value)) {
+            plan.findings.push_back({device.key, not_tested(), FindingVerdict::Harmless});
+        }
         if (device.is_one_tree) {
             plan.rates = compare_busy_rates(before.tree, after.tree, device.link_speed, classes_of(before, after));
         }

@@ -27,6 +27,7 @@
 #include "policy/model/name_service.h"
 #include "policy/model/request.h"
 #include "policy/model/settings.h"
+#include "policy/model/verdict.h"
 #include "policy/text/read_result.h"
 
 namespace rdmaqos {
@@ -94,15 +95,18 @@ struct Scene {
         PlacementBook empty;    // a book of this device for another policy
         Bandwidth link_speed;
         bool is_one_tree = true;    // attach mode shared: shares hold between processes
+        bool is_tested = true;      // false: what it can do is found out before the first element is made
+        bool held_back = false;     // nothing of a policy is put on it: it keeps none out
     };
 
     std::vector<LocalPort> ports;
     std::vector<Party> sessions;
     std::vector<Device> devices;
+    std::vector<LeftOutDevice> left_out;
     std::shared_ptr<const Policy> policy;    // in force; null: none
     std::chrono::system_clock::time_point now;
     bool is_for_reload = true;    // false: groups get other members under the same policy
-    std::vector<std::uint64_t> mark;    // another one: sessions, queue pairs or devices have changed
+    std::vector<std::uint64_t> mark;    // another one: something of the above may have changed
 };
 
 // A policy tried, not yet in force.
@@ -115,11 +119,14 @@ struct Staged {
     Rules rules;
     std::map<SessionId, Choice> sessions;
     std::vector<Device> devices;
-    std::vector<std::pair<std::string, Finding>> findings;
+    std::vector<JudgedFinding> findings;    // of devices that take part
     std::vector<LevelLoss> losses;    // of sessions and queue pairs that get no level any longer
     std::vector<LevelRenaming> renamings;
-    bool is_refused = false;    // a device cannot give what is asked, and the settings make that an error
+    std::vector<LeftOutDevice> left_out;
+
+    [[nodiscard]] bool is_accepted() const { return rdmaqos::is_accepted(findings); }
 };
+// What reloads, plans, checks and the start ask. `scene`: with the books of the policy that runs.
 [[nodiscard]] Staged stage(const Scene& scene, Rules rules, const Settings& settings);
 [[nodiscard]] std::vector<SessionChange> session_changes(const Scene& scene, const Staged& staged);
 
@@ -148,5 +155,7 @@ struct PlanDraft {
     std::vector<std::shared_ptr<const DesiredState>> desired;
 };
 [[nodiscard]] PlanDraft draft_plan(const Tried& tried, const Policy& running);
+// The scene in which this policy runs: the devices have its books.
+[[nodiscard]] Scene running_in(Scene scene, const Staged& policy);
 
 }    // namespace rdmaqos

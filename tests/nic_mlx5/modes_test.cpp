@@ -141,7 +141,7 @@ TEST_F(Mlx5Modes, CapsCanBeDividedAmongProcesses)
 TEST_F(Mlx5Modes, FirmwareThatRefusesAllLeavesQueuePairsAlone)
 {
     emulator("fail attach 1 0x2 times 1000000");
-    const Daemon daemon(on_emulator());
+    const Daemon daemon(on_emulator(kThreeClasses, "version: 1\non-unsupported: degrade\n"));
     EXPECT_EQ(device_property(daemon, "AttachMode"), "none");
     EXPECT_THAT(device_property(daemon, "AttachReason"), AllOf(HasSubstr("attach in INIT"), HasSubstr("status 0x2")));
     emulator("clear");

@@ -67,10 +67,14 @@ rdmaqos::PlanReport report()
     device.device = "mlx5_0/1";
     device.before = state();
     device.plan = everything();
-    device.findings = {{FindingKind::CapLost, true, kOld, "max-rate 5 Gbit/s", "no cap", "the device has none"}};
+    device.findings = {{"mlx5_0/1",
+                        {FindingKind::CapLost, true, kOld, "max-rate 5 Gbit/s", "no cap", "the device has none"},
+                        FindingVerdict::Refuses}};
     device.link_speed = Bandwidth::from_gbps(100);
     device.rates = {{kOld, {Bandwidth::from_gbps(5), std::nullopt}}};
     report.devices = {device};
+    report.left_out = {{"mlx5_1/1", LeftOutDevice::Why::Released}};
+    report.writes = false;
     return report;
 }
 
@@ -99,7 +103,11 @@ TEST(Reports, APlanArrivesWhole)
     EXPECT_EQ(device.rates, sent.devices.front().rates);
     ASSERT_EQ(device.findings.size(), 1U);
     EXPECT_EQ(device.findings.front(), ctl::to_dict(sent.devices.front().findings.front()));
+    EXPECT_TRUE(ctl::refuses(device.findings.front()));
     EXPECT_THAT(render_plan(device.plan), HasSubstr("! /c: no leaf is free"));
+    ASSERT_EQ(plan.left_out.size(), 1U);
+    EXPECT_EQ(plan.left_out.front(), ctl::to_dict(sent.left_out.front()));
+    EXPECT_FALSE(plan.writes);
 }
 
 // What an operation is called on the bus is what a terminal shows.
@@ -127,7 +135,8 @@ TEST(Reports, AReloadArrivesWhole)
     for (std::size_t i = 0; i < Diagnostics::kMaxKept; ++i) {
         outcome.diagnostics.warning({}, "one of many");
     }
-    outcome.findings = {{"mlx5_0/1", {FindingKind::CapLost, true, kOld, "a", "b", "c"}}};
+    outcome.findings = {{"mlx5_0/1", {FindingKind::CapLost, true, kOld, "a", "b", "c"}, FindingVerdict::Known}};
+    outcome.left_out = {{"mlx5_1/1", LeftOutDevice::Why::Disabled}};
     outcome.unanswered = {"mlx5_1/1"};
     const auto read = [&](Quote quote) {
         return ctl::to_reload(told([&](bus::Writer& writer) { write(writer, outcome, quote); }));
@@ -137,6 +146,10 @@ TEST(Reports, AReloadArrivesWhole)
     EXPECT_EQ(all.revision, outcome.revision);
     EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr("\n... and 3 more messages not shown\n1 error, 201 warnings\n"));
     EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr("mlx5_1/1: warning: has not answered yet"));
+    const std::string of_devices = "mlx5_0/1: error: /a: requested a, achievable b: c; so it is with the running policy\n"
+                                   "mlx5_1/1: note: takes no part, because it is disabled\n";
+    EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr(of_devices));
+    EXPECT_THAT(outcome.to_text(), HasSubstr(of_devices)) << "the same words in the log";
     // The end of a long line is not sent, so "..." behind it is missing.
     const std::string here = outcome.to_text();
     const std::string there = ctl::to_text(all, Colour::Off);

@@ -186,6 +186,18 @@ TEST_F(CtlOffline, SimulatedDevicesInsteadOfTheProfile)
     EXPECT_THAT(broken.error, HasSubstr("the simulation file is refused"));
 }
 
+// As a reload does, which reads them with the policy.
+TEST_F(CtlOffline, APlanOfTheHostsFilesIsRefusedForItsOtherFilesToo)
+{
+    const std::string policy = write("etc/rdma-qos/policy.yaml", kGood);
+    EXPECT_EQ(run("plan").status, 0);
+    write("etc/rdma-qos/rdma-qosd.yaml", "version: 1\nmod: monitor\n");
+    const Outcome planned = run("plan");
+    EXPECT_EQ(planned.status, 2);
+    EXPECT_THAT(planned.error, HasSubstr("unknown key `mod`"));
+    EXPECT_EQ(run("plan " + policy).status, 0) << "the host's other files are not on trial";
+}
+
 TEST_F(CtlOffline, ExplainAsSomebody)
 {
     const std::string policy = write("policy.yaml", kGood);

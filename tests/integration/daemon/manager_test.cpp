@@ -362,7 +362,7 @@ TEST_F(Manager, CountsWhatTheDocumentSaysItCounts)
 TEST(ManagerOfALittleDevice, SaysWhatItCannotGive)
 {
     const std::string policy = "version: 1\nqos-levels: [{name: DEFAULT}, {name: a, schedule: {min-rate: 200Gbps}}]\n";
-    const Daemon daemon({policy, kTwoDevices, "", false, RDMAQOS_DAEMON});
+    const Daemon daemon({policy, kTwoDevices, "version: 1\non-unsupported: degrade\n", false, RDMAQOS_DAEMON});
     const auto device = daemon.direct().properties("/org/rdmaqos1/device/mlx5_5f0_2f1", names::kDevice);
     ASSERT_TRUE(device) << to_string(device.error());
     EXPECT_EQ(text_of(*device, "State"), "degraded");

@@ -61,7 +61,7 @@ TEST(Check, BrokenText)
 TEST(Check, WarningsDoNotRefuse)
 {
     CheckReport report = good_report();
-    report.devices[0].findings = {finding(false)};
+    report.devices[0].findings = {{"mlx5_0/1", finding(false), FindingVerdict::Harmless}};
     report.unresolved = {"port-group storage: partition Part7 is not in the fabric file"};
     EXPECT_TRUE(report.ok());
     expect_golden("ctl/check-warnings.txt", render_check(report, Colour::Off));
@@ -106,11 +106,20 @@ TEST(Plan, HasTheWarningsOfThePolicy)
 TEST(Check, WhatADeviceCannotGiveRefusesUnlessDegraded)
 {
     CheckReport report = good_report();
-    report.devices[1].findings = {finding(true)};
+    report.devices[1].findings = {{"rxe0/1", finding(true), FindingVerdict::Refuses}};
     EXPECT_FALSE(report.ok());
     expect_golden("ctl/check-unreachable.txt", render_check(report, Colour::Off));
-    report.degrade = true;
+    report.devices[1].findings[0].verdict = FindingVerdict::Harmless;
     EXPECT_TRUE(report.ok());
+}
+
+TEST(Check, ListsDevicesThatTakeNoPart)
+{
+    CheckReport report = good_report();
+    report.left_out = {{"mlx5_8/1", LeftOutDevice::Why::Disabled}, {"mlx5_9/1", LeftOutDevice::Why::Released}};
+    EXPECT_TRUE(report.ok());
+    expect_golden("ctl/check-left-out.txt", render_check(report, Colour::Off));
+    expect_golden("ctl/check-left-out.json", to_text(check_json(report)));
 }
 
 }    // namespace

@@ -365,6 +365,22 @@ TEST(Render, Plans)
     expect_golden("ctl/plans.json", to_text(plans_json(report)));
 }
 
+TEST(Render, ARefusedPlan)
+{
+    PlanReport report;
+    report.note = "what a reload with new.yaml would do, by the running daemon:";
+    report.accepted = false;
+    report.plans = {plan("mlx5_0/1", sample_plan(false), {}), plan("mlx5_1/1", sample_plan(false), {})};
+    const auto finding = [](const char* message, const char* verdict) {
+        return dict({{"severity", "error"}, {"message", message}, {"verdict", verdict}});
+    };
+    report.plans[0].findings = {finding("/x: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "known")};
+    report.plans[1].findings = {finding("/y: requested min-rate 9 Gbit/s, achievable 8 Gbit/s: the port", "refuses")};
+    report.left_out = {dict({{"device", "mlx5_2/1"}, {"why", "released"}})};
+    report.writes = false;
+    expect_golden("ctl/plan-refused.txt", render_plans(report, false, Colour::Off));
+}
+
 TEST(Render, RatesOfAPlanAreWholeMegabits)
 {
     PlanReport report;

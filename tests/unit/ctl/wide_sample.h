@@ -68,8 +68,10 @@ inline CheckReport wide_check(bool is_error)
                        3,
                        6,
                        {},
-                       {{FindingKind::MinRateMissed, is_error, ElementPath(kWideClass), "min-rate 10 Gbit/s",
-                         "8.333 Gbit/s", "its parent is capped at 25 Gbit/s"}}}};
+                       {{"rocep59s0f0np0/1",
+                         {FindingKind::MinRateMissed, is_error, ElementPath(kWideClass), "min-rate 10 Gbit/s",
+                          "8.333 Gbit/s", "its parent is capped at 25 Gbit/s"},
+                         is_error ? FindingVerdict::Refuses : FindingVerdict::Harmless}}}};
     report.unresolved = {
         "port-group storage-targets-of-the-second-building: partition Part7 is not in the fabric file"};
     return report;

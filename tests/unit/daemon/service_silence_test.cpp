@@ -162,7 +162,7 @@ TEST_F(ServiceSilence, APlanIsMadeFromWhatTheDeviceHadWhenItAnsweredLast)
     EXPECT_THAT(report->devices[0].findings, IsEmpty());
     EXPECT_EQ(report->devices[1].plan.operations.size(), report->devices[0].plan.operations.size());
     ASSERT_EQ(report->devices[1].findings.size(), 1U);
-    EXPECT_THAT(to_string(report->devices[1].findings[0]), HasSubstr("mlx5_1/1 has not answered"));
+    EXPECT_THAT(to_string(report->devices[1].findings[0].finding), HasSubstr("mlx5_1/1 has not answered"));
 }
 
 TEST_F(ServiceSilence, ItIsNotAskedForDriftAgainAndAgain)

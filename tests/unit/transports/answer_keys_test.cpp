@@ -253,7 +253,7 @@ TEST(AnswerKeys, OfDevices)
     expect_all(kTreeKeys, keys_in(written([&](Writer& writer) { write_tree(writer, status); })), "tree");
     expect_all(kFailureKeys, keys_in(written([&](Writer& writer) { write_failures(writer, status); })), "failures");
     Keys findings = keys_in(written([&](Writer& writer) { write_findings(writer, status); }));
-    findings.insert("device s");    // of a report
+    findings.insert({"device s", "verdict s"});    // of a report
     expect_all(kFindingKeys, findings, "findings");
 
     const auto result = written([&](Writer& writer) { write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures}); });
@@ -267,13 +267,15 @@ TEST(AnswerKeys, OfReloads)
     ReloadOutcome outcome;
     outcome.revision = "abc";
     outcome.diagnostics = full_diagnostics();
-    outcome.findings = {{"mlx5_0/1", kSomeFinding}};
+    outcome.findings = {{"mlx5_0/1", kSomeFinding, FindingVerdict::Refuses}};
+    outcome.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
     outcome.unanswered = {"mlx5_1/1"};
     outcome.losses = {{"old", LossReason::Renamed, "new", 1, 2}};
     const auto report = written([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
     expect_all(kReloadKeys, keys_in(report), "reload");
     expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");
     expect_all(kFindingKeys, keys_in(at(report, "findings")), "findings");
+    expect_all(kLeftOutKeys, keys_in(at(report, "left-out")), "left-out");
 
     const auto unquoted = written([&](Writer& writer) { write(writer, outcome, Quote::Nothing); });
     const Keys keys = keys_in(at(unquoted, "diagnostics"));
@@ -313,9 +315,11 @@ TEST(AnswerKeys, OfPlans)
         SetQueuePairRate{{17}, limit}};
     device.plan.unreachable = {{kSomeLeaf, "no leaf is free"}};
     device.requested_before = device.requested_after = {{kSomeLeaf, {60, kSomeRate}}};
-    device.findings = {kSomeFinding};
+    device.findings = {{"mlx5_0/1", kSomeFinding, FindingVerdict::Refuses}};
     device.rates = {{kSomeLeaf, {kSomeRate, kSomeRate}}};
     report.devices = {device};
+    report.refusal = "mlx5_0/1: no";
+    report.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
     const auto plan = written([&](Writer& writer) { write(writer, report, Quote::Lines); });
     expect_all(kPlanKeys, keys_in(plan), "plan");
     expect_all(kLevelChangeKeys, keys_in(at(plan, "levels")), "levels");

@@ -23,6 +23,7 @@ namespace {
 
 struct Chosen {
     std::vector<Target> targets;
+    std::vector<LeftOutDevice> left_out;
     std::string note;
 };
 
@@ -37,7 +38,14 @@ Result<Chosen> choose_targets(const Context& context, const CheckOptions& option
                 return fail(world.error());
             }
             for (const auto& device : world->devices) {
-                chosen.targets.push_back(to_target(device));
+                if (device.state == "disabled") {
+                    chosen.left_out.push_back({device.key(), LeftOutDevice::Why::Disabled});
+                } else {
+                    chosen.targets.push_back(to_target(device));
+                }
+            }
+            for (const auto& device : world->manager.released_devices) {
+                chosen.left_out.push_back({device, LeftOutDevice::Why::Released});
             }
             chosen.note = "checked against the devices of the running daemon";
         }
@@ -64,7 +72,7 @@ CheckedDevice check_device(const Policy& policy, const Target& target, const Set
     device.device = target.device;
     device.leaves = leaf_count(compiled.tree);
     device.elements = static_cast<std::uint32_t>(compiled.tree.size());
-    device.findings = std::move(compiled.findings);
+    device.findings = judge({{target.device, {}, std::move(compiled.findings)}}, settings.on_unsupported);
     const TreeSpec spec = tree_spec_for(policy, target);
     for (const auto& level : policy.levels) {
         if (has_class(spec, class_path(policy, level))) {
@@ -114,12 +122,12 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
     report.revision = policy.value->revision;
     report.levels = policy.value->levels.size();
     const Settings used = settings.value ? *settings.value : Settings{};
-    report.degrade = used.on_unsupported == OnUnsupported::Degrade;
     auto chosen = choose_targets(context, options);
     if (!chosen) {
         return fail(chosen.error());
     }
     report.note = std::move(chosen->note);
+    report.left_out = std::move(chosen->left_out);
     for (const auto& target : chosen->targets) {
         report.devices.push_back(check_device(*policy.value, target, used));
     }

@@ -105,7 +105,8 @@ Result<PlanReport> plan_online(bus::Client& client, const PolicyFiles& files, co
     }
     report.note = fmt::format("what a reload with {} would do, by the running daemon:", names_of(files));
     if (report.plans.empty()) {
-        report.note = "the policy is valid; the daemon has no device, so nothing would be done";
+        report.note = fmt::format("the policy is valid; {}, so nothing would be done",
+                                  report.left_out.empty() ? "the daemon has no device" : "no device takes part");
     }
     return report;
 }
@@ -122,11 +123,19 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
         return fail(targets.error());
     }
     const auto settings = load_settings(context.root);
+    const auto fabric = load_fabric(context.root);
     PlanReport report;
     report.offline = true;
     report.revision = policy.revision;
     report.diagnostics = read.diagnostics;
-    const auto fabric = load_fabric(context.root);
+    // As a reload does, which reads the host's other files with its policy.
+    if (options.policy.of_host()) {
+        report.diagnostics.append(settings.diagnostics);
+        report.diagnostics.append(fabric.diagnostics);
+        if (report.diagnostics.has_errors()) {
+            return fail(invalid_policy(report.diagnostics, "the policy"));
+        }
+    }
     report.diagnostics.append(warnings_of_hidden_rules(
         {policy, resolve(policy, fabric.value ? *fabric.value : Fabric{}, local_ports(*targets))}));
     report.note = fmt::format("{}: what the policy would do to {}:", why,
@@ -135,6 +144,7 @@ Result<PlanReport> plan_offline(const Context& context, const PlanOptions& optio
                                   : fmt::format("the devices of {}, empty", options.devices_file));
     for (const auto& target : *targets) {
         report.plans.push_back(plan_for(policy, target, settings.value ? *settings.value : Settings{}));
+        report.accepted = report.accepted && std::ranges::none_of(report.plans.back().findings, refuses);
     }
     return report;
 }
@@ -163,7 +173,7 @@ Result<ExitStatus> plan(const Context& context, const PlanOptions& options)
         return fail(report.error());
     }
     print(context.json ? to_text(plans_json(*report)) : render_plans(*report, options.verbose, context.screen));
-    return ExitStatus::Ok;
+    return report->accepted ? ExitStatus::Ok : ExitStatus::BadPolicy;
 }
 
 }    // namespace rdmaqos::ctl

@@ -11,6 +11,7 @@
 #include "lib/tree/described_plan.h"
 #include "lib/tree/plan.h"
 #include "policy/model/lower.h"
+#include "policy/model/verdict.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/world/reports.h"
@@ -127,7 +128,7 @@ DevicePlanView plan_for(const Policy& policy, const Target& target, const Settin
     DevicePlanView view;
     view.device = target.device;
     view.plan = describe({}, diff({compiled.tree, {}}, {}, target.capabilities), {}, compiled.requested);
-    for (const auto& finding : compiled.findings) {
+    for (const auto& finding : judge({{target.device, {}, compiled.findings}}, settings.on_unsupported)) {
         view.findings.push_back(to_dict(finding));
     }
     view.link_speed = target.link_speed;

@@ -43,7 +43,7 @@ struct Target {
 [[nodiscard]] std::vector<LocalPort> local_ports(const std::vector<Target>& targets);
 
 [[nodiscard]] Compiled compile_for(const Policy& policy, const Target& target, const Settings& settings);
-// What the policy would do to an empty device.
+// What the policy would do to an empty device on which nothing has run.
 [[nodiscard]] DevicePlanView plan_for(const Policy& policy, const Target& target, const Settings& settings);
 
 }    // namespace rdmaqos::ctl

@@ -12,21 +12,11 @@
 #include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
-namespace {
-
-bool is_error(const Finding& finding)
-{
-    return finding.is_error;
-}
-
-}    // namespace
 
 bool CheckReport::ok() const
 {
-    const bool unreachable = std::any_of(devices.begin(), devices.end(), [](const CheckedDevice& device) {
-        return std::any_of(device.findings.begin(), device.findings.end(), is_error);
-    });
-    return !diagnostics.has_errors() && (degrade || !unreachable);
+    const auto accepts = [](const CheckedDevice& device) { return is_accepted(device.findings); };
+    return !diagnostics.has_errors() && std::ranges::all_of(devices, accepts);
 }
 
 std::string render_check(const CheckReport& report, const Screen& screen)
@@ -48,10 +38,13 @@ std::string render_check(const CheckReport& report, const Screen& screen)
                                     : fmt::format("classes of {}", fmt::join(device.classes, ", "))) +
                     "\n";
         }
-        for (const auto& finding : device.findings) {
+        for (const auto& [of, finding, verdict] : device.findings) {
             text += labelled(finding.is_error ? "error:" : "warning:", finding.is_error ? Style::Bad : Style::Warning,
                              to_string(finding), screen, 2);
         }
+    }
+    for (const auto& device : report.left_out) {
+        text += sentence_on(screen, 0, 2, left_out_line(to_dict(device))) + "\n";
     }
     if (report.ok()) {
         return text + labelled("ok:", Style::Good,
@@ -81,6 +74,10 @@ Json check_json(const CheckReport& report)
                            {"classes", device.classes},
                            {"findings", std::move(findings)}});
     }
+    Json left_out = Json::array();
+    for (const auto& device : report.left_out) {
+        left_out.push_back(to_json(to_dict(device)));
+    }
     Json json{{"ok", report.ok()}, {"sources", report.sources}};
     if (!report.revision.empty()) {
         json["revision"] = report.revision;
@@ -90,6 +87,7 @@ Json check_json(const CheckReport& report)
     json["diagnostics"] = to_json(report.diagnostics);
     json["unresolved"] = report.unresolved;
     json["devices"] = std::move(devices);
+    json["left-out"] = std::move(left_out);
     return json;
 }
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "lib/base/diagnostic.h"
-#include "lib/tree/compile.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 
@@ -16,7 +16,7 @@ struct CheckedDevice {
     std::uint32_t leaves = 0;    // of the compiled tree
     std::uint32_t elements = 0;
     std::vector<std::string> classes;    // the levels that have their class here
-    std::vector<Finding> findings;
+    std::vector<JudgedFinding> findings;    // as if nothing ran
 };
 
 struct CheckReport {
@@ -26,9 +26,9 @@ struct CheckReport {
     std::size_t levels = 0;
     std::string note;    // in words: against which devices
     std::vector<CheckedDevice> devices;
+    std::vector<LeftOutDevice> left_out;
     std::vector<std::string> unresolved;
     bool divides_devices = false;    // some level has its class on some devices only
-    bool degrade = false;            // settings: what a device cannot give is no error
 
     [[nodiscard]] bool ok() const;
 };

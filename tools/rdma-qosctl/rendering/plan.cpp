@@ -11,6 +11,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -403,9 +404,28 @@ std::string plan_body(const DevicePlanView& plan, bool offline, bool verbose, co
     text += render_operations(plan, verbose, screen);
     text += render_rates(plan, offline, screen);
     for (const auto& finding : plan.findings) {
-        text += labelled("finding:", Style::Warning, text_of(finding, "message"), screen);
+        text += labelled("finding:", Style::Warning, text_of(finding, "message") + remark_on(finding), screen);
     }
     return text;
+}
+
+// In the words of a reload.
+std::string render_refusal(const PlanReport& report, const Screen& screen)
+{
+    std::string text = labelled("refused:", Style::Bad,
+                                report.offline ? "the new policy would be refused:"
+                                               : "the new policy would be refused, and the running one would stay:",
+                                screen);
+    for (const auto& plan : report.plans) {
+        for (const auto& finding : plan.findings) {
+            if (refuses(finding)) {
+                text += fmt::format("  {}\n", sentence_on(screen, 2, 4, finding_line(plan.device, finding)));
+            }
+        }
+    }
+    return text + fmt::format("  {}\n", sentence_on(screen, 2, 4,
+                                                    "change the policy, or set `on-unsupported: degrade` in "
+                                                    "rdma-qosd.yaml"));
 }
 
 }    // namespace
@@ -433,11 +453,16 @@ std::string render_plans(const PlanReport& report, bool verbose, const Screen& s
     }
     text += render_lost_levels(report, verbose, screen);
     text += render_sessions(report, verbose, screen);
-    if (!report.accepted) {
-        text += "\n" + labelled("refused:", Style::Bad,
-                                "a reload would refuse this policy: a device cannot do what it asks (findings above); "
-                                "`on-unsupported: degrade` in rdma-qosd.yaml takes it all the same",
+    for (const auto& device : report.left_out) {
+        text += fmt::format("\n{}\n", sentence_on(screen, 0, 2, left_out_line(device)));
+    }
+    if (!report.writes) {
+        text += "\n" + labelled("note:", Style::Faint,
+                                "the settings say `mode: monitor`: a reload would write nothing of this to a device",
                                 screen);
+    }
+    if (!report.accepted) {
+        text += "\n" + render_refusal(report, screen);
     }
     return text;
 }

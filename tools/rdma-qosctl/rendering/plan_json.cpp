@@ -121,7 +121,9 @@ Json plans_json(const PlanReport& report)
             {"changes-omitted", report.more_changes},
             {"sessions", to_json(report.sessions)},
             {"lost-levels", to_json(report.lost_levels)},
-            {"plans", std::move(plans)}};
+            {"plans", std::move(plans)},
+            {"left-out", to_json(report.left_out)},
+            {"writes", report.writes}};
 }
 
 }    // namespace rdmaqos::ctl

@@ -177,6 +177,7 @@ Json reload_json(const ReloadView& reload)
     return {{"accepted", reload.accepted},
             {"diagnostics", to_json(reload.diagnostics)},
             {"findings", to_json(reload.findings)},
+            {"left-out", to_json(reload.left_out)},
             {"unanswered", reload.unanswered},
             {"lost-levels", to_json(reload.lost_levels)}};
 }

@@ -25,7 +25,7 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
     if (!manager.last_reload.accepted) {
         problems.push_back(
             {true, "the last reload was refused:\n" + to_text(manager.last_reload, Colour::Off),
-             "correct the files (`rdma-qosctl check` shows the same), then `systemctl reload rdma-qosd`"});
+             "correct the files (`rdma-qosctl plan` shows the same), then `systemctl reload rdma-qosd`"});
     }
     if (!manager.fabric_diagnostics.empty()) {
         problems.push_back({true,

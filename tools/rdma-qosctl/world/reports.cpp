@@ -158,7 +158,8 @@ Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
 ReloadView to_reload(const bus::Dict& dict)
 {
     return {flag_of(dict, "accepted"), text_of(dict, "revision"), diagnostics_of(dict), dicts_of(dict, "findings"),
-            list_of(dict, "unanswered"), dicts_of(dict, "lost-levels")};
+            list_of(dict, "unanswered"), dicts_of(dict, "left-out"),
+            dicts_of(dict, "lost-levels")};
 }
 
 PlanReport to_plan_report(const bus::Dict& dict)
@@ -179,14 +180,25 @@ PlanReport to_plan_report(const bus::Dict& dict)
     for (const auto& device : dicts_of(dict, "devices")) {
         report.plans.push_back(to_device_plan(device));
     }
+    report.left_out = dicts_of(dict, "left-out");
+    report.writes = !dict.contains("writes") || flag_of(dict, "writes");    // an older daemon does not say
     return report;
 }
 
 bus::Dict to_dict(const Finding& finding)
 {
+    return to_dict(JudgedFinding{{}, finding, FindingVerdict::Harmless});
+}
+
+bus::Dict to_dict(const JudgedFinding& judged)
+{
+    const Finding& finding = judged.finding;
     bus::Dict dict;
     dict.set("kind", to_string(finding.kind));
     dict.set("severity", finding.is_error ? "error" : "warning");
+    if (judged.verdict != FindingVerdict::Harmless) {
+        dict.set("verdict", to_string(judged.verdict));
+    }
     for (const auto& [key, text] :
          std::array{std::pair("path", finding.path.text()), std::pair("requested", finding.requested),
                     std::pair("achievable", finding.achievable), std::pair("reason", finding.why)}) {
@@ -198,12 +210,44 @@ bus::Dict to_dict(const Finding& finding)
     return dict;
 }
 
+bus::Dict to_dict(const LeftOutDevice& device)
+{
+    bus::Dict dict;
+    dict.set("device", device.device);
+    dict.set("why", to_string(device.why));
+    return dict;
+}
+
+bool refuses(const bus::Dict& finding)
+{
+    return text_of(finding, "verdict") == to_string(FindingVerdict::Refuses);
+}
+
+std::string remark_on(const bus::Dict& finding)
+{
+    return text_of(finding, "verdict") == to_string(FindingVerdict::Known) ? "; so it is with the running policy" : "";
+}
+
+std::string finding_line(std::string_view device, const bus::Dict& finding)
+{
+    return fmt::format("{}: {}: {}{}", printable(device), text_of(finding, "severity"),
+                       printable(text_of(finding, "message")), remark_on(finding));
+}
+
+std::string left_out_line(const bus::Dict& device)
+{
+    return fmt::format("{}: note: takes no part, because it is {}", printable(text_of(device, "device")),
+                       printable(text_of(device, "why")));
+}
+
 std::string to_text(const ReloadView& reload, Colour colour)
 {
     std::string text = render(reload.diagnostics, colour);
     for (const auto& finding : reload.findings) {
-        text += fmt::format("{}: {}: {}\n", printable(text_of(finding, "device")), text_of(finding, "severity"),
-                            printable(text_of(finding, "message")));
+        text += finding_line(text_of(finding, "device"), finding) + "\n";
+    }
+    for (const auto& device : reload.left_out) {
+        text += left_out_line(device) + "\n";
     }
     for (const auto& device : reload.unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));

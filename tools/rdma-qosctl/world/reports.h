@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/diagnostic.h"
 #include "lib/bus/value.h"
 #include "lib/tree/compile.h"
+#include "policy/model/verdict.h"
 #include "tools/rdma-qosctl/world/views.h"
 
 namespace rdmaqos::ctl {
@@ -18,8 +20,18 @@ namespace rdmaqos::ctl {
 
 // In the keys of docs/dbus.md, "Findings".
 [[nodiscard]] bus::Dict to_dict(const Finding& finding);
+[[nodiscard]] bus::Dict to_dict(const JudgedFinding& judged);    // without its device
+// "Devices that take no part"
+[[nodiscard]] bus::Dict to_dict(const LeftOutDevice& device);
+// It is a reason why the policy is refused.
+[[nodiscard]] bool refuses(const bus::Dict& finding);
+// What stands behind its message; empty: nothing.
+[[nodiscard]] std::string remark_on(const bus::Dict& finding);
+// One line each, by the same words in every report and in the log of rdma-qosd, without the end of the line.
+[[nodiscard]] std::string finding_line(std::string_view device, const bus::Dict& finding);
+[[nodiscard]] std::string left_out_line(const bus::Dict& device);
 
-// Diagnostics, findings and what has not answered, each with its lines. Empty: there is nothing to say.
+// Diagnostics, findings, what takes no part and what has not answered, each with its lines. Empty: there is nothing to say.
 [[nodiscard]] std::string to_text(const ReloadView& reload, Colour colour);
 
 }    // namespace rdmaqos::ctl

@@ -28,6 +28,7 @@ struct ReloadView {
     Diagnostics diagnostics;
     std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
     std::vector<std::string> unanswered;
+    std::vector<bus::Dict> left_out;    // "Devices that take no part"
     std::vector<bus::Dict> lost_levels{};    // "Lost levels"
 };
 
@@ -141,6 +142,7 @@ struct PlanReport {
     bool offline = false;
     std::string note;    // in words: against what it was planned
     bool accepted = true;
+    bool writes = true;    // false: mode monitor
     Diagnostics diagnostics;
     std::string revision;
     std::vector<bus::Dict> levels;      // keys of docs/dbus.md, "Changed levels"; none offline
@@ -149,6 +151,7 @@ struct PlanReport {
     std::vector<bus::Dict> sessions;    // "Moved sessions"; and `user`
     std::vector<bus::Dict> lost_levels;    // "Lost levels"; none offline
     std::vector<DevicePlanView> plans;
+    std::vector<bus::Dict> left_out;    // "Devices that take no part"
 };
 
 // One more thing wrong, and what to do about it.
