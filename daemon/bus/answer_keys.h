@@ -183,7 +183,8 @@ inline constexpr std::array kReloadKeys{
 
 inline constexpr std::array kPlanKeys{
     AnswerKey{"accepted", "b", "whether a reload would take the policy"},
-    AnswerKey{"refusal", "s", "the message of the error that a reload would end with; absent: it would take the policy"},
+    AnswerKey{"refusal", "s",
+              "the message of the error that a reload would end with; absent: it would take the policy"},
     AnswerKey{"revision", "s", "of the policy that was read; absent if it has errors"},
     AnswerKey{"errors", "u", "as of Reload, like the next three"},
     AnswerKey{"warnings", "u", ""},

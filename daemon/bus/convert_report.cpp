@@ -271,9 +271,8 @@ void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
     dict.set("accepted", outcome.accepted);
     dict.set_text("revision", outcome.revision);
     set_diagnostics(dict, outcome.diagnostics, quote);
-    dict.set_list("findings", outcome.findings, [](Writer& to, const JudgedFinding& one) {
-        write_one(to, one.device, one.finding, one.verdict);
-    });
+    dict.set_list("findings", outcome.findings,
+                  [](Writer& to, const JudgedFinding& one) { write_one(to, one.device, one.finding, one.verdict); });
     dict.set_list("left-out", outcome.left_out, kWriteOne);
     dict.set("unanswered", outcome.unanswered);
     dict.set_list("lost-levels", outcome.losses, kWriteOne);

@@ -154,11 +154,11 @@ void Plans::plan_from_memory(DevicePlan& plan, const DesiredState& desired) cons
         // What is remembered has no queue pairs.
         plan.plan = diff(DesiredState{desired.tree, {}}, plan.before, device->capabilities());
     }
-    plan.findings.push_back({plan.device,
-                             {FindingKind::NotSupported, false, ElementPath("/"), "a plan from what the device has now",
-                              "this one is made from its last answer",
-                              unanswered(plan.device).failures.front().error.message},
-                             FindingVerdict::Harmless});
+    plan.findings.push_back(
+        {plan.device,
+         {FindingKind::NotSupported, false, ElementPath("/"), "a plan from what the device has now",
+          "this one is made from its last answer", unanswered(plan.device).failures.front().error.message},
+         FindingVerdict::Harmless});
 }
 
 }    // namespace rdmaqos

@@ -35,7 +35,10 @@ public:
     // Before rules are tried that make the first elements: devices find out what they put off (AttachReport::postponed).
     void test_devices(const Rules& rules, const Settings& settings, LoopCallback<void()> done);
     // Without the settings of the reload: when the service starts.
-    void begin(Staged staged) { take_rules(std::move(staged), [](const Gathering::Missing&) {}); }
+    void begin(Staged staged)
+    {
+        take_rules(std::move(staged), [](const Gathering::Missing&) {});
+    }
     // `done` gets the devices that have not answered in time.
     void commit(Staged staged, const Settings& settings, Gathering::Done done);
     // Looks up the members of groups by this fabric and the present ports. If nobody came or went, that is all; else

@@ -15,8 +15,7 @@ std::shared_ptr<const Policy> Reloads::last_good(const Loaded& loaded) const
 {
     auto sources = load_last_good(context_.options.root);
     if (!sources) {
-        log(LogLevel::Error,
-            "{}: {}; the next policy that can be used is kept instead of this file",
+        log(LogLevel::Error, "{}: {}; the next policy that can be used is kept instead of this file",
             loaded.policy.value ? "what was in force before is not known" : "there is no last good policy either",
             to_string(sources.error()));
         return nullptr;

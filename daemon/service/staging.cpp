@@ -81,12 +81,13 @@ void add_queue_pairs(const Scene::Device& device, const PlacementBook& after, st
 // A reload finds out first, by writing, what a plan can only assume.
 Finding not_tested()
 {
-    return {FindingKind::NotSupported,
-            false,
-            ElementPath::root(),
-            "a plan from what the device is known to do",
-            "this one assumes the expected attach mode; a reload tests the device first, and may refuse the policy then",
-            "it has not been tested yet"};
+    return {
+        FindingKind::NotSupported,
+        false,
+        ElementPath::root(),
+        "a plan from what the device is known to do",
+        "this one assumes the expected attach mode; a reload tests the device first, and may refuse the policy then",
+        "it has not been tested yet"};
 }
 
 }    // namespace

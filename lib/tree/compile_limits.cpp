@@ -84,8 +84,8 @@ void report(const LevelLimit& level, const std::vector<Outlook>& all, Bandwidth 
                                      [](const Outlook& one) { return one.held.by != LimitHolder::Nobody; });
     for (const auto& one : all) {
         if (one.held.gap != LimitGap::None || !one.held.note.empty()) {
-            findings.push_back({FindingKind::QueuePairLimit, !is_held, path, requested_of(level.limit), achievable_by(one),
-                                reason_of(one.held), Gap::between(level.limit.rate, link)});
+            findings.push_back({FindingKind::QueuePairLimit, !is_held, path, requested_of(level.limit),
+                                achievable_by(one), reason_of(one.held), Gap::between(level.limit.rate, link)});
         }
     }
     const bool beyond_link = std::any_of(all.begin(), all.end(), [&](const Outlook& one) {

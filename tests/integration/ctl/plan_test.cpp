@@ -66,7 +66,8 @@ TEST(CtlPlan, ARefusedPolicyEndsAsTheReloadDoes)
     constexpr const char* kWhy =
         "mlx5_1/1: error: /rpc: requested min-rate 80 Gbit/s, achievable 57.142 Gbit/s: the port has 100 Gbit/s for 2 "
         "elements when all are busy\n";
-    EXPECT_THAT(planned.output, HasSubstr("\nrefused: the new policy would be refused, and the running one would stay:\n"));
+    EXPECT_THAT(planned.output,
+                HasSubstr("\nrefused: the new policy would be refused, and the running one would stay:\n"));
     EXPECT_THAT(planned.output, HasSubstr(kWhy));
     EXPECT_THAT(reloaded.error, HasSubstr(kWhy));
     EXPECT_FALSE(Json::parse(run_ctl(daemon.root(), "plan --json").output).at("accepted").get<bool>());
@@ -104,9 +105,9 @@ TEST(CtlPlan, AStartWithARefusedPolicyRunsTheLastGoodOneAndSaysSo)
     dir.write("devices.yaml", kTwoDevices);
     dir.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
     const auto status_after_start = [&](const std::string& log) {
-        const Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate",
-                           (dir.path() / "devices.yaml").string()},
-                          {}, dir.path() / log);
+        const Child child(
+            {RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()}, {},
+            dir.path() / log);
         EXPECT_TRUE(eventually([&] { return read_text(dir.path() / log).find("ready: ") != std::string::npos; }));
         return Json::parse(run_ctl(dir.path(), "status --json").output).at("policy");
     };

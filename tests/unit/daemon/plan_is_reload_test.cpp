@@ -30,13 +30,16 @@ std::string text_of(std::uint32_t share, const std::optional<Bandwidth>& cap)
 std::string text_of(const ElementChange& change)
 {
     return fmt::format("share {} max-rate {}", change.share ? std::to_string(*change.share) : "as before",
-                       !change.max_rate ? "as before" : *change.max_rate ? to_string(**change.max_rate) : "none");
+                       !change.max_rate   ? "as before"
+                       : *change.max_rate ? to_string(**change.max_rate)
+                                          : "none");
 }
 
 std::string text_of(const std::optional<RateLimit>& rate)
 {
-    return !rate ? "none" : fmt::format("{} {} {}", to_string(rate->rate), rate->max_burst.value_or(0),
-                                        rate->typical_packet.value_or(0));
+    return !rate ? "none"
+                 : fmt::format("{} {} {}", to_string(rate->rate), rate->max_burst.value_or(0),
+                               rate->typical_packet.value_or(0));
 }
 
 struct ToText {
@@ -56,7 +59,8 @@ struct ToText {
     }
     std::string operator()(const MoveQueuePair& move) const
     {
-        return fmt::format("move {} to {}, {}", move.queue_pair.number, text_of(move.requester), text_of(move.responder));
+        return fmt::format("move {} to {}, {}", move.queue_pair.number, text_of(move.requester),
+                           text_of(move.responder));
     }
     std::string operator()(const SetQueuePairRate& set) const
     {
@@ -103,7 +107,8 @@ public:
             }
             const auto& [share, cap] = asked.request->attributes;
             return fmt::format("create {} below {}: {}", to_string(asked.request->kind), id_of(asked.request->parent),
-                               text_of(share, cap)) + failed;
+                               text_of(share, cap)) +
+                   failed;
         }
         case CommandKind::Modify:
             return fmt::format("modify {}: {}", id_of(asked.element), text_of(*asked.change)) + failed;
@@ -143,7 +148,7 @@ protected:
     struct Device {
         DeviceInfo info;
         Capabilities capabilities;
-        ModelBackend* nic = nullptr;    // null: released
+        ModelBackend* nic = nullptr;        // null: released
         std::vector<ElementHandle> live;    // in the order of their creation
         Asked asked;
     };
@@ -241,7 +246,8 @@ protected:
         if (what < 6) {
             device.info.link_speed = any_link(dice);
             device.nic->set_link(device.info.link_speed);
-            EXPECT_TRUE(loop.run_until([&] { return service->device(key)->info.link_speed == device.info.link_speed; }));
+            EXPECT_TRUE(
+                loop.run_until([&] { return service->device(key)->info.link_speed == device.info.link_speed; }));
         } else if (what < 12) {
             ASSERT_TRUE(managed([&](auto done) { service->disable(key, std::move(done)); }));
         } else if (what < 18) {

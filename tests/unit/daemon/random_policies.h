@@ -40,9 +40,9 @@ struct RandomPolicy {
         std::size_t max_gbps = 0;    // 0: none
         // Of a level:
         std::string fair_by;
-        std::size_t leaf_budget = 0;      // 0: none
+        std::size_t leaf_budget = 0;        // 0: none
         std::size_t responder_share = 0;    // 0: none
-        std::size_t each_mbps = 0;        // per-queue-pair; 0: none
+        std::size_t each_mbps = 0;          // per-queue-pair; 0: none
     };
     std::vector<Place> nodes;
     std::vector<Place> levels;
@@ -56,23 +56,23 @@ struct RandomPolicy {
             text += "scheduling-nodes:\n";
         }
         for (const auto& node : nodes) {
-            text += fmt::format("  - {{name: {}{}{}}}\n", node.name, node.parent.empty() ? "" : ", parent: " + node.parent,
-                                rates(node));
+            text += fmt::format("  - {{name: {}{}{}}}\n", node.name,
+                                node.parent.empty() ? "" : ", parent: " + node.parent, rates(node));
         }
         text += "qos-levels:\n  - {name: DEFAULT, sl: 0}\n";
         for (const auto& level : levels) {
             std::string schedule = (level.parent.empty() ? "" : ", parent: " + level.parent) + rates(level);
             schedule += level.fair_by.empty() ? "" : ", fair-by: " + level.fair_by;
             schedule += level.leaf_budget == 0 ? "" : fmt::format(", leaf-budget: {}", level.leaf_budget);
-            schedule += level.responder_share == 0 ? "" : fmt::format(", responder: {{share: {}}}", level.responder_share);
-            text += fmt::format("  - {{name: {}, schedule: {{{}}}, allow: {{user: [alice]}}{}}}\n", level.name,
-                                schedule.substr(2),
-                                level.each_mbps == 0 ? ""
-                                                     : fmt::format(", per-queue-pair: {{max-rate: {}Mbps}}", level.each_mbps));
+            schedule += level.responder_share == 0 ? ""
+                                                   : fmt::format(", responder: {{share: {}}}", level.responder_share);
+            text += fmt::format(
+                "  - {{name: {}, schedule: {{{}}}, allow: {{user: [alice]}}{}}}\n", level.name, schedule.substr(2),
+                level.each_mbps == 0 ? "" : fmt::format(", per-queue-pair: {{max-rate: {}Mbps}}", level.each_mbps));
         }
         for (std::size_t i = 0; i < rules; ++i) {
-            text += fmt::format("{}  - {{service-id: [{}], qos-level-name: DEFAULT}}\n", i == 0 ? "qos-match-rules:\n" : "",
-                                i + 1);
+            text += fmt::format("{}  - {{service-id: [{}], qos-level-name: DEFAULT}}\n",
+                                i == 0 ? "qos-match-rules:\n" : "", i + 1);
         }
         return text + (is_broken ? "bogus: 1\n" : "");
     }

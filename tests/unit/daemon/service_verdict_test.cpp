@@ -48,9 +48,8 @@ protected:
     void train_down(ModelBackend& nic)
     {
         nic.set_link(Bandwidth::from_gbps(25));
-        EXPECT_TRUE(loop.run_until([&] {
-            return service->device("mlx5_0/1")->info.link_speed == Bandwidth::from_gbps(25);
-        }));
+        EXPECT_TRUE(
+            loop.run_until([&] { return service->device("mlx5_0/1")->info.link_speed == Bandwidth::from_gbps(25); }));
     }
     // What main() does: devices are there before the start.
     void start_with(const std::function<void()>& add)
@@ -101,8 +100,7 @@ TEST_F(ServiceVerdict, ADisabledDeviceKeepsNothingOutAndIsListed)
     policy(guarantees(40, 20));
     EXPECT_FALSE(planned_reload().accepted);
 
-    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
-        [&](auto done) { service->disable("rxe0", std::move(done)); }));
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("rxe0", std::move(done)); }));
     plain.clear_log();
     const PlanReport planned = plan();
     ASSERT_EQ(planned.devices.size(), 1U);
@@ -121,8 +119,8 @@ TEST_F(ServiceVerdict, AReleasedDeviceIsListed)
     start();
     add_device("mlx5_0");
     add_device("rxe0", Capabilities{});
-    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>(
-        [&](auto done) { service->release_device("rxe0", std::move(done)); }));
+    ASSERT_TRUE(
+        answer<std::vector<DeviceReconcile>>([&](auto done) { service->release_device("rxe0", std::move(done)); }));
     policy(guarantees(40, 20));
     const auto outcome = planned_reload();
     EXPECT_TRUE(outcome.accepted) << outcome.to_text();

@@ -31,7 +31,8 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string finding_line(std::string_view device, const bus::Dict& finding);
 [[nodiscard]] std::string left_out_line(const bus::Dict& device);
 
-// Diagnostics, findings, what takes no part and what has not answered, each with its lines. Empty: there is nothing to say.
+// Diagnostics, findings, what takes no part and what has not answered, each with its lines. Empty: there is nothing to
+// say.
 [[nodiscard]] std::string to_text(const ReloadView& reload, Colour colour);
 
 }    // namespace rdmaqos::ctl
