@@ -85,8 +85,10 @@ fi
 [[ $marks == "$wanted" ]] || fail "marked as$marks instead of$wanted"
 
 # Without a level the rules decide; this one's service level counts on InfiniBand, too.
-attached mlx5_1 bulk <<'LINES'
-grant: level bulk, rule match rule 1 (/etc/rdma-qos/policy.yaml:7:5): device mlx5_1/1, 0000:e0:01.0 (claimed), sl 5, share 40, max-rate-now 100000000, enforced True
+layer_in_words=Ethernet
+[[ $link_layer == infiniband ]] && layer_in_words=InfiniBand
+attached mlx5_1 bulk <<LINES
+grant: level bulk, rule match rule 1 (/etc/rdma-qos/policy.yaml:7:5): device mlx5_1/1, 0000:e0:01.0, $layer_in_words, 100 Gbit/s (claimed), sl 5, share 40, max-rate-now 100000000, enforced True
 queue pair N: leaf /bulk, enforced True
 LINES
 [[ $marks == " sl=5 traffic-class=0" ]] || fail "marked as$marks instead of sl=5"
