@@ -13,7 +13,7 @@ std::string ReloadOutcome::to_text() const
     std::string text = render(diagnostics, Colour::Off);
     for (const auto& [device, finding, verdict] : findings) {
         text += fmt::format("{}: {}: {}{}\n", device, finding.is_error ? "error" : "warning", to_string(finding),
-                            verdict == FindingVerdict::Known ? "; so it is with the running policy" : "");
+                            verdict == FindingVerdict::Known ? "; the running policy has this problem too" : "");
     }
     for (const auto& [device, why] : left_out) {
         text += fmt::format("{}: note: takes no part, because it is {}\n", device, rdmaqos::to_string(why));

@@ -91,17 +91,17 @@ std::string levels_of(const CompileInput& input)
     return fmt::format("the device has {} levels", input.capabilities.max_depth);
 }
 
-// Of the capacity, what so many principals of a folded class get together, whose leaves and `others` have this fraction
-// of all weights: `others` is idle, and everything beside them is busy.
+// The part of the capacity that this many busy principals of a folded class get together. Their leaves and `others`
+// hold `fraction` of all weights; `others` is idle, and all other siblings are busy.
 double part_folded(double fraction, double principals)
 {
     const double sending = principals / (principals + 1);
     return fraction * sending / (1 - fraction * (1 - sending));
 }
 
-// A class keeps its part only while all of its leaves send. `others` is one of them, and rarely does: the fewer
-// principals there are, the more of the part goes with it to everybody beside them. The numbers are for when these are
-// all busy.
+// A folded class keeps its bandwidth only while all of its leaves send. `others` is one of them and is usually idle:
+// the fewer principals there are, the more bandwidth its share leaves to the siblings. The finding assumes that they
+// are all busy.
 Finding folded_class(const Draft& draft, Index index, const CompileInput& input)
 {
     constexpr double kMany = 9;

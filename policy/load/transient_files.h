@@ -1,4 +1,4 @@
-// Policy files below /run/rdma-qos that end by themselves, by time or with a cgroup.
+// Policy files below /run/rdma-qos that expire, at a time or with a cgroup.
 #pragma once
 
 #include <chrono>
@@ -41,12 +41,13 @@ struct TransientFile {
 [[nodiscard]] std::vector<TransientFile> find_transient_files(const std::filesystem::path& root,
                                                               std::chrono::system_clock::time_point now);
 
-// Of a policy that was kept elsewhere: whether this file of it would still be read. Files that are not transient would.
+// For a policy that was kept elsewhere: whether this file of it would still be read. True for files that are not
+// transient.
 [[nodiscard]] bool is_still_there(const SourceFile& file, const std::filesystem::path& root,
                                   std::chrono::system_clock::time_point now);
 
-// Held by whoever changes kTransientDirectory: two who add files at once do not judge each other's. What is locked is a
-// file of root's alone; a directory could be locked by everybody who may read it.
+// Held by whoever changes kTransientDirectory, so that concurrent additions are checked one after the other. It locks a
+// file that only root can open; a directory could be locked by anybody who may read it.
 class TransientLock {
 public:
     // Waits for it. Makes the directories if they are not there.

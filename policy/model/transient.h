@@ -1,5 +1,5 @@
-// What a policy file says of its own end: `transient`. Such a file stands in /run/rdma-qos, for a job or a container,
-// and is not read any longer when it has ended.
+// When a policy file expires: its key `transient`. Such files are in /run/rdma-qos, for jobs and containers, and are no
+// longer read once they have ended.
 #pragma once
 
 #include <chrono>

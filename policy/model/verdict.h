@@ -1,11 +1,11 @@
-// Whether a policy is taken. Decided here alone: for a reload, a plan, a check and a start of the daemon, and for the
-// commands that work without it.
+// Whether a policy is accepted. This is decided only here: for a reload, a plan, a check and a start of the daemon, and
+// for the commands that work without it.
 //
 //     on each device:   findings of the policy that runs ─┐
 //                       findings of the new policy ───────┴─▶ judge() ─▶ each of them: Harmless, Known or Refuses
 //
-// Only what a change makes worse refuses it. What the running policy cannot have on a device either, because a port has
-// trained down for instance, is no reason to keep an unrelated change out.
+// A change is refused only for what it makes worse. A shortfall that the running policy already has, for instance
+// because a port has trained down, is no reason to refuse an unrelated change.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct DeviceTrial {
 
 enum class FindingVerdict : std::uint8_t {
     Harmless,    // a warning, or the settings say `degrade`
-    Known,       // an error that the running policy has, too, and no less of it
+    Known,       // an error that the running policy already has, and at least as severely
     Refuses,
 };
 [[nodiscard]] std::string_view to_string(FindingVerdict verdict);    // "refuses"
@@ -44,7 +44,7 @@ struct JudgedFinding {
 [[nodiscard]] std::vector<JudgedFinding> judge(const std::vector<DeviceTrial>& devices, OnUnsupported on_unsupported);
 [[nodiscard]] bool is_accepted(const std::vector<JudgedFinding>& findings);
 
-// A device that no policy is tried on: it is listed, and keeps none out.
+// A device that no policy is tried on: it is listed, and cannot refuse one.
 struct LeftOutDevice {
     enum class Why : std::uint8_t { Disabled, Released };
     std::string device;

@@ -147,7 +147,7 @@ TEST(Reports, AReloadArrivesWhole)
     EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr("\n... and 3 more messages not shown\n1 error, 201 warnings\n"));
     EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr("mlx5_1/1: warning: has not answered yet"));
     const std::string of_devices =
-        "mlx5_0/1: error: /a: requested a, achievable b: c; so it is with the running policy\n"
+        "mlx5_0/1: error: /a: requested a, achievable b: c; the running policy has this problem too\n"
         "mlx5_1/1: note: takes no part, because it is disabled\n";
     EXPECT_THAT(ctl::to_text(all, Colour::Off), HasSubstr(of_devices));
     EXPECT_THAT(outcome.to_text(), HasSubstr(of_devices)) << "the same words in the log";

@@ -78,7 +78,7 @@ TEST_F(ServiceVerdict, APortThatTrainedDownKeepsNoUnrelatedChangeOut)
     EXPECT_TRUE(outcome.accepted) << outcome.to_text();
     ASSERT_EQ(outcome.findings.size(), 2U);
     EXPECT_EQ(outcome.findings[0].verdict, FindingVerdict::Known);
-    EXPECT_THAT(outcome.to_text(), HasSubstr("; so it is with the running policy\n"));
+    EXPECT_THAT(outcome.to_text(), HasSubstr("; the running policy has this problem too\n"));
 
     policy(guarantees(41, 20, kRule));
     const auto worse = planned_reload();

@@ -225,7 +225,8 @@ bool refuses(const bus::Dict& finding)
 
 std::string remark_on(const bus::Dict& finding)
 {
-    return text_of(finding, "verdict") == to_string(FindingVerdict::Known) ? "; so it is with the running policy" : "";
+    return text_of(finding, "verdict") == to_string(FindingVerdict::Known) ? "; the running policy has this problem too"
+                                                                           : "";
 }
 
 std::string finding_line(std::string_view device, const bus::Dict& finding)
