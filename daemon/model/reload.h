@@ -17,8 +17,7 @@
 #include "lib/tree/compile.h"
 #include "lib/tree/plan.h"
 #include "policy/model/identity.h"
-#include "policy/model/level_change.h"
-#include "policy/model/part_change.h"
+#include "policy/model/policy_change.h"
 #include "policy/model/verdict.h"
 
 namespace rdmaqos {

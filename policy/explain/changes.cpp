@@ -1,45 +1,23 @@
 #include "policy/explain/changes.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "policy/explain/properties.h"
 #include "policy/yaml/level_options.h"
 
 namespace rdmaqos {
 namespace {
 
-using Properties = std::vector<LevelProperty>;
-
 // `renamed-from` says nothing of what a level gives.
-enum class Names : bool { Ignored, Compared };
-
-std::string differences(const Properties& before, const Properties& after, Names names)
+PolicyProperties what_it_gives(const Policy& policy, const QosLevel& level)
 {
-    std::string text;
-    for (std::size_t i = 0; i < after.size(); ++i) {
-        if (names == Names::Ignored && after[i].key == kRenamedFromKey) {
-            continue;
-        }
-        const auto& [key, was, without] = before[i];
-        const auto& is = after[i].value;
-        if (was != is) {
-            text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", key, was.empty() ? without : was,
-                                is.empty() ? without : is);
-        }
-    }
-    return text;
-}
-
-std::string summary(const Properties& properties)
-{
-    std::string text;
-    for (const auto& [key, value, without] : properties) {
-        if (!value.empty()) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
-        }
-    }
-    return text.empty() ? "" : fmt::format(" ({})", text);
+    PolicyProperties properties = properties_of(policy, level);
+    std::erase_if(properties, [](const PolicyProperty& property) { return property.key == kRenamedFromKey; });
+    return properties;
 }
 
 const QosLevel* level_before(const Policy& before, const Policy& after, const std::string& former_name)
@@ -53,7 +31,7 @@ std::string renaming(const Policy& before, const Policy& after, const QosLevel& 
     std::string text;
     for (const auto& name : level.renamed_from) {
         if (const QosLevel* old = level_before(before, after, name)) {
-            const auto changed = differences(properties_of(before, *old), properties_of(after, level), Names::Ignored);
+            const auto changed = differences_of(what_it_gives(before, *old), what_it_gives(after, level));
             text += fmt::format("{}{}{}", text.empty() ? "renamed from " : ", ", old->name,
                                 changed.empty() ? "" : fmt::format(" ({})", changed));
         }
@@ -71,15 +49,15 @@ std::vector<LevelChange> level_changes(const Policy& before, const Policy& after
             continue;
         }
         const QosLevel* old = before.find_level(level.name);
-        const Properties properties = properties_of(after, level);
+        const PolicyProperties properties = properties_of(after, level);
         if (old != nullptr) {
-            if (auto text = differences(properties_of(before, *old), properties, Names::Compared); !text.empty()) {
-                changes.push_back({level.name, LevelChangeKind::Changed, std::move(text)});
+            if (auto text = differences_of(properties_of(before, *old), properties); !text.empty()) {
+                changes.push_back({level.name, PolicyChangeKind::Changed, std::move(text)});
             }
         } else if (auto text = renaming(before, after, level); !text.empty()) {
-            changes.push_back({level.name, LevelChangeKind::Renamed, std::move(text)});
+            changes.push_back({level.name, PolicyChangeKind::Renamed, std::move(text)});
         } else {
-            changes.push_back({level.name, LevelChangeKind::New, "new" + summary(properties)});
+            changes.push_back({level.name, PolicyChangeKind::New, "new" + summary_of(properties)});
         }
     }
     for (const auto& level : before.levels) {
@@ -88,9 +66,9 @@ std::vector<LevelChange> level_changes(const Policy& before, const Policy& after
         }
         const QosLevel* now = after.find_renamed_level(level.name);
         if (now == nullptr) {
-            changes.push_back({level.name, LevelChangeKind::Removed, "removed"});
+            changes.push_back({level.name, PolicyChangeKind::Removed, "removed"});
         } else if (before.find_level(now->name) != nullptr) {    // else it is said of that one
-            changes.push_back({level.name, LevelChangeKind::Renamed, fmt::format("becomes level {}", now->name)});
+            changes.push_back({level.name, PolicyChangeKind::Renamed, fmt::format("becomes level {}", now->name)});
         }
     }
     return changes;
@@ -98,14 +76,14 @@ std::vector<LevelChange> level_changes(const Policy& before, const Policy& after
 
 const QosLevel* same_under_another_name(const Policy& before, const QosLevel& gone, const Policy& after)
 {
-    const Properties properties = properties_of(before, gone);
-    if (summary(properties).empty()) {
+    const PolicyProperties properties = what_it_gives(before, gone);
+    if (summary_of(properties).empty()) {
         return nullptr;    // many are like that
     }
     const QosLevel* same = nullptr;
     for (const auto& level : after.levels) {
         if (level.from_ulp || before.find_level(level.name) != nullptr ||
-            !differences(properties, properties_of(after, level), Names::Ignored).empty()) {
+            !differences_of(properties, what_it_gives(after, level)).empty()) {
             continue;
         }
         if (same != nullptr) {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "policy/model/level_change.h"
 #include "policy/model/policy.h"
+#include "policy/model/policy_change.h"
 
 namespace rdmaqos {
 

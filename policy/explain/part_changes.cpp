@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/text.h"
+#include "policy/explain/properties.h"
 #include "policy/match/criteria.h"
 
 namespace rdmaqos {
@@ -124,33 +125,33 @@ void add_rules(const Policy& policy_before, const Policy& policy_after, std::vec
     });
     pair_by(before, after, [&](const RuleMeaning& one) { return fmt::format("{}\n{}", origin(one), one.asks); });
     const std::vector<bool> stays = in_order(after);
-    const auto add = [&](const RuleMeaning& meaning, PartChangeKind kind, std::string words) {
+    const auto add = [&](const RuleMeaning& meaning, PolicyChangeKind kind, std::string words) {
         changes.push_back({part_of(*meaning.rule), std::to_string(meaning.rule->number), kind, std::move(words)});
     };
     for (std::size_t i = 0; i < after.size(); ++i) {
         const RuleMeaning& now = after[i];
         const RuleMeaning* then = now.other ? &before[*now.other] : nullptr;
         if (then == nullptr) {
-            add(now, PartChangeKind::New, fmt::format("new ({}: {})", shown_asks(now), now.level));
+            add(now, PolicyChangeKind::New, fmt::format("new ({}: {})", shown_asks(now), now.level));
         } else if (!equals_ignoring_case(then->level, now.level)) {
-            add(now, PartChangeKind::Changed, fmt::format("{} -> {} ({})", then->level, now.level, shown_asks(now)));
+            add(now, PolicyChangeKind::Changed, fmt::format("{} -> {} ({})", then->level, now.level, shown_asks(now)));
         } else if (!stays[i]) {
-            add(now, PartChangeKind::Moved,
+            add(now, PolicyChangeKind::Moved,
                 fmt::format("was {} {} ({})", origin(now), then->rule->number, shown_asks(now)));
         }
     }
     for (const RuleMeaning& one : before) {
         if (!one.other) {
-            add(one, PartChangeKind::Removed, fmt::format("removed ({}: {})", shown_asks(one), one.level));
+            add(one, PolicyChangeKind::Removed, fmt::format("removed ({}: {})", shown_asks(one), one.level));
         }
     }
 }
 
 // ---- objects with names ----
 
-using PartProperties = std::vector<std::pair<std::string_view, std::string>>;
+constexpr std::string_view kNone = "none";
 
-PartProperties properties_of(const Policy&, const PortGroup& group)
+PolicyProperties properties_of(const Policy&, const PortGroup& group)
 {
     std::vector<std::string> types;
     const std::pair<bool, const char*> kTypes[] = {{group.node_types.ca, "CA"},
@@ -167,51 +168,18 @@ PartProperties properties_of(const Policy&, const PortGroup& group)
     for (const GidPrefix& gid : group.gids) {
         gids.push_back(to_string(gid));
     }
-    return {{"port-guid", to_string(group.port_guids, NumberBase::Hex)},
-            {"port-name", fmt::format("{}", fmt::join(group.port_names, ", "))},
-            {"pkey", to_string(group.pkeys, NumberBase::Hex)},
-            {"partition", fmt::format("{}", fmt::join(group.partitions, ", "))},
-            {"node-type", fmt::format("{}", fmt::join(types, ", "))},
-            {"gid", fmt::format("{}", fmt::join(gids, ", "))}};
+    return {{"port-guid", to_string(group.port_guids, NumberBase::Hex), kNone},
+            {"port-name", fmt::format("{}", fmt::join(group.port_names, ", ")), kNone},
+            {"pkey", to_string(group.pkeys, NumberBase::Hex), kNone},
+            {"partition", fmt::format("{}", fmt::join(group.partitions, ", ")), kNone},
+            {"node-type", fmt::format("{}", fmt::join(types, ", ")), kNone},
+            {"gid", fmt::format("{}", fmt::join(gids, ", ")), kNone}};
 }
 
-PartProperties properties_of(const Policy& policy, const Partition& partition)
+PolicyProperties properties_of(const Policy& policy, const Partition& partition)
 {
-    return {{"pkey", fmt::format("{:#06x}", partition.pkey)},
-            {"qos-level-name", partition.level ? policy.levels.at(*partition.level).name : std::string()}};
-}
-
-std::string value_in_words(const std::string& value)
-{
-    return value.empty() ? "none" : shortened(value);
-}
-
-std::string part_summary(const PartProperties& properties)
-{
-    std::string text;
-    for (const auto& [key, value] : properties) {
-        if (!value.empty()) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, shortened(value));
-        }
-    }
-    return text.empty() ? "" : fmt::format(" ({})", text);
-}
-
-std::string part_differences(const PartProperties& before, const PartProperties& after)
-{
-    std::string text;
-    for (std::size_t i = 0; i < after.size(); ++i) {
-        const auto& [key, now] = after[i];
-        const auto& then = before[i].second;
-        if (then == now) {
-            continue;
-        }
-        const auto was = value_in_words(then);
-        const auto is = value_in_words(now);
-        text += fmt::format("{}{}", text.empty() ? "" : ", ",
-                            was == is ? fmt::format("{} differs", key) : fmt::format("{} {} -> {}", key, was, is));
-    }
-    return text;
+    return {{"pkey", fmt::format("{:#06x}", partition.pkey), kNone},
+            {"qos-level-name", partition.level ? policy.levels.at(*partition.level).name : std::string(), kNone}};
 }
 
 std::string key_of(const PortGroup& group)
@@ -246,18 +214,20 @@ void add_named(PolicyPart part, const Policy& before, const Policy& after, std::
         if (now.at(key) != &object) {
             continue;
         }
-        const PartProperties properties = properties_of(after, object);
+        const PolicyProperties properties = properties_of(after, object);
         const auto old = then.find(key);
         if (old == then.end()) {
-            changes.push_back({part, object.name, PartChangeKind::New, "new" + part_summary(properties)});
-        } else if (auto words = part_differences(properties_of(before, *old->second), properties); !words.empty()) {
-            changes.push_back({part, object.name, PartChangeKind::Changed, std::move(words)});
+            changes.push_back(
+                {part, object.name, PolicyChangeKind::New, "new" + summary_of(properties, kLongestShown)});
+        } else if (auto words = differences_of(properties_of(before, *old->second), properties, kLongestShown);
+                   !words.empty()) {
+            changes.push_back({part, object.name, PolicyChangeKind::Changed, std::move(words)});
         }
     }
     for (const Object& object : before.*objects) {
         const std::string key = key_of(object);
         if (then.at(key) == &object && !now.contains(key)) {
-            changes.push_back({part, object.name, PartChangeKind::Removed, "removed"});
+            changes.push_back({part, object.name, PolicyChangeKind::Removed, "removed"});
         }
     }
 }

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "policy/model/part_change.h"
 #include "policy/model/policy.h"
+#include "policy/model/policy_change.h"
 
 namespace rdmaqos {
 

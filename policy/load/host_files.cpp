@@ -169,6 +169,21 @@ HostFiles find_host_files(const fs::path& root, const fs::path* proposed)
 
 namespace rdmaqos {
 
+std::string_view to_string(WhySkipped why)
+{
+    switch (why) {
+    case WhySkipped::Masked:
+        return "masked";
+    case WhySkipped::Disabled:
+        return "disabled";
+    case WhySkipped::OtherName:
+        return "other-name";
+    case WhySkipped::Ended:
+        return "ended";
+    }
+    return {};
+}
+
 std::vector<std::filesystem::path> host_policy_files(const std::filesystem::path& root)
 {
     return reader::find_host_files(root).paths;

@@ -25,6 +25,8 @@ enum class WhySkipped : std::uint8_t {
     OtherName,    // not *.yaml in policy.d
     Ended,        // its time has passed or its cgroup is gone: `transient`
 };
+// "masked", "other-name"
+[[nodiscard]] std::string_view to_string(WhySkipped why);
 struct SkippedFile {
     std::filesystem::path path;
     WhySkipped why = WhySkipped::Masked;

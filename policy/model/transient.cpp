@@ -1,5 +1,8 @@
 #include "policy/model/transient.h"
 
+#include <ctime>
+
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
@@ -50,12 +53,8 @@ private:
 
 std::string utc_text(chrono::sys_seconds time)
 {
-    const auto day = chrono::floor<chrono::days>(time);
-    const chrono::year_month_day date(day);
-    const chrono::hh_mm_ss clock(time - day);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
-                       static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                       clock.minutes().count(), clock.seconds().count());
+    // Not by system_clock::to_time_t(): its clock cannot count as far as a year of four digits.
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t{time.time_since_epoch().count()}));
 }
 
 std::optional<chrono::sys_seconds> parse_time(std::string_view text)

@@ -19,8 +19,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-using Properties = std::vector<LevelProperty>;
-
 constexpr std::string_view kNone = "none";
 
 constexpr std::array kScheduleKeys{"parent"sv,  "share"sv,       "min-rate"sv, "max-rate"sv,
@@ -105,12 +103,12 @@ constexpr LevelOption value(std::string_view option)
             [](const LevelReading& reading, const Field& field) {
                 reading.level.*Member = Read(reading.build.context, field);
             },
-            [](std::string_view key, const Policy&, const QosLevel& level, Properties& properties) {
+            [](std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties) {
                 properties.push_back({key, or_nothing(level.*Member, Words), kNone});
             }};
 }
 
-void tell_nothing(std::string_view, const Policy&, const QosLevel&, Properties&) {}
+void tell_nothing(std::string_view, const Policy&, const QosLevel&, PolicyProperties&) {}
 
 // ---- options that are more than a value ----
 
@@ -123,7 +121,7 @@ void read_sl_source(const LevelReading& reading, const Field& field)
     }
 }
 
-void tell_sl_source(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_sl_source(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, level.sl_source == SlSource::Host ? "host" : "", "subnet-manager"});
 }
@@ -147,7 +145,7 @@ void read_traffic_class(const LevelReading& reading, const Field& field)
     }
 }
 
-void tell_traffic_class(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_traffic_class(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, or_nothing(level.traffic_class, number_in_words), kNone});
 }
@@ -164,7 +162,7 @@ void read_level_pkeys(const LevelReading& reading, const Field& field)
     reading.level.pkeys = read_pkeys(reading.build.context, field);
 }
 
-void tell_pkeys(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_pkeys(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, to_string(level.pkeys, NumberBase::Hex), kNone});
 }
@@ -269,7 +267,7 @@ std::string share_in_words(const RateSpec& rate)
     return rate.share ? number_in_words(*rate.share) : "device-default";
 }
 
-void tell_schedule(std::string_view, const Policy& policy, const QosLevel& level, Properties& properties)
+void tell_schedule(std::string_view, const Policy& policy, const QosLevel& level, PolicyProperties& properties)
 {
     const bool has = level.schedule.has_value();
     const auto add = [&](std::string_view key, std::string value) {
@@ -319,7 +317,7 @@ void read_per_queue_pair(const LevelReading& reading, const Field& field)
     }
 }
 
-void tell_per_queue_pair(std::string_view, const Policy&, const QosLevel& level, Properties& properties)
+void tell_per_queue_pair(std::string_view, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     const PerQueuePair& limits = level.per_queue_pair;
     properties.push_back({"per-queue-pair max-rate", or_nothing(limits.max_rate, rate_in_words), kNone});
@@ -332,7 +330,7 @@ void read_allow(const LevelReading& reading, const Field& field)
     reading.level.allow = read_client(reading.build, field, ClientFor::Allow);
 }
 
-void tell_allow(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_allow(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, level.allow ? allowed_in_words(level) : "", "everyone"});
 }
@@ -348,7 +346,7 @@ void read_level_devices(const LevelReading& reading, const Field& field)
     }
 }
 
-void tell_devices(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_devices(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, to_string(level.devices), "all"});
 }
@@ -358,7 +356,7 @@ void read_log(const LevelReading& reading, const Field& field)
     reading.level.log = read_bool(reading.build.context, field).value_or(false);
 }
 
-void tell_log(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_log(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, level.log ? "yes" : "", "no"});
 }
@@ -368,7 +366,7 @@ void read_adopt(const LevelReading& reading, const Field& field)
     reading.level.adopt = read_bool(reading.build.context, field).value_or(true);
 }
 
-void tell_adopt(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_adopt(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, level.adopt ? "" : "no", "yes"});
 }
@@ -384,7 +382,7 @@ void read_renamed_from(const LevelReading& reading, const Field& field)
     }
 }
 
-void tell_renamed_from(std::string_view key, const Policy&, const QosLevel& level, Properties& properties)
+void tell_renamed_from(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
 {
     properties.push_back({key, fmt::format("{}", fmt::join(level.renamed_from, ", ")), kNone});
 }
@@ -429,9 +427,9 @@ std::span<const std::string_view> level_keys()
 
 }    // namespace reader
 
-std::vector<LevelProperty> properties_of(const Policy& policy, const QosLevel& level)
+PolicyProperties properties_of(const Policy& policy, const QosLevel& level)
 {
-    std::vector<LevelProperty> properties;
+    PolicyProperties properties;
     for (const auto& option : reader::level_options()) {
         option.tell(option.key, policy, level, properties);
     }

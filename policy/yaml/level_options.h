@@ -4,27 +4,19 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "policy/model/policy.h"
+#include "policy/model/policy_property.h"
 #include "policy/yaml/build.h"
 
 namespace rdmaqos {
-
-// "sl", "schedule share" and its value; "" where the level has none, and then it is as if it had `without`.
-struct LevelProperty {
-    std::string_view key;
-    std::string value;
-    std::string_view without;
-};
 
 // The one property that says nothing of what a level gives.
 inline constexpr std::string_view kRenamedFromKey = "renamed-from";
 
 // All that has an effect, in the order of the rows: for two levels, the same keys.
-[[nodiscard]] std::vector<LevelProperty> properties_of(const Policy& policy, const QosLevel& level);
+[[nodiscard]] PolicyProperties properties_of(const Policy& policy, const QosLevel& level);
 
 namespace reader {
 
@@ -40,8 +32,7 @@ struct LevelOption {
     std::string_view key;
     void (*read)(const LevelReading& reading, const Field& field);
     // Nothing for an option without effect, and for a second way to say another.
-    void (*tell)(std::string_view key, const Policy& policy, const QosLevel& level,
-                 std::vector<LevelProperty>& properties);
+    void (*tell)(std::string_view key, const Policy& policy, const QosLevel& level, PolicyProperties& properties);
 };
 
 [[nodiscard]] std::span<const LevelOption> level_options();

@@ -55,8 +55,8 @@ rdmaqos::PlanReport report()
     report.revision = "abc";
     report.diagnostics.warning({std::make_shared<SourceFile>(SourceFile{"p.yaml", "version: 1\n\tx: 2\n"}), 2, 2, 1},
                                "odd");
-    report.levels = {{"rpc", LevelChangeKind::Changed, "sl 3 -> 4"}};
-    report.parts = {{PolicyPart::PortGroup, "storage", PartChangeKind::Removed, "removed"}};
+    report.levels = {{"rpc", PolicyChangeKind::Changed, "sl 3 -> 4"}};
+    report.parts = {{PolicyPart::PortGroup, "storage", PolicyChangeKind::Removed, "removed"}};
     report.more_parts = 3;
     SessionChange moved;
     moved.session = SessionId{7};

@@ -175,7 +175,7 @@ TEST_F(ServiceLostLevelsTest, RenamedFromKeepsItForThoseWhoAskByName)
     const std::string next = with("{name: latency, renamed-from: [RPC, older], sl: 3, schedule: {share: 60}}");
     const PlanReport plan = planned(next);
     EXPECT_THAT(plan.losses, IsEmpty());
-    EXPECT_THAT(plan.levels, ElementsAre(LevelChange{"latency", LevelChangeKind::Renamed, "renamed from rpc"}));
+    EXPECT_THAT(plan.levels, ElementsAre(LevelChange{"latency", PolicyChangeKind::Renamed, "renamed from rpc"}));
     reload_with(next);
     const SessionInfo after = info(session);
     EXPECT_EQ(after.grant.level, "latency");

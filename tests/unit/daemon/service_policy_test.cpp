@@ -195,7 +195,7 @@ TEST_F(ServicePolicyTest, APlanIsWhatTheReloadThenDoes)
               (BusyRate{Bandwidth::from_kbps(66'666'666), Bandwidth::from_kbps(66'000'000)}))
         << "the new class takes its 1 Gbit/s from both";
     EXPECT_TRUE(planned->accepted);
-    EXPECT_EQ(planned->levels, (std::vector{LevelChange{"new", LevelChangeKind::New,
+    EXPECT_EQ(planned->levels, (std::vector{LevelChange{"new", PolicyChangeKind::New,
                                                         "new (parent the root, share 5, max-rate 1 Gbit/s)"}}));
     EXPECT_TRUE(planned->sessions.empty());
     EXPECT_TRUE(writes(nic).empty()) << "a plan changes nothing";
@@ -245,7 +245,7 @@ TEST_F(ServicePolicyTest, APlanSaysWhoMoves)
     });
     ASSERT_TRUE(planned) << planned.error().message;
     EXPECT_TRUE(planned->levels.empty());
-    EXPECT_EQ(planned->parts, (std::vector{PartChange{PolicyPart::MatchRule, "1", PartChangeKind::Changed,
+    EXPECT_EQ(planned->parts, (std::vector{PartChange{PolicyPart::MatchRule, "1", PolicyChangeKind::Changed,
                                                       "level rpc -> level bulk (service-id 0x50)"}}));
     ASSERT_EQ(planned->sessions.size(), 2U);
     for (const SessionChange& change : planned->sessions) {

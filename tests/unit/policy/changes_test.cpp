@@ -63,8 +63,8 @@ TEST(LevelChanges, NewAndGoneLevels)
     EXPECT_THAT(sentences(before, after),
                 ElementsAre("level backup: new (sl 5, parent the root, share 10, max-rate 20 Gbit/s)",
                             "level bare: new", "level old: removed"));
-    EXPECT_EQ(level_changes(before, after).front().kind, LevelChangeKind::New);
-    EXPECT_EQ(level_changes(before, after).back(), (LevelChange{"old", LevelChangeKind::Removed, "removed"}));
+    EXPECT_EQ(level_changes(before, after).front().kind, PolicyChangeKind::New);
+    EXPECT_EQ(level_changes(before, after).back(), (LevelChange{"old", PolicyChangeKind::Removed, "removed"}));
 }
 
 TEST(LevelChanges, RenamedLevels)
@@ -78,8 +78,8 @@ TEST(LevelChanges, RenamedLevels)
                 ElementsAre("level new: renamed from old", "level newer: renamed from older (sl 2 -> 4)",
                             "level stays: renamed-from none -> melts", "level fresh: new (renamed-from nobody)",
                             "level melts: becomes level stays"));
-    EXPECT_EQ(level_changes(before, after).front().kind, LevelChangeKind::Renamed);
-    EXPECT_EQ(level_changes(before, after).back().kind, LevelChangeKind::Renamed);
+    EXPECT_EQ(level_changes(before, after).front().kind, PolicyChangeKind::Renamed);
+    EXPECT_EQ(level_changes(before, after).back().kind, PolicyChangeKind::Renamed);
     EXPECT_THAT(sentences(after, after), IsEmpty());
     EXPECT_THAT(sentences(after, before),
                 ElementsAre("level old: new (sl 1)", "level older: new (sl 2)", "level stays: renamed-from melts -> none",

@@ -287,8 +287,8 @@ TEST(AnswerKeys, OfPlans)
     PlanReport report;
     report.revision = "abc";
     report.diagnostics = full_diagnostics();
-    report.levels = {{"rpc", LevelChangeKind::New, "new"}};
-    report.parts = {{PolicyPart::MatchRule, "1", PartChangeKind::New, "new"}};
+    report.levels = {{"rpc", PolicyChangeKind::New, "new"}};
+    report.parts = {{PolicyPart::MatchRule, "1", PolicyChangeKind::New, "new"}};
     report.more_parts = 1;
     SessionChange moved;
     auto owner = std::make_shared<Identity>();

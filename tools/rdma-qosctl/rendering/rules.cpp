@@ -8,20 +8,7 @@ namespace {
 
 std::string_view state_word(const RuleView& rule)
 {
-    if (!rule.skipped) {
-        return "read";
-    }
-    switch (rule.skipped->why) {
-    case WhySkipped::Masked:
-        return "masked";
-    case WhySkipped::Disabled:
-        return "disabled";
-    case WhySkipped::OtherName:
-        return "other-name";
-    case WhySkipped::Ended:
-        return "ended";
-    }
-    return {};
+    return rule.skipped ? to_string(rule.skipped->why) : "read";
 }
 
 }    // namespace

@@ -58,21 +58,6 @@ std::string why_skipped(const SkippedFile& file)
     return {};
 }
 
-std::string_view state_of(WhySkipped why)
-{
-    switch (why) {
-    case WhySkipped::Masked:
-        return "masked";
-    case WhySkipped::Disabled:
-        return "disabled";
-    case WhySkipped::OtherName:
-        return "other-name";
-    case WhySkipped::Ended:
-        return "ended";
-    }
-    return {};
-}
-
 std::string comment(std::string_view text)
 {
     return "# " + printable(text) + '\n';
@@ -147,7 +132,7 @@ Json files_json(const ConfigReport& report)
         files.push_back({{"file", file}, {"state", "read"}});
     }
     for (const auto& file : report.skipped) {
-        Json json{{"file", file.path.string()}, {"state", state_of(file.why)}};
+        Json json{{"file", file.path.string()}, {"state", to_string(file.why)}};
         if (!file.masked_by.empty()) {
             json["masked-by"] = file.masked_by.string();
         }
