@@ -10,7 +10,7 @@
 #   --fresh        make the base root file system anew (it is kept in build/clean-root/base.tar)
 #
 # Each command gets the base system as mmdebstrap makes it (minbase: no compiler, no dbus, no sudo), its own mounts and
-# its own process ids, and this machine's network. Processes that outlive a command are reported and are a failure.
+# its own process ids, and this machine's network and cgroups. Processes that outlive a command are reported and are a failure.
 # This host's apt settings are used inside when it is a Debian 12 itself, so that proxies and mirrors work.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
@@ -42,8 +42,8 @@ if (($# == 0)); then
     set -- './tools/demo.sh && ./tools/demo.sh --no-build --isolated' ./tools/test.sh
 fi
 
-((EUID == 0)) || die "needs root (chroot and mounts): sudo $0"
-for tool in mmdebstrap unshare chroot; do
+((EUID == 0)) || die "needs root (mounts): sudo $0"
+for tool in mmdebstrap unshare pivot_root; do
     command -v "$tool" >/dev/null || die "needs $tool; run tools/install-deps.sh --full"
 done
 

@@ -1,7 +1,9 @@
 // Adoption (`unregistered: adopt`) of programs that use stock libibverbs and never speak to the daemon: below the
 // emulator, and on a real kernel (tests/kernel); on firmware that isolates user contexts, and that does not. What is
 // expected is read from the firmware, never from the daemon.
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <random>
 #include <thread>
 
@@ -111,6 +113,9 @@ TEST_F(Adoption, InAContainer)
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "a thread of the thread sanitizer keeps a process out of user namespaces";
 #endif
+    if (!can_unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)) {
+        GTEST_SKIP() << "no user namespaces can be made here: " << std::strerror(errno);
+    }
     const Daemon daemon(adopting());
     for (const bool as_root : {true, false}) {
         SCOPED_TRACE(as_root ? "of root" : "of another user");
