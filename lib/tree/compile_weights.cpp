@@ -301,13 +301,14 @@ private:
             }
         }
         if (open.size() <= kFewGroups) {
-            round_in_all_ways(sum, std::move(weights), open);
+            round_in_all_ways(sum, weights, open);
         } else {
-            round_cheapest(sum, std::move(weights), std::move(open), sum - std::min(used, sum));
+            round_cheapest(sum, std::move(weights), open, sum - std::min(used, sum));
         }
     }
 
-    void round_in_all_ways(std::uint64_t sum, std::vector<std::uint32_t> weights, const std::vector<std::size_t>& open)
+    void round_in_all_ways(std::uint64_t sum, const std::vector<std::uint32_t>& weights,
+                           const std::vector<std::size_t>& open)
     {
         for (std::uint32_t ways = 1U << open.size(); ways-- > 0;) {
             auto rounded = weights;
@@ -319,7 +320,7 @@ private:
     }
 
     // Rounds up where that costs least, as far as the sum allows.
-    void round_cheapest(std::uint64_t sum, std::vector<std::uint32_t> weights, std::vector<std::size_t> open,
+    void round_cheapest(std::uint64_t sum, std::vector<std::uint32_t> weights, const std::vector<std::size_t>& open,
                         std::uint64_t left)
     {
         const auto cost = [&](std::size_t i) {

@@ -53,7 +53,7 @@ std::string shares_of(const DescribedElement& element, const Sums& sums)
         return element.after ? drawing::rate_request_text(element.requested_after, element.after->share, sums.after)
                              : drawing::rate_request_text(element.requested_before, element.before->share, sums.before);
     }
-    const auto to = drawing::rate_request_text(element.requested_after, element.after->share, sums.after);
+    auto to = drawing::rate_request_text(element.requested_after, element.after->share, sums.after);
     const bool is_same = element.requested_before == element.requested_after ||
                          element.requested_before == RequestedRate{};    // not known
     if (is_same && element.before->share == element.after->share) {
