@@ -99,6 +99,7 @@ Result<std::vector<Target>> load_targets(const std::string& simulation)
 std::vector<LocalPort> local_ports(const std::vector<Target>& targets)
 {
     std::vector<LocalPort> ports;
+    ports.reserve(targets.size());
     for (const auto& target : targets) {
         ports.push_back(target.local.value_or(LocalPort{}));
     }
