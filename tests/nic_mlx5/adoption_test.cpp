@@ -1,9 +1,7 @@
 // Adoption (`unregistered: adopt`) of programs that use stock libibverbs and never speak to the daemon: below the
 // emulator, and on a real kernel (tests/kernel); on firmware that isolates user contexts, and that does not. What is
 // expected is read from the firmware, never from the daemon.
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <random>
 #include <thread>
 
@@ -14,6 +12,7 @@
 
 #include "tests/nic_mlx5/figures.h"
 #include "tests/nic_mlx5/stranger.h"
+#include "tests/support/namespaces.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -113,8 +112,8 @@ TEST_F(Adoption, InAContainer)
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "a thread of the thread sanitizer keeps a process out of user namespaces";
 #endif
-    if (!can_unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS)) {
-        GTEST_SKIP() << "no user namespaces can be made here: " << std::strerror(errno);
+    if (const auto why = why_no_namespaces(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS); !why.empty()) {
+        GTEST_SKIP() << "no namespaces can be made here: " << why;
     }
     const Daemon daemon(adopting());
     for (const bool as_root : {true, false}) {

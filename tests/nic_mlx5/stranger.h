@@ -1,7 +1,6 @@
 // A program that knows nothing of rdma-qosd: a process with queue pairs, made through libibverbs and nothing else.
 #pragma once
 
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -23,7 +22,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/nic_mlx5/program.h"
@@ -260,19 +258,6 @@ inline void enter_container(int namespaces)
 {
     must(unshare(namespaces) == 0, "unshare");
     go_on_as(fork());
-}
-
-// Whether a process can; else with errno.
-inline bool can_unshare(int namespaces)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(unshare(namespaces) == 0 ? 0 : errno);
-    }
-    int status = 0;
-    must(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status), "fork");
-    errno = WEXITSTATUS(status);
-    return errno == 0;
 }
 
 // With this pid, which nobody has.

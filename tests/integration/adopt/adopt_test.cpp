@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/adopt/adopting.h"
+#include "tests/support/namespaces.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -262,8 +263,9 @@ TEST_F(Adopt, OfAUnit)
 // of nothing.
 TEST_F(Adopt, InAContainer)
 {
+    constexpr int kNamespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET;
     const auto enter = [] {
-        if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET) != 0) {
+        if (unshare(kNamespaces) != 0) {
             return false;
         }
         const pid_t first = fork();
@@ -274,9 +276,8 @@ TEST_F(Adopt, InAContainer)
         }
         return first == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     };
-    const auto may = start({"/bin/true"}, [] { return unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET) == 0; });
-    if (may->wait(std::chrono::seconds(20)) != 0) {
-        GTEST_SKIP() << "no namespaces can be made here";
+    if (const auto why = why_no_namespaces(kNamespaces); !why.empty()) {
+        GTEST_SKIP() << "no namespaces can be made here: " << why;
     }
     const Daemon daemon(adopting(rule("command: [linked]", "rpc")));
     const auto running = start(one("linked", "linked"), enter);

@@ -89,7 +89,8 @@ TEST(LevelChanges, RenamedLevels)
 
 TEST(LevelChanges, AnotherNameIsSeenWhereEverythingElseIsTheSame)
 {
-    const auto before = policy("  - {name: DEFAULT, sl: 0}\n  - {name: old, sl: 1}\n  - {name: bare}\n");
+    const auto before = policy("  - {name: DEFAULT, sl: 0}\n  - {name: old, sl: 1}\n  - {name: bare}\n"
+                               "  - {name: moved, renamed-from: older}\n");
     const auto same = [&](const std::string& gone, const std::string& levels) {
         const Policy after = policy("  - {name: DEFAULT, sl: 0}\n" + levels);
         const QosLevel* found = same_under_another_name(before, *before.find_level(gone), after);
@@ -101,6 +102,7 @@ TEST(LevelChanges, AnotherNameIsSeenWhereEverythingElseIsTheSame)
     EXPECT_EQ(same("old", "  - {name: new, sl: 1}\n  - {name: newer, sl: 1}\n"), "none") << "which one?";
     EXPECT_EQ(same("old", "  - {name: bare, sl: 1}\n"), "none") << "it was there before";
     EXPECT_EQ(same("bare", "  - {name: new}\n"), "none") << "it says nothing that could be the same";
+    EXPECT_EQ(same("moved", "  - {name: new}\n"), "none") << "what it was called before says nothing of what it gives";
 }
 
 TEST(LevelChanges, ALevelThatJoinsTheTree)
