@@ -303,9 +303,6 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     if (const auto is_ours = check_file(*queue_pair.file); !is_ours) {
         return fail(is_ours.error());
     }
-    if (const auto is_there = check_own_file(); !is_there) {
-        return fail(is_there.error());
-    }
     const OwnerAnswer tracked = queue_pair.type == QueuePairType::Devx ? OwnerAnswer{AnswerEnd::Nothing, {}, {}, {}, {}}
                                                                        : owners_.find(info_.port, queue_pair.number);
     Admission admission;
@@ -320,6 +317,9 @@ Result<Admission> Mlx5Backend::admit(const QueuePairRef& queue_pair)
     }
     QueuePairAnswer found{tracked.state, tracked.type};
     if (!tracked.owner) {
+        if (const auto is_there = check_own_file(); !is_there) {
+            return fail(is_there.error());
+        }
         // Nobody vouches for the number: the kernel holds it against the handle. Of an owner's own, it does so when the
         // handle is used.
         const auto answer = query(queue_pair);
@@ -429,8 +429,11 @@ Result<void> Mlx5Backend::place(const QueuePairRef& queue_pair, std::optional<El
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("queue pair {} of {} has no file", queue_pair.number, info_.name));
     }
-    if (auto is_there = check_own_file(); !is_there) {
-        return is_there;
+    // Group 0 is the same on every device.
+    if (const bool has_leaves = requester || responder; has_leaves) {
+        if (auto is_there = check_own_file(); !is_there) {
+            return is_there;
+        }
     }
     const ClientFile::Use use(*queue_pair.file);
     if (!use.opened()) {

@@ -74,7 +74,13 @@ bool QueuePairOwners::connect()
     if (kernel_.is_open()) {
         return true;
     }
-    if (kernel_.open() != 0 || kernel_.ask(RDMA_NLDEV_CMD_GET, NLM_F_DUMP, {}) != 0) {
+    if (kernel_.open() != 0) {
+        return false;
+    }
+    if (index_) {
+        return true;
+    }
+    if (kernel_.ask(RDMA_NLDEV_CMD_GET, NLM_F_DUMP, {}) != 0) {
         kernel_.close();
         return false;
     }
@@ -96,7 +102,7 @@ OwnerAnswer QueuePairOwners::find(std::uint32_t port, std::uint32_t queue_pair)
         return kNothing;
     }
     std::vector<std::uint8_t> attributes;
-    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, index_);
+    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, *index_);
     append(attributes, RDMA_NLDEV_ATTR_PORT_INDEX, port);
     append(attributes, RDMA_NLDEV_ATTR_RES_LQPN, queue_pair);
     if (kernel_.ask(RDMA_NLDEV_CMD_RES_QP_GET, 0, attributes) != 0) {
@@ -114,7 +120,7 @@ SurroundingAnswer QueuePairOwners::find(Surrounding which, std::uint32_t number)
     }
     const bool is_domain = which == Surrounding::ProtectionDomain;
     std::vector<std::uint8_t> attributes;
-    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, index_);
+    append(attributes, RDMA_NLDEV_ATTR_DEV_INDEX, *index_);
     append(attributes, is_domain ? RDMA_NLDEV_ATTR_RES_PDN : RDMA_NLDEV_ATTR_RES_CTXN, number);
     if (kernel_.ask(is_domain ? RDMA_NLDEV_CMD_RES_PD_GET : RDMA_NLDEV_CMD_RES_CTX_GET, 0, attributes) != 0) {
         kernel_.close();

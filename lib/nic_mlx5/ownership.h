@@ -51,8 +51,9 @@ struct SurroundingAnswer {
 
 class QueuePairOwners {
 public:
-    // `device`: "mlx5_0".
-    explicit QueuePairOwners(std::string device) : device_(std::move(device)) {}
+    // `device`: "mlx5_0". Answers are of the device that has this name now: not of one that comes back under it, nor of
+    // another that gets it.
+    explicit QueuePairOwners(std::string device) : device_(std::move(device)) { connect(); }
 
     // Found, or Nothing where the kernel does not tell: queue pairs of DEVX are not tracked, one that never left RESET
     // has no port yet, older kernels do not answer for one. The owner is empty too when the thread has ended.
@@ -68,7 +69,7 @@ private:
 
     std::string device_;
     rdma_netlink::Connection kernel_;
-    std::uint32_t index_ = 0;    // of the device, for netlink
+    std::optional<std::uint32_t> index_;    // of the device, for netlink; the kernel gives none twice
 };
 
 }    // namespace rdmaqos::mlx5
