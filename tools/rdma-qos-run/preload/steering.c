@@ -314,8 +314,11 @@ int steer(int fd, struct ib_uverbs_ioctl_hdr* header, forward_call forward)
     case CALL_STEP:
         result = steer_step(fd, header, &call, forward);
         break;
-    default:
+    case CALL_DESTROY:
         result = steer_destroy(fd, header, &call, forward);
+        break;
+    default:
+        result = forward_patiently(fd, header, forward);
         break;
     }
     release_interruptions(&before);

@@ -114,7 +114,11 @@ static struct uverbs_call read_devx(struct ib_uverbs_ioctl_hdr* header)
             call.handle = (uint32_t)handle->data;
         }
         return call;
+    case MLX5_IB_METHOD_DEVX_OBJ_QUERY:
+        call.kind = CALL_USE;
+        return call;
     case MLX5_IB_METHOD_DEVX_OBJ_MODIFY:
+        call.kind = CALL_USE;
         break;
     default:
         return call;
@@ -162,6 +166,9 @@ static struct uverbs_call read_write(struct ib_uverbs_ioctl_hdr* header)
     if (command == IB_USER_VERBS_CMD_CREATE_QP ||
         command == (IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_QP)) {
         call.kind = CALL_MAKE;
+    } else if (command == IB_USER_VERBS_CMD_QUERY_QP || command == IB_USER_VERBS_CMD_ATTACH_MCAST ||
+               command == IB_USER_VERBS_CMD_DETACH_MCAST) {
+        call.kind = CALL_USE;
     } else if (command == IB_USER_VERBS_CMD_DESTROY_QP) {
         const struct ib_uverbs_destroy_qp* request = content(call.command, sizeof(*request));
         if (request != NULL) {

@@ -16,7 +16,8 @@ enum call_kind {
     CALL_OTHER, /* none of ours: to be passed on untouched */
     CALL_MAKE,
     CALL_STEP,
-    CALL_DESTROY
+    CALL_DESTROY,
+    CALL_USE /* of what the daemon may be moving: a query, a multicast group */
 };
 
 enum qp_step { STEP_OTHER, STEP_INIT, STEP_RTR, STEP_RTS };

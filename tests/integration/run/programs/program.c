@@ -55,14 +55,21 @@ static unsigned priority_of(const struct ibv_qp* qp)
     return prm_get(out, PRIORITY, 3);
 }
 
-void describe_qp(struct ibv_qp* qp)
+static struct ibv_ah_attr query_address(struct ibv_qp* qp)
 {
     struct ibv_qp_attr attributes;
     struct ibv_qp_init_attr initial;
     if (verbs->query_qp(qp, &attributes, IBV_QP_AV, &initial) != 0) {
         give_up("query_qp");
     }
-    describe(qp->qp_num, attributes.ah_attr.sl | priority_of(qp), attributes.ah_attr.grh.traffic_class);
+    attributes.ah_attr.sl |= (uint8_t)priority_of(qp);
+    return attributes.ah_attr;
+}
+
+void describe_qp(struct ibv_qp* qp)
+{
+    const struct ibv_ah_attr address = query_address(qp);
+    describe(qp->qp_num, address.sl, address.grh.traffic_class);
 }
 
 void step(struct ibv_qp* qp, enum ibv_qp_state state, const uint8_t gid[16])
@@ -129,6 +136,7 @@ void make_by_verbs(const struct world_of_program* world, const uint8_t gid[16])
             return;
         }
         usleep(5000);    // it is used
+        query_address(qp);
         const int error = verbs->destroy_qp(qp);
         if (error != 0) {
             errno = error;
