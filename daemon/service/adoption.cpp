@@ -488,7 +488,7 @@ void Adoption::attach(const Search& search)
         const auto& [there, file] = found->second;
         QueuePairRequest request;
         request.device = job.device;
-        request.ref = {number, candidate.sought.type, there.handle, 0, job.owner->pid, file};
+        request.ref = {number, candidate.sought.type, there.handle, 0, job.owner->pid, job.owner->start_time, file};
         request.path.of_kernel = true;
         request.path.pkey = there.pkey;
         take_ends(there, device.info(), request.path);

@@ -162,6 +162,10 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
     member.session = session.id;
     member.ref = request.ref;
     member.ref.owner_pid = session.owner->pid;
+    member.ref.owner_start_time = session.owner->start_time;
+    if (member.ref.file && !member.ref.file->owner()) {    // else a backend may have it
+        member.ref.file->set_owner({session.owner->pid, session.owner->start_time});
+    }
     member.owner = session.owner;
     member.adopted = session.adopted;
     member.has_path = request.has_path;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -114,6 +115,25 @@ struct ElementChange {
     }
 };
 
+// An element that was made before, by another process with the same device file.
+struct KnownElement {
+    ElementHandle handle{};
+    ElementRequest request;
+};
+
+// Whether elements outlive the process that made them.
+struct Lifeline {
+    bool outlives = false;
+    // The open file that they depend on: while any process holds it, they stay. -1: they depend on files of programs
+    // alone.
+    int file = -1;
+};
+
+// What a backend of a later process has to know beyond the elements, in words of its own, by keys of its own.
+using BackendNotes = std::map<std::string, std::string>;
+// An empty text: it is gone.
+using NoteKeeper = std::function<void(const std::string& key, const std::string& text)>;
+
 // What a read-back says.
 struct ElementState {
     ElementKind kind = ElementKind::Node;
@@ -138,14 +158,17 @@ public:
 
     // -1: it is not open.
     [[nodiscard]] int fd() const { return fd_.get(); }
-    // The process that has it, and when that started, so that it is not taken for a later one of its pid; empty: not known.
+    // The process that has it, and when that started, so that it is not taken for a later one of its pid.
     struct Owner {
         pid_t pid = 0;
         std::uint64_t start_time = 0;
 
         friend bool operator==(const Owner&, const Owner&) = default;
     };
-    [[nodiscard]] virtual std::optional<Owner> owner() const { return std::nullopt; }
+    // Empty: not known.
+    [[nodiscard]] virtual std::optional<Owner> owner() const { return owner_; }
+    // Of the first who named it; on the main loop, before a backend has it.
+    void set_owner(const Owner& owner) { owner_ = owner_.value_or(owner); }
     // Whether a descriptor of this process is of the same open file; false where that cannot be told.
     [[nodiscard]] virtual bool is_of(int fd) const { return fd_ && is_same_open_file(fd_.get(), fd); }
 
@@ -186,6 +209,7 @@ protected:
 private:
     UniqueFd fd_;
     Close close_;
+    std::optional<Owner> owner_;
 };
 
 struct QueuePairRef {
@@ -194,6 +218,7 @@ struct QueuePairRef {
     std::uint32_t handle = 0;       // in its owner's file
     std::uint32_t sq_number = 0;    // raw packet only
     std::int32_t owner_pid = 0;     // the process it must belong to; 0: anybody's
+    std::uint64_t owner_start_time = 0;    // of owner_pid; 0: not known
     std::shared_ptr<ClientFile> file;
 };
 
@@ -278,6 +303,18 @@ public:
     [[nodiscard]] virtual Result<ElementState> query_element(ElementHandle element) = 0;
     // Busy: it still has children or queue pairs.
     [[nodiscard]] virtual Result<void> destroy_element(ElementHandle element) = 0;
+
+    [[nodiscard]] virtual Lifeline lifeline() const { return {}; }
+    // Before the first element is made, on a backend of which an earlier process had another, with the same lifeline:
+    // these are its elements, parents first, and its notes. What else is in the file of the lifeline is destroyed: it
+    // was made by a process that died before it could note that.
+    [[nodiscard]] virtual Result<void> take_over(const std::vector<KnownElement>& elements,
+                                                 const BackendNotes& /*notes*/)
+    {
+        return elements.empty() ? Result<void>() : fail(ErrorCode::Unsupported, "this device keeps no elements");
+    }
+    // Is told of each note from now on.
+    virtual void set_note_keeper(NoteKeeper /*keeper*/) {}
 
     // Asked once, before a queue pair is taken on. Errors: NotUverbs (the file is none of a device), WrongDevice,
     // BadQueuePair (handle, number and type do not belong together), NotOwner.

@@ -194,6 +194,22 @@ Result<void> ModelBackend::destroy_element(ElementHandle element)
     return operation.error ? Result<void>(fail(*operation.error)) : Result<void>();
 }
 
+// What an earlier process made is in this context: the model does not tell processes apart.
+Result<void> ModelBackend::take_over(const std::vector<KnownElement>& elements, const BackendNotes& /*notes*/)
+{
+    std::vector<ElementRecord> there = firmware_->elements();
+    for (auto it = there.rbegin(); it != there.rend(); ++it) {
+        const bool known = std::ranges::any_of(
+            elements, [&](const KnownElement& element) { return object_of(element.handle) == it->id; });
+        if (it->context == context_ && !known) {
+            if (const auto answer = firmware_->destroy(context_, it->id); !answer) {
+                return fail(error_of(answer.error()));
+            }
+        }
+    }
+    return {};
+}
+
 Result<void> ModelBackend::place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
                                  std::optional<ElementHandle> responder)
 {

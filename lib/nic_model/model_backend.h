@@ -65,6 +65,7 @@ public:
     [[nodiscard]] Result<void> modify_element(ElementHandle element, const ElementChange& change) override;
     [[nodiscard]] Result<ElementState> query_element(ElementHandle element) override;
     [[nodiscard]] Result<void> destroy_element(ElementHandle element) override;
+    [[nodiscard]] Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override;
     // A queue pair of the model is nobody's: always.
     [[nodiscard]] Result<Admission> admit(const QueuePairRef&) override { return Admission{}; }
     [[nodiscard]] Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,

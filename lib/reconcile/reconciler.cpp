@@ -160,6 +160,7 @@ void Reconciler::State::let_leave(QueuePairId queue_pair)
     refusals.erase(queue_pair);
     if (!device.actual().queue_pairs.contains(queue_pair)) {
         refs.erase(queue_pair);
+        device.forget(queue_pair);
         return;
     }
     if (!writing()) {
@@ -223,6 +224,8 @@ void Reconciler::State::want(const QueuePairUpdate& update, Pass& pass)
         let_leave(queue_pair);
         return;
     }
+    device.claim_left(queue_pair);
+    device.set_owner(queue_pair, {update.ref.owner_pid, update.ref.owner_start_time});
     if (update.again && writing()) {
         doubt_placement(queue_pair, *update.placement);
     }
@@ -260,6 +263,61 @@ Reconciler::Reconciler(Backend& backend, const Clock& clock, ReconcilerOptions o
 }
 
 Reconciler::~Reconciler() = default;
+
+Result<void> Reconciler::inherit(const Inheritance& left, StateRecorder& recorder, ProcessRuns runs)
+{
+    std::vector<KnownElement> known;
+    std::map<ElementId, ElementHandle> handles;
+    for (const auto& [id, element, handle] : left.elements) {
+        const auto parent = element.parent ? handles.find(*element.parent) : handles.end();
+        if (element.parent && parent == handles.end()) {
+            continue;    // what is below something that is not known goes, too
+        }
+        const auto parent_handle = element.parent ? std::optional(parent->second) : std::nullopt;
+        known.push_back({handle, {element.kind, parent_handle, element.attributes}});
+        handles.emplace(id, handle);
+    }
+    auto taken = state_->backend.take_over(known, left.notes);
+    state_->backend.set_note_keeper(
+        [&recorder](const std::string& key, const std::string& text) { recorder.note_is(key, text); });
+    state_->device.set_recorder(recorder);
+    state_->runs = std::move(runs);
+    for (const auto& [id, element, handle] : left.elements) {
+        if (handles.contains(id)) {
+            state_->device.add(id, element, handle);
+            state_->writer.doubt(id);
+        }
+    }
+    const auto is_there = [&](std::optional<ElementId> leaf) { return !leaf || state_->device.exists(*leaf); };
+    for (const auto& queue_pair : left.queue_pairs) {
+        if (is_there(queue_pair.placement.requester) && is_there(queue_pair.placement.responder)) {
+            state_->device.add_left(queue_pair);
+        } else {
+            recorder.queue_pair_is_gone(queue_pair.queue_pair);
+        }
+    }
+    state_->refresh_snapshot();
+    return taken;
+}
+
+void Reconciler::State::forget_left_of_the_dead()
+{
+    std::vector<QueuePairId> gone;
+    std::map<std::pair<pid_t, std::uint64_t>, bool> known;    // each process is asked for once
+    for (const auto& [queue_pair, left] : device.left()) {
+        const auto [process, is_new] = known.try_emplace({left.owner.pid, left.owner.start_time}, false);
+        // A drain takes everything out that it can; what the device holds on to, it says itself.
+        if (is_new && !draining_all) {
+            process->second = runs(left.owner);
+        }
+        if (!process->second) {
+            gone.push_back(queue_pair);
+        }
+    }
+    for (const auto queue_pair : gone) {
+        device.forget_left(queue_pair);
+    }
+}
 
 Report Reconciler::replace(DesiredState desired)
 {

@@ -21,6 +21,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/histogram.h"
 #include "lib/nic/backend.h"
+#include "lib/reconcile/inheritance.h"
 #include "lib/tree/plan.h"
 
 namespace rdmaqos {
@@ -142,6 +143,12 @@ public:
     ~Reconciler();
     Reconciler(const Reconciler&) = delete;
     Reconciler& operator=(const Reconciler&) = delete;
+
+    // Before anything else: goes on with what an earlier process left on the device. Its elements are read back before
+    // they are used. A leaf that holds queue pairs of it stays until their programs have named them again or have
+    // ended; one that is named again is written once. From now on `recorder`, which must outlive the reconciler, is
+    // told what the next one needs. An error says what could not be taken over; the rest was.
+    Result<void> inherit(const Inheritance& left, StateRecorder& recorder, ProcessRuns runs);
 
     // Makes the device equal to `desired` as far as it lets itself. Queue pairs of `desired` must be known from an
     // earlier update(); those that are known but not in `desired` are taken out. What a device refuses always (a type

@@ -213,6 +213,7 @@ void Reconciler::State::reconcile(Pass& pass)
     }
     pass.failures_before = std::exchange(failures, {});
     draining.clear();
+    forget_left_of_the_dead();
     read_doubtful(pass);
     Plan plan;
     if (!writer.gone()) {

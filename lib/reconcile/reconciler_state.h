@@ -65,6 +65,8 @@ struct Reconciler::State {
     void check_placement(QueuePairId queue_pair, Placement& placement, Pass& pass) const;
     // The queue pair is not desired any longer.
     void let_leave(QueuePairId queue_pair);
+    // Those that an earlier process left and whose programs have ended: they are in no leaf any more.
+    void forget_left_of_the_dead();
 
     // ---- reconciler_pass.cpp ----
 
@@ -121,6 +123,7 @@ struct Reconciler::State {
     OperationsByKind operations;
     DeviceWriter writer;
     bool draining_all = false;    // drain() was the last that was asked for
+    ProcessRuns runs;             // for those that an earlier process left
 
     std::map<QueuePairId, QueuePairRef> refs;        // of all that are desired or leaving
     std::map<QueuePairId, std::uint32_t> leaving;    // with failed attempts

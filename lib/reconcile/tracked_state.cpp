@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 
 namespace rdmaqos {
 namespace {
@@ -50,12 +51,14 @@ void TrackedState::add(ElementId id, ActualElement element, ElementHandle handle
     actual_.elements.emplace(id, std::move(element));
     actual_.next_id = std::max(actual_.next_id, static_cast<std::uint64_t>(id) + 1);
     ++revision_;
+    record(id);
 }
 
 void TrackedState::set_attributes(ElementId id, const ElementAttributes& attributes)
 {
     actual_.elements.at(id).attributes = attributes;
     ++revision_;
+    record(id);
 }
 
 void TrackedState::remove(ElementId id)
@@ -70,6 +73,7 @@ void TrackedState::remove(ElementId id)
     records_.erase(id);
     actual_.elements.erase(element);
     ++revision_;
+    record(id);
 }
 
 std::vector<RemovedElement> TrackedState::remove_subtree(ElementId id)
@@ -96,6 +100,7 @@ std::vector<RemovedElement> TrackedState::remove_subtree(ElementId id)
         place(queue_pair, goes(placement.requester) ? std::nullopt : placement.requester,
               goes(placement.responder) ? std::nullopt : placement.responder);
     }
+    strand_left_in(doomed);
     std::vector<RemovedElement> removed;
     for (auto it = doomed.rbegin(); it != doomed.rend(); ++it) {
         removed.push_back({*it, path(*it), handle(*it)});
@@ -121,6 +126,7 @@ void TrackedState::erase_if_idle(QueuePairId queue_pair)
     if (it != actual_.queue_pairs.end() && it->second == ActualPlacement{}) {
         actual_.queue_pairs.erase(it);
     }
+    record(queue_pair);
 }
 
 void TrackedState::place(QueuePairId queue_pair, std::optional<ElementId> requester, std::optional<ElementId> responder)
@@ -145,16 +151,92 @@ void TrackedState::forget(QueuePairId queue_pair)
     if (it != actual_.queue_pairs.end()) {
         count(it->second, -1);
         actual_.queue_pairs.erase(it);
+        record(queue_pair);
+    }
+    owners_.erase(queue_pair);
+}
+
+void TrackedState::add_left(const LeftQueuePair& queue_pair)
+{
+    forget_left(queue_pair.queue_pair);
+    count(queue_pair.placement, 1);
+    left_.emplace(queue_pair.queue_pair, queue_pair);
+    record(queue_pair.queue_pair);
+}
+
+void TrackedState::claim_left(QueuePairId queue_pair)
+{
+    if (auto claimed = left_.extract(queue_pair); !claimed.empty()) {
+        actual_.queue_pairs.insert_or_assign(queue_pair, claimed.mapped().placement);
+        owners_.try_emplace(queue_pair, claimed.mapped().owner);
+        record(queue_pair);
+    }
+}
+
+void TrackedState::forget_left(QueuePairId queue_pair)
+{
+    if (const auto gone = left_.extract(queue_pair); !gone.empty()) {
+        count(gone.mapped().placement, -1);
+        record(queue_pair);
+    }
+}
+
+void TrackedState::strand_left_in(const std::vector<ElementId>& doomed)
+{
+    const auto goes = [&](std::optional<ElementId> leaf) {
+        return leaf && std::ranges::find(doomed, *leaf) != doomed.end();
+    };
+    std::vector<QueuePairId> stranded;
+    for (const auto& [queue_pair, left] : left_) {
+        if (goes(left.placement.requester) || goes(left.placement.responder)) {
+            stranded.push_back(queue_pair);
+        }
+    }
+    for (const auto queue_pair : stranded) {
+        forget_left(queue_pair);
+    }
+}
+
+void TrackedState::record(ElementId id)
+{
+    if (recorder_ == nullptr) {
+        return;
+    }
+    if (const auto found = actual_.elements.find(id); found != actual_.elements.end()) {
+        recorder_->element_is({id, found->second, handle(id)});
+    } else {
+        recorder_->element_is_gone(id);
+    }
+}
+
+void TrackedState::record(QueuePairId queue_pair)
+{
+    if (recorder_ == nullptr) {
+        return;
+    }
+    if (const auto found = actual_.queue_pairs.find(queue_pair); found != actual_.queue_pairs.end()) {
+        const auto owner = owners_.find(queue_pair);
+        recorder_->queue_pair_is(
+            {queue_pair, owner == owners_.end() ? ClientFile::Owner{} : owner->second, found->second});
+    } else if (const auto left = left_.find(queue_pair); left != left_.end()) {
+        recorder_->queue_pair_is(left->second);
+    } else {
+        recorder_->queue_pair_is_gone(queue_pair);
     }
 }
 
 void TrackedState::clear()
 {
-    const std::uint64_t next_id = actual_.next_id;
-    actual_ = {};
-    actual_.next_id = next_id;
-    records_.clear();
-    by_path_.clear();
+    while (!left_.empty()) {
+        forget_left(left_.begin()->first);
+    }
+    while (!actual_.queue_pairs.empty()) {
+        forget(actual_.queue_pairs.begin()->first);
+    }
+    while (!actual_.elements.empty()) {
+        remove(std::prev(actual_.elements.end())->first);
+    }
+    owners_.clear();
     ++revision_;
 }
 

@@ -1,6 +1,9 @@
 // What the reconciler believes to be on the device: the actual state with its logical ids, the backend's handle of each
 // element, and counts kept up to date with every change, so that nobody has to walk 10,000 queue pairs to ask.
 //
+// Queue pairs that an earlier process left in leaves (inheritance.h) are counted there, but are not part of the actual
+// state: nobody here can move them.
+//
 // Pure bookkeeping: it decides nothing and never talks to the device.
 #pragma once
 
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "lib/nic/backend.h"
+#include "lib/reconcile/inheritance.h"
 #include "lib/tree/plan.h"
 
 namespace rdmaqos {
@@ -58,8 +62,21 @@ public:
     void set_rate(QueuePairId queue_pair, const std::optional<RateLimit>& rate);
     void forget(QueuePairId queue_pair);
 
+    // Whose it is, for the recorder.
+    void set_owner(QueuePairId queue_pair, const ClientFile::Owner& owner) { owners_[queue_pair] = owner; }
+
+    // The leaves must exist.
+    void add_left(const LeftQueuePair& queue_pair);
+    // Its program has named it again: it is in the actual state, where it was left.
+    void claim_left(QueuePairId queue_pair);
+    [[nodiscard]] const std::map<QueuePairId, LeftQueuePair>& left() const { return left_; }
+    void forget_left(QueuePairId queue_pair);
+
     // Nothing is left, but ids are not used again.
     void clear();
+
+    // Is told of every change from now on. Must outlive this.
+    void set_recorder(StateRecorder& recorder) { recorder_ = &recorder; }
 
 private:
     struct Record {
@@ -69,10 +86,16 @@ private:
 
     void count(const ActualPlacement& placement, int by);
     void erase_if_idle(QueuePairId queue_pair);
+    void strand_left_in(const std::vector<ElementId>& doomed);
+    void record(ElementId id);
+    void record(QueuePairId queue_pair);
 
     ActualState actual_;
     std::map<ElementId, Record> records_;
     std::set<std::pair<ElementPath, ElementId>> by_path_;
+    std::map<QueuePairId, ClientFile::Owner> owners_;
+    std::map<QueuePairId, LeftQueuePair> left_;
+    StateRecorder* recorder_ = nullptr;
     std::uint64_t revision_ = 0;
 };
 

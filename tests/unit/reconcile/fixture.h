@@ -197,6 +197,10 @@ public:
         after_write(CommandKind::Destroy);
         return result;
     }
+    [[nodiscard]] Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override
+    {
+        return model_.take_over(elements, notes);
+    }
     [[nodiscard]] Result<void> place(const QueuePairRef& queue_pair, std::optional<ElementHandle> requester,
                                      std::optional<ElementHandle> responder) override
     {
