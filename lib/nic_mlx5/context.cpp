@@ -4,6 +4,11 @@
 
 #include <fmt/format.h>
 #include <infiniband/mlx5dv.h>
+#include <sys/stat.h>
+
+#include "lib/nic_mlx5/mlx5_backend.h"
+#include "lib/nic_mlx5/sysfs.h"
+#include "lib/nic_mlx5/uverbs.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
@@ -41,6 +46,13 @@ Result<Context> open_context(const std::string& device)
         return context;
     }
     return fail(ErrorCode::UnknownDevice, fmt::format("libibverbs finds no device {}", device));
+}
+
+bool can_take_over(int elements_file, const DeviceInfo& port)
+{
+    struct stat status {};
+    return fstat(elements_file, &status) == 0 && S_ISCHR(status.st_mode) &&
+           device_of_number(sysfs_root(), status.st_rdev) == port.name && is_attached(elements_file);
 }
 
 }    // namespace rdmaqos::mlx5

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "lib/nic_mlx5/commands.h"
 
@@ -26,6 +27,9 @@ public:
     [[nodiscard]] virtual Result<void> modify(ElementHandle element, const ElementChange& change) = 0;
     [[nodiscard]] virtual Result<ElementState> query(ElementHandle element) = 0;
     [[nodiscard]] virtual Result<void> destroy(ElementHandle element) = 0;
+    [[nodiscard]] virtual Result<void> take_over(const std::vector<KnownElement>& elements,
+                                                 const BackendNotes& notes) = 0;
+    virtual void set_note_keeper(NoteKeeper /*keeper*/) {}
 
     // The leaves as a queue pair of `file` can name them.
     [[nodiscard]] virtual Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file,
@@ -38,10 +42,17 @@ public:
     virtual void not_placed(const std::shared_ptr<ClientFile>& file) = 0;
 };
 
+// `file`: where a shared tree is. The mirrors of the other are in programs' files.
+[[nodiscard]] inline Lifeline lifeline_of(AttachMode mode, int file)
+{
+    return {mode != AttachMode::None, mode == AttachMode::Shared ? file : -1};
+}
+
 // Whether the device is asked for the state of an element, or what was written is believed (AttachReport::unreadable).
 enum class Reads : std::uint8_t { Device, Written };
 
-// `fd` is the daemon's own file and must outlive the tree. `advertised` only words an error.
+// `fd` is the daemon's own file, or one that an earlier daemon left, and must outlive the tree. `advertised` only words
+// an error.
 [[nodiscard]] std::unique_ptr<ElementTree> make_shared_tree(int fd, Reads reads, const Capabilities& advertised);
 
 // How a cap of a class is kept when each process has a tree of its own.

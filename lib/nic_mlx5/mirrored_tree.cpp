@@ -9,15 +9,19 @@
 // An element of the plan is a record here. Its mirror in a file is made with the first queue pair of that file in or
 // below it, and destroyed with the last; the kernel destroys what is left when the file closes.
 //
-// Several ClientFiles may be of one open file: that of a program which was adopted and then registers, or those of processes
-// that share it. They have one tree. A program that is adopted may also move its file to another descriptor, so that the
-// way to it is lost and found again elsewhere: a file in which there is a root already is known by the elements that its
-// handles stand for.
+// Several ClientFiles may be of one open file: that of a program which was adopted and then registers, or those of
+// processes that share it. They have one tree. A program that is adopted may also move its file to another descriptor,
+// so that the way to it is lost and found again elsewhere: a file in which there is a root already is known by the
+// elements that its handles stand for.
+//
+// A later daemon finds what is in a file by notes (mirror_notes.h), when its owner names a queue pair again.
 //
 // A mirror that the firmware has lost makes its element one that is not there (any more): whoever asks for it makes
 // another and moves the queue pairs of all files. The record of the lost one stays until its other mirrors are gone.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <list>
 #include <map>
 #include <optional>
@@ -28,34 +32,20 @@
 
 #include "lib/nic_mlx5/element_tree.h"
 #include "lib/nic_mlx5/errors.h"
+#include "lib/nic_mlx5/mirror_calls.h"
+#include "lib/nic_mlx5/mirror_notes.h"
 #include "lib/nic_mlx5/uverbs.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
 
 constexpr std::uint8_t kParameterRefused = 0x03;    // status of the firmware
-constexpr std::size_t kMostLeftBehind = 256;
-constexpr std::string_view kLeftBehind =
-    "in the process's own tree (attach mode per-process): a daemon that was killed has probably left its tree there, "
-    "and the queue pairs keep the places and rates of then until the program is started again";
+constexpr std::size_t kMostLeftBehind = 8192;
+constexpr auto kLookAtProcesses = std::chrono::seconds(1);
 
-struct Mirror {
-    std::uint32_t handle = 0;    // of the client's file
-    ObjectId id = kNoObject;
-};
-
-struct Sides {
-    std::optional<ElementHandle> requester;
-    std::optional<ElementHandle> responder;
-
-    [[nodiscard]] bool empty() const { return !requester && !responder; }
-};
-
-struct FileTree {
+struct FileTree : MirroredFile {
     std::vector<std::weak_ptr<ClientFile>> files;    // ways to the one open file
-    std::optional<ClientFile::Owner> owner;          // of the first
-    std::map<ElementHandle, Mirror> mirrors;
-    std::map<std::uint32_t, Sides> queue_pairs;    // by handle
+    bool inherited = false;                          // by notes: the file was not seen yet
 };
 
 struct Record {
@@ -77,6 +67,8 @@ public:
     Result<void> modify(ElementHandle element, const ElementChange& change) override;
     Result<ElementState> query(ElementHandle element) override;
     Result<void> destroy(ElementHandle element) override;
+    Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override;
+    void set_note_keeper(NoteKeeper keeper) override { keeper_ = std::move(keeper); }
     Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file, std::optional<ElementHandle> requester,
                                std::optional<ElementHandle> responder) override;
     void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle, std::optional<ElementHandle> requester,
@@ -89,10 +81,14 @@ private:
     [[nodiscard]] FileTree* tree_of(const std::shared_ptr<ClientFile>& file);
     // Makes one if there is none. The file is open.
     [[nodiscard]] FileTree& tree_for(const std::shared_ptr<ClientFile>& file);
+    // Perhaps there is one of this owner's.
+    [[nodiscard]] bool has_inherited(const std::optional<ClientFile::Owner>& owner) const;
     // That which is in this file already, and was not known to be; null: there is none of ours.
     [[nodiscard]] FileTree* find_again(const std::shared_ptr<ClientFile>& file);
     Result<LeafIds> make_leaves(FileTree& tree, int fd, std::optional<ElementHandle> requester,
                                 std::optional<ElementHandle> responder);
+    // Inherited mirrors become as they are planned now.
+    void bring_up_to_date(const FileTree& tree, int fd);
     void forget(FileTree& tree);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
@@ -106,12 +102,16 @@ private:
     void lose(FileTree& tree, ElementHandle element);
     // To be called when the element has one mirror or child less.
     void forget_if_lost(ElementHandle element);
+    void forget_dead(std::vector<ElementHandle>& fewer);
     void forget_closed();
 
     const Caps caps_;
     const Reads reads_;
     const Capabilities advertised_;
+    NoteKeeper keeper_;
     std::uint64_t next_ = 1;
+    std::uint64_t next_file_ = 1;
+    std::chrono::steady_clock::time_point next_look_{};
     std::map<ElementHandle, Record> records_;
     std::list<FileTree> trees_;
     std::list<FileTree> left_behind_;    // to which no way is left; mostly their files are closed. The newest last
@@ -134,29 +134,6 @@ void with_descriptor(const FileTree& tree, F call)
     }
 }
 
-tl::unexpected<Error> no_such_element()
-{
-    return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
-}
-
-bool is_there(int fd, const Mirror& mirror)
-{
-    return devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes).has_value();
-}
-
-bool is_missing(int fd, const Mirror& mirror)
-{
-    const auto answer = devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes);
-    return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
-}
-
-// By the firmware's own word: a handle that is not there was destroyed by its owner, who may do so, and whose doing
-// must not move the queue pairs of others.
-bool says_lost(const Failure& failure)
-{
-    return failure.status != 0 && explain(Command::QueryElement, failure).sys_errno == ENOENT;
-}
-
 Record* MirroredTree::find(ElementHandle element)
 {
     const auto found = records_.find(element);
@@ -173,8 +150,11 @@ Record* MirroredTree::find(ElementHandle element)
 
 std::size_t MirroredTree::mirror_count(ElementHandle element) const
 {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        trees_, [element](const FileTree& tree) { return tree.mirrors.contains(element); }));
+    const auto has_it = [element](const FileTree& tree) { return tree.mirrors.contains(element); };
+    // Those that were left and were not seen yet have their part of a cap as well.
+    return static_cast<std::size_t>(
+        std::ranges::count_if(trees_, has_it) +
+        std::ranges::count_if(left_behind_, [&](const FileTree& tree) { return tree.inherited && has_it(tree); }));
 }
 
 ElementAttributes MirroredTree::attributes_of(ElementHandle element, std::size_t mirrors) const
@@ -288,6 +268,24 @@ Result<void> MirroredTree::destroy(ElementHandle element)
     return {};
 }
 
+Result<void> MirroredTree::take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes)
+{
+    for (const auto& [handle, request] : elements) {
+        records_.emplace(handle, Record{request.kind, request.parent, request.attributes});
+        if (request.parent) {
+            ++records_.at(*request.parent).children;
+        }
+        next_ = std::max(next_, static_cast<std::uint64_t>(handle) + 1);
+    }
+    for (auto& file : read_mirror_notes(notes)) {
+        next_file_ = std::max(next_file_, file.number + 1);
+        FileTree& left = left_behind_.emplace_back();
+        static_cast<MirroredFile&>(left) = std::move(file);
+        left.inherited = true;
+    }
+    return {};
+}
+
 Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle element)
 {
     const Record* const record = find(element);
@@ -321,7 +319,7 @@ Result<ObjectId> MirroredTree::mirror(FileTree& tree, int fd, ElementHandle elem
                                                              "device has {} leaves for all processes together)",
                                                              advertised_.max_leaves)));
     }
-    tree.mirrors.emplace(element, Mirror{created->handle, ObjectId{created->id}});
+    tree.add(element, {created->handle, ObjectId{created->id}}, keeper_);
     share_cap(element);
     return ObjectId{created->id};
 }
@@ -345,9 +343,13 @@ Result<LeafIds> MirroredTree::leaves_for(const std::shared_ptr<ClientFile>& file
         return LeafIds();
     }
     forget_closed();
-    FileTree& tree = tree_for(file);
+    FileTree* tree = &tree_for(file);
+    if (tree->mirrors.empty() && has_inherited(file->owner())) {
+        FileTree* const known = find_again(file);
+        tree = known != nullptr ? known : tree;
+    }
     has_other_root_ = false;
-    auto made = make_leaves(tree, file->fd(), requester, responder);
+    auto made = make_leaves(*tree, file->fd(), requester, responder);
     if (!made && has_other_root_) {
         if (FileTree* const known = find_again(file)) {
             made = make_leaves(*known, file->fd(), requester, responder);
@@ -373,6 +375,12 @@ Result<LeafIds> MirroredTree::make_leaves(FileTree& tree, int fd, std::optional<
     return ids;
 }
 
+bool MirroredTree::has_inherited(const std::optional<ClientFile::Owner>& owner) const
+{
+    return owner && std::ranges::any_of(left_behind_,
+                                        [&](const FileTree& each) { return each.inherited && each.owner == owner; });
+}
+
 FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
 {
     // Only of the same process: in another one's file, its own elements may have the ids and handles of ours that are gone.
@@ -386,9 +394,12 @@ FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
             return nullptr;
         }
         trees_.splice(trees_.end(), left_behind_, known);
-        // Where its queue pairs are now is not known. What none is in goes.
-        known->queue_pairs.clear();
-        remove_unused(*known, file->fd());
+        if (std::exchange(known->inherited, false)) {
+            bring_up_to_date(*known, file->fd());
+        } else {
+            // Where its queue pairs are now is not known. What none is in goes.
+            remove_unused(*known, file->fd());
+        }
     }
     if (FileTree* const empty = tree_of(file)) {
         forget(*empty);
@@ -396,6 +407,15 @@ FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
     known->files.push_back(file);
     by_file_[file.get()] = &*known;
     return &*known;
+}
+
+void MirroredTree::bring_up_to_date(const FileTree& tree, int fd)
+{
+    for (const auto& [element, mirror] : tree.mirrors) {
+        if (const Record* const record = find(element)) {
+            correct(fd, mirror, record->kind, attributes_of(element, mirror_count(element)));
+        }
+    }
 }
 
 void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
@@ -408,11 +428,7 @@ void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t
     FileTree& tree = *found;
     const Sides sides{requester, responder};
     const bool moved = tree.queue_pairs.contains(handle);    // else nothing has become unused
-    if (sides.empty()) {
-        tree.queue_pairs.erase(handle);
-    } else {
-        tree.queue_pairs.insert_or_assign(handle, sides);
-    }
+    tree.place(handle, sides, keeper_);
     if (moved || sides.empty()) {
         remove_unused(tree, file->fd());
     }
@@ -454,6 +470,7 @@ FileTree& MirroredTree::tree_for(const std::shared_ptr<ClientFile>& file)
     });
     if (tree == trees_.end()) {
         tree = trees_.emplace(trees_.end());
+        tree->number = next_file_++;
         tree->owner = file->owner();
     }
     tree->files.push_back(file);
@@ -463,6 +480,9 @@ FileTree& MirroredTree::tree_for(const std::shared_ptr<ClientFile>& file)
 
 void MirroredTree::forget(FileTree& tree)
 {
+    if (tree.mirrors.empty()) {
+        tree.forget_notes(keeper_);
+    }
     std::erase_if(by_file_, [&](const auto& entry) { return entry.second == &tree; });
     trees_.remove_if([&](const FileTree& each) { return &each == &tree; });
 }
@@ -493,7 +513,7 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
         // Its owner may have destroyed it, and with a dead file everything is gone.
         if (destroyed || destroyed.error().sys_errno == ENOENT ||
             (is_gone(destroyed.error()) ? !answers(fd) : is_missing(fd, mirror))) {
-            tree.mirrors.erase(element);
+            tree.remove(element, keeper_);
             share_cap(element);
             forget_if_lost(element);
         }
@@ -502,7 +522,7 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
 
 void MirroredTree::lose(FileTree& tree, ElementHandle element)
 {
-    tree.mirrors.erase(element);
+    tree.remove(element, keeper_);
     records_.at(element).lost = true;
     forget_if_lost(element);
 }
@@ -521,6 +541,27 @@ void MirroredTree::forget_if_lost(ElementHandle element)
     }
 }
 
+// What a process left behind goes with it.
+void MirroredTree::forget_dead(std::vector<ElementHandle>& fewer)
+{
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_ && left_behind_.size() <= kMostLeftBehind) {
+        return;
+    }
+    next_look_ = now + kLookAtProcesses;
+    for (auto tree = left_behind_.begin(); tree != left_behind_.end();) {
+        const auto each = tree++;
+        if ((kill(each->owner->pid, 0) == 0 || errno != ESRCH) && left_behind_.size() <= kMostLeftBehind) {
+            continue;
+        }
+        for (const auto& [element, mirror] : each->mirrors) {
+            fewer.push_back(element);
+        }
+        each->forget_notes(keeper_);
+        left_behind_.erase(each);
+    }
+}
+
 void MirroredTree::forget_closed()
 {
     std::vector<ElementHandle> fewer;
@@ -531,15 +572,18 @@ void MirroredTree::forget_closed()
             for (const auto& [element, mirror] : each.mirrors) {
                 fewer.push_back(element);
             }
+            for (const auto& [handle, sides] : std::map(each.queue_pairs)) {
+                each.place(handle, {}, keeper_);
+            }
             if (!each.mirrors.empty() && each.owner) {
                 left_behind_.push_back(each);
+            } else {
+                each.forget_notes(keeper_);
             }
             forget(each);
         }
     }
-    while (left_behind_.size() > kMostLeftBehind) {
-        left_behind_.pop_front();
-    }
+    forget_dead(fewer);
     for (const auto element : fewer) {
         share_cap(element);
         forget_if_lost(element);

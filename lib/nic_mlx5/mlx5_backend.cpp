@@ -46,6 +46,16 @@ public:
     }
     Result<ElementState> query_element(ElementHandle element) override { return named(tree_->query(element)); }
     Result<void> destroy_element(ElementHandle element) override { return named(tree_->destroy(element)); }
+    Lifeline lifeline() const override { return lifeline_of(attach_.mode, file_of_elements()); }
+    Result<void> take_over(const std::vector<KnownElement>& known, const BackendNotes& notes) override
+    {
+        return named(tree_->take_over(known, notes));
+    }
+    void set_note_keeper(NoteKeeper keeper) override
+    {
+        keeper_ = std::move(keeper);
+        tree_->set_note_keeper(keeper_);
+    }
 
     Result<Admission> admit(const QueuePairRef& queue_pair) override;
     Result<QueuePairSearch> find_queue_pairs(const std::shared_ptr<ClientFile>& file,
@@ -93,6 +103,10 @@ private:
     }
 
     void take(AttachReport attach);
+    [[nodiscard]] int file_of_elements() const
+    {
+        return options_.elements_file ? options_.elements_file->get() : context_->cmd_fd;
+    }
 
     const std::filesystem::path sys_ = sysfs_root();
     const BackendOptions options_;    // with what is held: goes after the context
@@ -103,6 +117,7 @@ private:
     Capabilities capabilities_;    // those that are of use
     AttachReport attach_;
     std::unique_ptr<ElementTree> tree_;
+    NoteKeeper keeper_;
     QueuePairOwners owners_;
     std::unordered_map<const ClientFile*, FileFacts> files_;
     std::size_t prune_at_ = 64;
@@ -186,7 +201,8 @@ void Mlx5Backend::take(AttachReport attach)
         capabilities_ = {};
         capabilities_.pacing = advertised_.pacing;
     }
-    tree_ = make_tree(attach_, context_->cmd_fd, options_.caps, capabilities_);
+    tree_ = make_tree(attach_, file_of_elements(), options_.caps, capabilities_);
+    tree_->set_note_keeper(keeper_);
 }
 
 std::vector<DeviceAttribute> Mlx5Backend::attributes() const

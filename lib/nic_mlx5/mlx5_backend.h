@@ -21,6 +21,9 @@ struct BackendOptions {
     SelfTestOptions self_test;
     // Nothing is written to a device of which no answer is kept, until test_attaching().
     bool postpone_test = false;
+    // The file of the lifeline of an earlier process, for Backend::take_over(); see can_take_over(). Null: there is
+    // none.
+    std::shared_ptr<const UniqueFd> elements_file;
     // Called when the device is open and nothing was written to it; an error ends the opening. Empty: nobody asks.
     std::function<Result<void>()> before_writing;
     // Destroyed when the device has been closed.
@@ -31,6 +34,9 @@ struct BackendOptions {
 // self-test has to run and is not postponed. Errors: UnknownDevice (not there, or no mlx5), Unsupported (the kernel opens it without DEVX),
 // DeviceFailed.
 [[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options);
+
+// Whether this is a file of the port's device as it is now: not of one that was reset or removed since.
+[[nodiscard]] bool can_take_over(int elements_file, const DeviceInfo& port);
 
 // Whether libmlx5 drives the device.
 [[nodiscard]] bool is_mlx5(const DeviceInfo& port);

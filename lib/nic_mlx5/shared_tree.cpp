@@ -1,5 +1,6 @@
 #include <cerrno>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,18 @@ struct Object {
     ElementState written;
 };
 
+// What the file and the firmware call an element, in one number: all that a later process has to know.
+ElementHandle handle_of(const Created& created)
+{
+    return ElementHandle{std::uint64_t{created.handle} << 32U | created.id};
+}
+
+Created created_by(ElementHandle element)
+{
+    const auto both = static_cast<std::uint64_t>(element);
+    return {static_cast<std::uint32_t>(both >> 32U), static_cast<std::uint32_t>(both)};
+}
+
 class SharedTree final : public ElementTree {
 public:
     SharedTree(int fd, Reads reads, const Capabilities& advertised) : fd_(fd), reads_(reads), advertised_(advertised) {}
@@ -24,6 +37,7 @@ public:
     Result<void> modify(ElementHandle element, const ElementChange& change) override;
     Result<ElementState> query(ElementHandle element) override;
     Result<void> destroy(ElementHandle element) override;
+    Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override;
     Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file, std::optional<ElementHandle> requester,
                                std::optional<ElementHandle> responder) override;
     void placed(const std::shared_ptr<ClientFile>& /*file*/, std::uint32_t /*handle*/,
@@ -35,11 +49,14 @@ public:
 private:
     [[nodiscard]] Result<Object*> find(ElementHandle element);
     [[nodiscard]] Error no_room(Error error, ElementKind kind) const;
+    void add(ElementHandle element, ElementState written);
+    void forget(ElementHandle element);
 
     int fd_;
     const Reads reads_;
     const Capabilities advertised_;
-    std::unordered_map<ElementHandle, Object> objects_;    // the handle is the firmware's id
+    std::unordered_map<ElementHandle, Object> objects_;
+    std::unordered_map<ObjectId, ElementHandle> by_id_;
 };
 
 Result<Object*> SharedTree::find(ElementHandle element)
@@ -66,6 +83,46 @@ Error SharedTree::no_room(Error error, ElementKind kind) const
     return std::move(error).with_context(kind == ElementKind::Leaf ? "a leaf" : "a node");
 }
 
+void SharedTree::add(ElementHandle element, ElementState written)
+{
+    const Created created = created_by(element);
+    objects_.insert_or_assign(element, Object{created.handle, ObjectId{created.id}, written});
+    by_id_.insert_or_assign(ObjectId{created.id}, element);
+}
+
+void SharedTree::forget(ElementHandle element)
+{
+    const ObjectId id = objects_.at(element).id;
+    objects_.erase(element);
+    if (const auto found = by_id_.find(id); found != by_id_.end() && found->second == element) {
+        by_id_.erase(found);
+    }
+}
+
+// Handles are the file's own: an element that is not known could not be told from one that is made later.
+Result<void> SharedTree::take_over(const std::vector<KnownElement>& elements, const BackendNotes& /*notes*/)
+{
+    std::unordered_set<std::uint32_t> known;
+    for (const auto& [handle, request] : elements) {
+        add(handle, {request.kind, request.parent, request.attributes});
+        known.insert(created_by(handle).handle);
+    }
+    auto there = devx_handles(fd_);
+    if (!there) {
+        return fail(explain(Command::QueryElement, there.error()).with_context("what is in the device file"));
+    }
+    std::erase_if(*there, [&](std::uint32_t handle) { return known.contains(handle); });
+    std::optional<Failure> failure;
+    for (const auto handle : *there) {    // the newest first, so children before their parents
+        if (const auto destroyed = devx_destroy(fd_, handle); !destroyed) {
+            failure = destroyed.error();
+        }
+    }
+    return failure ? fail(explain(Command::DestroyElement, *failure)
+                              .with_context("an element that an earlier daemon made before it died"))
+                   : Result<void>();
+}
+
 Result<ElementHandle> SharedTree::create(const ElementRequest& request)
 {
     ObjectId parent = kNoObject;
@@ -80,9 +137,8 @@ Result<ElementHandle> SharedTree::create(const ElementRequest& request)
     if (!created) {
         return fail(no_room(explain(Command::CreateElement, created.error()), request.kind));
     }
-    const ElementHandle handle{created->id};
-    objects_.insert_or_assign(
-        handle, Object{created->handle, ObjectId{created->id}, {request.kind, request.parent, request.attributes}});
+    const ElementHandle handle = handle_of(*created);
+    add(handle, {request.kind, request.parent, request.attributes});
     return handle;
 }
 
@@ -117,7 +173,9 @@ Result<ElementState> SharedTree::query(ElementHandle element)
     const ElementAnswer decoded = decode_element(*answer);
     ElementState state{decoded.kind, std::nullopt, decoded.attributes};
     if (decoded.parent != kNoObject) {
-        state.parent = ElementHandle{static_cast<std::uint32_t>(decoded.parent)};
+        const auto parent = by_id_.find(decoded.parent);
+        state.parent = parent != by_id_.end() ? parent->second
+                                              : ElementHandle{static_cast<std::uint32_t>(decoded.parent)};
     }
     return state;
 }
@@ -130,7 +188,7 @@ Result<void> SharedTree::destroy(ElementHandle element)
     }
     const auto answer = devx_destroy(fd_, (*found)->handle);
     if (answer) {
-        objects_.erase(element);
+        forget(element);
         return {};
     }
     // The kernel does not pass on why the firmware refused to destroy something.
@@ -138,7 +196,7 @@ Result<void> SharedTree::destroy(ElementHandle element)
     if (error == EREMOTEIO || error == EINVAL) {
         const auto state = query(element);
         if (!state && state.error().sys_errno == ENOENT) {
-            objects_.erase(element);
+            forget(element);
             return fail(state.error());
         }
         return fail(Error{ErrorCode::Busy, EBUSY, "the element still has children or queue pairs"});

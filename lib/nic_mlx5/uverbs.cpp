@@ -216,7 +216,9 @@ Answer<VerbsQueuePair> query_verbs(int fd, std::uint32_t handle)
     return found;
 }
 
-Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
+namespace {
+
+Answer<std::vector<std::uint32_t>> handles_of(int fd, std::uint64_t object)
 {
     // A length has 16 bits. Of more handles than that the kernel gives the newest.
     constexpr std::size_t kMost = 0xffff / sizeof(std::uint32_t);
@@ -224,7 +226,7 @@ Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
         std::vector<std::uint32_t> handles(room);
         std::uint32_t total = 0;
         Ioctl call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES);
-        call.in_value(UVERBS_ATTR_INFO_OBJECT_ID, std::uint64_t{UVERBS_OBJECT_QP})
+        call.in_value(UVERBS_ATTR_INFO_OBJECT_ID, object)
             .out_value(UVERBS_ATTR_INFO_TOTAL_HANDLES, total)
             .out(UVERBS_ATTR_INFO_HANDLES_LIST,
                  {reinterpret_cast<std::uint8_t*>(handles.data()), handles.size() * sizeof(handles.front())});
@@ -237,6 +239,18 @@ Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
             return handles;
         }
     }
+}
+
+}    // namespace
+
+Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd)
+{
+    return handles_of(fd, UVERBS_OBJECT_QP);
+}
+
+Answer<std::vector<std::uint32_t>> devx_handles(int fd)
+{
+    return handles_of(fd, MLX5_IB_OBJECT_DEVX_OBJ);
 }
 
 Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate)

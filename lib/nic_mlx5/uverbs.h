@@ -76,6 +76,8 @@ struct VerbsQueuePair {
 [[nodiscard]] Answer<QueuePairState> query_state(int fd, std::uint32_t handle);
 // The handles of all queue pairs in the file that verbs made. EOPNOTSUPP, EPROTONOSUPPORT: Linux before 5.0.
 [[nodiscard]] Answer<std::vector<std::uint32_t>> queue_pair_handles(int fd);
+// Of all objects in it that DEVX made, the newest first. Errors: as those of queue_pair_handles().
+[[nodiscard]] Answer<std::vector<std::uint32_t>> devx_handles(int fd);
 // MODIFY_QP_EX with the rate alone; empty: 0, which lifts the limit. What check_range() refuses is not to be asked for.
 [[nodiscard]] Answer<void> modify_rate(int fd, std::uint32_t handle, const std::optional<RateLimit>& rate);
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,12 @@
 #include <rdma/rdma_netlink.h>
 
 #include "lib/nic_mlx5/commands.h"
+#include "lib/nic_mlx5/mirror_notes.h"
 #include "lib/nic_mlx5/ownership.h"
-#include "lib/rdma_netlink/queue_pairs.h"
 #include "lib/nic_mlx5/self_test.h"
 #include "lib/nic_mlx5/self_test_cache.h"
 #include "lib/nic_mlx5/sysfs.h"
+#include "lib/rdma_netlink/queue_pairs.h"
 #include "tests/fuzz/support/mutator.h"
 #include "tests/support/temp_dir.h"
 
@@ -209,6 +211,41 @@ TEST(NicMlx5Fuzz, Sysfs)
             static_cast<void>(read_counters(dir.path(), port.name, port.port));
         }
         static_cast<void>(device_of_number(dir.path(), 0xe7c0));
+    });
+}
+
+// ---- notes of mirrors ----
+
+TEST(NicMlx5Fuzz, MirrorNotes)
+{
+    const std::string seed = "file 3=pid 4711 start 90210\nfile 3 element 12=handle 5 id 18\n"
+                             "file 3 queue-pair 7=requester 12 responder 0\n";
+    test::fuzz("mirror-notes", {seed}, [](const std::string& text) {
+        BackendNotes notes;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            notes[line.substr(0, line.find('='))] = line.substr(std::min(line.find('='), line.size() - 1) + 1);
+        }
+        // What was read is read again from the notes that it makes.
+        BackendNotes kept;
+        const NoteKeeper keeper = [&](const std::string& key, const std::string& value) { kept[key] = value; };
+        const auto files = read_mirror_notes(notes);
+        for (const auto& file : files) {
+            MirroredFile again;
+            again.number = file.number;
+            again.owner = file.owner;
+            for (const auto& [element, mirror] : file.mirrors) {
+                again.add(element, mirror, keeper);
+            }
+            for (const auto& [handle, sides] : file.queue_pairs) {
+                again.place(handle, sides, keeper);
+            }
+        }
+        const auto again = read_mirror_notes(kept);
+        ASSERT_EQ(again.size(), files.size());
+        for (std::size_t i = 0; i < files.size(); ++i) {
+            ASSERT_EQ(again[i].mirrors, files[i].mirrors);
+        }
     });
 }
 

@@ -1,0 +1,47 @@
+#include "lib/nic_mlx5/mirror_calls.h"
+
+#include <cerrno>
+
+#include "lib/nic_mlx5/errors.h"
+
+namespace rdmaqos::mlx5 {
+namespace {
+
+Answer<Mailbox> query(int fd, const Mirror& mirror)
+{
+    return devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes);
+}
+
+}    // namespace
+
+tl::unexpected<Error> no_such_element()
+{
+    return fail(Error{ErrorCode::InvalidArgument, ENOENT, "there is no such element"});
+}
+
+bool is_there(int fd, const Mirror& mirror)
+{
+    return query(fd, mirror).has_value();
+}
+
+bool is_missing(int fd, const Mirror& mirror)
+{
+    const auto answer = query(fd, mirror);
+    return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
+}
+
+bool says_lost(const Failure& failure)
+{
+    return failure.status != 0 && explain(Command::QueryElement, failure).sys_errno == ENOENT;
+}
+
+void correct(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned)
+{
+    const auto answer = query(fd, mirror);
+    if (answer && decode_element(*answer).attributes != planned) {
+        static_cast<void>(
+            devx_modify(fd, mirror.handle, modify_element(kind, mirror.id, {planned.share, planned.max_rate})));
+    }
+}
+
+}    // namespace rdmaqos::mlx5

@@ -1,0 +1,26 @@
+// What is asked of one mirror, in a program's file, and what is said of it.
+#pragma once
+
+#include <string_view>
+
+#include "lib/nic_mlx5/mirror_notes.h"
+#include "lib/nic_mlx5/uverbs.h"
+
+namespace rdmaqos::mlx5 {
+
+// What there is to say of a file with a root that nobody here has made.
+constexpr std::string_view kLeftBehind =
+    "in the process's own tree (attach mode per-process): a daemon that was killed has probably left its tree there, "
+    "and the queue pairs keep the places and rates of then until the program is started again";
+[[nodiscard]] tl::unexpected<Error> no_such_element();
+
+[[nodiscard]] bool is_there(int fd, const Mirror& mirror);
+// The firmware says so.
+[[nodiscard]] bool is_missing(int fd, const Mirror& mirror);
+// By the firmware's own word: a handle that is not there was destroyed by its owner, who may do so, and whose doing
+// must not move the queue pairs of others.
+[[nodiscard]] bool says_lost(const Failure& failure);
+// Writes what is planned if it has other attributes. One that refuses is found by the next drift check.
+void correct(int fd, const Mirror& mirror, ElementKind kind, const ElementAttributes& planned);
+
+}    // namespace rdmaqos::mlx5
