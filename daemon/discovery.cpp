@@ -37,8 +37,9 @@ std::optional<AttachMode> forced(AttachModeSetting setting)
 
 }    // namespace
 
-Discovery::Discovery(Service& service, bus::EventLoop& loop, std::filesystem::path state)
-    : service_(service), loop_(loop), state_(std::move(state)), claims_(mlx5::sysfs_root()), calls_(loop)
+Discovery::Discovery(Service& service, bus::EventLoop& loop, Handover& handover, std::filesystem::path state)
+    : service_(service), loop_(loop), handover_(handover), state_(std::move(state)), claims_(mlx5::sysfs_root()),
+      calls_(loop)
 {
 }
 
@@ -84,32 +85,44 @@ std::vector<DeviceInfo> Discovery::consider(std::vector<DeviceInfo> ports)
     return ports;
 }
 
-Discovery::Found Discovery::open_port(DeviceInfo port, mlx5::BackendOptions options, DeviceClaims& claims)
+// On a thread of the device's.
+Discovery::Found Discovery::open_port(DeviceInfo port, mlx5::BackendOptions options)
 {
-    auto claim = claims.take(port.name);
+    auto claim = claims_.take(port.name);
     if (!claim) {
         std::string why = taken_by(port.name, claim.error());
-        return {nullptr, std::move(port), std::move(why)};
+        return {nullptr, nullptr, std::move(port), std::move(why)};
     }
     options.held = std::move(*claim);
-    options.before_writing = [&claims, name = port.name]() -> Result<void> {
-        if (const auto other = claims.look(name)) {
+    options.before_writing = [this, name = port.name]() -> Result<void> {
+        if (const auto other = claims_.look(name)) {
             return fail(ErrorCode::Busy, taken_by(name, *other));
         }
         return {};
     };
+    std::shared_ptr<DeviceHandover> handover = handover_.begin(port);
+    if (handover) {
+        options.elements_file = handover->left_file(mlx5::can_take_over, port);
+        // It has elements already, and they are of a mode that is known.
+        options.postpone_test = options.postpone_test && !handover->has_left_elements();
+    }
     auto backend = mlx5::open_backend(port, options);
-    return {backend ? std::move(*backend) : nullptr, std::move(port),
-            backend ? std::string() : to_string(backend.error())};
+    if (!backend) {
+        return {nullptr, nullptr, std::move(port), to_string(backend.error())};
+    }
+    if (handover) {
+        handover->begin((*backend)->lifeline());
+        handover_.opened(port);
+    }
+    return {std::move(*backend), std::move(handover), std::move(port), {}};
 }
 
-std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options,
-                                              DeviceClaims& claims)
+std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options)
 {
     std::vector<Found> found;
     found.reserve(ports.size());
     for (auto& port : ports) {
-        found.push_back(open_port(std::move(port), options, claims));
+        found.push_back(open_port(std::move(port), options));
     }
     return found;
 }
@@ -180,7 +193,11 @@ void Discovery::start()
         wanted_again_.emplace(node_guid, port);
         look();
     });
-    open_all(consider(mlx5::list_ports(mlx5::sysfs_root())), kPatienceAtStart);
+    const auto ports = mlx5::list_ports(mlx5::sysfs_root());
+    auto managed = ports;
+    std::erase_if(managed, [this](const DeviceInfo& port) { return !service_.wanted(port.node_guid, port.port); });
+    handover_.forget_all_but(managed);
+    open_all(consider(ports), kPatienceAtStart);
     first_claims_.clear();
     end_look();
     if (service_.devices().empty() && opening_.empty()) {
@@ -224,8 +241,8 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
         auto opened = std::make_shared<Opened>();
         waiting[device] = std::make_shared<std::future<std::vector<Found>>>(opened->get_future());
         auto& worker = opening_[device] = std::make_unique<Worker>("open-" + device, 2);
-        worker->submit_always([opened, to_open = std::move(its_ports), options = options(), &claims = claims_] {
-            opened->set_value(open(to_open, options, claims));
+        worker->submit_always([this, opened, to_open = std::move(its_ports), options = options()] {
+            opened->set_value(open(to_open, options));
         });
     }
     const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -253,7 +270,7 @@ void Discovery::take(std::vector<Found> found)
         const std::string key = each.port.key();
         if (each.backend) {
             told_.erase(key);
-            service_.add_device(std::move(each.backend));
+            service_.add_device(std::move(each.backend), std::move(each.handover));
             continue;
         }
         service_.device_refused(each.port.node_guid, each.port.port, each.error);

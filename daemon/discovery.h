@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "daemon/device_claims.h"
+#include "daemon/handover/handover.h"
 #include "daemon/loop/loop_calls.h"
 #include "daemon/service/service.h"
 #include "lib/bus/event.h"
@@ -27,7 +28,7 @@ namespace rdmaqos {
 class Discovery {
 public:
     // `state`: /var/lib/rdma-qos, for the answers of self-tests. All must outlive this.
-    Discovery(Service& service, bus::EventLoop& loop, std::filesystem::path state);
+    Discovery(Service& service, bus::EventLoop& loop, Handover& handover, std::filesystem::path state);
     ~Discovery();
     Discovery(const Discovery&) = delete;
     Discovery& operator=(const Discovery&) = delete;
@@ -41,6 +42,7 @@ public:
 private:
     struct Found {
         std::unique_ptr<Backend> backend;
+        std::shared_ptr<DeviceHandover> handover;
         DeviceInfo port;
         std::string error;    // why it could not be opened; empty: it was
     };
@@ -49,9 +51,8 @@ private:
     // Tells the service which have gone, and which are not as they were; those to open.
     [[nodiscard]] std::vector<DeviceInfo> consider(std::vector<DeviceInfo> ports);
     // The ports of one device, one after the other.
-    static std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options,
-                                   DeviceClaims& claims);
-    static Found open_port(DeviceInfo port, mlx5::BackendOptions options, DeviceClaims& claims);
+    std::vector<Found> open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options);
+    Found open_port(DeviceInfo port, mlx5::BackendOptions options);
     // A thread for each device. Those that have not answered after so long are taken when they do.
     void open_all(std::vector<DeviceInfo> ports, Duration patience);
     // Other daemons on devices that we manage: those who came from where ours cannot be seen.
@@ -69,6 +70,7 @@ private:
 
     Service& service_;
     bus::EventLoop& loop_;
+    Handover& handover_;
     const std::filesystem::path state_;
     std::map<std::string, std::string> told_;    // errors by port, to say each once
     std::map<std::string, pid_t> others_told_;    // by device

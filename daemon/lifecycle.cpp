@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/handover/restart_job.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
@@ -133,16 +134,20 @@ void Lifecycle::stop()
         loop_.exit(1);
         return;
     }
-    log(LogLevel::Info, "stopping: removing queue pairs and elements from the devices");
-    sd_notify(0, "STOPPING=1\nSTATUS=draining devices");
-    patience_ = loop_.after(kTimeToDrain, [this] {
+    const bool restarts = is_restart_asked_for();
+    log(LogLevel::Info, "{}",
+        restarts ? "restarting: what is on the devices stays for the next rdma-qosd"
+                 : "stopping: removing queue pairs and elements from the devices");
+    sd_notify(0, fmt::format("STOPPING=1\nSTATUS={}", restarts ? "restarting" : "draining devices").c_str());
+    patience_ = loop_.after(kTimeToDrain, [this, restarts] {
         const auto silent = service_.silent_devices();
-        log(LogLevel::Error, "stopping although {}: what it still has goes when the kernel closes it",
+        log(LogLevel::Error, "stopping although {}: what it still has {}",
             silent.empty() ? "the devices were not emptied in time"
-                           : fmt::format("{} does not answer", fmt::join(silent, ", ")));
+                           : fmt::format("{} does not answer", fmt::join(silent, ", ")),
+            restarts ? "is for the next rdma-qosd" : "goes when the kernel closes it");
         loop_.exit(1);
     });
-    service_.shutdown([this] { loop_.exit(0); });
+    service_.shutdown(restarts ? EndOfService::Restart : EndOfService::Stop, [this] { loop_.exit(0); });
 }
 
 }    // namespace rdmaqos

@@ -14,6 +14,7 @@
 #include "daemon/discovery.h"
 #include "daemon/end_in_time.h"
 #include "daemon/fabric_watch.h"
+#include "daemon/handover/handover.h"
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
 #include "daemon/metrics/metrics_file.h"
@@ -128,7 +129,8 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
                    {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
                     options.system_bus.value_or(on_host)});
     Lifecycle lifecycle(loop, service);
-    Discovery discovery(service, loop, below_root(options.root, "/var/lib/rdma-qos"));
+    Handover handover(of_host ? systemd_store() : nullptr, take_kept_descriptors());
+    Discovery discovery(service, loop, handover, below_root(options.root, "/var/lib/rdma-qos"));
     if (of_host) {
         discovery.claim();
     }

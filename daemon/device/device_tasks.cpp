@@ -1,12 +1,42 @@
 #include "daemon/device/device_tasks.h"
 
+#include "lib/base/log.h"
+#include "lib/base/process_state.h"
+#include "lib/base/text.h"
+#include "policy/model/identity.h"
+
 namespace rdmaqos::device_tasks {
+namespace {
+
+bool runs(const ClientFile::Owner& process)
+{
+    const auto started = read_start_time("/proc", process.pid);
+    return process.pid != 0 && started && *started == process.start_time && !has_died("/proc", process.pid);
+}
+
+}    // namespace
+
+void inherit(DeviceWorker::Core& core)
+{
+    const Inheritance left = core.handover->left();
+    const std::string device = core.backend->info().key();
+    if (const auto taken = core.reconciler.inherit(left, *core.handover, runs); !taken) {
+        log(LogLevel::Warning, {{"DEVICE", device}}, "{}: {}", device, to_string(taken.error()));
+    }
+    if (!left.empty()) {
+        log(LogLevel::Notice, {{"DEVICE", device}}, "{}: goes on with {} and {} that an earlier rdma-qosd left", device,
+            counted(left.elements.size(), "element"), counted(left.queue_pairs.size(), "queue pair"));
+    }
+}
 
 std::pair<AttachReport, Capabilities> test_attaching(DeviceWorker::Core& core)
 {
     if (core.backend->attach_report().postponed) {
         core.backend->test_attaching();
         core.capabilities = core.backend->capabilities();
+        if (core.handover && core.handover->is_kept()) {
+            core.handover->begin(core.backend->lifeline());    // of the mode that was found
+        }
     }
     return {core.backend->attach_report(), core.capabilities};
 }

@@ -12,6 +12,8 @@
 
 namespace rdmaqos::device_tasks {
 
+// Goes on with what an earlier daemon left, and says so. There is a handover.
+void inherit(DeviceWorker::Core& core);
 // Finds out what was put off (AttachReport::postponed), if it was.
 [[nodiscard]] std::pair<AttachReport, Capabilities> test_attaching(DeviceWorker::Core& core);
 // In the order of `queue_pairs`.

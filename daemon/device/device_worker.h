@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/handover/device_handover.h"
 #include "daemon/loop/ending_workers.h"
 #include "daemon/loop/loop_calls.h"
 #include "lib/base/clock.h"
@@ -39,22 +40,34 @@ struct DeviceAnswers {
     [[nodiscard]] bool is_silent() const;    // for as long as nobody waits
 };
 
+// What becomes of what is on a device when its thread ends.
+enum class Farewell : std::uint8_t {
+    ToNextDaemon,    // it stays, if a handover keeps it
+    ForGood,
+};
+// For those who still wait for the device.
+[[nodiscard]] Error why_refused(Farewell farewell, const std::string& device);
+
 class DeviceWorker {
 public:
     // Touched on the worker thread only, but for its construction.
     struct Core {
-        Core(std::unique_ptr<Backend> nic, const Clock& time, ReconcilerOptions options);
+        Core(std::unique_ptr<Backend> nic, std::shared_ptr<DeviceHandover> kept_by, const Clock& time,
+             ReconcilerOptions options);
 
         const Clock& clock;
         Capabilities capabilities;
+        std::shared_ptr<DeviceHandover> handover;    // may be null
         std::unique_ptr<Backend> backend;
         Reconciler reconciler;
     };
 
-    // `on_event` is called on the main loop until end(). `ending` takes the thread when this object goes: waiting for
-    // firmware is not for the main loop.
-    DeviceWorker(std::unique_ptr<Backend> backend, ReconcilerOptions options, std::size_t queue, Executor& executor,
-                 const Clock& clock, EndingWorkers& ending, std::function<void(DeviceEvent)> on_event);
+    // `handover` may be null: nothing is left by an earlier daemon, nor to the next one. `on_event` is called on the
+    // main loop until end(). `ending` takes the thread when this object goes: waiting for firmware is not for the main
+    // loop.
+    DeviceWorker(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover, ReconcilerOptions options,
+                 std::size_t queue, Executor& executor, const Clock& clock, EndingWorkers& ending,
+                 std::function<void(DeviceEvent)> on_event);
     ~DeviceWorker();
     DeviceWorker(const DeviceWorker&) = delete;
     DeviceWorker& operator=(const DeviceWorker&) = delete;
@@ -78,12 +91,14 @@ public:
     }
 
     [[nodiscard]] DeviceAnswers answers() const;
+    // Whether what is on the device can be left to the next daemon.
+    [[nodiscard]] bool is_kept() const { return handover_ && handover_->is_kept(); }
     // Of the thread; of one that has ended, nothing that moves.
     [[nodiscard]] WorkerPulse pulse() const { return worker_ ? worker_->pulse() : WorkerPulse(); }
 
     // The thread does what is queued, closes the device and ends with `cargo`: what only then may be destroyed, where
     // it holds up nobody. Then `closed` is called. Nothing more is told by the device.
-    void end(std::shared_ptr<void> cargo, LoopCallback<void()> closed);
+    void end(Farewell farewell, std::shared_ptr<void> cargo, LoopCallback<void()> closed);
     // Answers what waits, after end(): nothing more will come.
     void refuse_all(const Error& error) { calls_.cancel(error); }
 
@@ -91,6 +106,7 @@ private:
     const Clock& clock_;
     TimePoint quiet_since_{};    // the last answer, or when the first of those that are due now was asked for
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);    // what a posted event checks first
+    const std::shared_ptr<DeviceHandover> handover_;
     std::shared_ptr<Core> core_;
     EndingWorkers& ending_;
     std::unique_ptr<Worker> worker_;    // null: it has ended

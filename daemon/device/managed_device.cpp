@@ -15,8 +15,9 @@
 
 namespace rdmaqos {
 
-ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor,
-                             const Clock& clock, DeviceListener& listener, EndingWorkers& ending)
+ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover,
+                             const Settings& settings, Executor& executor, const Clock& clock, DeviceListener& listener,
+                             EndingWorkers& ending)
     : facts_{.key = backend->info().key(),
              .info = backend->info(),
              .capabilities = backend->capabilities(),
@@ -25,33 +26,29 @@ ManagedDevice::ManagedDevice(std::unique_ptr<Backend> backend, const Settings& s
              .settings = settings,
              .book = PlacementBook(backend->capabilities(), backend->info().link_speed, names_of(backend->info()))},
       executor_(executor), clock_(clock), listener_(listener),
-      worker_(std::move(backend), {.write = settings.mode == Mode::Enforce}, settings.limits.device_queue, executor,
-              clock, ending, [this](DeviceEvent event) { handle_event(event); })
+      worker_(std::move(backend), std::move(handover), {.write = settings.mode == Mode::Enforce},
+              settings.limits.device_queue, executor, clock, ending, [this](DeviceEvent event) { handle_event(event); })
 {
     schedule_drift_check();
 }
 
 ManagedDevice::~ManagedDevice()
 {
-    worker_.end(std::make_shared<PlacementBook>(std::move(facts_.book)), [] {});
+    worker_.end(facts_.draining ? Farewell::ForGood : Farewell::ToNextDaemon,
+                std::make_shared<PlacementBook>(std::move(facts_.book)), [] {});
 }
 
-void ManagedDevice::leave(LoopCallback<void()> closed)
+void ManagedDevice::end(Farewell farewell, LoopCallback<void()> closed)
 {
     facts_.gone = true;
     stop_timers();
     // With the last of its owners' device files: closing them waits for firmware too.
     PlacementBook empty(facts_.capabilities, facts_.info.link_speed, names_of(facts_.info));
-    worker_.end(std::make_shared<PlacementBook>(std::exchange(facts_.book, std::move(empty))), std::move(closed));
+    std::swap(facts_.book, empty);
+    worker_.end(farewell, std::make_shared<PlacementBook>(std::move(empty)), std::move(closed));
     facts_.queue_pairs.clear();
     waiting_.clear();
-    worker_.refuse_all({ErrorCode::DeviceGone, 0, fmt::format("{} went away", facts_.key)});
-}
-
-void ManagedDevice::stop_timers()
-{
-    retry_timer_.reset();
-    drift_timer_.reset();
+    worker_.refuse_all(why_refused(farewell, facts_.key));
 }
 
 Callback<Report> ManagedDevice::reported(Callback<void> done)

@@ -59,8 +59,9 @@ public:
 class ManagedDevice {
 public:
     // `ending` takes the worker thread when this object goes: waiting for firmware is not for the main loop.
-    ManagedDevice(std::unique_ptr<Backend> backend, const Settings& settings, Executor& executor, const Clock& clock,
-                  DeviceListener& listener, EndingWorkers& ending);
+    // `handover` may be null: nothing is left by an earlier daemon, nor to the next one.
+    ManagedDevice(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover, const Settings& settings,
+                  Executor& executor, const Clock& clock, DeviceListener& listener, EndingWorkers& ending);
     ~ManagedDevice();
     ManagedDevice(const ManagedDevice&) = delete;
     ManagedDevice& operator=(const ManagedDevice&) = delete;
@@ -68,7 +69,10 @@ public:
     // The end, once: nothing more is told to the listener, and what waits for the device is answered. `closed` is
     // called when the worker has done what was queued and has closed the device. The caller may be one of this object's
     // own callbacks; it is destroyed later.
-    void leave(LoopCallback<void()> closed);
+    void leave(LoopCallback<void()> closed) { end(Farewell::ForGood, std::move(closed)); }
+    // The same, but what is on the device stays for the next daemon.
+    void hand_over(LoopCallback<void()> closed) { end(Farewell::ToNextDaemon, std::move(closed)); }
+    [[nodiscard]] bool can_be_handed_over() const { return worker_.is_kept(); }
 
     [[nodiscard]] const std::string& key() const { return facts_.key; }
     [[nodiscard]] const DeviceInfo& info() const { return facts_.info; }
@@ -157,7 +161,12 @@ private:
 
     // For worker_.run: takes the report, then calls `done` with what became of the work.
     [[nodiscard]] Callback<Report> reported(Callback<void> done);
-    void stop_timers();
+    void end(Farewell farewell, LoopCallback<void()> closed);
+    void stop_timers()
+    {
+        retry_timer_.reset();
+        drift_timer_.reset();
+    }
     // test_attaching(), if elements are to be written to it now. `then`, perhaps before this returns, gets an error if the
     // device has gone.
     void when_tested(Callback<void> then);

@@ -41,10 +41,10 @@ struct Enabling {
 
 }    // namespace
 
-void DeviceControl::add(std::unique_ptr<Backend> backend)
+void DeviceControl::add(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover)
 {
-    auto device = std::make_unique<ManagedDevice>(std::move(backend), policy_.settings(), context_.executor,
-                                                  context_.clock, listener_, context_.ending);
+    auto device = std::make_unique<ManagedDevice>(std::move(backend), std::move(handover), policy_.settings(),
+                                                  context_.executor, context_.clock, listener_, context_.ending);
     const std::string key = device->key();
     const DeviceInfo& info = device->info();
     if (context_.shutting_down) {
@@ -55,6 +55,7 @@ void DeviceControl::add(std::unique_ptr<Backend> backend)
             "{} is not managed: it was released; `rdma-qosctl enable {}` manages "
             "it again",
             key, key);
+        device->leave([] {});
         return;
     }
     const AttachReport& attach = device->attach_report();
@@ -195,6 +196,7 @@ void DeviceControl::enable(const std::string& device, Reconciled done)
         enabling->close_one();
     });
     if (!meant.released.empty()) {
+        keep_released();
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
     for (const auto& [id, names] : meant.released) {
@@ -261,6 +263,7 @@ void DeviceControl::release(const std::string& device, Reconciled done)
         all->expect(each->key());
         let_go(each->key(), kDrainAttempts, results, all);
     }
+    keep_released();
     all->within(context_.executor, kPatienceWithDevices);
     all->all_expected();
 }
@@ -323,9 +326,21 @@ void DeviceControl::finish_release(DeviceReconcile result, const Results& result
     all->came(key);
 }
 
+void DeviceControl::keep_released()
+{
+    context_.loader.run([root = context_.options.root, list = devices_.released] { return save_released(root, list); },
+                        [](const Result<void>& saved) {
+                            if (!saved) {
+                                log(LogLevel::Warning, "which devices are released will not be known after a restart: {}",
+                                    to_string(saved.error()));
+                            }
+                        });
+}
+
 void DeviceControl::vanished(const DeviceId& id)
 {
     if (devices_.released.erase(id) > 0) {
+        keep_released();
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     }
 }

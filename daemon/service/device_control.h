@@ -35,7 +35,7 @@ public:
     }
 
     // As the functions of Service with these names.
-    void add(std::unique_ptr<Backend> backend);
+    void add(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover);
     void disable(const std::string& device, Reconciled done);
     void enable(const std::string& device, Reconciled done);
     void release(const std::string& device, Reconciled done);
@@ -71,6 +71,8 @@ private:
     // Drains, so many times if need be, and removes; then the part `key` of `all` has come.
     void let_go(const std::string& key, std::uint32_t attempts, const Results& results,
                 const std::shared_ptr<Gathering>& all);
+    // So that the next daemon leaves them alone, too.
+    void keep_released();
     void finish_release(DeviceReconcile result, const Results& results, const std::shared_ptr<Gathering>& all);
 
     ServiceContext& context_;

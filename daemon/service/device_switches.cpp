@@ -14,8 +14,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
 constexpr StateFile kDisabledDevices{"/var/lib/rdma-qos/disabled-devices.json", "devices", "a list of disabled devices",
-                          std::size_t{1024} * 1024};
+                                     kMostBytes};
+constexpr StateFile kReleasedDevices{"/run/rdma-qos/released-devices.json", "devices", "a list of released devices",
+                                     kMostBytes};
 
 Json to_json(const DeviceId& id, const DeviceNames& names)
 {
@@ -66,6 +69,32 @@ tl::expected<std::pair<DeviceId, DeviceNames>, std::string> from_json(const Json
                                      text_of(entry, "pci-address")});
 }
 
+Result<void> save(const std::filesystem::path& root, const StateFile& file, const SwitchedOff& off)
+{
+    auto devices = Json::array();
+    for (const auto& [id, names] : off) {
+        devices.push_back(to_json(id, names));
+    }
+    return save_state(root, file, devices);
+}
+
+Result<SwitchedOff> load(const std::filesystem::path& root, const StateFile& file)
+{
+    const auto devices = load_state(root, file);
+    if (!devices) {
+        return fail(devices.error());
+    }
+    SwitchedOff off;
+    for (std::size_t i = 0; i < devices->size(); ++i) {
+        auto device = from_json((*devices)[i]);
+        if (!device) {
+            return fail(damaged_state(root, file, i, device.error()));
+        }
+        off.insert(std::move(*device));
+    }
+    return off;
+}
+
 }    // namespace
 
 DeviceId id_of(const DeviceInfo& info)
@@ -86,28 +115,22 @@ bool has_name(const DeviceNames& names, const std::string& name)
 
 Result<void> save_disabled(const std::filesystem::path& root, const SwitchedOff& disabled)
 {
-    auto devices = Json::array();
-    for (const auto& [id, names] : disabled) {
-        devices.push_back(to_json(id, names));
-    }
-    return save_state(root, kDisabledDevices, devices);
+    return save(root, kDisabledDevices, disabled);
+}
+
+Result<void> save_released(const std::filesystem::path& root, const SwitchedOff& released)
+{
+    return save(root, kReleasedDevices, released);
 }
 
 Result<SwitchedOff> load_disabled(const std::filesystem::path& root)
 {
-    const auto devices = load_state(root, kDisabledDevices);
-    if (!devices) {
-        return fail(devices.error());
-    }
-    SwitchedOff disabled;
-    for (std::size_t i = 0; i < devices->size(); ++i) {
-        auto device = from_json((*devices)[i]);
-        if (!device) {
-            return fail(damaged_state(root, kDisabledDevices, i, device.error()));
-        }
-        disabled.insert(std::move(*device));
-    }
-    return disabled;
+    return load(root, kDisabledDevices);
+}
+
+Result<SwitchedOff> load_released(const std::filesystem::path& root)
+{
+    return load(root, kReleasedDevices);
 }
 
 }    // namespace rdmaqos

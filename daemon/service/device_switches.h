@@ -1,5 +1,6 @@
-// Devices that the administrator has switched off with `rdma-qosctl disable`, kept below /var/lib/rdma-qos: they stay
-// off over a restart, and when they are unplugged and come back.
+// Devices that the administrator has switched off. Those of `rdma-qosctl disable` are kept below /var/lib/rdma-qos: they
+// stay off over a restart, and when they are unplugged and come back. Those of `rdma-qosctl release` are kept below
+// /run/rdma-qos: they stay with their driver while it is worked on, and at the next boot that is over.
 #pragma once
 
 #include <compare>
@@ -32,7 +33,9 @@ struct DeviceId {
 using SwitchedOff = std::map<DeviceId, DeviceNames>;
 
 [[nodiscard]] Result<void> save_disabled(const std::filesystem::path& root, const SwitchedOff& disabled);
+[[nodiscard]] Result<void> save_released(const std::filesystem::path& root, const SwitchedOff& released);
 // Empty if nothing was saved.
 [[nodiscard]] Result<SwitchedOff> load_disabled(const std::filesystem::path& root);
+[[nodiscard]] Result<SwitchedOff> load_released(const std::filesystem::path& root);
 
 }    // namespace rdmaqos

@@ -58,6 +58,12 @@ void Reloads::read_files()
             "replaces the file",
             to_string(disabled.error()));
     }
+    if (auto released = load_released(context_.options.root)) {
+        devices_.released = std::move(*released);
+    } else {
+        log(LogLevel::Error, "no device is released: {}; release those that are to be left alone again",
+            to_string(released.error()));
+    }
     auto last = last_good(loaded);
     first_ = FirstReading{std::move(loaded), std::move(last)};
 }

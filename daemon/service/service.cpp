@@ -158,9 +158,9 @@ void Service::check(std::shared_ptr<const SourceFile> policy, std::uint32_t uid,
 
 // Devices.
 
-void Service::add_device(std::unique_ptr<Backend> backend)
+void Service::add_device(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover)
 {
-    state_->control.add(std::move(backend));
+    state_->control.add(std::move(backend), std::move(handover));
 }
 
 void Service::remove_device(const std::string& key)
@@ -536,13 +536,17 @@ std::map<std::string, WorkerPulse> Service::pulses() const
     return pulses;
 }
 
-void Service::shutdown(LoopCallback<void()> done)
+void Service::shutdown(EndOfService how, LoopCallback<void()> done)
 {
     state_->context.shutting_down = true;
     const auto all = Gathering::begin([done = std::move(done)](const Gathering::Missing&) { done(); });
     for (const auto& [key, device] : state_->devices) {
         all->expect(key);
-        state_->control.empty_at_end(key, all);
+        if (how == EndOfService::Restart && device->can_be_handed_over()) {
+            device->hand_over([all, key = key] { all->came(key); });
+        } else {
+            state_->control.empty_at_end(key, all);
+        }
     }
     all->all_expected();
 }

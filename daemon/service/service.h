@@ -34,7 +34,13 @@
 
 namespace rdmaqos {
 
+class DeviceHandover;
 struct WorkerPulse;
+
+enum class EndOfService : std::uint8_t {
+    Stop,       // devices are emptied
+    Restart,    // what can be handed over to the next daemon stays; other devices are emptied
+};
 
 class Service {
 public:
@@ -56,8 +62,9 @@ public:
     [[nodiscard]] ReloadOutcome start();
 
     // A device appeared / went away. One that is not wanted() is closed again. Before start(), it gets no policy yet;
-    // later, it gets the one that runs, which it cannot refuse.
-    void add_device(std::unique_ptr<Backend> backend);
+    // later, it gets the one that runs, which it cannot refuse. `handover`: by which what an earlier daemon left on it
+    // is kept, and what this one leaves.
+    void add_device(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover = nullptr);
     void remove_device(const std::string& key);
 
     // Takes every queue pair of a device (`device` empty: of all that are present) out of its tree and the tree down;
@@ -68,7 +75,7 @@ public:
     // `device` empty: all, those that are not present included.
     void enable(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     // Takes everything off a device and lets go of it, so that its driver can be worked on. Answered when its files are
-    // closed. It stays away until enable(), until it has vanished and come back, or until the daemon ends.
+    // closed. It stays away until enable(), until it has vanished and come back, or until the next boot.
     void release_device(const std::string& device, Callback<std::vector<DeviceReconcile>> done);
     [[nodiscard]] std::vector<std::string> released_devices() const;    // keys
     // For whoever looks for devices: a port that is with us looks otherwise than before (its addresses, its P_Keys, its
@@ -186,8 +193,9 @@ public:
     [[nodiscard]] std::vector<std::string> devices() const;    // keys
     [[nodiscard]] std::optional<DeviceStatus> device(const std::string& key) const;
 
-    // Takes every queue pair out and every element down, then calls `done`. New requests are answered with Busy.
-    void shutdown(LoopCallback<void()> done);
+    // Takes every queue pair out and every element down, or closes the device as it is; then calls `done`. New requests
+    // are answered with Busy.
+    void shutdown(EndOfService how, LoopCallback<void()> done);
 
 private:
     struct State;

@@ -62,7 +62,11 @@ inline std::string device_property(const Daemon& daemon, const char* name)
 class Program {
 public:
     explicit Program(const Daemon& daemon, const char* level = "bulk", const char* device = "mlx5_0")
-        : client_(daemon.direct()), device_(device)
+        : Program(daemon.direct(), level, device)
+    {
+    }
+    explicit Program(bus::Client client, const char* level = "bulk", const char* device = "mlx5_0")
+        : client_(std::move(client)), level_(level), device_(device)
     {
         bus::Dict request;
         request.set("level", level);
@@ -133,6 +137,21 @@ public:
         return reply ? Result<void>() : fail(reply.error());
     }
 
+    // With another daemon, its only queue pair; the result of the attach.
+    bus::Dict register_again(bus::Client client)
+    {
+        client_ = std::move(client);
+        bus::Dict request;
+        request.set("level", level_);
+        request.set("device", device_);
+        auto registered = register_session(client_, request);
+        if (!registered) {
+            throw std::runtime_error(to_string(registered.error()));
+        }
+        session_ = registered->path;
+        return attach(queue_pairs_.at(0));
+    }
+
     // Of its session, as D-Bus has it: "detached".
     [[nodiscard]] std::string state()
     {
@@ -163,6 +182,7 @@ private:
     }
 
     bus::Client client_;
+    const std::string level_;
     const std::string device_;
     world world_{};
     std::string session_;

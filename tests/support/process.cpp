@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -30,6 +31,32 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
     return result;
 }
 
+constexpr const char* kListenPid = "LISTEN_PID=";
+
+// In the child, which may only do what is safe in a signal handler: descriptors from 3 on, and its pid behind `variable`.
+void pass(const std::vector<int>& descriptors, char* variable)
+{
+    constexpr int kFirst = 3;
+    const int beyond = kFirst + static_cast<int>(descriptors.size());
+    for (std::size_t i = 0; i < descriptors.size(); ++i) {
+        // Out of the way of those that come later.
+        const int away = fcntl(descriptors[i], F_DUPFD_CLOEXEC, beyond + 1000);
+        if (away < 0) {
+            _exit(127);
+        }
+        const_cast<std::vector<int>&>(descriptors)[i] = away;    // NOLINT(*-const-cast): a copy, in this process
+    }
+    for (std::size_t i = 0; i < descriptors.size(); ++i) {
+        dup2(descriptors[i], kFirst + static_cast<int>(i));
+    }
+    char* digit = variable + strlen(variable);
+    *digit = '\0';
+    for (auto pid = static_cast<unsigned>(getpid()); pid != 0; pid /= 10) {
+        *--digit = static_cast<char>('0' + pid % 10);
+    }
+    memmove(variable + strlen(kListenPid), digit, strlen(digit) + 1);
+}
+
 // That a socket is there does not mean that anybody listens yet.
 bool accepts(const std::filesystem::path& socket_path)
 {
@@ -48,11 +75,15 @@ bool accepts(const std::filesystem::path& socket_path)
 // ---- processes ----
 
 Child::Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-             const std::filesystem::path& output)
+             const std::filesystem::path& output, const std::vector<int>& passed)
 {
     std::vector<std::string> whole = environment;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         whole.emplace_back(*entry);
+    }
+    if (!passed.empty()) {
+        whole.push_back("LISTEN_FDS=" + std::to_string(passed.size()));
+        whole.push_back(kListenPid + std::string(10, ' '));    // what it is, the child knows
     }
     auto arguments = pointers(command);
     auto variables = pointers(whole);
@@ -69,6 +100,9 @@ Child::Child(const std::vector<std::string>& command, const std::vector<std::str
         const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         dup2(out, STDOUT_FILENO);
         dup2(out, STDERR_FILENO);
+        if (!passed.empty()) {
+            pass(passed, variables.at(variables.size() - 2));
+        }
         execve(arguments.front(), arguments.data(), variables.data());
         _exit(127);
     }

@@ -16,9 +16,10 @@ namespace rdmaqos::test {
 // A child process, killed and reaped when it goes out of scope.
 class Child {
 public:
-    // `output`: where stdout and stderr go.
+    // `output`: where stdout and stderr go. `passed`: descriptors that it gets as a service does of systemd
+    // (sd_listen_fds(3)).
     Child(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-          const std::filesystem::path& output);
+          const std::filesystem::path& output, const std::vector<int>& passed = {});
     // Runs `function` in a forked copy of this process, which then ends without running anything else.
     explicit Child(const std::function<void()>& function);
     ~Child();

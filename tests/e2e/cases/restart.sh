@@ -31,9 +31,9 @@ restart_killed()
     start_with base
     hold e2e-keeper system.slice alice --level payroll
     eventually "the queue pair is in a leaf" has_attached e2e-keeper.service
-    local revision pid restarts tree missing started
+    local revision pid restarts tree started
     revision=$(revision_in_force)
-    tree=$(tree_of_device | jq -c 'map({share: ."bw-share", cap: ."max-average-bw"})')
+    tree=$(tree_of_device)
     put_policy broken
     pid=$(property MainPID)
     restarts=$(property NRestarts)
@@ -44,11 +44,7 @@ restart_killed()
     echo "ms from SIGKILL to a queue pair in its leaf: $(($(milliseconds_now) - started))"
     equal "$(property NRestarts)" $((restarts + 1)) "restarts by systemd"
     equal "$(revision_in_force)" "$revision" "the policy after SIGKILL: the last good one"
-    # All of the tree is there again. The leaf that was in use stays too, with the root: firmware does not destroy it
-    # when the kernel closes the file of a daemon that was killed.
-    missing=$(tree_of_device |
-        jq -c --argjson wanted "$tree" '$wanted - map({share: ."bw-share", cap: ."max-average-bw"})')
-    equal "$missing" "[]" "elements that are missing in the device"
+    equal "$(tree_of_device)" "$tree" "elements of the device"
     put_policy base
 }
 test_case restart_killed "after SIGKILL it is back with the last good policy"
@@ -65,3 +61,79 @@ restart_always()
     done
 }
 test_case restart_always "it is started again however often it fails"
+
+# tree_and_places: what the firmware has, but for counters: each element, and the leaf of each queue pair.
+tree_and_places()
+{
+    ctl_emulator state --json | jq -cS '.devices[] | select(.name == "mlx5_0") |
+        {tree, places: [."queue-pairs"[] | {qpn, requester}] | sort}'
+}
+
+# untouched_by HOW COMMAND...: what brings another daemon changes nothing on the device but the place of the queue pair of
+# the program that registers again, which is written as it was.
+untouched_by()
+{
+    local how=$1 before pid
+    shift
+    start_with base
+    hold e2e-keeper system.slice alice --level payroll
+    eventually "the queue pair is in a leaf" has_attached e2e-keeper.service
+    before=$(tree_and_places)
+    pid=$(property MainPID)
+    mark "before-$how"
+    "$@"
+    eventually "another daemon runs" main_pid_changed "$pid"
+    equal "$(tree_and_places)" "$before" "what the device has when the daemon is ready"
+    eventually "the queue pair is in a leaf again" has_attached e2e-keeper.service
+    mark "after-$how"
+    equal "$(tree_and_places)" "$before" "what the device has when the program has registered again"
+    equal "$(commands_between "before-$how" "after-$how" | grep -c general-object || true)" 0 "writes to elements"
+}
+
+restart_untouched()
+{
+    untouched_by restart systemctl restart rdma-qosd.service
+}
+test_case restart_untouched "a restart changes nothing on the device"
+
+restart_kill_untouched()
+{
+    untouched_by kill systemctl kill --kill-who=main -s KILL rdma-qosd.service
+    [[ $(property NFileDescriptorStore) -ge 2 ]] || fail "systemd keeps $(property NFileDescriptorStore) descriptors"
+}
+test_case restart_kill_untouched "SIGKILL changes nothing on the device"
+
+# Of the watchdog, which ends it with SIGABRT; and a new unit file.
+restart_reexec_untouched()
+{
+    untouched_by abort systemctl kill --kill-who=main -s ABRT rdma-qosd.service
+    local before
+    before=$(tree_and_places)
+    systemctl daemon-reexec
+    systemctl restart rdma-qosd.service
+    equal "$(tree_and_places)" "$before" "what the device has after systemd was executed anew"
+}
+test_case restart_reexec_untouched "SIGABRT, and a new systemd, change nothing on the device"
+
+restart_stop_start()
+{
+    start_with base
+    systemctl stop rdma-qosd.service
+    equal "$(tree_of_device)" "[]" "elements after the daemon has been stopped"
+    equal "$(property NFileDescriptorStore)" 0 "descriptors that systemd keeps"
+    equal "$(ctl_emulator state --json | jq '.devices[0].files')" 0 "open files of the device"
+    systemctl start rdma-qosd.service
+    eventually "the device has its tree" has_tree "$(rdma-qosctl check --offline --json | jq '.devices[0].elements')"
+}
+test_case restart_stop_start "a stop closes what systemd keeps"
+
+restart_release()
+{
+    start_with base
+    rdma-qosctl release mlx5_0
+    equal "$(ctl_emulator state --json | jq '.devices[] | select(.name == "mlx5_0") | .files')" 0 "open files of the device"
+    systemctl restart rdma-qosd.service
+    equal "$(rdma-qosctl status --json | jq -c '.["released-devices"] // .released')" '["mlx5_0/1"]' "released devices"
+    rdma-qosctl enable mlx5_0
+}
+test_case restart_release "a released device is closed by systemd, too, and stays released"

@@ -23,6 +23,16 @@ TEST(DeviceSwitches, ComeBackAsTheyWereSaved)
     EXPECT_EQ(load_disabled(root.path()), SwitchedOff{});
 }
 
+TEST(DeviceSwitches, ReleasedOnesAreKeptUntilTheNextBoot)
+{
+    const test::TempDir root;
+    const SwitchedOff released{{{Guid{0x10}, 2}, {"mlx5_1", 2, "", ""}}};
+    ASSERT_TRUE(save_released(root.path(), released));
+    EXPECT_EQ(load_released(root.path()), released);
+    EXPECT_EQ(load_disabled(root.path()), SwitchedOff{});
+    EXPECT_TRUE(std::filesystem::exists(root.path() / "run/rdma-qos/released-devices.json"));
+}
+
 TEST(DeviceSwitches, NoneIsNotAnError)
 {
     const test::TempDir root;

@@ -161,8 +161,9 @@ protected:
         peers = 0;
         has_released = false;
         has_sessions = seed % 4 != 0;
-        for (const char* state : {"last-good-policy.json", "disabled-devices.json"}) {
-            std::filesystem::remove(root.path() / "var/lib/rdma-qos" / state);
+        for (const char* state : {"var/lib/rdma-qos/last-good-policy.json", "var/lib/rdma-qos/disabled-devices.json",
+                                  "run/rdma-qos/released-devices.json"}) {
+            std::filesystem::remove(root.path() / state);
         }
         for (std::size_t i = 1 + dice.below(3); i > 0; --i) {
             Device device;

@@ -530,7 +530,7 @@ TEST_F(AdoptionTrouble, ShutdownInTheMiddleOfAJob)
         tell({make(program(100), 17)});
         ASSERT_TRUE(until([&] { return gate.holds(); }));
         bool is_down = false;
-        service->shutdown([&] { is_down = true; });
+        service->shutdown(EndOfService::Stop, [&] { is_down = true; });
         gate.open();
         ASSERT_TRUE(until([&] { return is_down; }));
         rest_without_device();

@@ -278,6 +278,20 @@ TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
     EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready) << "it was away and has come back";
 }
 
+TEST_F(ServiceDevices, ReleasedItIsLeftAloneByTheNextDaemonToo)
+{
+    const DeviceInfo info = nic->info();
+    ASSERT_TRUE(release("mlx5_0"));
+    settle();
+    start();
+    EXPECT_FALSE(service->wanted(info.node_guid, info.port));
+    EXPECT_EQ(service->released_devices(), std::vector<std::string>{"mlx5_0/1"});
+    service->enable("mlx5_0", [](const Result<Results>&) {});
+    settle();
+    start();
+    EXPECT_TRUE(service->wanted(info.node_guid, info.port));
+}
+
 // Which end a call of enable() for a released device comes to.
 class ServiceEnable : public ServiceDevices {
 protected:

@@ -276,7 +276,7 @@ TEST_F(ServiceSilence, WhenTheServiceEndsNothingIsBegun)
     service->reload([&](ReloadOutcome outcome) { reloaded = std::move(outcome); });
     reader.wait_until_it_holds();
     bool ended = false;
-    service->shutdown([&ended] { ended = true; });
+    service->shutdown(EndOfService::Stop, [&ended] { ended = true; });
     ASSERT_TRUE(loop.run_until([&ended] { return ended; })) << "a load that hangs is not waited for";
     EXPECT_TRUE(well->firmware().elements().empty());
 

@@ -359,7 +359,7 @@ TEST_F(ServiceTest, ShutdownTakesEverythingDown)
 {
     ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11})));
     bool down = false;
-    service->shutdown([&] { down = true; });
+    service->shutdown(EndOfService::Stop, [&] { down = true; });
     ASSERT_TRUE(loop.run_until([&] { return down; }));
     EXPECT_EQ(nic->firmware().elements().size(), 0U);
     EXPECT_EQ(register_as(PeerId{2}, process(1), asking_for("rpc")).error().code, ErrorCode::Busy);
@@ -370,7 +370,7 @@ TEST_F(ServiceTest, ShutdownWaitsForAQueuePairThatIsBusy)
     ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10})));
     nic->firmware().faults().busy(CommandKind::Attach, 6);
     bool down = false;
-    service->shutdown([&] { down = true; });
+    service->shutdown(EndOfService::Stop, [&] { down = true; });
     EXPECT_FALSE(loop.run_until([&] { return down; }, std::chrono::milliseconds(50)));
     EXPECT_NE(nic->firmware().elements().size(), 0U);
     loop.advance(std::chrono::milliseconds(100));
@@ -383,7 +383,7 @@ TEST_F(ServiceTest, ShutdownWaitsTwoSecondsAtMost)
     ASSERT_TRUE(register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10})));
     nic->firmware().faults().busy(CommandKind::Attach, 1'000'000);
     bool down = false;
-    service->shutdown([&] { down = true; });
+    service->shutdown(EndOfService::Stop, [&] { down = true; });
     int pauses = 0;
     while (!loop.run_until([&] { return down; }, std::chrono::milliseconds(50)) && pauses < 30) {
         loop.advance(std::chrono::milliseconds(100));

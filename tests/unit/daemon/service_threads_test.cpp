@@ -69,7 +69,7 @@ const Call kCalls[] = {
          on.set_rate(kPeer, session, "mlx5_0", 1, RateLimit{Bandwidth::from_gbps(1), {}, {}}, watched(seen));
      }},
     {"release", [](Service& on, SessionId session, Sightings& seen) { on.release(kPeer, session, watched(seen)); }},
-    {"shutdown", [](Service& on, SessionId, Sightings& seen) { on.shutdown(watched(seen)); }},
+    {"shutdown", [](Service& on, SessionId, Sightings& seen) { on.shutdown(EndOfService::Stop, watched(seen)); }},
 };
 
 class ServiceBugs : public test::ServiceFixture {
