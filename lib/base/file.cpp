@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -134,7 +136,35 @@ Result<std::string> read_kernel_file(const std::filesystem::path& path, std::siz
     return text;
 }
 
-Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text)
+namespace {
+
+// What a file that is written has beside its text.
+struct Ownership {
+    mode_t mode = 0644;
+    std::optional<std::pair<uid_t, gid_t>> owner;    // empty: whoever writes it
+};
+
+int write_all(int fd, std::string_view text)
+{
+    while (!text.empty()) {
+        const ssize_t count = write(fd, text.data(), text.size());
+        if (count < 0 && errno != EINTR) {
+            return -1;
+        }
+        text.remove_prefix(count < 0 ? 0 : static_cast<std::size_t>(count));
+    }
+    return 0;
+}
+
+int give_to(int fd, const Ownership& ownership)
+{
+    if (ownership.owner && fchown(fd, ownership.owner->first, ownership.owner->second) < 0) {
+        return -1;
+    }
+    return fchmod(fd, ownership.mode);    // last: a change of the owner takes bits of the mode away
+}
+
+Result<void> write_beside(const std::filesystem::path& path, const std::string& text, const Ownership& ownership)
 {
     std::string temporary = path.string() + ".XXXXXX";
     const UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
@@ -146,19 +176,47 @@ Result<void> write_file_atomically(const std::filesystem::path& path, const std:
         unlink(temporary.c_str());
         return fail(error_from_errno(ErrorCode::Io, err, fmt::format("{}: {}", path.string(), what)));
     };
-    std::size_t written = 0;
-    while (written < text.size()) {
-        const ssize_t count = write(fd.get(), text.data() + written, text.size() - written);
-        if (count < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            return give_up("cannot be written");
-        }
-        written += static_cast<std::size_t>(count);
+    if (write_all(fd.get(), text) < 0) {
+        return give_up("cannot be written");
     }
-    if (fchmod(fd.get(), 0644) < 0 || fsync(fd.get()) < 0 || rename(temporary.c_str(), path.c_str()) < 0) {
+    if (give_to(fd.get(), ownership) < 0 || fsync(fd.get()) < 0 || rename(temporary.c_str(), path.c_str()) < 0) {
         return give_up("cannot be replaced");
+    }
+    return {};
+}
+
+}    // namespace
+
+Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text)
+{
+    return write_beside(path, text, {});
+}
+
+Result<void> replace_file(const std::filesystem::path& path, const std::string& text)
+{
+    std::error_code error;
+    std::filesystem::path file = path;
+    Ownership ownership;
+    if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found) {
+        file = std::filesystem::canonical(path, error);
+        struct stat status {};
+        if (error || stat(file.c_str(), &status) < 0) {
+            return fail(error_from_errno(ErrorCode::Io, error ? error.value() : errno, "cannot be found")
+                            .with_context(path.string()));
+        }
+        if (!S_ISREG(status.st_mode)) {
+            return fail(ErrorCode::Io,
+                        fmt::format("{}: is {}, not a regular file", path.string(), kind_of(status.st_mode)));
+        }
+        ownership = {status.st_mode & static_cast<mode_t>(07777), std::pair(status.st_uid, status.st_gid)};
+    }
+    if (auto written = write_beside(file, text, ownership); !written) {
+        return written;
+    }
+    const UniqueFd folder(open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder || fsync(folder.get()) < 0) {
+        return fail(
+            error_from_errno(ErrorCode::Io, errno, "cannot be synchronized").with_context(file.parent_path().string()));
     }
     return {};
 }

@@ -61,6 +61,9 @@ struct FileStamp {
 
 // Writes `text` beside `path` and renames it over: readers see the old or the new file, never a part.
 [[nodiscard]] Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text);
+// The same for a file that belongs to somebody else, a person's: its owner, group and mode stay, a link to it stays a
+// link, and the text is on the disk when this returns. What is there and is no regular file is refused.
+[[nodiscard]] Result<void> replace_file(const std::filesystem::path& path, const std::string& text);
 
 // `path` (absolute, as the user knows it) below `root`; root "" or "/" is the host itself.
 [[nodiscard]] std::filesystem::path below_root(const std::filesystem::path& root, const std::filesystem::path& path);

@@ -194,6 +194,45 @@ TEST_F(FileTest, FailedWriteLeavesNothingBehind)
     EXPECT_EQ(entries(), 1U);
 }
 
+TEST_F(FileTest, AReplacedFileKeepsOwnerModeAndLink)
+{
+    const auto file = make("site.yaml", "old");
+    const bool is_root = geteuid() == 0;
+    ASSERT_EQ(chmod(file.c_str(), 0640), 0);
+    ASSERT_TRUE(!is_root || chown(file.c_str(), 65534, 65533) == 0);
+    std::filesystem::create_symlink("site.yaml", dir_ / "policy.yaml");
+    const auto replaced = replace_file(dir_ / "policy.yaml", "new");
+    ASSERT_TRUE(replaced) << to_string(replaced.error());
+    EXPECT_EQ(read_regular_file(file, 100), "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(dir_ / "policy.yaml"));
+    struct stat status {};
+    ASSERT_EQ(stat(file.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, 0640U);
+    EXPECT_TRUE(!is_root || (status.st_uid == 65534 && status.st_gid == 65533));
+    EXPECT_EQ(entries(), 2U) << "nothing else is left";
+}
+
+TEST_F(FileTest, AFileThatIsNotThereIsMade)
+{
+    ASSERT_TRUE(replace_file(dir_ / "new", "text"));
+    struct stat status {};
+    ASSERT_EQ(stat((dir_ / "new").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, 0644U);
+}
+
+TEST_F(FileTest, WhatIsNoRegularFileIsNotReplaced)
+{
+    std::filesystem::create_directories(dir_ / "folder");
+    EXPECT_EQ(replace_file(dir_ / "folder", "x").error().message,
+              (dir_ / "folder").string() + ": is a directory, not a regular file");
+    std::filesystem::create_symlink("/dev/null", dir_ / "masked");
+    EXPECT_FALSE(replace_file(dir_ / "masked", "x"));
+    std::filesystem::create_symlink("gone", dir_ / "dangling");
+    EXPECT_EQ(replace_file(dir_ / "dangling", "x").error().sys_errno, ENOENT);
+    EXPECT_EQ(replace_file(dir_ / "no" / "file", "x").error().sys_errno, ENOENT);
+    EXPECT_EQ(entries(), 3U);
+}
+
 TEST_F(FileTest, AStampTellsAFileThatWasTouched)
 {
     const auto file = make("a", "1");
