@@ -23,7 +23,8 @@ std::string summary_of(const Service& service)
 {
     const auto policy = service.policy();
     const auto devices = service.devices().size();
-    return fmt::format("{}, {}", policy ? fmt::format("policy {}", policy->revision) : "no valid policy",
+    return fmt::format("{}{}, {}", policy ? fmt::format("policy {}", policy->revision) : "no valid policy",
+                       service.trial() ? " on trial" : "",
                        devices == 0 ? "waiting for a device" : counted(devices, "device port"));
 }
 

@@ -29,6 +29,7 @@ private:
     void device_removed(const std::string& /*key*/) override { tell_status(); }
     void policy_changed() override { tell_status(); }
     void reload_answered() override { tell_status(); }
+    void trial_changed(TrialStep, const std::string& /*revision*/) override { tell_status(); }
 
     void tell_status();
     void reload();

@@ -168,7 +168,10 @@ inline constexpr std::array kFindingKeys{
 
 inline constexpr std::array kReloadKeys{
     AnswerKey{"accepted", "b", "false: the running policy stays"},
-    AnswerKey{"revision", "s", "of the policy: the running one after Reload, the one that was read in Check and Plan"},
+    AnswerKey{
+        "revision", "s",
+        "of the policy: the running one after Reload, Refresh, Try and Revert, the one that was read in Check and "
+        "Plan"},
     AnswerKey{"errors", "u", "how many `diagnostics` there were of this severity"},
     AnswerKey{"warnings", "u", "likewise"},
     AnswerKey{"diagnostics", "aa{sv}", "of the files, [keys](#diagnostics-and-findings)"},
@@ -179,6 +182,19 @@ inline constexpr std::array kReloadKeys{
               "devices that were told and have not answered within 15 s: they take the policy when they do"},
     AnswerKey{"lost-levels", "aa{sv}",
               "of Reload: that sessions have lost without getting another one, with the keys of a [plan](#plans)"},
+    AnswerKey{"ended-trial", "s", "of Reload: revision of the trial that it has ended; absent: there was none"},
+    AnswerKey{"seconds-left", "u", "of Try, if it is accepted: until the policy goes back by itself"},
+};
+
+inline constexpr std::array kTrialKeys{
+    AnswerKey{"revision", "s", "of the policy in force: the text that is tried, and the other files of the host"},
+    AnswerKey{"goes-back-to", "s", "revision of the policy that was in force before"},
+    AnswerKey{"file-revision", "s",
+              "revision of /etc/rdma-qos/policy.yaml alone as it was when the trial began; absent: it was not there"},
+    AnswerKey{"seconds-left", "u", "until it goes back by itself"},
+    AnswerKey{"uid", "u", "of whoever began it"},
+    AnswerKey{"pid", "u", "likewise"},
+    AnswerKey{"command", "s", "likewise: the kernel's name of the process"},
 };
 
 inline constexpr std::array kPlanKeys{

@@ -13,7 +13,15 @@ namespace {
 
 const char* name_of(Action action)
 {
-    return action == Action::Reload ? "org.rdmaqos1.reload" : "org.rdmaqos1.manage";
+    switch (action) {
+    case Action::Reload:
+        return "org.rdmaqos1.reload";
+    case Action::Try:
+        return "org.rdmaqos1.try";
+    case Action::Manage:
+        break;
+    }
+    return "org.rdmaqos1.manage";
 }
 
 void refuse(const Call& call, const Identity& client, const char* action, const Error& why)

@@ -7,7 +7,8 @@
 
 namespace rdmaqos {
 
-enum class Action { Reload, Manage };
+// Try is more than Reload: whoever may reload takes root's files, and whoever may try brings a text.
+enum class Action { Reload, Try, Manage };
 
 // Calls `then` at once for those, else when polkit has agreed (which may wait for a password if the caller allowed
 // interaction) and the caller is still there. Whoever may not is answered with an error of Polkit::ask().

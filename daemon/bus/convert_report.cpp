@@ -265,9 +265,10 @@ void write(Writer& writer, const Diagnostics& diagnostics, Quote quote)
     write_dicts(writer, diagnostics.all(), [quote](Writer& to, const Diagnostic& one) { write_one(to, one, quote); });
 }
 
-void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
+namespace {
+
+void set_outcome(Answer<kReloadKeys>& dict, const ReloadOutcome& outcome, Quote quote)
 {
-    Answer<kReloadKeys> dict(writer);
     dict.set("accepted", outcome.accepted);
     dict.set_text("revision", outcome.revision);
     set_diagnostics(dict, outcome.diagnostics, quote);
@@ -276,6 +277,38 @@ void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
     dict.set_list("left-out", outcome.left_out, kWriteOne);
     dict.set("unanswered", outcome.unanswered);
     dict.set_list("lost-levels", outcome.losses, kWriteOne);
+    dict.set_text("ended-trial", outcome.ended_trial);
+}
+
+}    // namespace
+
+void write(Writer& writer, const ReloadOutcome& outcome, Quote quote)
+{
+    Answer<kReloadKeys> dict(writer);
+    set_outcome(dict, outcome, quote);
+}
+
+void write(Writer& writer, const TrialOutcome& outcome, Quote quote)
+{
+    Answer<kReloadKeys> dict(writer);
+    set_outcome(dict, outcome.reload, quote);
+    if (outcome.trial) {
+        dict.set("seconds-left", static_cast<std::uint32_t>(outcome.trial->left.count()));
+    }
+}
+
+void write(Writer& writer, const std::optional<TrialStatus>& trial)
+{
+    Answer<kTrialKeys> dict(writer);
+    if (trial) {
+        dict.set("revision", trial->revision);
+        dict.set("goes-back-to", trial->goes_back_to);
+        dict.set_text("file-revision", trial->file_revision);
+        dict.set("seconds-left", static_cast<std::uint32_t>(trial->left.count()));
+        dict.set("uid", trial->who->uid);
+        dict.set("pid", static_cast<std::uint32_t>(trial->who->pid));
+        dict.set_text("command", trial->who->command);
+    }
 }
 
 void write(Writer& writer, const PlanReport& report, Quote quote)

@@ -2,10 +2,12 @@
 // answer_keys.h says which keys there are.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "daemon/model/device_status.h"
 #include "daemon/model/reload.h"
+#include "daemon/model/trial.h"
 #include "lib/base/diagnostic.h"
 #include "lib/bus/message.h"
 
@@ -14,7 +16,10 @@ namespace rdmaqos {
 // aa{sv}
 void write(bus::Writer& writer, const Diagnostics& diagnostics, Quote quote);
 void write(bus::Writer& writer, const ReloadOutcome& outcome, Quote quote);
+void write(bus::Writer& writer, const TrialOutcome& outcome, Quote quote);
 void write(bus::Writer& writer, const PlanReport& report, Quote quote);
+// a{sv}, without an entry if there is none
+void write(bus::Writer& writer, const std::optional<TrialStatus>& trial);
 
 void write(bus::Writer& writer, const DeviceReconcile& result);
 void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);

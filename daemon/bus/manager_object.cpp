@@ -13,7 +13,9 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/host_listing.h"
 #include "daemon/bus/object_paths.h"
+#include "daemon/bus/sent_policy.h"
 #include "daemon/bus/slices.h"
+#include "daemon/bus/trial_calls.h"
 #include "daemon/metrics/metrics_text.h"
 #include "daemon/model/version.h"
 #include "lib/bus/names.h"
@@ -197,26 +199,6 @@ void on_unsubscribe(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*
 
 // ---- policy ----
 
-// The text behind a descriptor, which the helper of the caller's user has read.
-Result<std::shared_ptr<const SourceFile>> policy_of(const bus::Value& value)
-{
-    const auto* descriptor = value.as<bus::FileDescriptor>();
-    if (descriptor == nullptr) {
-        return fail(ErrorCode::InvalidArgument, "a policy is passed as a file descriptor (h)");
-    }
-    if (!descriptor->fd) {
-        return fail(ErrorCode::InvalidArgument, fmt::format("the policy: {}", descriptor->refusal));
-    }
-    if (descriptor->name.empty()) {
-        return fail(ErrorCode::InvalidArgument, "the policy is not a regular file");
-    }
-    auto text = read_regular_file(descriptor->fd->get(), kMaxConfigFileSize);
-    if (!text) {
-        return fail(std::move(text).error());
-    }
-    return std::make_shared<const SourceFile>(SourceFile{descriptor->name, std::move(*text)});
-}
-
 void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
     const auto value = bus::read_value(call.message(), call.limits());
@@ -225,7 +207,7 @@ void on_check(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     auto& service = endpoint.context.service;
-    auto source = policy_of(*value);
+    auto source = sent_policy(*value);
     if (!source) {
         call.refuse(source.error());
         return;
@@ -257,7 +239,7 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
                      });
         return;
     }
-    auto source = policy_of(*value);
+    auto source = sent_policy(*value);
     if (!source) {
         call.refuse(source.error());
         return;
@@ -268,11 +250,13 @@ void on_plan(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 
 // ---- management ----
 
-void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+// `ask`: the service's own, for the host's files.
+template <auto ask>
+void on_read_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
 {
-    auto& context = endpoint.context;
-    when_authorized(endpoint, call, peer, Action::Reload, [&context, call] {
-        context.service.reload([call](const ReloadOutcome& outcome) {
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Reload, [&service, call] {
+        (service.*ask)([call](const ReloadOutcome& outcome) {
             if (outcome.accepted) {
                 call.reply([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
             } else {
@@ -281,6 +265,9 @@ void on_reload(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         });
     });
 }
+
+constexpr Handler kReload = on_read_files<&Service::reload>;
+constexpr Handler kRefresh = on_read_files<&Service::refresh>;
 
 // Of every device: `ask` is the service's own.
 template <auto ask, typename T>
@@ -431,7 +418,13 @@ const sd_bus_vtable kManagerMethods[] = {
                             method<on_query_path>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("a{sv}", request), SD_BUS_RESULT("s", text), method<on_explain>,
                             kOpen),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", report), method<on_reload>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", report), method<kReload>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Refresh", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", report), method<kRefresh>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Try", SD_BUS_ARGS("h", policy, "u", timeout), SD_BUS_RESULT("a{sv}", report),
+                            method<on_try>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("TriedText", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_tried_text>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Confirm", SD_BUS_ARGS("s", revision), SD_BUS_NO_RESULT, method<on_confirm>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", report), method<on_revert>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("a{sv}", report), method<on_check>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Plan", SD_BUS_ARGS("a{sv}", options), SD_BUS_RESULT("a{sv}", report), method<on_plan>,
                             kOpen),
@@ -465,12 +458,14 @@ constexpr Property kManagerProperties[] = {
     property<get_last_reload>("LastReload", "a{sv}", kChanges),
     property<get_fabric_diagnostics>("FabricDiagnostics", "aa{sv}", kChanges),
     property<get_released>("ReleasedDevices", "as", kChanges),
+    property<get_trial>("Trial", "a{sv}", 0),
     property<get_adoption>("Adoption", "a{sv}", 0),
     property<get_statistics>("Statistics", "a{st}", 0),
 };
 
 const sd_bus_vtable kManagerSignals[] = {
     SD_BUS_SIGNAL_WITH_ARGS("PolicyChanged", SD_BUS_ARGS("s", revision), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("TrialChanged", SD_BUS_ARGS("s", step, "s", revision), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DriftRepaired", SD_BUS_ARGS("o", device, "u", elements), 0),
     SD_BUS_SIGNAL_WITH_ARGS("DeviceChanged", SD_BUS_ARGS("o", device, "s", state), 0),
 };

@@ -141,6 +141,12 @@ void Signals::manager_changed()
     arm(kWindow);
 }
 
+void Signals::trial_changed(TrialStep step, const std::string& revision)
+{
+    trials_.emplace_back(step, revision);
+    manager_changed();
+}
+
 void Signals::drift_repaired(const std::string& key, std::uint32_t count)
 {
     drift_[key] += count;
@@ -217,6 +223,7 @@ void Signals::emit_device_states(const std::vector<BusEndpoint*>& to)
 void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
 {
     const auto drift = std::exchange(drift_, {});
+    const auto trials = std::exchange(trials_, {});
     const bool new_policy = std::exchange(policy_changed_, false);
     const bool properties = std::exchange(manager_changed_, false);
     const auto policy = context_.service.policy();
@@ -230,6 +237,13 @@ void Signals::emit_manager(const std::vector<BusEndpoint*>& to)
         if (new_policy) {
             emit(*endpoint, names::kRoot, names::kManager, "PolicyChanged",
                  [&](bus::Writer& writer) { writer.put(policy ? policy->revision : std::string()); });
+        }
+        for (const auto& [step, revision] : trials) {
+            emit(*endpoint, names::kRoot, names::kManager, "TrialChanged",
+                 [&step = step, &revision = revision](bus::Writer& writer) {
+                     writer.put(to_string(step));
+                     writer.put(revision);
+                 });
         }
         for (const auto& [key, count] : drift) {
             emit(*endpoint, names::kRoot, names::kManager, "DriftRepaired",

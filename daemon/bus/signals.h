@@ -42,6 +42,7 @@ public:
     void released_changed() override { manager_changed(); }
     void fabric_changed() override { manager_changed(); }
     void reload_answered() override { manager_changed(); }
+    void trial_changed(TrialStep step, const std::string& revision) override;
     void policy_changed() override;
     void drift_repaired(const std::string& key, std::uint32_t count) override;
 
@@ -69,6 +70,7 @@ private:
     Told told_;
     std::set<std::string> devices_to_tell_;
     std::map<std::string, std::uint32_t> drift_;
+    std::vector<std::pair<TrialStep, std::string>> trials_;    // with the revision in force then
     std::set<SessionId> grants_;
     bool policy_changed_ = false;
     bool manager_changed_ = false;

@@ -137,6 +137,8 @@ void write_daemon(Text& text, const Metrics& metrics)
     text.family(
         {"rdmaqos_last_reload_successful", Type::Gauge, "Whether the last reload, or the start, was accepted."});
     text.sample({}, metrics.last_reload_good);
+    text.family({"rdmaqos_trial_in_force", Type::Gauge, "Whether a policy is being tried, which goes back by itself."});
+    text.sample({}, metrics.trial);
     if (metrics.service.last_good_reload) {
         text.family({"rdmaqos_last_reload_success_timestamp_seconds", Type::Gauge,
                      "When files were last accepted, in seconds since 1970."});

@@ -116,6 +116,7 @@ struct Metrics {
     bool enforcing = true;
     std::optional<PolicyMetrics> policy;    // empty: none is running
     bool last_reload_good = false;
+    bool trial = false;                               // a policy is being tried
     std::map<std::string, std::uint64_t> sessions;    // per level of the running policy
     std::uint64_t sessions_without_level = 0;
     std::uint64_t sessions_detached = 0;

@@ -39,6 +39,7 @@ struct ReloadOutcome {
     std::vector<LeftOutDevice> left_out;
     std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
     std::vector<LevelLoss> losses{};    // that sessions have suffered, if it was accepted
+    std::string ended_trial{};          // revision of the trial that it was the end of; empty: none
     // For the journal: diagnostics, findings, devices that are left out or have not answered.
     [[nodiscard]] std::string to_text() const;
     // Diagnostics or findings; a device that is left out is none.

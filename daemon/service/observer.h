@@ -5,6 +5,7 @@
 #include <string>
 
 #include "daemon/model/session.h"
+#include "daemon/model/trial.h"
 
 namespace rdmaqos {
 
@@ -21,6 +22,8 @@ public:
     virtual void device_changed(const std::string& /*key*/) {}
     virtual void released_changed() {}    // Service::released_devices()
     virtual void policy_changed() {}
+    // `revision`: of the policy that is in force then
+    virtual void trial_changed(TrialStep, const std::string& /*revision*/) {}
     virtual void reload_answered() {}    // Service::last_reload() may differ
     virtual void fabric_changed() {}    // what is known of it, or Service::fabric_diagnostics()
     virtual void groups_changed() {}    // who is in the port groups

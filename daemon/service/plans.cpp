@@ -18,21 +18,30 @@ struct TriedPlan {
     PlanDraft draft;
 };
 
-// Of a policy that a user who may not manage brings: it is read on a thread that a reload has to wait for.
 constexpr std::size_t kLongestText = 1U << 20U;
 
 }    // namespace
+
+Result<void> may_bring(std::uint32_t uid, const SourceFile& text)
+{
+    if (!is_administrator(uid) && text.text.size() > kLongestText) {
+        return fail(ErrorCode::LimitReached,
+                    fmt::format("the policy has {} bytes; only root can try more than {} (`rdma-qosctl check` reads "
+                                "it without the daemon)",
+                                text.text.size(), kLongestText));
+    }
+    return {};
+}
 
 Result<void> Plans::may_read(std::uint32_t uid, const SourceFile* text) const
 {
     if (auto here = context_.not_ending(); !here) {
         return here;
     }
-    if (!is_administrator(uid) && text != nullptr && text->text.size() > kLongestText) {
-        return fail(ErrorCode::LimitReached,
-                    fmt::format("the policy has {} bytes; only root can try more than {} (`rdma-qosctl check` reads "
-                                "it without the daemon)",
-                                text->text.size(), kLongestText));
+    if (text != nullptr) {
+        if (auto may = may_bring(uid, *text); !may) {
+            return may;
+        }
     }
     return context_.loader.has_room(uid);
 }

@@ -12,6 +12,10 @@
 
 namespace rdmaqos {
 
+// Of a policy that somebody brings, who may not manage unless polkit says so: it is read on a thread that a reload has
+// to wait for. LimitReached, with a sentence.
+[[nodiscard]] Result<void> may_bring(std::uint32_t uid, const SourceFile& text);
+
 class Plans {
 public:
     // All must outlive it.

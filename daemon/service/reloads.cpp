@@ -140,22 +140,77 @@ void Reloads::run_first(Staged staged, bool is_newest)
     changes_.begin(std::move(staged));
 }
 
-void Reloads::reload(LoopCallback<void(ReloadOutcome)> done)
+// One is being served, one waits: who asks meanwhile shares the one that waits, which reads the newest files.
+void Reloads::ask(Pending asked)
 {
-    // One is being served, one waits; who asks meanwhile shares the one that waits, which reads the newest files.
-    if (pending_.size() < 2) {
-        pending_.emplace_back();
+    const auto reads_files = [](const Pending& pending) {
+        return pending.kind == Kind::Reload || pending.kind == Kind::Refresh;
+    };
+    if (pending_.size() > 1 && reads_files(asked) && reads_files(pending_.back())) {
+        Pending& shared = pending_.back();
+        if (asked.kind == Kind::Reload) {
+            shared.kind = Kind::Reload;    // it ends a trial, whoever else has asked for less
+        }
+        shared.waiting.push_back(std::move(asked.waiting.front()));
+        return;
     }
-    pending_.back().waiting.push_back(std::move(done));
-    if (pending_.size() == 1 && pending_.front().waiting.size() == 1) {
+    pending_.push_back(std::move(asked));
+    if (pending_.size() == 1) {
         next();
     }
+}
+
+void Reloads::reload(LoopCallback<void(ReloadOutcome)> done)
+{
+    Pending asked{Kind::Reload, {}};
+    asked.waiting.push_back(std::move(done));
+    ask(std::move(asked));
+}
+
+void Reloads::refresh(LoopCallback<void(ReloadOutcome)> done)
+{
+    Pending asked{Kind::Refresh, {}};
+    asked.waiting.push_back(std::move(done));
+    ask(std::move(asked));
+}
+
+bool Reloads::is_beginning_trial() const
+{
+    return std::ranges::any_of(pending_, [](const Pending& pending) { return pending.kind == Kind::Begin; });
+}
+
+void Reloads::begin_trial(TrialRequest request, LoopCallback<void(ReloadOutcome)> done)
+{
+    Pending asked{Kind::Begin, {}, std::move(request)};
+    asked.waiting.push_back(std::move(done));
+    ask(std::move(asked));
+}
+
+void Reloads::go_back(std::uint64_t trial, TrialStep why, LoopCallback<void(ReloadOutcome)> done)
+{
+    const auto same = std::ranges::find_if(
+        pending_, [&](const Pending& pending) { return pending.kind == Kind::GoBack && pending.trial == trial; });
+    if (same != pending_.end()) {
+        same->waiting.push_back(std::move(done));
+        return;
+    }
+    Pending asked{Kind::GoBack, {}, {}, trial, why};
+    asked.waiting.push_back(std::move(done));
+    ask(std::move(asked));
 }
 
 void Reloads::next()
 {
     started_ = context_.clock.now();
-    context_.loader.run([reading = changes_.reading(nullptr)] { return read_and_stage(reading); },
+    const Pending& served = pending_.front();
+    Reading reading = changes_.reading(nullptr);
+    if (served.kind == Kind::Begin) {
+        reading.main_file = served.request.text;
+        reading.before_trial = trial_.before() == nullptr ? policy_.revision() : std::string{};
+    } else if (served.kind == Kind::Refresh) {
+        reading.main_file = trial_.text();
+    }
+    context_.loader.run([reading = std::move(reading)] { return read_and_stage(reading); },
                         [this](Result<std::shared_ptr<Tried>> tried) { test_devices(std::move(tried)); });
 }
 
@@ -176,31 +231,53 @@ void Reloads::remember(const ReloadOutcome& outcome)
     policy_.last_reload.diagnostics = with_excerpts(outcome.diagnostics);
 }
 
+void Reloads::tell(const ReloadOutcome& outcome) const
+{
+    const Kind kind = pending_.front().kind;
+    if (!outcome.accepted) {
+        log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
+                  "{}, revision {} {}:\n{}",
+                  kind == Kind::Begin    ? "the policy to be tried is refused"
+                  : kind == Kind::GoBack ? "the files cannot be used to go back from a trial"
+                                         : "reload refused",
+                  outcome.revision, kind == Kind::GoBack ? "from before it is in force" : "stays in force",
+                  outcome.to_text());
+        return;
+    }
+    // Devices without an answer have a line each, below.
+    const ReloadOutcome said{true, {}, outcome.diagnostics, outcome.findings, outcome.left_out, {}};
+    const std::string text = said.to_text();
+    log_event(said.has_warnings() ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
+              {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}", outcome.revision,
+              text.empty() ? "" : ":\n", text);
+    for (const auto& key : outcome.unanswered) {
+        log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
+    }
+}
+
 void Reloads::answer(const ReloadOutcome& outcome)
 {
-    remember(outcome);
-    metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
-    if (outcome.accepted) {
-        // Devices without an answer have a line each, below.
-        const ReloadOutcome said{true, {}, outcome.diagnostics, outcome.findings, outcome.left_out, {}};
-        const std::string text = said.to_text();
-        log_event(said.has_warnings() ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
-                  {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}", outcome.revision,
-                  text.empty() ? "" : ":\n", text);
-        for (const auto& key : outcome.unanswered) {
-            log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
-        }
-    } else {
-        log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
-                  "reload refused, revision {} stays in force:\n{}", outcome.revision, outcome.to_text());
+    tell(outcome);
+    // A text that was refused is not in force, and no file of the host: nothing is wrong with this host.
+    if (pending_.front().kind != Kind::Begin || outcome.accepted) {
+        remember(outcome);
+    }
+    if (pending_.front().kind != Kind::Begin) {
+        metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     }
     context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
+    end_service(outcome);
+}
+
+void Reloads::end_service(const ReloadOutcome& outcome)
+{
     const auto waiting = std::move(pending_.front().waiting);
     pending_.pop_front();
+    const bool more = !pending_.empty();
     for (const auto& done : waiting) {
         done(outcome);
     }
-    if (!pending_.empty()) {
+    if (more) {    // else whoever asks is served at once
         next();
     }
 }
@@ -217,30 +294,50 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
 {
     ReloadOutcome outcome;
     outcome.revision = policy_.revision();
+    if (pending_.front().kind == Kind::GoBack && pending_.front().trial != trial_.number()) {
+        outcome.accepted = true;
+        end_service(outcome);    // somebody has ended it: nothing was done
+        return;
+    }
     if (!tried || context_.shutting_down) {
         outcome.diagnostics.error({},
                                   tried ? "rdma-qosd is stopping; the policy was not changed" : tried.error().message);
-        answer(outcome);
+        refuse(outcome);
         return;
     }
     const Loaded& loaded = (*tried)->loaded;
     outcome.diagnostics = loaded.diagnostics();
     policy_.transient_files = loaded.transient_files;
     if (!(*tried)->staged) {
-        answer(outcome);
+        refuse(outcome);
         return;
     }
     Staged staged = std::move(*(*tried)->staged);
     if ((*tried)->scene.mark != changes_.scene_mark()) {
         staged = stage(changes_.scene(PolicyChanges::Books::Borrowed), std::move(staged.rules), *loaded.settings.value);
     }
-    const bool ports_changed = (*tried)->scene.ports != devices_.local_ports();
     outcome.findings = staged.findings;
     outcome.left_out = staged.left_out;
     if (!staged.is_accepted()) {
-        answer(outcome);
+        refuse(outcome);
         return;
     }
+    commit(std::move(staged), **tried, std::move(outcome));
+}
+
+void Reloads::refuse(const ReloadOutcome& outcome)
+{
+    if (pending_.front().kind == Kind::GoBack && !context_.shutting_down) {
+        put_back(outcome);
+    } else {
+        answer(outcome);
+    }
+}
+
+void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
+{
+    const Loaded& loaded = tried.loaded;
+    const bool ports_changed = tried.scene.ports != devices_.local_ports();
     outcome.accepted = true;
     outcome.losses = staged.losses;
     outcome.revision = loaded.policy.value->revision;
@@ -248,14 +345,13 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
     if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {
         context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
     }
-    context_.loader.run([root = context_.options.root,
-                         sources = loaded.policy.value->sources] { return save_last_good(root, sources); },
-                        [](const Result<void>& saved) {
-                            if (!saved) {
-                                log(LogLevel::Warning, "the policy cannot be saved as the last good one: {}",
-                                    to_string(saved.error()));
-                            }
-                        });
+    if (const auto trial = trial_.status(); trial && pending_.front().kind == Kind::Reload) {
+        outcome.ended_trial = trial->revision;
+    }
+    change_trial(tried);
+    if (trial_.number() == 0) {
+        save(*loaded.policy.value);
+    }
     changes_.commit(std::move(staged), *loaded.settings.value, [this, outcome](Gathering::Missing missing) mutable {
         outcome.unanswered = std::move(missing);
         answer(outcome);
@@ -263,6 +359,58 @@ void Reloads::take(const Result<std::shared_ptr<Tried>>& tried)
     if (ports_changed) {
         changes_.resolve_again(policy_.rules().fabric, "ports of this host changed while the policy was read", [] {});
     }
+}
+
+void Reloads::save(const Policy& policy)
+{
+    context_.loader.run(
+        [root = context_.options.root, sources = policy.sources] { return save_last_good(root, sources); },
+        [](const Result<void>& saved) {
+            if (!saved) {
+                log(LogLevel::Warning, "the policy cannot be saved as the last good one: {}", to_string(saved.error()));
+            }
+        });
+}
+
+// What taking this policy, which is about to be in force, means for the trial.
+void Reloads::change_trial(const Tried& tried)
+{
+    const Pending& served = pending_.front();
+    const std::string& revision = tried.loaded.policy.value->revision;
+    switch (served.kind) {
+    case Kind::Begin:
+        trial_.begin(served.request, revision, tried.main_file_before, {policy_.policy(), policy_.settings()},
+                     [this](std::uint64_t number) {
+                         if (!context_.shutting_down) {
+                             go_back(number, TrialStep::TimedOut, [](const ReloadOutcome& /*outcome*/) {});
+                         }
+                     });
+        break;
+    case Kind::Refresh:
+        trial_.follow(revision);
+        break;
+    case Kind::Reload:
+    case Kind::GoBack:
+        if (trial_.number() != 0) {
+            trial_.end(served.kind == Kind::Reload ? TrialStep::Reloaded : served.why, revision);
+        }
+        break;
+    }
+}
+
+// From memory, whatever the devices say of it: they had it before.
+void Reloads::put_back(ReloadOutcome outcome)
+{
+    const TrialInForce::Before before = *trial_.before();
+    Staged staged = stage(changes_.scene(PolicyChanges::Books::Borrowed),
+                          make_rules(before.policy, policy_.rules().fabric, devices_.local_ports()), before.settings);
+    outcome.revision = before.policy->revision;
+    outcome.losses = staged.losses;
+    trial_.end(pending_.front().why, outcome.revision);
+    changes_.commit(std::move(staged), before.settings, [this, outcome](Gathering::Missing missing) mutable {
+        outcome.unanswered = std::move(missing);
+        answer(outcome);
+    });
 }
 
 }    // namespace rdmaqos

@@ -1,6 +1,8 @@
-// Reading the host's files: at the start, and each time a reload is asked for, one after another.
+// Reading the host's files: at the start, and each time somebody asks for it, one after another. A policy that is tried
+// (trial_in_force.h) stands for one of them.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "daemon/service/metrics_collector.h"
 #include "daemon/service/policy_changes.h"
 #include "daemon/service/policy_in_force.h"
+#include "daemon/service/trial_in_force.h"
 
 namespace rdmaqos {
 
@@ -18,9 +21,9 @@ class Reloads {
 public:
     // All must outlive it.
     Reloads(ServiceContext& context, PolicyInForce& policy, DeviceTable& devices, SessionTable& sessions,
-            PolicyChanges& changes, MetricsCollector& metrics)
+            PolicyChanges& changes, MetricsCollector& metrics, TrialInForce& trial)
         : context_(context), policy_(policy), devices_(devices), sessions_(sessions), changes_(changes),
-          metrics_(metrics)
+          metrics_(metrics), trial_(trial)
     {
     }
 
@@ -31,19 +34,46 @@ public:
     [[nodiscard]] std::shared_ptr<const Policy> policy_to_run() const;
     // Service::reload()
     void reload(LoopCallback<void(ReloadOutcome)> done);
+    // Service::refresh()
+    void refresh(LoopCallback<void(ReloadOutcome)> done);
+
+    // One is waiting or being served: there is none else meanwhile.
+    [[nodiscard]] bool is_beginning_trial() const;
+    void begin_trial(TrialRequest request, LoopCallback<void(ReloadOutcome)> done);
+    // From the trial of this number to the files; nothing if it has ended before it is this one's turn. If they cannot
+    // be used, which the outcome then says, the policy from before the trial is put back.
+    void go_back(std::uint64_t trial, TrialStep why, LoopCallback<void(ReloadOutcome)> done);
+    // As the last good one.
+    void save(const Policy& policy);
 
 private:
+    enum class Kind : std::uint8_t { Reload, Refresh, Begin, GoBack };
+    struct Pending {
+        Kind kind = Kind::Reload;
+        std::vector<LoopCallback<void(ReloadOutcome)>> waiting;
+        TrialRequest request{};     // of Begin
+        std::uint64_t trial = 0;    // of GoBack, with `why`
+        TrialStep why = TrialStep::TimedOut;
+    };
     // Null: there is none.
     [[nodiscard]] std::shared_ptr<const Policy> last_good(const Loaded& loaded) const;
     [[nodiscard]] std::optional<Staged> try_first(const std::shared_ptr<const Policy>& policy, const Loaded& loaded,
                                                   const Scene& scene) const;
     // False: it is the last good one, in place of the newest.
     void run_first(Staged staged, bool is_newest);
+    void ask(Pending asked);
     void next();
     void test_devices(Result<std::shared_ptr<Tried>> tried);
     void finish(Result<std::shared_ptr<Tried>> tried);
     void take(const Result<std::shared_ptr<Tried>>& tried);
+    void commit(Staged staged, const Tried& tried, ReloadOutcome outcome);
+    void refuse(const ReloadOutcome& outcome);
+    void change_trial(const Tried& tried);
+    void put_back(ReloadOutcome outcome);
     void answer(const ReloadOutcome& outcome);
+    void tell(const ReloadOutcome& outcome) const;
+    // The one that is served; what has become of it is told by now.
+    void end_service(const ReloadOutcome& outcome);
     void remember(const ReloadOutcome& outcome);
 
     ServiceContext& context_;
@@ -52,9 +82,7 @@ private:
     SessionTable& sessions_;
     PolicyChanges& changes_;
     MetricsCollector& metrics_;
-    struct Pending {
-        std::vector<LoopCallback<void(ReloadOutcome)>> waiting;
-    };
+    TrialInForce& trial_;
     // What was read first, until start() has tried it.
     struct FirstReading {
         Loaded loaded;

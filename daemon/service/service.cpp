@@ -22,6 +22,8 @@
 #include "daemon/service/session_calls.h"
 #include "daemon/service/session_table.h"
 #include "daemon/service/transient_ends.h"
+#include "daemon/service/trial_in_force.h"
+#include "daemon/service/trials.h"
 
 namespace rdmaqos {
 
@@ -71,7 +73,9 @@ struct Service::State final : DeviceListener {
     HostView host{context, devices, sessions, verdicts};
     MetricsCollector metrics{context, policy, devices, sessions, host};
     PolicyChanges changes{context, policy, devices, sessions, grants};
-    Reloads reloads{context, policy, devices, sessions, changes, metrics};
+    TrialInForce trial{context};
+    Reloads reloads{context, policy, devices, sessions, changes, metrics, trial};
+    Trials trials{context, policy, trial, reloads};
     TransientEnds transient_ends{context, policy, reloads};
     Plans plans{context, policy, devices, changes};
     FabricUpkeep fabric{context, policy, changes};
@@ -113,6 +117,36 @@ ReloadOutcome Service::start()
 void Service::reload(LoopCallback<void(ReloadOutcome)> done)
 {
     state_->reloads.reload(std::move(done));
+}
+
+void Service::refresh(LoopCallback<void(ReloadOutcome)> done)
+{
+    state_->reloads.refresh(std::move(done));
+}
+
+void Service::try_policy(TrialRequest request, Callback<TrialOutcome> done)
+{
+    state_->trials.begin(std::move(request), std::move(done));
+}
+
+void Service::confirm_trial(const std::string& revision, Callback<void> done)
+{
+    state_->trials.confirm(revision, std::move(done));
+}
+
+void Service::revert_trial(Callback<ReloadOutcome> done)
+{
+    state_->trials.revert(std::move(done));
+}
+
+std::optional<TrialStatus> Service::trial() const
+{
+    return state_->trial.status();
+}
+
+std::shared_ptr<const SourceFile> Service::tried_text() const
+{
+    return state_->trial.text();
 }
 
 void Service::reread_fabric(LoopCallback<void()> done)
@@ -290,6 +324,7 @@ void Service::metrics(LoopCallback<void(Metrics)> done)
 {
     state_->metrics.collect([this, done = std::move(done)](Metrics metrics) {
         metrics.adoption = adoption();
+        metrics.trial = state_->trial.number() != 0;
         done(std::move(metrics));
     });
 }

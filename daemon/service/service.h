@@ -23,6 +23,7 @@
 #include "daemon/model/path_result.h"
 #include "daemon/model/reload.h"
 #include "daemon/model/session.h"
+#include "daemon/model/trial.h"
 #include "daemon/service/host_view.h"
 #include "daemon/service/observer.h"
 #include "daemon/service/options.h"
@@ -94,7 +95,26 @@ public:
     // refuse the policy (policy/model/verdict.h). Otherwise everything stays as it is. Concurrent calls are served one
     // after another. `done` when every device has been told and has answered; one that does not answer is named in
     // `unanswered`, and takes the policy when it does.
+    // A trial that is in force ends with it.
     void reload(LoopCallback<void(ReloadOutcome)> done);
+    // The same, but a trial goes on: its text keeps the place of the file.
+    void refresh(LoopCallback<void(ReloadOutcome)> done);
+    // A trial: reads all files again with this text in the place of kTriedFile and puts the policy in force as reload()
+    // does, in memory alone. When the time is over, the files are what is in force, as after reload(), or, if they
+    // cannot be used, what was in force before. Another one takes the place of the first. Errors: InvalidArgument for a
+    // timeout or text that makes no sense, InvalidPolicy if there is no policy to go back to, Busy.
+    void try_policy(TrialRequest request, Callback<TrialOutcome> done);
+    // Ends the trial of this revision if the files say the same by now: what is in force stays, without a write to any
+    // device. Errors: InvalidArgument if it is not tried or the files differ, which the error names; InvalidPolicy if
+    // they cannot be used.
+    void confirm_trial(const std::string& revision, Callback<void> done);
+    // Goes back as when the time is over. Not accepted: the files cannot be used, and what was in force before the
+    // trial is again. InvalidArgument: there is no trial.
+    void revert_trial(Callback<ReloadOutcome> done);
+    // Empty: there is none.
+    [[nodiscard]] std::optional<TrialStatus> trial() const;
+    // Null: there is none.
+    [[nodiscard]] std::shared_ptr<const SourceFile> tried_text() const;
     // Reads the fabric file alone again, off the main loop, and looks up the members of port groups anew: sessions and
     // queue pairs get the levels they then belong in, and devices are told what changed. A broken file changes nothing
     // but fabric_diagnostics(); one that is gone is an empty fabric. `done` when every device has answered.

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "daemon/service/lost_levels.h"
 #include "lib/base/file.h"
 #include "lib/model/busy_rates.h"
@@ -90,6 +92,29 @@ Finding not_tested()
         "it has not been tested yet"};
 }
 
+std::string revision_of_main_file(const std::filesystem::path& root)
+{
+    auto text = read_regular_file(below_root(root, kTriedFile), kMaxConfigFileSize);
+    return text ? revision_of({std::make_shared<const SourceFile>(SourceFile{std::string(kTriedFile), *text})})
+                : std::string{};
+}
+
+// Going back means to read the files: whoever tries a policy expects the one that runs.
+void warn_of_way_back(const Reading& reading, Loaded& loaded)
+{
+    const auto files = read_host_policy(reading.root, reading.names,
+                                        loaded.fabric.value ? *loaded.fabric.value : Fabric{});
+    if (!files.value) {
+        loaded.policy.diagnostics.warning({}, "the files of this host cannot be used as they are")
+            .hint = "`rdma-qosctl check` says why; going back means the policy that was in force before";
+    } else if (files.value->revision != reading.before_trial) {
+        loaded.policy.diagnostics
+            .warning({}, fmt::format("the files of this host, revision {}, are not what was in force, revision {}",
+                                     files.value->revision, reading.before_trial))
+            .hint = "going back means the files";
+    }
+}
+
 }    // namespace
 
 Diagnostics Loaded::diagnostics() const
@@ -113,11 +138,13 @@ FabricFile load_fabric(const std::filesystem::path& root)
 }
 
 Loaded load_files(const std::filesystem::path& root, const NameService& names,
-                  std::chrono::system_clock::time_point now)
+                  std::chrono::system_clock::time_point now, const std::shared_ptr<const SourceFile>& main_file)
 {
     auto transient_files = find_transient_files(root, now);
     FabricFile fabric = load_fabric(root);
-    auto policy = read_host_policy(root, names, fabric.read.value ? *fabric.read.value : Fabric{});
+    const Fabric known = fabric.read.value ? *fabric.read.value : Fabric{};
+    auto policy = main_file ? read_host_policy(root, ProposedFile{kTriedFile, main_file}, names, known)
+                            : read_host_policy(root, names, known);
     return {read_settings(below_root(root, kSettingsPath), names), std::move(fabric.read), fabric.stamp,
             std::move(policy), std::move(transient_files)};
 }
@@ -229,7 +256,13 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
         loaded.fabric.value = reading.fabric ? reading.fabric : std::make_shared<const Fabric>();
         loaded.policy = read_policy({reading.text}, reading.names, *loaded.fabric.value);
     } else {
-        loaded = load_files(reading.root, reading.names, reading.now);
+        loaded = load_files(reading.root, reading.names, reading.now, reading.main_file);
+    }
+    if (reading.main_file) {
+        tried->main_file_before = revision_of_main_file(reading.root);
+    }
+    if (!reading.before_trial.empty()) {
+        warn_of_way_back(reading, loaded);
     }
     tried->scene = reading.scene;
     if (loaded.ok()) {

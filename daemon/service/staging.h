@@ -20,6 +20,7 @@
 #include "daemon/device/placement.h"
 #include "daemon/model/reload.h"
 #include "daemon/model/session.h"
+#include "daemon/model/trial.h"
 #include "lib/base/file.h"
 #include "policy/load/transient_files.h"
 #include "policy/match/matcher.h"
@@ -74,8 +75,10 @@ struct Loaded {
     [[nodiscard]] Diagnostics diagnostics() const;
     [[nodiscard]] bool ok() const { return settings.value && fabric.value && policy.value; }
 };
+// `main_file`: a text in the place of kTriedFile; null: the file's own.
 [[nodiscard]] Loaded load_files(const std::filesystem::path& root, const NameService& names,
-                                std::chrono::system_clock::time_point now);
+                                std::chrono::system_clock::time_point now,
+                                const std::shared_ptr<const SourceFile>& main_file = nullptr);
 
 // What a policy is tried on.
 struct Scene {
@@ -140,12 +143,17 @@ struct Reading {
     Settings settings;
     std::shared_ptr<const Fabric> fabric;
     Scene scene;
+    // The host's files with this text in the place of kTriedFile; null: as they are.
+    std::shared_ptr<const SourceFile> main_file = {};
+    // A trial begins, in place of this revision; empty: of another trial, or none begins.
+    std::string before_trial = {};
 };
 
 struct Tried {
     Loaded loaded;
     std::optional<Staged> staged;    // empty: something is wrong in the files
     Scene scene;
+    std::string main_file_before{};    // with Reading::main_file: TrialStatus::file_revision
 };
 [[nodiscard]] std::shared_ptr<Tried> read_and_stage(const Reading& reading);
 

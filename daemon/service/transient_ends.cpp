@@ -54,7 +54,7 @@ bool TransientEnds::end()
         return remove(file, *why) == Left::No;
     });
     if (was_used) {
-        reloads_.reload([](const ReloadOutcome& /*outcome*/) {});    // it has logged how it went
+        reloads_.refresh([](const ReloadOutcome& /*outcome*/) {});    // it has logged how it went
     }
     return true;
 }

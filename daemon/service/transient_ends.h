@@ -1,4 +1,5 @@
-// Takes transient policy files away when they have ended, and has the policy read again.
+// Takes transient policy files away when they have ended, and has the policy read again, which leaves
+// a trial in force.
 #pragma once
 
 #include <cstdint>

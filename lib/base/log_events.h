@@ -31,6 +31,9 @@ enum class LogEvent : std::uint8_t {
     LinkChanged,
     LinkGuarantees,
     LevelLost,
+    TrialBegun,
+    TrialConfirmed,
+    TrialReverted,
 };
 
 struct LogEventRow {
@@ -72,6 +75,9 @@ inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::LinkChanged, "link-changed", "1e6a4009df644b43a309e7da4625d6a4", log_rules::kNews},
     LogEventRow{LogEvent::LinkGuarantees, "link-guarantees", "ed4a0b9908764455a261e566535616ea", log_rules::kNews},
     LogEventRow{LogEvent::LevelLost, "level-lost", "286c0fef59604476b47757db5b5135a7", log_rules::kUnlimited},
+    LogEventRow{LogEvent::TrialBegun, "trial-begun", "67ec4c812cb74f62ab018ebe300f16f4", log_rules::kUnlimited},
+    LogEventRow{LogEvent::TrialConfirmed, "trial-confirmed", "bb2cc3c24a00443f8800db448c584b99", log_rules::kUnlimited},
+    LogEventRow{LogEvent::TrialReverted, "trial-reverted", "a8ea7ceeb8404f508dccce58135c8a2b", log_rules::kUnlimited},
 };
 
 // Null: None.

@@ -86,13 +86,15 @@ Mutator::Mutator(std::uint64_t seed) : random_(seed)
     add(names::kRoot, names::kManager, "Register", request_with_queue_pairs());
     add(names::kRoot, names::kManager, "Check", policy_descriptor());
     add(names::kRoot, names::kManager, "Plan", plan_of_a_policy());
-    for (const char* method : {"GetDevice", "EnableDevice"}) {
+    add(names::kRoot, names::kManager, "Try", {"hu", Bytes().u32(0).u32(60).str(), 1});
+    for (const char* method : {"GetDevice", "EnableDevice", "Confirm"}) {
         add(names::kRoot, names::kManager, method, text("mlx5_0"));
     }
     for (const char* method : {"Reconcile", "Verify", "Disable", "Enable", "Release"}) {
         add(kDevice, names::kDevice, method);
     }
-    for (const char* method : {"Reload", "ListLevels", "ReconcileAll", "VerifyAll", "DisableAll", "EnableAll", "Metrics", "Subscribe", "Unsubscribe"}) {
+    for (const char* method : {"Reload", "Refresh", "TriedText", "Revert", "ListLevels", "ReconcileAll", "VerifyAll",
+                               "DisableAll", "EnableAll", "Metrics", "Subscribe", "Unsubscribe"}) {
         add(names::kRoot, names::kManager, method);
     }
     add(kOwnSession, names::kSession, "Attach", queue_pairs(1, 4));

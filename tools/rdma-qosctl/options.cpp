@@ -22,11 +22,13 @@
 #include "tools/rdma-qosctl/commands/show_config.h"
 #include "tools/rdma-qosctl/commands/simulate.h"
 #include "tools/rdma-qosctl/commands/why.h"
+#include "tools/rdma-qosctl/import_options.h"
 #include "tools/rdma-qosctl/opensm_conformance/batch.h"
 #include "tools/rdma-qosctl/opensm_conformance/import.h"
 #include "tools/rdma-qosctl/policy_options.h"
 #include "tools/rdma-qosctl/refusal.h"
 #include "tools/rdma-qosctl/rule_options.h"
+#include "tools/rdma-qosctl/trial_options.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -52,6 +54,8 @@ struct Options {
     PlanOptions plan;
     RuleOptions rule;
     RuleRemoval rule_removal;
+    TrialOptions trial;
+    bool force = false;    // what is tried replaces the file
     WhyOptions why;
     ShowConfigOptions show_config;
     ImportFabricOptions import_fabric;
@@ -99,6 +103,7 @@ private:
     CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& description,
                           const std::string& examples, Function function);
     void add_policy_commands();
+    void add_trials();
     void add_rules();
     void add_simulate();
     void add_show_config();
@@ -143,6 +148,7 @@ Parser::Parser()
     app_.add_flag("--no-ask-password", no_ask_password_, "Do not ask for a password that polkit wants");
     app_.get_formatter()->column_width(34);
     add_policy_commands();
+    add_trials();
     add_rules();
     add_simulate();
     add_show_config();
@@ -199,6 +205,19 @@ void Parser::add_policy_commands()
     reload_command->add_flag("--brief", options_->brief, "Leave what is wrong with the files to the daemon's log");
 }
 
+void Parser::add_trials()
+{
+    CLI::App* command = add_command(
+        "try", "Put a policy in force for a while: it goes back by itself unless it is confirmed", kTryExamples,
+        [options = options_](const Context& context) { return try_policy(context, options->trial); });
+    add_try_options(*command, options_->trial);
+    command = add_command("confirm", "Keep the policy that is being tried: write it to /etc/rdma-qos/policy.yaml",
+                          kConfirmExamples,
+                          [options = options_](const Context& context) { return confirm(context, options->force); });
+    command->add_flag("--force", options_->force, "Overwrite the file, also if it has changed since the trial began");
+    add_command("revert", "End the trial now: the policy of the files comes back", kRevertExamples, revert);
+}
+
 void Parser::add_rules()
 {
     CLI::App* rule = app_.add_subcommand("rule", "Add, remove and list match rules that end by themselves");
@@ -250,13 +269,7 @@ void Parser::add_imports()
         "  ibnetdiscover | rdma-qosctl import-fabric --ibnetdiscover - --partitions /etc/opensm/partitions.conf\n"
         "  rdma-qosctl import-fabric --ibnetdiscover topology --sm 0x0002c90300a1b2c1 --output fabric.yaml",
         [options = options_](const Context& context) { return import_fabric(context, options->import_fabric); });
-    ImportFabricOptions& fabric = options_->import_fabric;
-    command->add_option("--ibnetdiscover", fabric.discovery, "What ibnetdiscover printed; -: stdin")->type_name("FILE");
-    command->add_option("--partitions", fabric.partitions, "OpenSM's partitions.conf")->type_name("FILE");
-    command->add_option("--node-name-map", fabric.node_names, "Names of nodes by GUID")->type_name("FILE");
-    command->add_option("--sm", fabric.subnet_manager, "Port GUID of the subnet manager: SELF in partitions.conf")
-        ->type_name("GUID");
-    command->add_option("--output", fabric.output, "Write here, not to stdout")->type_name("FILE");
+    add_import_fabric_options(*command, options_->import_fabric);
 
     command = add_command(
         "import-opensm", "Convert OpenSM's native policy to YAML, with comments and blocks to fill in",
@@ -267,15 +280,7 @@ void Parser::add_imports()
                        ? import_opensm(context, options->import_opensm)
                        : import_opensm_case(context, options->import_opensm, options->import_topology);
         });
-    ImportOpensmOptions& native = options_->import_opensm;
-    command->add_option("FILE", native.file, "OpenSM's policy file; -: stdin")->required();
-    CLI::Option* file = command->add_option("--fabric", native.fabric, "A fabric file; none: the host's");
-    file->type_name("FILE");
-    command->add_option("--topology", options_->import_topology, "The fabric of a test case")
-        ->type_name("FILE")
-        ->excludes(file);
-    command->add_option("--output", native.output, "Write here, not to stdout")->type_name("FILE");
-    command->add_flag("--force", native.replace, "Replace the output file, also if it was edited")->needs("--output");
+    add_import_opensm_options(*command, options_->import_opensm, options_->import_topology);
 }
 
 void Parser::add_views()

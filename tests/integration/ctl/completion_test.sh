@@ -22,7 +22,7 @@ complete_to()
 expect_no_names
 start_daemon
 
-complete_to 'reconcile release reload request' rdma-qosctl re
+complete_to 'reconcile release reload request revert' rdma-qosctl re
 complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl --root "$root" tree ''
 complete_to 'mlx5_1/1' rdma-qosctl --root "$root" tree mlx5_1
 complete_to 'always auto never' rdma-qosctl --color ''

@@ -52,7 +52,7 @@ found=$(zsh -f -c 'fpath=($FUNCTIONS $fpath); autoload -Uz compinit; compinit -D
 expect_no_names
 start_daemon
 
-complete_to 'reconcile release reload request' rdma-qosctl re
+complete_to 'reconcile release reload request revert' rdma-qosctl re
 complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl --root "$root" tree ''
 complete_to 'mlx5_0/1 mlx5_1/1' rdma-qosctl "--root=$root" tree ''
 complete_to 'mlx5_1/1' rdma-qosctl --root "$root" tree mlx5_1

@@ -259,6 +259,10 @@ TEST_F(Authorize, WithoutPolkitOnlyRootManages)
 {
     for (const auto& [method, arguments] :
          std::vector<std::pair<std::string, std::vector<bus::Value>>>{{"Reload", {}},
+                                                                      {"Refresh", {}},
+                                                                      {"TriedText", {}},
+                                                                      {"Confirm", {bus::Value("0123")}},
+                                                                      {"Revert", {}},
                                                                       {"ReconcileAll", {}},
                                                                       {"VerifyAll", {}},
                                                                       {"DisableAll", {}},
@@ -277,6 +281,8 @@ TEST_F(Authorize, PolkitDecidesForOthers)
     const auto polkit = start_polkit();
     for (const bool by_bus : {false, true}) {
         EXPECT_EQ(as_nobody(by_bus, "Reload", {}), "ok");
+        const auto trial = as_nobody(by_bus, "Revert", {});
+        EXPECT_NE(trial.find("org.rdmaqos1.try"), std::string::npos) << "more than a reload: " << trial;
         const auto refused = as_nobody(by_bus, "VerifyAll", {});
         EXPECT_TRUE(refused.starts_with("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired")) << refused;
         EXPECT_NE(refused.find("needs authentication"), std::string::npos) << refused;

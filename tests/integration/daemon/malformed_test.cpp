@@ -68,6 +68,8 @@ const std::array kMethods{
     Method{names::kRoot, names::kManager, "Explain"},
     Method{names::kRoot, names::kManager, "Check"},
     Method{names::kRoot, names::kManager, "Plan"},
+    Method{names::kRoot, names::kManager, "Try"},
+    Method{names::kRoot, names::kManager, "Confirm"},
     Method{names::kRoot, names::kManager, "GetDevice"},
     Method{names::kRoot, names::kManager, "EnableDevice"},
     Method{names::kRoot, names::kManager, "VerifyAll"},

@@ -34,10 +34,10 @@ TEST(CommandLine, Version)
 TEST(CommandLine, HelpOfEveryCommandHasExamples)
 {
     for (const char* command :
-         {"check",     "plan",    "simulate", "reload",          "status",        "tree",
-          "levels",    "devices", "sessions", "explain",         "show-config",   "query-path",
-          "reconcile", "verify",  "disable",  "enable",          "release",       "request",
-          "metrics",   "monitor", "why",      "hardware-report", "import-fabric", "import-opensm", "rule"}) {
+         {"check",           "plan",          "simulate",      "reload",      "status",     "tree",      "levels",
+          "devices",         "sessions",      "explain",       "show-config", "query-path", "reconcile", "verify",
+          "disable",         "enable",        "release",       "request",     "metrics",    "monitor",   "why",
+          "hardware-report", "import-fabric", "import-opensm", "rule",        "try",        "confirm",   "revert"}) {
         const Finished finished = refused({command, "--help"});
         EXPECT_EQ(finished.status, 0) << command;
         EXPECT_THAT(finished.output, HasSubstr("Examples:")) << command;

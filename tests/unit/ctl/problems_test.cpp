@@ -35,11 +35,14 @@ constexpr Case kCases[] = {
     {"no policy", [](World& world) { world.manager.policy_revision.clear(); }, true, "no policy is running"},
     {"fabric", [](World& world) { world.manager.fabric_diagnostics = an_error("fabric.yaml"); }, true,
      "the fabric file cannot be used:\nfabric.yaml: error: y"},
-    {"reload", [](World& world) {
+    {"reload",
+     [](World& world) {
          world.manager.last_reload.accepted = false;
          world.manager.last_reload.diagnostics = an_error("x");
      },
      true, "the last reload was refused:\nx: error: y"},
+    {"trial", [](World& world) { world.manager.trial = TrialView{"abc", "def", "123", 42, "root", 17, "rdma-qosctl"}; },
+     false, "policy abc is being tried: it goes back by itself in 42 seconds"},
     {"monitor", [](World& world) { world.manager.mode = "monitor"; }, false, "mode is monitor"},
     {"no device", [](World& world) { world.devices.clear(); }, false, "there is no device"},
     {"degraded", [](World& world) { world.devices[1].state = "degraded"; }, true, "mlx5_1/1 is degraded"},
@@ -49,9 +52,21 @@ constexpr Case kCases[] = {
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
     {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},
-    {"shaper", [](World& world) { world.devices[0].shapers = {{"ETS divides ens1", "dcb ets show dev ens1"}}; }, false, "mlx5_0/1: ETS divides ens1"},
-    {"failure", [](World& world) { world.devices[0].failures = {dict({{"message", "create /x: no"}})}; }, true, "mlx5_0/1: create /x: no"},
-    {"finding", [](World& world) { world.devices[0].findings = {dict({{"message", "asked much"}})}; }, false, "mlx5_0/1: asked much"},
+    {"shaper",
+     [](World& world) {
+         world.devices[0].shapers = {{"ETS divides ens1", "dcb ets show dev ens1"}};
+     },
+     false, "mlx5_0/1: ETS divides ens1"},
+    {"failure",
+     [](World& world) {
+         world.devices[0].failures = {dict({{"message", "create /x: no"}})};
+     },
+     true, "mlx5_0/1: create /x: no"},
+    {"finding",
+     [](World& world) {
+         world.devices[0].findings = {dict({{"message", "asked much"}})};
+     },
+     false, "mlx5_0/1: asked much"},
     {"degraded by a finding",
      [](World& world) {
          world.devices[0].state = "degraded";

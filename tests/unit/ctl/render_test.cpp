@@ -516,6 +516,12 @@ TEST(Render, SignalsAsSentences)
     });
     const HeardCase cases[] = {
         {{root, manager, "PolicyChanged", {"abc"}}, "policy revision abc is in force"},
+        {{root, manager, "TrialChanged", {"begun", "abc"}}, "policy revision abc is being tried"},
+        {{root, manager, "TrialChanged", {"confirmed", "abc"}}, "policy revision abc, which was tried, is confirmed"},
+        {{root, manager, "TrialChanged", {"timeout", "def"}},
+         "the trial is over, nobody has confirmed it in time: back to policy revision def"},
+        {{root, manager, "TrialChanged", {"reload", "def"}},
+         "the trial is over, a reload has taken the files: back to policy revision def"},
         {{root, manager, "DriftRepaired", {bus::ObjectPath{device}, 2U}},
          "mlx5_0/1: 2 elements had drifted and were repaired"},
         {{root, manager, "DriftRepaired", {bus::ObjectPath{device}, 1U}},
@@ -551,7 +557,8 @@ TEST(Render, SignalsAsSentences)
         {{root,
           properties,
           "PropertiesChanged",
-          {manager, dict({{"Mode", "monitor"}, {"LastReload", dict({{"accepted", false}})}}), std::vector<std::string>{}}},
+          {manager, dict({{"Mode", "monitor"}, {"LastReload", dict({{"accepted", false}})}}),
+           std::vector<std::string>{}}},
          "rdma-qosd: mode monitor, the last reload was refused (`rdma-qosctl status`)"},
         {{root, manager, "SomethingNew", {}}, "/org/rdmaqos1 org.rdmaqos1.Manager.SomethingNew"},
         {{root, manager, "PolicyChanged", {}}, "policy revision  is in force"},

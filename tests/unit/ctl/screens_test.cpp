@@ -429,11 +429,14 @@ const Shot kShots[] = {
 // What they print is the same wherever it goes: a document for another program or a file, or text of the daemon that
 // quotes lines of files.
 const std::set<std::string> kWithoutScreen{
+    "confirm",          // one sentence
     "import-fabric",    // YAML
     "import-opensm",    // YAML
     "metrics",          // the text format of Prometheus
     "reload",           // the daemon's diagnostics, and which policy runs
+    "revert",           // as reload
     "show-config",      // YAML
+    "try",              // as reload, and how to end it
 };
 
 std::string without_colours(const std::string& text)

@@ -271,8 +271,15 @@ TEST(AnswerKeys, OfReloads)
     outcome.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
     outcome.unanswered = {"mlx5_1/1"};
     outcome.losses = {{"old", LossReason::Renamed, "new", 1, 2}};
-    const auto report = written([&](Writer& writer) { write(writer, outcome, Quote::Lines); });
+    outcome.ended_trial = "0123";
+    auto who = std::make_shared<Identity>();
+    who->command = "rdma-qosctl";
+    const TrialOutcome trial{outcome, TrialStatus{"abc", "def", "123", std::chrono::seconds(60), who}};
+    const auto report = written([&](Writer& writer) { write(writer, trial, Quote::Lines); });
     expect_all(kReloadKeys, keys_in(report), "reload");
+    EXPECT_FALSE(
+        keys_in(written([&](Writer& writer) { write(writer, outcome, Quote::Lines); })).contains("seconds-left u"));
+    expect_all(kTrialKeys, keys_in(written([&](Writer& writer) { write(writer, trial.trial); })), "trial");
     expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");
     expect_all(kFindingKeys, keys_in(at(report, "findings")), "findings");
     expect_all(kLeftOutKeys, keys_in(at(report, "left-out")), "left-out");

@@ -75,6 +75,7 @@ const std::map<std::string, std::string>& tables()
         {"diagnostic", table_of(kDiagnosticKeys)},
         {"finding", table_of(kFindingKeys)},
         {"reload", table_of(kReloadKeys)},
+        {"trial", table_of(kTrialKeys)},
         {"left out", table_of(kLeftOutKeys)},
         {"plan", table_of(kPlanKeys)},
         {"changed level", table_of(kLevelChangeKeys)},

@@ -1,7 +1,6 @@
 #include "tools/rdma-qosctl/commands/manage.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,9 +17,6 @@
 namespace rdmaqos::ctl {
 namespace {
 
-// A device with thousands of elements to make, on slow firmware.
-constexpr auto kDeviceTimeout = std::chrono::minutes(5);
-
 // One dict, or a list of them.
 Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply, const std::string& method)
 {
@@ -36,19 +32,6 @@ Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply,
         }
     }
     return fail(not_as_documented(method));
-}
-
-// Calls, and calls again with somebody whom polkit can ask for the password that it wants.
-template <typename Call>
-std::invoke_result_t<Call> with_password(const Context& context, bus::Client& client, Call call)
-{
-    auto reply = call();
-    if (reply || reply.error().code != ErrorCode::InteractiveAuthorizationRequired || !context.ask_password) {
-        return reply;
-    }
-    const PasswordAgent agent;
-    client.allow_interaction();
-    return call();
 }
 
 // Of a device's method, or, without a device, of the manager's for all of them.
@@ -113,17 +96,32 @@ Error refusal_of_reload(bus::Client& client, Error error, bool brief)
     return error;
 }
 
-}    // namespace
-
-Result<ReloadView> reload_files(const Context& context, bus::Client& client, bool brief)
+Result<ReloadView> read_files(const Context& context, bus::Client& client, const std::string& method, bool brief)
 {
-    const auto report = with_password(
-        context, client, [&] { return call_manager<bus::Dict>(client, "Reload", {}, kDeviceTimeout); });
+    const auto report = with_password(context, client,
+                                      [&] { return call_manager<bus::Dict>(client, method, {}, kDeviceTimeout); });
     if (!report) {
         return fail(report.error().code == ErrorCode::InvalidPolicy ? refusal_of_reload(client, report.error(), brief)
                                                                     : report.error());
     }
     return to_reload(*report);
+}
+
+}    // namespace
+
+Result<ReloadView> reload_files(const Context& context, bus::Client& client, bool brief)
+{
+    return read_files(context, client, "Reload", brief);
+}
+
+Result<ReloadView> refresh_files(const Context& context, bus::Client& client)
+{
+    const auto properties = client.properties(kManagerPath, kManagerInterface);
+    if (!properties) {
+        return fail(properties.error());
+    }
+    // A daemon that does not know of trials is older.
+    return read_files(context, client, properties->contains("Trial") ? "Refresh" : "Reload", false);
 }
 
 Result<ExitStatus> reload(const Context& context, bool brief)
@@ -140,13 +138,20 @@ Result<ExitStatus> reload(const Context& context, bool brief)
     if (context.json) {
         Json json = reload_json(reload);
         json["revision"] = reload.revision;
+        if (!reload.ended_trial.empty()) {
+            json["ended-trial"] = reload.ended_trial;
+        }
         print(to_text(json));
         return ExitStatus::Ok;
     }
     if (brief) {
         return ExitStatus::Ok;
     }
-    print(to_text(reload, context.screen.colour) + fmt::format("policy {} is running\n", printable(reload.revision)));
+    const std::string trial = reload.ended_trial.empty()
+                                  ? ""
+                                  : fmt::format("the trial of policy {} is over\n", printable(reload.ended_trial));
+    print(to_text(reload, context.screen.colour) + trial +
+          fmt::format("policy {} is running\n", printable(reload.revision)));
     return ExitStatus::Ok;
 }
 

@@ -1,6 +1,7 @@
 // What tells the daemon to do something. `device` empty: all. Where polkit wants a password, it is asked for.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "lib/base/result.h"
@@ -10,8 +11,13 @@
 
 namespace rdmaqos::ctl {
 
+// A device with thousands of elements to make, on slow firmware.
+inline constexpr auto kDeviceTimeout = std::chrono::minutes(5);
+
 // Has the daemon read all files again, after the password that polkit may want. InvalidPolicy with all that is wrong.
 [[nodiscard]] Result<ReloadView> reload_files(const Context& context, bus::Client& client, bool brief = false);
+// The same, but a trial that is in force goes on: for those who changed other files than the one that is tried.
+[[nodiscard]] Result<ReloadView> refresh_files(const Context& context, bus::Client& client);
 
 // `brief`: what is wrong with the files is left to the daemon's log, and success to the exit status.
 [[nodiscard]] Result<ExitStatus> reload(const Context& context, bool brief);

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "policy/explain/show_config_yaml.h"
 #include "policy/match/hidden_rules.h"
@@ -26,23 +24,6 @@ namespace rdmaqos::ctl {
 namespace {
 
 constexpr auto kPlanTimeout = std::chrono::minutes(2);
-
-// The text as a file the daemon may read, also when it came from a pipe.
-Result<bus::FileDescriptor> as_file(const std::string& text)
-{
-    auto fd = std::make_shared<UniqueFd>(memfd_create("policy", MFD_CLOEXEC));
-    if (!*fd) {
-        return fail(error_from_errno(ErrorCode::Io, errno, "memfd_create"));
-    }
-    for (std::size_t written = 0; written < text.size();) {
-        const ssize_t count = write(fd->get(), text.data() + written, text.size() - written);
-        if (count < 0 && errno != EINTR) {
-            return fail(error_from_errno(ErrorCode::Io, errno, "memfd"));
-        }
-        written += count < 0 ? 0 : static_cast<std::size_t>(count);
-    }
-    return bus::FileDescriptor{std::move(fd)};
-}
 
 // What is planned, as a sentence names it.
 std::string names_of(const PolicyFiles& policy)

@@ -112,7 +112,7 @@ Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context)
         return client.error().code == ErrorCode::NoDaemon ? Result<std::optional<ReloadView>>(std::nullopt)
                                                           : fail(client.error());
     }
-    auto reloaded = reload_files(context, *client);
+    auto reloaded = refresh_files(context, *client);
     return reloaded ? Result<std::optional<ReloadView>>(std::move(*reloaded)) : fail(reloaded.error());
 }
 

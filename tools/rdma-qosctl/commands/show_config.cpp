@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "policy/load/host_files.h"
 #include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
 #include "policy/yaml/settings_reader.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -40,14 +43,62 @@ Result<ShownNode> settings_of_host(const std::string& root)
     return show_settings(source);
 }
 
+// What the daemon says, or why it says nothing.
+Result<void> ask_daemon(const Context& context, const ShowConfigOptions& options, ConfigReport& report)
+{
+    if (options.offline) {
+        report.no_daemon = "whether the daemon runs it is not known: it was not asked";
+        return {};
+    }
+    auto client = connect(context);
+    if (!client) {
+        // What is in the files can be said all the same.
+        report.no_daemon = client.error().code == ErrorCode::NoDaemon
+                               ? "no daemon runs"
+                               : fmt::format("whether the daemon runs it is not known: {}", to_string(client.error()));
+        return {};
+    }
+    auto manager = fetch_manager(*client);
+    if (!manager) {
+        return fail(manager.error());
+    }
+    report.daemon = std::move(*manager);
+    // Others would be refused, which the daemon logs.
+    if (report.of_host && report.daemon->trial && geteuid() == 0) {
+        if (auto text = call_manager<std::string>(*client, "TriedText", {})) {
+            report.tried = std::make_shared<const SourceFile>(SourceFile{kMainPolicyFile, std::move(*text)});
+        }
+    }
+    return {};
+}
+
+// The given files; of the host, with the text that is being tried in its place, as far as we may see it.
+Result<std::shared_ptr<const Policy>> policy_to_show(const ConfigReport& report, const ShowConfigOptions& options,
+                                                     const std::string& root)
+{
+    if (!report.tried) {
+        return require_policy(options.files, root);
+    }
+    const auto fabric = load_fabric(root);
+    auto read = read_host_policy(root, ProposedFile{kMainPolicyFile, report.tried}, NameService::host(),
+                                 fabric.value ? *fabric.value : Fabric{});
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, "what is tried, with the other files,"));
+    }
+    return std::move(read.value);
+}
+
 Result<ConfigReport> make_report(const Context& context, const ShowConfigOptions& options)
 {
-    const auto policy = require_policy(options.files, context.root);
+    ConfigReport report;
+    report.of_host = options.files.empty();
+    if (const auto asked = ask_daemon(context, options, report); !asked) {
+        return fail(asked.error());
+    }
+    const auto policy = policy_to_show(report, options, context.root);
     if (!policy) {
         return fail(policy.error());
     }
-    ConfigReport report;
-    report.of_host = options.files.empty();
     for (const auto& source : (*policy)->sources) {
         if (is_opensm_file(source->name)) {
             return fail(ErrorCode::Unsupported,
@@ -71,23 +122,6 @@ Result<ConfigReport> make_report(const Context& context, const ShowConfigOptions
         }
         report.settings = std::move(*settings);
     }
-    if (options.offline) {
-        report.no_daemon = "whether the daemon runs it is not known: it was not asked";
-        return report;
-    }
-    auto client = connect(context);
-    if (!client) {
-        // What is in the files can be said all the same.
-        report.no_daemon = client.error().code == ErrorCode::NoDaemon
-                               ? "no daemon runs"
-                               : fmt::format("whether the daemon runs it is not known: {}", to_string(client.error()));
-        return report;
-    }
-    auto manager = fetch_manager(*client);
-    if (!manager) {
-        return fail(manager.error());
-    }
-    report.daemon = std::move(*manager);
     return report;
 }
 

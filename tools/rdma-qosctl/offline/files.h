@@ -15,6 +15,9 @@
 
 namespace rdmaqos::ctl {
 
+// What a trial stands for.
+inline constexpr const char* kMainPolicyFile = "/etc/rdma-qos/policy.yaml";
+
 // "-": stdin.
 [[nodiscard]] Result<std::shared_ptr<const SourceFile>> read_source(const std::string& file);
 // The same; null if it cannot be read, which is then among the diagnostics.

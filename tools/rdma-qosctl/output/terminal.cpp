@@ -401,7 +401,8 @@ std::string advice(ErrorCode code)
         return "`rdma-qosctl devices` lists the devices";
     case ErrorCode::AuthorizationRequired:
     case ErrorCode::InteractiveAuthorizationRequired:
-        return "run it as root, or let polkit grant org.rdmaqos1.reload or org.rdmaqos1.manage to this user";
+        return "run it as root, or let polkit grant org.rdmaqos1.reload, org.rdmaqos1.try or org.rdmaqos1.manage to "
+               "this user";
     case ErrorCode::NoDaemon:
         return "check, plan, simulate, explain and query-path also work without the daemon";
     case ErrorCode::InvalidPolicy:

@@ -17,11 +17,32 @@ bool daemon_runs_it(const ConfigReport& report)
     return report.daemon && report.daemon->policy_revision == report.revision;
 }
 
+std::vector<std::string> about_trial(const ConfigReport& report)
+{
+    const TrialView& trial = *report.daemon->trial;
+    const std::string left = counted(trial.seconds_left, "second");
+    if (!report.tried) {
+        return {
+            fmt::format("the running daemon tries another policy, revision {}, for {} more; its text is shown to root",
+                        trial.revision, left)};
+    }
+    std::vector<std::string> lines{
+        fmt::format("the running daemon tries another text in the place of {}, which is shown here, for {} more",
+                    report.tried->name, left)};
+    if (!daemon_runs_it(report)) {
+        lines.emplace_back("other files have changed since it read them");
+    }
+    return lines;
+}
+
 // Whether the daemon runs what is shown.
 std::vector<std::string> about_daemon(const ConfigReport& report)
 {
     if (!report.daemon) {
         return {report.no_daemon};
+    }
+    if (report.daemon->trial && report.of_host) {
+        return about_trial(report);
     }
     if (daemon_runs_it(report)) {
         return {"the running daemon uses this policy"};
@@ -180,6 +201,9 @@ Json config_json(const ConfigReport& report)
     Json json{{"revision", report.revision}};
     if (report.daemon) {
         json["daemon"] = {{"revision", report.daemon->policy_revision}, {"same", daemon_runs_it(report)}};
+        if (const auto& trial = report.daemon->trial) {
+            json["daemon"]["trial"] = {{"seconds-left", trial->seconds_left}, {"shown", report.tried != nullptr}};
+        }
     }
     json["note"] = fmt::format("{}", fmt::join(about_daemon(report), "; "));
     json["files"] = files_json(report);

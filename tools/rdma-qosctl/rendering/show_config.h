@@ -1,10 +1,12 @@
 // What `show-config` found out, as a value: rendered by pure functions.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/base/diagnostic.h"
 #include "policy/explain/show_config.h"
 #include "policy/load/host_files.h"
 #include "tools/rdma-qosctl/output/json.h"
@@ -24,6 +26,9 @@ struct ConfigReport {
     std::optional<ShownNode> settings;    // of the host's files only
     std::optional<ManagerView> daemon;
     std::string no_daemon;    // why it is empty
+    // The daemon tries this text in the place of policy.yaml, and it is shown as such. Null: it tries none, or does not
+    // let us see it.
+    std::shared_ptr<const SourceFile> tried{};
 };
 
 // A policy file: what is no policy stands in comments.

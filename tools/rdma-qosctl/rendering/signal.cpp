@@ -56,6 +56,21 @@ std::string grant_in_words(const bus::Dict& grant)
     return fmt::format("{}, not enforced{}{}", named, reason.empty() ? "" : ": ", reason);
 }
 
+std::string trial_in_words(const std::string& step, const std::string& revision)
+{
+    if (step == "begun") {
+        return fmt::format("policy revision {} is being tried", revision);
+    }
+    if (step == "confirmed") {
+        return fmt::format("policy revision {}, which was tried, is confirmed", revision);
+    }
+    const std::string_view why = step == "timeout"  ? "nobody has confirmed it in time"
+                                 : step == "revert" ? "it was reverted"
+                                 : step == "reload" ? "a reload has taken the files"
+                                                    : std::string_view(step);
+    return fmt::format("the trial is over, {}: back to policy revision {}", why, revision);
+}
+
 // The properties that changed, and what they are now; those that are only known to have changed are null.
 using Changed = std::map<std::string, const bus::Value*>;
 
@@ -232,6 +247,8 @@ std::string Narrator::sentence(const bus::Signal& signal)
     std::string text;
     if (signal.member == "PolicyChanged") {
         text = fmt::format("policy revision {} is in force", text_argument(signal, 0));
+    } else if (signal.member == "TrialChanged") {
+        text = trial_in_words(text_argument(signal, 0), text_argument(signal, 1));
     } else if (signal.member == "DriftRepaired") {
         const auto elements = signal.arguments.size() > 1 ? signal.arguments[1].as_unsigned().value_or(0) : 0;
         text = fmt::format("{}: {} had drifted and {} repaired", device(path_argument(signal, 0)),

@@ -26,6 +26,12 @@ std::string describe_policy(const ManagerView& manager)
     return fmt::format("{} from {}", manager.policy_revision, fmt::join(manager.policy_sources, ", "));
 }
 
+std::string describe_trial(const TrialView& trial)
+{
+    return fmt::format("{} left, then back from {} to {}; begun by {}, pid {}", counted(trial.seconds_left, "second"),
+                       trial.revision, trial.goes_back_to, trial.user, trial.pid);
+}
+
 std::string describe_accepted(const ReloadView& reload)
 {
     const std::size_t warnings = reload.diagnostics.warning_count();
@@ -139,6 +145,9 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     fields.add("daemon", fmt::format("rdma-qosd {}", manager.version));
     fields.add("mode", manager.mode, manager.mode == "enforce" ? Style::Plain : Style::Warning);
     fields.add("policy", describe_policy(manager), manager.policy_revision.empty() ? Style::Bad : Style::Plain);
+    if (manager.trial) {
+        fields.add("trial", describe_trial(*manager.trial), Style::Warning);
+    }
     const bool accepted = manager.last_reload.accepted;
     fields.add("last reload", accepted ? describe_accepted(manager.last_reload) : "refused, see below",
                accepted ? Style::Plain : Style::Bad);

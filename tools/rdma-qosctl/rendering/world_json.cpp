@@ -193,6 +193,17 @@ Json session_json(const SessionView& session)
             {"queue-pairs", to_json(session.queue_pairs)}};
 }
 
+Json trial_json(const TrialView& trial)
+{
+    Json json{{"revision", trial.revision},
+              {"goes-back-to", trial.goes_back_to},
+              {"seconds-left", trial.seconds_left},
+              {"user", trial.user},
+              {"pid", trial.pid}};
+    set_text(json, "command", trial.command);
+    return json;
+}
+
 Json status_json(const World& world, const std::vector<Problem>& problems)
 {
     const ManagerView& manager = world.manager;
@@ -202,6 +213,9 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     policy["sources"] = manager.policy_sources;
     policy["last-reload"] = reload_json(manager.last_reload);
     policy["levels"] = manager.levels.size();
+    if (manager.trial) {
+        policy["trial"] = trial_json(*manager.trial);
+    }
     json["policy"] = std::move(policy);
     json["fabric-diagnostics"] = to_json(manager.fabric_diagnostics);
     std::uint64_t inside = 0;

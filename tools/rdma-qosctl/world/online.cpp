@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <pwd.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/base/text.h"
 #include "lib/bus/names.h"
@@ -100,6 +103,22 @@ template Result<bus::Dict> call_manager(bus::Client&, const std::string&, const 
 template Result<std::vector<bus::Dict>> call_manager(bus::Client&, const std::string&, const std::vector<bus::Value>&,
                                                      std::chrono::milliseconds);
 
+Result<bus::FileDescriptor> as_file(const std::string& text)
+{
+    auto fd = std::make_shared<UniqueFd>(memfd_create("policy", MFD_CLOEXEC));
+    if (!*fd) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "memfd_create"));
+    }
+    for (std::size_t written = 0; written < text.size();) {
+        const ssize_t count = write(fd->get(), text.data() + written, text.size() - written);
+        if (count < 0 && errno != EINTR) {
+            return fail(error_from_errno(ErrorCode::Io, errno, "memfd"));
+        }
+        written += count < 0 ? 0 : static_cast<std::size_t>(count);
+    }
+    return bus::FileDescriptor{std::move(fd)};
+}
+
 std::string text_of(const bus::Dict& dict, std::string_view key)
 {
     return value_of<std::string>(dict, key);
@@ -167,6 +186,23 @@ AdoptionView to_adoption(const bus::Dict& dict)
 
 }    // namespace
 
+std::optional<TrialView> to_trial(const bus::Dict& dict)
+{
+    if (dict.empty()) {
+        return std::nullopt;
+    }
+    bus::Dict who = dict;
+    UserNames().add_to(who);
+    const std::string user = text_of(who, "user");
+    return TrialView{text_of(dict, "revision"),
+                     text_of(dict, "goes-back-to"),
+                     text_of(dict, "file-revision"),
+                     number_of(dict, "seconds-left"),
+                     user.empty() ? fmt::format("uid {}", number_of(dict, "uid")) : user,
+                     number_of(dict, "pid"),
+                     text_of(dict, "command")};
+}
+
 ManagerView to_manager(const bus::Dict& properties)
 {
     ManagerView manager;
@@ -178,6 +214,7 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.last_reload = to_reload(value_of<bus::Dict>(properties, "LastReload"));
     manager.fabric_diagnostics = to_diagnostics(dicts_of(properties, "FabricDiagnostics"));
     manager.released_devices = list_of(properties, "ReleasedDevices");
+    manager.trial = to_trial(value_of<bus::Dict>(properties, "Trial"));
     manager.adoption = to_adoption(value_of<bus::Dict>(properties, "Adoption"));
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
     return manager;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ template <typename T>
                                      const std::vector<bus::Value>& arguments,
                                      std::chrono::milliseconds timeout = std::chrono::seconds(25));
 
+// A text as a file that the daemon may read, also when it came from a pipe.
+[[nodiscard]] Result<bus::FileDescriptor> as_file(const std::string& text);
+
 // Keys that are missing or of another type count as absent: an older or newer daemon is no error.
 [[nodiscard]] std::string text_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::uint64_t number_of(const bus::Dict& dict, std::string_view key);
@@ -46,6 +50,8 @@ template <typename T>
 // What the daemon answered to this method cannot be read.
 [[nodiscard]] Error not_as_documented(std::string_view method);
 
+// The Manager's property `Trial`; empty: there is none.
+[[nodiscard]] std::optional<TrialView> to_trial(const bus::Dict& dict);
 // Without the levels, which are no property.
 [[nodiscard]] ManagerView to_manager(const bus::Dict& properties);
 [[nodiscard]] DeviceView to_device(const bus::Dict& properties);

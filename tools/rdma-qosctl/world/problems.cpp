@@ -37,6 +37,12 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
         problems.push_back(
             {true, fmt::format("programs that do not register are not adopted: {}", manager.adoption.unavailable), ""});
     }
+    if (const auto& trial = manager.trial) {
+        problems.push_back({false,
+                            fmt::format("policy {} is being tried: it goes back by itself in {}", trial->revision,
+                                        counted(trial->seconds_left, "second")),
+                            "`rdma-qosctl confirm` keeps it, `rdma-qosctl revert` goes back now"});
+    }
     if (manager.mode == "monitor") {
         problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});

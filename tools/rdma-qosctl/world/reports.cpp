@@ -157,9 +157,9 @@ Diagnostics to_diagnostics(const std::vector<bus::Dict>& dicts)
 
 ReloadView to_reload(const bus::Dict& dict)
 {
-    return {flag_of(dict, "accepted"), text_of(dict, "revision"), diagnostics_of(dict), dicts_of(dict, "findings"),
-            list_of(dict, "unanswered"), dicts_of(dict, "left-out"),
-            dicts_of(dict, "lost-levels")};
+    return {flag_of(dict, "accepted"),     text_of(dict, "revision"),   diagnostics_of(dict),
+            dicts_of(dict, "findings"),    list_of(dict, "unanswered"), dicts_of(dict, "left-out"),
+            dicts_of(dict, "lost-levels"), text_of(dict, "ended-trial")};
 }
 
 PlanReport to_plan_report(const bus::Dict& dict)

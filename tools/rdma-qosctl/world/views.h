@@ -30,6 +30,7 @@ struct ReloadView {
     std::vector<std::string> unanswered;
     std::vector<bus::Dict> left_out;    // "Devices that take no part"
     std::vector<bus::Dict> lost_levels{};    // "Lost levels"
+    std::string ended_trial{};               // revision of the trial that it has ended; empty: there was none
 };
 
 // Programs that were taken in without their help.
@@ -38,6 +39,17 @@ struct AdoptionView {
     std::string unavailable;    // with "adopt": why it cannot be done, and what to do; empty: it can
     std::uint64_t programs = 0;
     std::uint64_t queue_pairs = 0;
+};
+
+// A policy in force for a while.
+struct TrialView {
+    std::string revision;
+    std::string goes_back_to;     // revision of the policy before
+    std::string file_revision;    // of policy.yaml alone when the trial began; empty: it was not there
+    std::uint64_t seconds_left = 0;
+    std::string user;    // who began it: a name, or "uid 1000"
+    std::uint64_t pid = 0;
+    std::string command;
 };
 
 struct ManagerView {
@@ -51,6 +63,7 @@ struct ManagerView {
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
     std::vector<bus::Dict> levels;    // keys of docs/dbus.md, "ListLevels"
     AdoptionView adoption;
+    std::optional<TrialView> trial{};
     bus::Counts statistics;
 };
 

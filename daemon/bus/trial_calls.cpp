@@ -1,0 +1,96 @@
+#include "daemon/bus/trial_calls.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/bus/authorize.h"
+#include "daemon/bus/convert_report.h"
+#include "daemon/bus/sent_policy.h"
+#include "daemon/service/plans.h"
+
+namespace rdmaqos {
+namespace {
+
+// A text and a time; the text has the name of the file that it stands for.
+Result<TrialRequest> read_request(const Call& call, const Peer& peer)
+{
+    const auto policy = bus::read_value(call.message(), call.limits());
+    if (!policy) {
+        return fail(policy.error());
+    }
+    const auto timeout = bus::read_value(call.message(), call.limits());
+    if (!timeout) {
+        return fail(timeout.error());
+    }
+    const auto sent = sent_policy(*policy);
+    if (!sent) {
+        return fail(sent.error());
+    }
+    // Before polkit is asked: the text is kept until it has answered.
+    if (auto may = may_bring(peer.identity->uid, **sent); !may) {
+        return fail(std::move(may).error());
+    }
+    const auto* seconds = timeout->as<std::uint32_t>();
+    return TrialRequest{std::make_shared<const SourceFile>(SourceFile{std::string(kTriedFile), (*sent)->text}),
+                        std::chrono::seconds(seconds == nullptr ? 0 : *seconds), peer.identity};
+}
+
+}    // namespace
+
+void on_try(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto request = read_request(call, peer);
+    if (!request) {
+        call.refuse(request.error());
+        return;
+    }
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Try, [&service, call, request = std::move(*request)] {
+        service.try_policy(request,
+                           [call](const Result<TrialOutcome>& outcome) { call.answer(outcome, Quote::Lines); });
+    });
+}
+
+void on_confirm(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    const auto revision = bus::read_value(call.message(), call.limits());
+    const auto* text = revision ? revision->as<std::string>() : nullptr;
+    if (text == nullptr) {
+        call.refuse({ErrorCode::InvalidArgument, 0, "the message cannot be read"});
+        return;
+    }
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Try, [&service, call, text = *text] {
+        service.confirm_trial(text, [call](const Result<void>& confirmed) { call.answer(confirmed); });
+    });
+}
+
+void on_revert(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
+        service.revert_trial([call](const Result<ReloadOutcome>& outcome) { call.answer(outcome, Quote::Lines); });
+    });
+}
+
+void on_tried_text(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
+        if (const auto text = service.tried_text()) {
+            call.reply_text(text->text);
+        } else {
+            call.refuse({ErrorCode::InvalidArgument, 0, "no policy is being tried"});
+        }
+    });
+}
+
+void get_trial(BusContext& context, const char* /*path*/, bus::Writer& writer)
+{
+    write(writer, context.service.trial());
+}
+
+}    // namespace rdmaqos

@@ -1,0 +1,136 @@
+#include "daemon/service/trials.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "daemon/service/plans.h"
+#include "lib/base/text.h"
+
+namespace rdmaqos {
+namespace {
+
+constexpr const char* kNoTrial = "no policy is being tried";
+
+// Names of files that are not the same in both, each once.
+std::vector<std::string> differing(const Policy& a, const Policy& b)
+{
+    const auto stands_in = [](const auto& file, const Policy& policy) {
+        return std::ranges::any_of(
+            policy.sources, [&](const auto& other) { return other->name == file->name && other->text == file->text; });
+    };
+    std::vector<std::string> names;
+    for (const auto& [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+        for (const auto& file : from->sources) {
+            if (!stands_in(file, *to) && std::ranges::find(names, file->name) == names.end()) {
+                names.push_back(file->name);
+            }
+        }
+    }
+    return names;
+}
+
+}    // namespace
+
+Result<void> Trials::may_begin(const TrialRequest& request) const
+{
+    if (auto here = context_.not_ending(); !here) {
+        return here;
+    }
+    if (request.timeout < kShortestTrial || request.timeout > kLongestTrial) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("a policy is tried for {} to {} seconds, not for {}", kShortestTrial.count(),
+                                std::chrono::seconds(kLongestTrial).count(), request.timeout.count()));
+    }
+    if (auto may = may_bring(request.who->uid, *request.text); !may) {
+        return may;
+    }
+    // It is handed out again as a text of D-Bus.
+    if (!is_valid_utf8(request.text->text) || request.text->text.find('\0') != std::string::npos) {
+        return fail(ErrorCode::InvalidArgument, "the policy is not UTF-8 text");
+    }
+    if (!policy_.policy()) {
+        return fail(ErrorCode::InvalidPolicy,
+                    "no policy is in force, so there is none to go back to: write the file, and reload");
+    }
+    if (reloads_.is_beginning_trial()) {
+        return fail(ErrorCode::Busy, "another trial is just being begun");
+    }
+    return {};
+}
+
+void Trials::begin(TrialRequest request, Callback<TrialOutcome> done)
+{
+    if (const auto may = may_begin(request); !may) {
+        done(fail(may.error()));
+        return;
+    }
+    reloads_.begin_trial(std::move(request), [this, done = std::move(done)](ReloadOutcome outcome) {
+        const bool accepted = outcome.accepted;
+        done(TrialOutcome{std::move(outcome), accepted ? trial_.status() : std::nullopt});
+    });
+}
+
+Result<void> Trials::compare(const Loaded& files, std::uint64_t number) const
+{
+    if (trial_.number() != number) {
+        return fail(ErrorCode::InvalidArgument, "the trial has ended while the files were read");
+    }
+    if (!files.ok()) {
+        return fail(ErrorCode::InvalidPolicy,
+                    fmt::format("the files cannot be used: {}", why_refused(files.diagnostics(), {})));
+    }
+    const Policy& read = *files.policy.value;
+    if (read.revision != policy_.revision()) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("the files are not what is tried, revision {}, but revision {}: {}", policy_.revision(),
+                                read.revision, fmt::join(differing(*policy_.policy(), read), ", ")));
+    }
+    return {};
+}
+
+void Trials::confirm(const std::string& revision, Callback<void> done)
+{
+    const auto status = trial_.status();
+    if (!status) {
+        done(fail(ErrorCode::InvalidArgument, kNoTrial));
+        return;
+    }
+    if (status->revision != revision) {
+        done(fail(ErrorCode::InvalidArgument,
+                  fmt::format("revision {} is tried, not {}", status->revision, printable(revision))));
+        return;
+    }
+    context_.loader.run(
+        [root = context_.options.root, names = context_.options.names, now = context_.options.wall_clock()] {
+            return std::make_shared<const Loaded>(load_files(root, names, now));
+        },
+        [this, number = trial_.number(), done = std::move(done)](Result<std::shared_ptr<const Loaded>> files) {
+            if (!files) {
+                done(fail(files.error()));
+                return;
+            }
+            const auto same = compare(**files, number);
+            if (same) {
+                trial_.end(TrialStep::Confirmed, policy_.revision());
+                reloads_.save(*policy_.policy());
+            }
+            context_.loader.discard(std::move(*files));
+            done(same);
+        });
+}
+
+void Trials::revert(Callback<ReloadOutcome> done)
+{
+    if (trial_.number() == 0) {
+        done(fail(ErrorCode::InvalidArgument, kNoTrial));
+        return;
+    }
+    reloads_.go_back(trial_.number(), TrialStep::Reverted,
+                     [done = std::move(done)](ReloadOutcome outcome) { done(std::move(outcome)); });
+}
+
+}    // namespace rdmaqos
