@@ -87,4 +87,15 @@ std::optional<chrono::sys_seconds> parse_time(std::string_view text)
     return zone == '-' ? local + chrono::minutes(offset) : local - chrono::minutes(offset);
 }
 
+std::string how_long(const Transient& transient)
+{
+    const std::string until = transient.until ? "until " + utc_text(*transient.until) : "";
+    const std::string with = transient.cgroup.empty() ? ""
+                                                      : fmt::format("while the cgroup {} is there", transient.cgroup);
+    if (until.empty() && with.empty()) {
+        return "until it is removed or the host restarts";
+    }
+    return until + (until.empty() || with.empty() ? "" : ", and ") + with;
+}
+
 }    // namespace rdmaqos

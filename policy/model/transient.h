@@ -17,6 +17,9 @@ struct Transient {
     friend bool operator==(const Transient&, const Transient&) = default;
 };
 
+// "until 2026-11-23T22:00:00Z, and while the cgroup /system.slice/job.scope is there"
+[[nodiscard]] std::string how_long(const Transient& transient);
+
 // "2026-11-23T22:00:00Z"
 [[nodiscard]] std::string utc_text(std::chrono::sys_seconds time);
 // The same, or with an offset instead of the Z: "2026-11-23T23:00:00+01:00". Nothing for any other text.

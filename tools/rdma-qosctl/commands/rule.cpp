@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
@@ -17,31 +16,15 @@
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "policy/load/host_files.h"
-#include "policy/load/policy_reader.h"
 #include "policy/load/transient_files.h"
-#include "policy/model/name_service.h"
-#include "tools/rdma-qosctl/commands/manage.h"
-#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/commands/transient_change.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/rendering/rules.h"
-#include "tools/rdma-qosctl/world/online.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Waits for others who change rules.
-Result<TransientLock> lock_rules(const std::string& root)
-{
-    auto lock = TransientLock::wait(root);
-    if (!lock &&
-        (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
-        return fail(ErrorCode::AuthorizationRequired,
-                    fmt::format("only root may add and remove rules: {}", to_string(lock.error())));
-    }
-    return lock;
-}
 
 bool is_taken(const std::string& root, const std::string& file)
 {
@@ -76,46 +59,6 @@ Result<std::string> free_name(const std::string& root, const RuleOptions& option
     return options.name;
 }
 
-// What is said of the new file alone.
-Diagnostics about(const std::shared_ptr<const SourceFile>& source, const Diagnostics& all)
-{
-    Diagnostics own;
-    for (const auto& diagnostic : all.all()) {
-        if (diagnostic.location.file == source && diagnostic.severity == Severity::Warning) {
-            own.warning(diagnostic.location, diagnostic.message).hint = diagnostic.hint;
-        }
-    }
-    return own;
-}
-
-// Whether the host's policy with this file is one. Its warnings go to stderr.
-Result<void> check_with(const Context& context, const fs::path& place, const std::string& text)
-{
-    const auto source = std::make_shared<const SourceFile>(SourceFile{place.string(), text});
-    const auto fabric = load_fabric(context.root);
-    const auto read = read_host_policy(context.root, {place, source}, NameService::host(),
-                                       fabric.value ? *fabric.value : Fabric{});
-    if (!read.value) {
-        return fail(invalid_policy(read.diagnostics, "the policy with this rule"));
-    }
-    if (const auto own = about(source, read.diagnostics); !own.empty()) {
-        print_error(render(own, context.error_colour));
-    }
-    return {};
-}
-
-// Whether the daemon now has the files; empty: no daemon runs.
-Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context)
-{
-    auto client = connect(context);
-    if (!client) {
-        return client.error().code == ErrorCode::NoDaemon ? Result<std::optional<ReloadView>>(std::nullopt)
-                                                          : fail(client.error());
-    }
-    auto reloaded = refresh_files(context, *client);
-    return reloaded ? Result<std::optional<ReloadView>>(std::move(*reloaded)) : fail(reloaded.error());
-}
-
 std::vector<RuleView> rules_of(const std::string& root)
 {
     const auto skipped = skipped_policy_files(root);
@@ -130,35 +73,6 @@ std::vector<RuleView> rules_of(const std::string& root)
     }
     return rules;
 }
-
-// Files that were removed, until it is sure that they may be.
-class Removed {
-public:
-    Result<void> remove(const std::string& root, const fs::path& path)
-    {
-        const fs::path file = below_root(root, path);
-        auto text = read_regular_file(file, kMaxConfigFileSize);
-        std::error_code error;
-        if (!text || !fs::remove(file, error)) {
-            return fail(ErrorCode::Io, fmt::format("{} cannot be removed: {}", path.string(),
-                                                   text ? error.message() : to_string(text.error())));
-        }
-        files_.emplace_back(file, std::move(*text));
-        return {};
-    }
-    void put_back() const
-    {
-        for (const auto& [file, text] : files_) {
-            if (const auto written = write_file_atomically(file, text); !written) {
-                print_error(fmt::format("rdma-qosctl: {} could not be put back: {}\n", file.string(),
-                                        to_string(written.error())));
-            }
-        }
-    }
-
-private:
-    std::vector<std::pair<fs::path, std::string>> files_;
-};
 
 void print_added(const Context& context, const RuleView& rule, const std::optional<ReloadView>& reload)
 {
@@ -191,7 +105,7 @@ Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
     if (why_ended(*transient, context.root, std::chrono::system_clock::now())) {
         return fail(ErrorCode::InvalidArgument, fmt::format("there is no cgroup {}", printable(transient->cgroup)));
     }
-    const auto lock = lock_rules(context.root);    // until the daemon has taken the rule or refused it
+    const auto lock = lock_transient_files(context.root);    // until the daemon has taken the rule or refused it
     if (!lock) {
         return fail(lock.error());
     }
@@ -200,8 +114,8 @@ Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
         return fail(name.error());
     }
     const fs::path place = fs::path(kTransientDirectory) / rule_file(*name);
-    if (auto good = check_with(context, place, *text); !good) {
-        return fail(good.error());
+    if (const auto checked = check_with(context, place, *text, "the policy with this rule"); !checked) {
+        return fail(checked.error());
     }
     const fs::path file = below_root(context.root, place);
     if (auto written = write_file_atomically(file, *text); !written) {
@@ -227,12 +141,12 @@ Result<ExitStatus> remove_rules(const Context& context, const RuleRemoval& remov
     if (removal.name.empty() == removal.owner.empty()) {
         return fail(ErrorCode::InvalidArgument, "name a rule, or the owner of rules with `--owner`");
     }
-    const auto lock = lock_rules(context.root);
+    const auto lock = lock_transient_files(context.root);
     if (!lock) {
         return fail(lock.error());
     }
     std::vector<std::string> names;
-    Removed removed;
+    RemovedFiles removed;
     for (const auto& rule : rules_of(context.root)) {
         const bool wanted = removal.owner.empty()
                                 ? rule.name == removal.name || rule.file.path.filename() == removal.name

@@ -1,27 +1,20 @@
 #include "tools/rdma-qosctl/offline/transient_rule.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
-#include "lib/base/units.h"
 #include "policy/text/yaml_text.h"
+#include "tools/rdma-qosctl/offline/transient_text.h"
 
 namespace rdmaqos::ctl {
 namespace {
 
 constexpr std::string_view kBeforePolicy = "10-";
 constexpr std::size_t kLongestRuleName = 100;
-constexpr std::uint64_t kLongestMs = 10ULL * 365 * 24 * 3600 * 1000;
-
-bool may_be_in_name(char c)
-{
-    return is_letter(c) || is_digit(c) || std::string_view("_.@:+-").find(c) != std::string_view::npos;
-}
 
 // "70-late"
 bool has_place(std::string_view name)
@@ -40,17 +33,11 @@ void add_values(YamlLines& lines, std::size_t indent, const std::string& key, co
 
 Result<Transient> transient_from(const RuleOptions& options, std::chrono::system_clock::time_point now)
 {
-    Transient transient{std::nullopt, options.owner, options.cgroup};
-    if (!options.lasts.empty()) {
-        const auto lasts = parse_milliseconds(options.lasts);
-        if (!lasts.value || *lasts.value == 0 || *lasts.value > kLongestMs) {
-            return fail(ErrorCode::InvalidArgument,
-                        fmt::format("--for: `{}` is not a time: write a number followed by s, min or h, as in `2h`",
-                                    printable(options.lasts)));
-        }
-        transient.until = std::chrono::ceil<std::chrono::seconds>(now + std::chrono::milliseconds(*lasts.value));
+    const auto until = end_after(options.lasts, now);
+    if (!until) {
+        return fail(until.error());
     }
-    return transient;
+    return Transient{*until, options.owner, options.cgroup};
 }
 
 Result<std::string> rule_text(const RuleOptions& options, const Transient& transient)
@@ -62,17 +49,7 @@ Result<std::string> rule_text(const RuleOptions& options, const Transient& trans
     YamlLines lines;
     lines.comment(0, "Written by `rdma-qosctl rule add`; `rdma-qosctl rule remove` takes it away.");
     lines.line(0, "version: 1");
-    const bool ends = transient.until || !transient.owner.empty() || !transient.cgroup.empty();
-    lines.line(0, ends ? "transient:" : "transient: {}");
-    if (transient.until) {
-        lines.line(2, "until: " + yaml_quoted(utc_text(*transient.until)));
-    }
-    if (!transient.owner.empty()) {
-        lines.line(2, "owner: " + yaml_scalar(transient.owner));
-    }
-    if (!transient.cgroup.empty()) {
-        lines.line(2, "cgroup: " + yaml_scalar(transient.cgroup));
-    }
+    add_transient(lines, transient);
     lines.line(0, "qos-match-rules:");
     lines.line(2, "- qos-level-name: " + yaml_scalar(options.level));
     if (!options.use.empty()) {
@@ -116,7 +93,7 @@ std::string rule_name(const std::string& file)
 Result<void> check_rule_name(const std::string& name)
 {
     if (name.empty() || name.size() > kLongestRuleName || name.starts_with(".") ||
-        !std::ranges::all_of(name, may_be_in_name)) {
+        !std::ranges::all_of(name, may_be_in_file_name)) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("`{}` is not a name of a rule: use up to {} letters, digits and `_.@:+-`",
                                 printable(name), kLongestRuleName));
@@ -128,7 +105,7 @@ std::string default_rule_name(const std::string& owner)
 {
     std::string name = owner.substr(0, kLongestRuleName - 5);    // room for "-999"
     std::ranges::replace_if(
-        name, [](char c) { return !may_be_in_name(c); }, '-');
+        name, [](char c) { return !may_be_in_file_name(c); }, '-');
     return name.empty() || name.starts_with(".") ? "rule" + name : name;
 }
 

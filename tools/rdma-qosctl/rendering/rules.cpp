@@ -44,15 +44,4 @@ Json rule_json(const RuleView& rule)
     return json;
 }
 
-std::string how_long(const Transient& transient)
-{
-    const std::string until = transient.until ? "until " + utc_text(*transient.until) : "";
-    const std::string with = transient.cgroup.empty() ? ""
-                                                      : fmt::format("while the cgroup {} is there", transient.cgroup);
-    if (until.empty() && with.empty()) {
-        return "until it is removed or the host restarts";
-    }
-    return until + (until.empty() || with.empty() ? "" : ", and ") + with;
-}
-
 }    // namespace rdmaqos::ctl

@@ -20,7 +20,5 @@ struct RuleView {
 
 [[nodiscard]] std::string render_rules(const std::vector<RuleView>& rules, const Screen& screen);
 [[nodiscard]] Json rule_json(const RuleView& rule);
-// "until 2026-11-23T22:00:00Z and while /system.slice/job.scope is there"
-[[nodiscard]] std::string how_long(const Transient& transient);
 
 }    // namespace rdmaqos::ctl

@@ -1,0 +1,97 @@
+#include "tools/rdma-qosctl/commands/transient_change.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "lib/base/file.h"
+#include "policy/load/policy_reader.h"
+#include "policy/model/name_service.h"
+#include "tools/rdma-qosctl/commands/manage.h"
+#include "tools/rdma-qosctl/offline/files.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/online.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What is said of the new file alone.
+Diagnostics about(const std::shared_ptr<const SourceFile>& source, const Diagnostics& all)
+{
+    Diagnostics own;
+    for (const auto& diagnostic : all.all()) {
+        if (diagnostic.location.file == source && diagnostic.severity == Severity::Warning) {
+            own.warning(diagnostic.location, diagnostic.message).hint = diagnostic.hint;
+        }
+    }
+    return own;
+}
+
+}    // namespace
+
+Result<TransientLock> lock_transient_files(const std::string& root)
+{
+    auto lock = TransientLock::wait(root);
+    if (!lock &&
+        (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
+        return fail(ErrorCode::AuthorizationRequired,
+                    fmt::format("only root may add and remove rules: {}", to_string(lock.error())));
+    }
+    return lock;
+}
+
+Result<ProposedPolicy> check_with(const Context& context, const fs::path& place, const std::string& text,
+                                  std::string_view what)
+{
+    const auto source = std::make_shared<const SourceFile>(SourceFile{place.string(), text});
+    const auto fabric = load_fabric(context.root);
+    auto read = read_host_policy(context.root, {place, source}, NameService::host(),
+                                 fabric.value ? *fabric.value : Fabric{});
+    if (!read.value) {
+        return fail(invalid_policy(read.diagnostics, what));
+    }
+    ProposedPolicy proposed{std::move(read.value), about(source, read.diagnostics)};
+    if (!proposed.own.empty()) {
+        print_error(render(proposed.own, context.error_colour));
+    }
+    return proposed;
+}
+
+Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return client.error().code == ErrorCode::NoDaemon ? Result<std::optional<ReloadView>>(std::nullopt)
+                                                          : fail(client.error());
+    }
+    auto reloaded = refresh_files(context, *client);
+    return reloaded ? Result<std::optional<ReloadView>>(std::move(*reloaded)) : fail(reloaded.error());
+}
+
+Result<void> RemovedFiles::remove(const std::string& root, const fs::path& path)
+{
+    const fs::path file = below_root(root, path);
+    auto text = read_regular_file(file, kMaxConfigFileSize);
+    std::error_code error;
+    if (!text || !fs::remove(file, error)) {
+        return fail(ErrorCode::Io, fmt::format("{} cannot be removed: {}", path.string(),
+                                               text ? error.message() : to_string(text.error())));
+    }
+    files_.emplace_back(file, std::move(*text));
+    return {};
+}
+
+void RemovedFiles::put_back() const
+{
+    for (const auto& [file, text] : files_) {
+        if (const auto written = write_file_atomically(file, text); !written) {
+            print_error(
+                fmt::format("rdma-qosctl: {} could not be put back: {}\n", file.string(), to_string(written.error())));
+        }
+    }
+}
+
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,46 @@
+// What commands that add and remove files in /run/rdma-qos/policy.d have in common.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/diagnostic.h"
+#include "lib/base/result.h"
+#include "policy/load/transient_files.h"
+#include "policy/model/policy.h"
+#include "tools/rdma-qosctl/output/context.h"
+#include "tools/rdma-qosctl/world/views.h"
+
+namespace rdmaqos::ctl {
+
+// Waits for others who change them; it is held until the daemon has taken the change or refused it.
+[[nodiscard]] Result<TransientLock> lock_transient_files(const std::string& root);
+
+// The host's policy as it would be with this text in this place.
+struct ProposedPolicy {
+    std::shared_ptr<const Policy> policy;
+    Diagnostics own;    // warnings about the text alone
+};
+// Refused if it is none: InvalidPolicy, with `what` as its subject. Prints the text's own warnings to stderr.
+[[nodiscard]] Result<ProposedPolicy> check_with(const Context& context, const std::filesystem::path& place,
+                                                const std::string& text, std::string_view what);
+
+// Whether the daemon now has the files; empty: no daemon runs.
+[[nodiscard]] Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context);
+
+// Files that were removed or replaced, until it is sure that they may be.
+class RemovedFiles {
+public:
+    [[nodiscard]] Result<void> remove(const std::string& root, const std::filesystem::path& path);
+    void put_back() const;
+
+private:
+    std::vector<std::pair<std::filesystem::path, std::string>> files_;
+};
+
+}    // namespace rdmaqos::ctl
