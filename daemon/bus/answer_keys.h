@@ -367,8 +367,20 @@ inline constexpr std::array kLevelKeys{
     AnswerKey{"message-model", "s", "as in a grant"},
     AnswerKey{"restricted", "b", "whether it has `allow`"},
     AnswerKey{"renamed-from", "as", "names that it had, by which requests still get it; absent: none"},
+    AnswerKey{"overrides", "aa{sv}",
+              "values of the above that a transient file has put in place, [keys](#overrides); absent: none"},
     AnswerKey{"sessions", "u", "in it, counted at most once a second"},
     AnswerKey{"queue-pairs", "u", "in it, likewise"},
+};
+
+inline constexpr std::array kOverrideKeys{
+    AnswerKey{"property", "s", "`max-rate`, `min-rate`, `share` or `per-queue-pair-max-rate`"},
+    AnswerKey{"value", "s", "in words: `10 Gbit/s`"},
+    AnswerKey{"in-place-of", "s", "what holds without it, likewise"},
+    AnswerKey{"file", "s", "in which it is"},
+    AnswerKey{"until", "t", "when it ends, in seconds since 1970; absent: at no time of its own"},
+    AnswerKey{"cgroup", "s", "with which it ends; absent: with none"},
+    AnswerKey{"owner", "s", "for whom it is, as the file says"},
 };
 
 inline constexpr std::array kCapabilityKeys{

@@ -108,6 +108,22 @@ std::vector<std::string> to_texts(const std::set<QueuePairType>& types)
     return texts;
 }
 
+void write_override(Writer& writer, const LevelOverride& each)
+{
+    Answer<kOverrideKeys> dict(writer);
+    dict.set("property", each.property);
+    dict.set("value", each.value);
+    dict.set("in-place-of", each.in_place_of);
+    if (each.location.file) {
+        dict.set("file", each.location.file->name);
+    }
+    if (each.transient.until) {
+        dict.set("until", static_cast<std::uint64_t>(each.transient.until->time_since_epoch().count()));
+    }
+    dict.set_text("cgroup", each.transient.cgroup);
+    dict.set_text("owner", each.transient.owner);
+}
+
 }    // namespace
 
 std::vector<QueuePairResult> merge(std::vector<QueuePairResult> results, const RefusedQueuePairs& refused)
@@ -324,6 +340,10 @@ void write(Writer& writer, const Policy& policy, const QosLevel& level, const Le
     dict.set("restricted", level.allow.has_value());
     if (!level.renamed_from.empty()) {
         dict.set("renamed-from", level.renamed_from);
+    }
+    const auto overrides = policy.overrides_of(level);
+    if (!overrides.empty()) {
+        dict.set_list("overrides", overrides, write_override);
     }
     dict.set("sessions", use.sessions);
     dict.set("queue-pairs", use.queue_pairs);

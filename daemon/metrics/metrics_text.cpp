@@ -128,6 +128,13 @@ void write_daemon(Text& text, const Metrics& metrics)
         text.sample({}, metrics.policy->levels);
         text.family({"rdmaqos_policy_rules", Type::Gauge, "Match rules and ULP rules of the running policy."});
         text.sample({}, metrics.policy->rules);
+        text.family({"rdmaqos_policy_overrides", Type::Gauge,
+                     "Properties of levels that have another value for a while, by `rdma-qosctl override`."});
+        text.sample({}, metrics.policy->overrides.size());
+        text.family({"rdmaqos_level_overridden", Type::Gauge, "Which these are; always 1."});
+        for (const auto& [level, property] : metrics.policy->overrides) {
+            text.sample({{"level", level}, {"property", property}}, 1);
+        }
         text.family({"rdmaqos_match_index_bytes", Type::Gauge, "Memory of the indexes used to find rules."});
         text.sample({}, metrics.policy->match_index_bytes);
     }

@@ -103,11 +103,18 @@ struct DeviceMetrics {
     std::map<std::string, LevelMetrics> levels;    // of the running policy
 };
 
+// A property of a level that has another value for a while.
+struct OverrideMetrics {
+    std::string level;
+    std::string property;
+};
+
 struct PolicyMetrics {
     std::string revision;
     std::uint64_t levels = 0;
     std::uint64_t rules = 0;
     std::uint64_t match_index_bytes = 0;
+    std::vector<OverrideMetrics> overrides{};
 };
 
 struct Metrics {

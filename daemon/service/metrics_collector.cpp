@@ -101,6 +101,9 @@ Metrics MetricsCollector::all() const
         for (const auto& level : policy->levels) {
             all.sessions.emplace(level.name, 0);
         }
+        for (const auto& each : policy->overrides) {
+            all.policy->overrides.push_back({policy->levels.at(each.level).name, each.property});
+        }
     }
     for (const auto& [id, session] : sessions_) {
         all.sessions_detached += session.state == SessionState::Detached ? 1 : 0;

@@ -1,10 +1,12 @@
 #include "policy/explain/changes.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "policy/explain/properties.h"
 #include "policy/yaml/level_options.h"
@@ -39,6 +41,28 @@ std::string renaming(const Policy& before, const Policy& after, const QosLevel& 
     return text;
 }
 
+// " (override of max-rate, until 2026-11-23T22:00:00Z; without the override of share)": what of the change comes of
+// overrides that only one of the two policies has.
+std::string overrides_in_words(const Policy& before, const QosLevel& old, const Policy& after, const QosLevel& level)
+{
+    const auto were = before.overrides_of(old);
+    const auto are = after.overrides_of(level);
+    std::vector<std::string> words;
+    for (const LevelOverride& now : are) {
+        if (std::ranges::none_of(were, [&](const LevelOverride& was) {
+                return was.property == now.property && was.value == now.value && was.transient == now.transient;
+            })) {
+            words.push_back(fmt::format("override of {}, {}", now.property, how_long(now.transient)));
+        }
+    }
+    for (const LevelOverride& was : were) {
+        if (std::ranges::find(are, was.property, &LevelOverride::property) == are.end()) {
+            words.push_back(fmt::format("without the override of {}", was.property));
+        }
+    }
+    return words.empty() ? "" : fmt::format(" ({})", fmt::join(words, "; "));
+}
+
 }    // namespace
 
 std::vector<LevelChange> level_changes(const Policy& before, const Policy& after)
@@ -52,6 +76,7 @@ std::vector<LevelChange> level_changes(const Policy& before, const Policy& after
         const PolicyProperties properties = properties_of(after, level);
         if (old != nullptr) {
             if (auto text = differences_of(properties_of(before, *old), properties); !text.empty()) {
+                text += overrides_in_words(before, *old, after, level);
                 changes.push_back({level.name, PolicyChangeKind::Changed, std::move(text)});
             }
         } else if (auto text = renaming(before, after, level); !text.empty()) {

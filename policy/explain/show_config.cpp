@@ -77,6 +77,20 @@ ShownNode convert(const Context& context, std::string_view key, const Node& node
     return shown;
 }
 
+// `levels` is the list of them, in the order of the policy.
+void mark_overrides(const Policy& policy, ShownNode& levels)
+{
+    for (const LevelOverride& each : policy.overrides) {
+        const bool is_per_queue_pair = each.property == "per-queue-pair-max-rate";
+        ShownNode& level = levels.children.at(each.level);
+        ShownNode* mapping = find(level, is_per_queue_pair ? "per-queue-pair" : "schedule");
+        const std::string_view key = is_per_queue_pair ? std::string_view("max-rate") : each.property;
+        if (ShownNode* value = mapping == nullptr ? nullptr : find(*mapping, key)) {
+            value->override_note = fmt::format("in place of {}, {}", each.in_place_of, how_long(each.transient));
+        }
+    }
+}
+
 // A `share` beside a `min-rate` has no effect, so it has no default there.
 void add_rate_defaults(ShownNode& mapping)
 {
@@ -229,14 +243,16 @@ ShownPolicy show_policy(const Policy& policy)
     shown.document = mapping_of({});
     shown.document.children.push_back(default_text("version", "1"));
     shown.document.children.front().is_default = false;
-    for (ShownNode section : {show_objects(context, "port-groups", sections.groups, nothing_implied),
-                              show_objects(context, "partitions", sections.partitions, nothing_implied),
-                              show_class_names(context, sections.class_names),
-                              show_objects(context, "scheduling-nodes", sections.nodes, add_node_defaults),
-                              show_objects(context, "qos-levels", sections.levels, add_level_defaults),
-                              show_rules(context, "qos-match-rules", sections.rules, policy, RuleOrigin::MatchRule),
-                              show_rules(context, "qos-ulps", sections.ulps, policy, RuleOrigin::Ulp),
-                              show_setups(context, sections.setups)}) {
+    ShownNode levels = show_objects(context, "qos-levels", sections.levels, add_level_defaults);
+    mark_overrides(policy, levels);
+    for (ShownNode section :
+         {show_objects(context, "port-groups", sections.groups, nothing_implied),
+          show_objects(context, "partitions", sections.partitions, nothing_implied),
+          show_class_names(context, sections.class_names),
+          show_objects(context, "scheduling-nodes", sections.nodes, add_node_defaults), std::move(levels),
+          show_rules(context, "qos-match-rules", sections.rules, policy, RuleOrigin::MatchRule),
+          show_rules(context, "qos-ulps", sections.ulps, policy, RuleOrigin::Ulp),
+          show_setups(context, sections.setups)}) {
         if (!section.children.empty()) {
             shown.document.children.push_back(std::move(section));
         }

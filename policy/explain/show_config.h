@@ -7,6 +7,9 @@
 //           share: 60                 # /etc/rdma-qos/policy.d/60-night.yaml:4
 //           max-rate: unlimited       # default
 //           # parent: the root (default)
+//
+// A value that an override has put in place says so: "# /run/rdma-qos/policy.d/90-override-rpc.yaml:6, in place of 25
+// Gbit/s, until ...".
 #pragma once
 
 #include <memory>
@@ -31,6 +34,7 @@ struct ShownNode {
     std::string text;    // as written
     bool is_default = false;
     Location at;             // of a text that a file states
+    std::string override_note;    // of a text that an override states: "in place of 25 Gbit/s, until ..."
     std::string remark;      // what stands above it: "match rule 3 (policy.yaml:40:5)"
     std::size_t rule = 0;    // the number of a rule; 0: none
     std::vector<ShownNode> children;

@@ -110,7 +110,8 @@ std::string origin_of(const ShownNode& node)
     if (!node.at.file || node.kind != Kind::Text) {
         return {};
     }
-    return fmt::format("{}:{}", printable(node.at.file->name), node.at.line);
+    return fmt::format("{}:{}{}{}", printable(node.at.file->name), node.at.line, node.override_note.empty() ? "" : ", ",
+                       node.override_note);
 }
 
 std::string to_yaml(const ShownNode& mapping)

@@ -93,6 +93,7 @@ std::vector<TransientFile> find_transient_files(const fs::path& root, std::chron
         if (const auto source = reader::load(entries->path(), file.path.string())) {
             file.transient = reader::transient_of(*source).value_or(Transient{});
             file.ended = why_ended(file.transient, root, now);
+            file.overrides = reader::overrides_of(*source);
         }
         files.push_back(std::move(file));
     }

@@ -13,6 +13,7 @@
 #include "lib/base/file.h"
 #include "lib/base/result.h"
 #include "policy/model/transient.h"
+#include "policy/yaml/level_overrides.h"
 
 namespace rdmaqos {
 
@@ -36,6 +37,7 @@ struct TransientFile {
     FileStamp stamp;                  // of what was read
     Transient transient;              // empty: it stays until somebody removes it
     std::optional<WhyEnded> ended;    // when it was read
+    reader::StatedOverrides overrides{};    // of levels
 };
 // By name. A file that cannot be read counts as one without the key.
 [[nodiscard]] std::vector<TransientFile> find_transient_files(const std::filesystem::path& root,

@@ -1,5 +1,7 @@
 #include "policy/model/policy.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lib/base/hash.h"
@@ -62,6 +64,12 @@ std::optional<std::uint16_t> Policy::find_qos_class(std::string_view name) const
         }
     }
     return std::nullopt;
+}
+
+std::span<const LevelOverride> Policy::overrides_of(const QosLevel& level) const
+{
+    const auto index = static_cast<std::size_t>(&level - levels.data());
+    return std::ranges::equal_range(overrides, index, {}, &LevelOverride::level);
 }
 
 std::string Policy::describe_rule(const MatchRule& rule) const

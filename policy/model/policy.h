@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "lib/tree/compile.h"
 #include "policy/model/device_selector.h"
 #include "policy/model/ib.h"
+#include "policy/model/transient.h"
 
 namespace rdmaqos {
 
@@ -134,6 +136,16 @@ struct QosLevel {
     Location location;
 };
 
+// [host] A transient file gives a level another value for a while. What the level has now (`QosLevel`) is the value.
+struct LevelOverride {
+    std::size_t level = 0;      // index into Policy::levels
+    std::string property;       // "max-rate", "min-rate", "share", "per-queue-pair-max-rate"
+    std::string value;          // in words: "10 Gbit/s"
+    std::string in_place_of;    // what holds without it: "25 Gbit/s", "unlimited", "none"
+    Transient transient;        // when it ends
+    Location location;          // of the value
+};
+
 enum class RuleOrigin : std::uint8_t { MatchRule, Ulp };
 
 struct MatchRule {
@@ -163,6 +175,7 @@ struct Policy {
     std::vector<SchedulingNode> nodes;    // parents before children
     std::vector<QosLevel> levels;         // named levels first, then those made by ulps
     std::vector<MatchRule> rules;         // in the order of evaluation
+    std::vector<LevelOverride> overrides;    // in the order of levels; at most one of each property
     std::size_t default_level = 0;        // the level DEFAULT, or the one of `ulp: default`
     std::vector<std::shared_ptr<const SourceFile>> sources;    // in the order they were merged
     std::string revision;                 // short hash over the merged sources: equal text, equal revision
@@ -172,6 +185,8 @@ struct Policy {
     // By a name that it had before (`renamed-from`), as a request may still name it.
     [[nodiscard]] const QosLevel* find_renamed_level(std::string_view former_name) const;
     [[nodiscard]] std::optional<std::uint16_t> find_qos_class(std::string_view name) const;
+    // Of this level, which is one of `levels`.
+    [[nodiscard]] std::span<const LevelOverride> overrides_of(const QosLevel& level) const;
     // "match rule 3 (policy.yaml:40:5)", "ulp rule 7 (...)"
     [[nodiscard]] std::string describe_rule(const MatchRule& rule) const;
 };

@@ -27,7 +27,8 @@ enum class NodeKind : std::uint8_t {
 
 struct Node {    // NOLINT(bugprone-forward-declaration-namespace): has nothing to do with YAML::Node
     NodeKind kind = NodeKind::Missing;
-    bool quoted = false;    // a scalar in quotes or a block scalar
+    bool quoted = false;        // a scalar in quotes or a block scalar
+    bool overriding = false;    // an override put it in the place of what a level says (yaml/level_overrides.h)
     Position at;
     std::string text;              // of a scalar
     std::vector<Node> children;    // items; of a mapping: key, value, key, value (keys are scalars, each once)

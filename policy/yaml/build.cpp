@@ -70,9 +70,11 @@ template <typename Value>
 void check_order(Context& context, const RateFields& fields, std::optional<Value>& min, const std::optional<Value>& max)
 {
     if (min && max && *min > *max) {
-        context.error(*fields.min_rate,
+        const bool is_cap = &to_blame(*fields.min_rate, *fields.max_rate) == fields.max_rate;
+        context.error(is_cap ? *fields.max_rate : *fields.min_rate,
                       fmt::format("`min-rate` {} is above `max-rate` {}", to_string(*min), to_string(*max)));
-        context.note(context.locate(*fields.max_rate), "`max-rate` is given here");
+        context.note(context.locate(is_cap ? *fields.min_rate : *fields.max_rate),
+                     fmt::format("`{}` is given here", is_cap ? "min-rate" : "max-rate"));
         min.reset();
     }
 }

@@ -49,6 +49,12 @@ struct Build : Assembly {
     std::vector<RateFields> level_fields;    // parallel to the named ones of policy.levels
 };
 
+// Of two values that do not go together, the one to report: the second, if an override has brought it in.
+[[nodiscard]] inline const Node& to_blame(const Node& first, const Node& second)
+{
+    return second.overriding && !first.overriding ? second : first;
+}
+
 // `share`, `min-rate` and `max-rate` of a mapping that has any of them.
 [[nodiscard]] RateSpec read_rate_spec(Context& context, const Mapping& mapping, RateFields& fields);
 // The index of a name that must exist; reports it otherwise.

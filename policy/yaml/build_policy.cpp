@@ -9,6 +9,7 @@
 #include "policy/yaml/build_setup.h"
 #include "policy/yaml/build_tree.h"
 #include "policy/yaml/build_ulps.h"
+#include "policy/yaml/level_overrides.h"
 #include "policy/yaml/user_directory.h"
 
 namespace rdmaqos::reader {
@@ -21,6 +22,7 @@ Policy build_policy(Context& context, const Sections& sections, const NameServic
     read_class_names(build);
     read_scheduling_nodes(build);
     read_levels(build);
+    build.policy.overrides = read_overrides(context, sections);
     read_partitions(build);
     read_ulps(build);
     read_match_rules(build);

@@ -1,6 +1,7 @@
 #include "policy/yaml/build_tree.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -131,20 +132,27 @@ void check_guarantees(Context& context, const std::vector<Member>& family)
     for (const Member& member : family) {
         if (member.rate->has_guarantee()) {
             if (member.fields->share != nullptr) {
-                context.warning(*member.fields->share,
+                const auto& [share, min_rate, max_rate] = *member.fields;
+                const bool is_share = &to_blame(*share, *min_rate) == share;
+                context.warning(is_share ? *share : *min_rate,
                                 fmt::format("`share` of `{}` has no effect together with `min-rate`", *member.name),
                                 "its weight follows from the min-rates of its siblings");
-                context.note(context.locate(*member.fields->min_rate), "`min-rate` is given here");
+                context.note(context.locate(is_share ? *min_rate : *share),
+                             fmt::format("`{}` is given here", is_share ? "min-rate" : "share"));
             }
             continue;
         }
         if (!member.rate->share) {
-            context.error(*member.fields->share,
-                          fmt::format("`share: device-default` of `{}` cannot be combined with the min-rate of `{}`", *member.name,
-                                      *guaranteed->name),
+            const Node* share = member.fields->share;
+            const Node* min_rate = guaranteed->fields->min_rate;
+            const bool is_share = &to_blame(*share, *min_rate) == share;
+            context.error(is_share ? *share : *min_rate,
+                          fmt::format("`share: device-default` of `{}` cannot be combined with the min-rate of `{}`",
+                                      *member.name, *guaranteed->name),
                           "a guarantee can only be computed against siblings whose weight is known");
-            context.note(context.locate(*guaranteed->fields->min_rate),
-                         fmt::format("`min-rate` of `{}` is given here", *guaranteed->name));
+            context.note(context.locate(is_share ? *min_rate : *share),
+                         is_share ? fmt::format("`min-rate` of `{}` is given here", *guaranteed->name)
+                                  : fmt::format("`share` of `{}` is given here", *member.name));
         }
     }
 }
@@ -180,6 +188,21 @@ void note_parts(Context& context, std::vector<Member> family, const std::vector<
     }
 }
 
+// The min-rate that an override has brought in below a node, however deep; null: none.
+const Node* overriding_below(const Families& families, std::size_t node)
+{
+    for (const Member& member : families[node]) {
+        const Node* min_rate = member.fields->min_rate;
+        if (min_rate != nullptr && min_rate->overriding) {
+            return min_rate;
+        }
+        if (const Node* below = member.node ? overriding_below(families, *member.node) : nullptr) {
+            return below;
+        }
+    }
+    return nullptr;
+}
+
 // Also checked: what is asked below a node cannot be more than its own cap lets through.
 void check_sums(Build& build, const Families& families)
 {
@@ -192,9 +215,14 @@ void check_sums(Build& build, const Families& families)
             sum = sum + needed_by(member, needed_below);
         }
         if (node.rate.max_rate && sum > *node.rate.max_rate) {
-            build.context.error(*build.node_fields[i].max_rate,
+            const Node& cap = *build.node_fields[i].max_rate;
+            const Node* brought_in = overriding_below(families, i);
+            build.context.error(brought_in == nullptr ? cap : *brought_in,
                                 fmt::format("the min-rates below `{}` add up to {}, more than its `max-rate` {}",
                                             node.name, to_string(sum), to_string(*node.rate.max_rate)));
+            if (brought_in != nullptr) {
+                build.context.note(build.context.locate(cap), fmt::format("`{}` is capped here", node.name));
+            }
             note_parts(build.context, families[i], needed_below);
         }
     }
@@ -216,12 +244,15 @@ void check_parts(Build& build, const Families& families)
             continue;
         }
         const bool is_root = i == build.policy.nodes.size();
-        build.context.error(*guaranteed.back()->fields->min_rate,
+        const auto brought_in = std::ranges::find_if(
+            guaranteed, [](const Member* member) { return member->fields->min_rate->overriding; });
+        const auto cause = brought_in == guaranteed.end() ? std::prev(guaranteed.end()) : brought_in;
+        build.context.error(*(*cause)->fields->min_rate,
                             fmt::format("the min-rates below {} add up to {:g} %",
                                         is_root ? "the root" : fmt::format("`{}`", build.policy.nodes[i].name),
                                         static_cast<double>(sum) / 100));
         constexpr std::size_t kMost = 4;
-        guaranteed.pop_back();
+        guaranteed.erase(cause);
         guaranteed.resize(std::min(guaranteed.size(), kMost));
         for (const Member* member : guaranteed) {
             build.context.note(build.context.locate(*member->fields->min_rate),

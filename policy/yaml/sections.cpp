@@ -8,6 +8,7 @@
 #include "lib/base/text.h"
 #include "policy/yaml/fields.h"
 #include "policy/yaml/level_options.h"
+#include "policy/yaml/level_overrides.h"
 #include "policy/yaml/yaml_reader.h"
 
 namespace rdmaqos::reader {
@@ -15,10 +16,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kSectionKeys{"version"sv,         "port-groups"sv,      "partitions"sv,
-                                  "qos-class-names"sv, "scheduling-nodes"sv, "qos-levels"sv,
-                                  "qos-match-rules"sv, "qos-ulps"sv,         "qos-setup"sv,
-                                  "transient"sv};
+constexpr std::array kSectionKeys{"version"sv,          "port-groups"sv, "partitions"sv,         "qos-class-names"sv,
+                                  "scheduling-nodes"sv, "qos-levels"sv,  "qos-match-rules"sv,    "qos-ulps"sv,
+                                  "qos-setup"sv,        "transient"sv,   "qos-level-overrides"sv};
 constexpr std::array kGroupKeys{"name"sv, "use"sv,       "remove"sv,    "port-guid"sv, "port-name"sv,
                                 "pkey"sv, "partition"sv, "node-type"sv, "gid"sv};
 constexpr std::array kPartitionKeys{"name"sv, "remove"sv, "pkey"sv, "qos-level-name"sv};
@@ -282,6 +282,9 @@ void add_document(Context& context, std::uint32_t file, Node document, Sections&
     if (Node setup = take("qos-setup"); !setup.has_no_value()) {
         sections.setups.push_back(std::move(setup));
     }
+    if (const Node* key = find_key(document, "qos-level-overrides"); key != nullptr) {
+        sections.overrides.push_back({*key, take("qos-level-overrides")});
+    }
     if (find_key(document, "transient") != nullptr) {
         sections.transients.push_back(take("transient"));
     }
@@ -302,6 +305,7 @@ Sections read_sections(Context& context, bool incomplete)
     sections.partitions.drop_removed();
     sections.nodes.drop_removed();
     sections.levels.drop_removed();
+    apply_overrides(context, sections);
     return sections;
 }
 

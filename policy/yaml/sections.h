@@ -2,7 +2,8 @@
 //
 // Named objects merge by name and key: a later file's key replaces an earlier one's, `key: null` takes it back, and
 // `remove: true` takes back the object. The mappings `schedule`, `responder` and `per-queue-pair` merge key by key;
-// everything else, `allow` and every list included, is replaced as a whole. Rules and ulps are concatenated.
+// everything else, `allow` and every list included, is replaced as a whole. Rules and ulps are concatenated. Overrides
+// are put into the merged levels last (level_overrides.h).
 #pragma once
 
 #include <optional>
@@ -38,6 +39,7 @@ public:
 
     // In the order of first appearance, without removed ones.
     [[nodiscard]] const std::vector<NamedObject>& objects() const { return objects_; }
+    [[nodiscard]] NamedObject& object(std::size_t index) { return objects_.at(index); }
     void drop_removed();
     struct Removal {
         std::string name;    // as written where it was removed
@@ -85,6 +87,21 @@ private:
     std::unordered_map<std::string, std::size_t> index_;
 };
 
+// `qos-level-overrides` of one file.
+struct OverrideSection {
+    Node key;
+    Node list;
+};
+
+// A value that now stands in the place of a level's own.
+struct AppliedOverride {
+    std::size_t level = 0;        // index into Sections::levels.objects()
+    std::string_view property;    // "max-rate", as in the section
+    Position at;                  // of the value
+    std::string value;            // in words
+    std::string in_place_of;
+};
+
 struct Sections {
     Sections();
 
@@ -97,6 +114,8 @@ struct Sections {
     std::vector<Node> ulps;
     std::vector<Node> setups;
     std::vector<Node> transients;    // at most one of each file
+    std::vector<OverrideSection> overrides;    // likewise; what is applied is moved out of them
+    std::vector<AppliedOverride> applied_overrides;
     std::optional<Position> levels_at;    // the key `qos-levels` of the first file that has one
     // A file could not be read as YAML: what it defines is not known, so unknown names mean nothing.
     bool incomplete = false;

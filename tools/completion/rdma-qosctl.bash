@@ -142,6 +142,8 @@ _rdma_qos()
         _rdma_qos_offer "${names[@]}"
     elif [[ -z $part && ${#parts[@]} -gt 0 ]]; then
         _rdma_qos_offer "${parts[@]}"
+        # `override LEVEL` has parts, too.
+        ((${#positionals[@]} == 0)) || _rdma_qos_value "${positionals[0]}"
     elif ((${#positionals[@]} > 0)); then
         # The last of them may be a list.
         ((count < ${#positionals[@]})) || count=$((${#positionals[@]} - 1))

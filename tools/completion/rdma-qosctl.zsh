@@ -128,6 +128,8 @@ _rdma_qos()
         compadd -- $names
     elif [[ -z $part ]] && (($#parts > 0)); then
         compadd -- $parts
+        # `override LEVEL` has parts, too.
+        (($#positionals == 0)) || _rdma_qos_value $positionals[1]
     elif (($#positionals > 0)); then
         # The last of them may be a list.
         ((count < $#positionals)) || count=$(($#positionals - 1))

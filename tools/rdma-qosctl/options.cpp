@@ -25,6 +25,7 @@
 #include "tools/rdma-qosctl/import_options.h"
 #include "tools/rdma-qosctl/opensm_conformance/batch.h"
 #include "tools/rdma-qosctl/opensm_conformance/import.h"
+#include "tools/rdma-qosctl/override_options.h"
 #include "tools/rdma-qosctl/policy_options.h"
 #include "tools/rdma-qosctl/refusal.h"
 #include "tools/rdma-qosctl/rule_options.h"
@@ -56,6 +57,7 @@ struct Options {
     RuleRemoval rule_removal;
     TrialOptions trial;
     bool force = false;    // what is tried replaces the file
+    OverrideArguments level_override;
     WhyOptions why;
     ShowConfigOptions show_config;
     ImportFabricOptions import_fabric;
@@ -150,6 +152,9 @@ Parser::Parser()
     add_policy_commands();
     add_trials();
     add_rules();
+    add_override_command(app_, options_->level_override, [this](OverrideRun run) {
+        run_ = runner([options = options_, run](const Context& context) { return run(context); });
+    });
     add_simulate();
     add_show_config();
     add_imports();

@@ -29,6 +29,10 @@ complete_to 'always auto never' rdma-qosctl --color ''
 complete_to '--help' rdma-qosctl reload --he
 complete_to 'add list remove' rdma-qosctl rule ''
 complete_to '--cgroup --cgroup-pattern' rdma-qosctl rule add --cg
+complete_to 'clear' rdma-qosctl override c
+complete_to 'rpc' rdma-qosctl --root "$root" override r
+complete_to 'rpc' rdma-qosctl --root "$root" override clear r
+complete_to '--max-rate' rdma-qosctl override rpc --ma
 complete_to 'rpc' rdma-qosctl --root "$root" rule add --level r
 complete_to '--level' rdma-qos-run --le
 complete_to 'DEFAULT backup rpc storage training' rdma-qos-run --root "$root" --level ''

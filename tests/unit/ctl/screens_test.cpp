@@ -20,6 +20,7 @@
 #include "tools/rdma-qosctl/rendering/host.h"
 #include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/manage.h"
+#include "tools/rdma-qosctl/rendering/overrides.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
 #include "tools/rdma-qosctl/rendering/rules.h"
@@ -230,6 +231,40 @@ std::string draw_rules(const Screen& screen)
     return render_rules({of_job, ended}, screen) + render_rules({}, screen);
 }
 
+const Transient kForAWhile{parse_time("2026-11-23T20:29:30Z"), "", ""};
+const OverrideView kOverrideForAWhile{"rpc", "max-rate", "40 Gbit/s", "80 Gbit/s", kForAWhile, "90-override-rpc.yaml"};
+const std::chrono::system_clock::time_point kWhenOverridden = *parse_time("2026-11-23T20:00:00Z");
+
+std::string draw_overrides(const Screen& screen)
+{
+    const OverrideView ended{"bulk", "share", "5", "", kForAWhile, "90-override-bulk.yaml"};
+    const Transient with_job{{}, "", "/system.slice/slurmstepd.scope/job_4711"};
+    const OverrideView of_job{"a level with a long name",
+                              "per-queue-pair-max-rate",
+                              "2 Gbit/s",
+                              "unlimited",
+                              with_job,
+                              "/run/rdma-qos/policy.d/90-override-long.yaml"};
+    const OverrideView endless{"gone", "min-rate", "5 Gbit/s", "", {}, "/run/rdma-qos/policy.d/90-override-gone.yaml"};
+    return render_overrides(
+               {{kOverrideForAWhile, "applied"}, {ended, "ended"}, {of_job, "applied"}, {endless, "no-effect"}},
+               kWhenOverridden, screen) +
+           render_overrides({}, kWhenOverridden, screen);
+}
+
+std::string draw_status_overridden(const Screen& screen)
+{
+    World world = sample_world();
+    world.at = kWhenOverridden;
+    const auto until = static_cast<std::uint64_t>(kForAWhile.until->time_since_epoch().count());
+    world.manager.levels.at(1).set("overrides",
+                                   std::vector<bus::Dict>{dict({{"property", kOverrideForAWhile.property},
+                                                                {"value", kOverrideForAWhile.value},
+                                                                {"in-place-of", kOverrideForAWhile.in_place_of},
+                                                                {"until", until}})});
+    return render_status(world, find_problems(world), screen) + render_levels(world.manager.levels, screen);
+}
+
 // Of what was done to two devices: to one all of it.
 std::vector<bus::Dict> results()
 {
@@ -398,6 +433,7 @@ const Shot kShots[] = {
     {"hardware-report", "hardware-report", draw_hardware_report},
     {"levels", "levels", draw_levels},
     {"monitor", "monitor", draw_changes},
+    {"override", "override", draw_overrides},
     {"plan", "plan", draw_plan},
     {"plan", "plan-few", draw_plan_of_few},
     {"plan", "plan-long-names", draw_plan_with_long_names},
@@ -415,6 +451,7 @@ const Shot kShots[] = {
     {"simulate", "simulate", draw_simulation},
     {"simulate", "simulate-steps", draw_simulation_over_time},
     {"status", "status", draw_status},
+    {"status", "status-overridden", draw_status_overridden},
     {"status", "status-without-adoption", draw_status_without_adoption},
     {"tree", "tree", draw_tree},
     {"tree", "tree-alike", draw_trees_of_one_kind},

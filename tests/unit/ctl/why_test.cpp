@@ -169,6 +169,22 @@ TEST(Why, WithoutACrowdACapIsWhatHolds)
     EXPECT_THAT(leaf.advice, HasSubstr("raise `max-rate` of level rpc"));
 }
 
+TEST(Why, ACapForAWhileIsNamedAsSuch)
+{
+    World world = test::sample_world();
+    bus::Dict cap;
+    cap.set("property", std::string("max-rate"));
+    cap.set("in-place-of", std::string("80 Gbit/s"));
+    for (auto& level : world.manager.levels) {
+        level.set("overrides", std::vector<bus::Dict>{cap});
+    }
+    auto report = report_of(world, "rpc", "/tenants/rpc/pid:4711", both());
+    judge_by_use(world, {{"mlx5_0/1", Bandwidth::from_gbps(100), Bandwidth::from_gbps(40), Bandwidth()}},
+                 report.sessions);
+    EXPECT_THAT(report.sessions[0].leaves[0].advice,
+                HasSubstr("raise `max-rate` of level rpc (overridden: without that it is 80 Gbit/s)"));
+}
+
 TEST(Why, CrowdedByAnotherClass)
 {
     const auto report = report_of(test::sample_world(), "bulk", "/bulk", {queue_pair(18, "bulk", "/bulk")});

@@ -77,7 +77,7 @@ Metrics everything()
     Metrics metrics;
     metrics.version = "1.2.3";
     metrics.started_at = at(1'700'000'000'250ms);
-    metrics.policy = PolicyMetrics{"8f1c0de5", 3, 12, 40'960};
+    metrics.policy = PolicyMetrics{"8f1c0de5", 3, 12, 40'960, {{"rpc", "max-rate"}}};
     metrics.last_reload_good = false;
     metrics.sessions = {{"DEFAULT", 0}, {"bulk", 1}, {"rpc", 299}};
     metrics.sessions_without_level = 1;
@@ -191,8 +191,8 @@ TEST(MetricsText, LabelsAreEscaped)
 // Nothing that grows with what users do may become a label.
 TEST(MetricsText, LabelsAreOfABoundedSet)
 {
-    const std::set<std::string> allowed{"device", "level",   "error",    "operation", "result",
-                                        "le",     "version", "revision", "cause",     "place", "reason"};
+    const std::set<std::string> allowed{"device",  "level",    "error", "operation", "result", "le",
+                                        "version", "revision", "cause", "place",     "reason", "property"};
     std::set<std::string> used;
     const std::string text = to_prometheus(everything());
     const std::regex label("[{,]([a-z_]+)=\"");

@@ -47,6 +47,8 @@ const Described kDescribed[] = {
     {P, "qos-ulps: [{unknown-key-here: 1}]", "/definitions/ulp", "qos-ulps"},
     {P, "qos-setup: {unknown-key-here: 1}", "/definitions/qos-setup", "qos-setup"},
     {P, "transient: {unknown-key-here: 1}", "/definitions/transient", "transient"},
+    {P, "transient: {}\nqos-level-overrides: [{name: a, unknown-key-here: 1}]", "/definitions/level-override",
+     "qos-level-overrides"},
     {P, "qos-setup: {vlarb-tables: [{unknown-key-here: 1}]}", "/definitions/vlarb-table", "vlarb-tables"},
     {P, "qos-setup: {sl2vl-tables: [{unknown-key-here: 1}]}", "/definitions/sl2vl-table", "sl2vl-tables"},
     {Format::Settings, "unknown-key-here: 1", "", "Settings file"},

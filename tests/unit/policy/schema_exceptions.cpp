@@ -75,6 +75,7 @@ std::vector<SchemaException> about_other_objects()
         message("two objects of one list",
                 "(port-group|partition|scheduling-node|qos-level|qos-class-name) `.*` is defined "
                 "twice in one file"),
+        message("two objects of one list", "qos-level `.*` is overridden twice in one file"),
         message("two objects of one list", "partitions `.*` and `.*` have the same P_Key .*"),
         message("two objects of one list", "(port .*|partition `.*`) is listed twice"),
         message("two objects of one list", "(LIDs? .*: )?port .* already has LIDs? .*"),

@@ -101,13 +101,13 @@ struct Sections {
 
 const Sections& sections_of(Format format)
 {
-    static const std::map<Format, Sections> kSections{
-        {Format::Policy,
-         {{"port-groups", "partitions", "scheduling-nodes", "qos-levels", "qos-match-rules", "qos-ulps"},
-          {"qos-class-names", "qos-setup", "transient"}}},
-        {Format::Settings, {{}, {"limits", "metrics"}}},
-        {Format::Fabric, {{"ports", "partitions"}, {}}},
-        {Format::Devices, {{"devices"}, {}}}};
+    static const std::map<Format, Sections> kSections{{Format::Policy,
+                                                       {{"port-groups", "partitions", "scheduling-nodes", "qos-levels",
+                                                         "qos-match-rules", "qos-ulps", "qos-level-overrides"},
+                                                        {"qos-class-names", "qos-setup", "transient"}}},
+                                                      {Format::Settings, {{}, {"limits", "metrics"}}},
+                                                      {Format::Fabric, {{"ports", "partitions"}, {}}},
+                                                      {Format::Devices, {{"devices"}, {}}}};
     return kSections.at(format);
 }
 
@@ -146,10 +146,14 @@ Division divide(Format format, const std::string& file, const Node& root)
         if (value.is_sequence() && holds(sections.lists, key.text)) {
             division.units[0].document[key.text] = json::array();
             for (const Node& entry : value.children) {
-                division.add(file, entry, {{"version", 1}, {key.text, json::array({to_json(entry)})}});
+                json unit{{"version", 1}, {key.text, json::array({to_json(entry)})}};
+                if (key.text == "qos-level-overrides") {
+                    unit["transient"] = json::object();    // whether it is there is a matter of the whole file
+                }
+                division.add(file, entry, std::move(unit));
             }
         } else if (value.is_mapping() && holds(sections.mappings, key.text)) {
-            division.units[0].document.erase(key.text);
+            division.units[0].document[key.text] = json::object();
             division.add(file, key, {{"version", 1}, {key.text, to_json(value)}});
         }
     }

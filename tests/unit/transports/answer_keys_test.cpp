@@ -226,7 +226,12 @@ TEST(AnswerKeys, OfLevels)
     level.renamed_from = {"calls"};
     Policy policy;
     policy.levels = {level};
-    expect_all(kLevelKeys, keys_in(written([&](Writer& writer) { write(writer, policy, level, LevelUse{}); })), "level");
+    const auto file = std::make_shared<const SourceFile>(SourceFile{"/run/rdma-qos/policy.d/90-x.yaml", ""});
+    const std::chrono::sys_seconds until{std::chrono::seconds(1'800'000'000)};
+    policy.overrides = {{0, "max-rate", "10 Gbit/s", "25 Gbit/s", {until, "me", "/job"}, {file, 5, 7, 6}}};
+    const auto written_level = written([&](Writer& writer) { write(writer, policy, policy.levels[0], LevelUse{}); });
+    expect_all(kLevelKeys, keys_in(written_level), "level");
+    expect_all(kOverrideKeys, keys_in(at(written_level, "overrides")), "override");
 }
 
 TEST(AnswerKeys, OfDevices)

@@ -91,6 +91,7 @@ const std::map<std::string, std::string>& tables()
         {"failure", table_of(kFailureKeys)},
         {"drift", table_of(kDriftKeys)},
         {"level", table_of(kLevelKeys)},
+        {"override", table_of(kOverrideKeys)},
         {"capabilities", table_of(kCapabilityKeys)},
         {"counters", table_of(kCounterKeys)},
         {"self-test", table_of(kSelfTestKeys)},

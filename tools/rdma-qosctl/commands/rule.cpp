@@ -64,6 +64,9 @@ std::vector<RuleView> rules_of(const std::string& root)
     const auto skipped = skipped_policy_files(root);
     std::vector<RuleView> rules;
     for (auto& file : find_transient_files(root, std::chrono::system_clock::now())) {
+        if (file.overrides.are_all) {
+            continue;    // those are what `override` is for
+        }
         RuleView rule{rule_name(file.path.filename()), std::move(file), {}};
         const auto skip = std::ranges::find(skipped, rule.file.path, &SkippedFile::path);
         if (skip != skipped.end()) {

@@ -38,7 +38,7 @@ Result<TransientLock> lock_transient_files(const std::string& root)
     if (!lock &&
         (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
         return fail(ErrorCode::AuthorizationRequired,
-                    fmt::format("only root may add and remove rules: {}", to_string(lock.error())));
+                    fmt::format("only root may add and remove rules and overrides: {}", to_string(lock.error())));
     }
     return lock;
 }

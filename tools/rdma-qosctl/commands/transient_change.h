@@ -1,4 +1,4 @@
-// What commands that add and remove files in /run/rdma-qos/policy.d have in common.
+// What commands that add and remove files in /run/rdma-qos/policy.d have in common: `rule`, `override`.
 #pragma once
 
 #include <filesystem>

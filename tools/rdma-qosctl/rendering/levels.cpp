@@ -7,6 +7,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/overrides.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -76,7 +77,12 @@ std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& sc
                    number_text(level, "sessions"), number_text(level, "queue-pairs"), path_limits_text(level),
                    text_of(level, "use")});
     }
-    return table.render(screen);
+    std::string text = table.render(screen);
+    const auto overrides = overrides_of(levels);
+    for (const auto& view : overrides) {
+        text += fmt::format("{}, {}\n", change_in_words(view), how_long(view.transient));
+    }
+    return text;
 }
 
 }    // namespace rdmaqos::ctl

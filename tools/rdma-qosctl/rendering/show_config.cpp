@@ -143,6 +143,7 @@ Json node_json(const ShownNode& node)
         json["default"] = true;
     }
     place(json, node.at);
+    set_text(json, "override", node.override_note);
     return json;
 }
 

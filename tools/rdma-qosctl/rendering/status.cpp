@@ -10,6 +10,7 @@
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/host.h"
+#include "tools/rdma-qosctl/rendering/overrides.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -152,6 +153,9 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     fields.add("last reload", accepted ? describe_accepted(manager.last_reload) : "refused, see below",
                accepted ? Style::Plain : Style::Bad);
     fields.add("levels", describe_levels(manager));
+    if (const auto overrides = overrides_of(manager.levels); !overrides.empty()) {
+        fields.add("overrides", describe_overrides(overrides, world.at), Style::Warning);
+    }
     fields.add("sessions", describe_sessions(world));
     if (const std::string lost = describe_without_level(world); !lost.empty()) {
         fields.add("without level", lost, Style::Bad);

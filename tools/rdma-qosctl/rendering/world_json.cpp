@@ -7,6 +7,7 @@
 
 #include "lib/base/net.h"
 #include "tools/rdma-qosctl/rendering/attributes.h"
+#include "tools/rdma-qosctl/rendering/overrides.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -217,6 +218,11 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         policy["trial"] = trial_json(*manager.trial);
     }
     json["policy"] = std::move(policy);
+    json["overrides"] = Json::array();
+    const auto overrides = overrides_of(manager.levels);
+    for (const auto& view : overrides) {
+        json["overrides"].push_back(override_json(view));
+    }
     json["fabric-diagnostics"] = to_json(manager.fabric_diagnostics);
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;

@@ -354,6 +354,7 @@ Result<World> fetch_world(bus::Client& client)
         return fail(std::move(objects).error());
     }
     World world = to_world(std::move(*manager), *objects);
+    world.at = std::chrono::system_clock::now();
     std::vector<std::string> paths;
     for (const auto& session : world.sessions) {
         paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));

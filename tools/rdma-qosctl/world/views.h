@@ -2,6 +2,7 @@
 // D-Bus properties; tests make them by hand.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -138,6 +139,7 @@ struct SessionView {
 
 struct World {
     ManagerView manager;
+    std::chrono::system_clock::time_point at{};    // when the daemon was asked
     std::vector<DeviceView> devices;      // by name and port
     std::vector<SessionView> sessions;    // by id
     std::vector<bus::Dict> host_counts;   // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for

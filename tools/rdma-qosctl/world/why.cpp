@@ -13,6 +13,7 @@
 #include "tools/rdma-qosctl/world/competition.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/overrides.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -46,7 +47,11 @@ std::string owner_of_cap(const World& world, const std::string& path)
 {
     for (const auto& level : world.manager.levels) {
         if (text_of(level, "class") == path) {
-            return fmt::format("`max-rate` of level {}", text_of(level, "name"));
+            const auto overrides = overrides_of({level});
+            const auto cap = std::ranges::find(overrides, "max-rate", &OverrideView::property);
+            return fmt::format(
+                "`max-rate` of level {}{}", text_of(level, "name"),
+                cap == overrides.end() ? "" : fmt::format(" (overridden: without that it is {})", cap->in_place_of));
         }
     }
     const std::string name(ElementPath(path).name());

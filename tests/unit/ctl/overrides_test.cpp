@@ -1,0 +1,112 @@
+#include "tools/rdma-qosctl/world/overrides.h"
+
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+
+#include "policy/model/transient.h"
+#include "tools/rdma-qosctl/offline/level_override.h"
+#include "tools/rdma-qosctl/offline/transient_text.h"
+#include "tools/rdma-qosctl/rendering/overrides.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Le;
+
+const std::chrono::system_clock::time_point kNow = *parse_time("2026-11-23T20:00:00Z") + 1ms;
+
+TEST(OverrideText, IsAPolicyFileThatSaysWhenItEnds)
+{
+    OverrideOptions options{"my rpc", {{"share", "5"}, {"max-rate", "10Gbps"}}, "30m", "/job"};
+    const auto until = end_after(options.lasts, kNow);
+    ASSERT_TRUE(until);
+    const auto text = override_text(options, {*until, "", options.cgroup});
+    ASSERT_TRUE(text) << to_string(text.error());
+    EXPECT_EQ(*text, R"(# Written by `rdma-qosctl override`; `rdma-qosctl override clear` takes it away.
+version: 1
+transient:
+  until: "2026-11-23T20:30:01Z"
+  cgroup: /job
+qos-level-overrides:
+  - name: my rpc
+    max-rate: 10Gbps
+    share: 5
+)");
+    options.level = "rpc\nqos-setup: {}";
+    options.values["max-rate"] = "1Gbps}";
+    EXPECT_THAT(*override_text(options, {}), HasSubstr("transient: {}\nqos-level-overrides:\n  - name: "
+                                                       "\"rpc\\nqos-setup: {}\"\n    max-rate: \"1Gbps}\"\n"));
+    options.values.clear();
+    EXPECT_FALSE(override_text(options, {})) << "nothing is overridden";
+}
+
+TEST(EndAfter, TakesMinutesInBothWays)
+{
+    using std::chrono::sys_seconds;
+    const sys_seconds now = std::chrono::floor<std::chrono::seconds>(kNow);
+    for (const auto& [time, lasts] : {std::pair{"30m", 30min}, {"30M", 30min}, {"30 min", 30min}, {"2h", 120min}}) {
+        EXPECT_EQ(end_after(time, kNow).value_or(std::nullopt), now + lasts + 1s) << time;
+    }
+    EXPECT_EQ(end_after("500ms", kNow).value_or(std::nullopt), now + 1s);
+    EXPECT_EQ(end_after("", kNow).value_or(now), std::nullopt);
+    for (const char* time : {"m", "0m", "-1m", "30", "30mm", "30xm", "never"}) {
+        EXPECT_FALSE(end_after(time, kNow)) << time;
+    }
+}
+
+TEST(OverrideFile, IsOneForEachLevel)
+{
+    for (const auto& [level, file] : {std::pair{"rpc", "90-override-rpc.yaml"},
+                                      {"RPC", "90-override-rpc.yaml"},
+                                      {"my rpc", "90-override-my%20rpc.yaml"},
+                                      {"my-rpc", "90-override-my-rpc.yaml"},
+                                      {"../x", "90-override-..%2fx.yaml"},
+                                      {"caf\xc3\xa9", "90-override-caf%c3%a9.yaml"}}) {
+        EXPECT_EQ(override_file(level), file);
+    }
+    const std::string longest(128, '/');
+    EXPECT_THAT(override_file(longest).size(), Le(200U));
+    EXPECT_NE(override_file(longest), override_file(longest.substr(1)));
+}
+
+TEST(OverridesInWords, SayWhenTheyEnd)
+{
+    for (const auto& [time, words] : {std::pair<std::chrono::seconds, const char*>{0s, "0 s"},
+                                      {-5s, "0 s"},
+                                      {119s, "119 s"},
+                                      {120s, "2 min"},
+                                      {1799s, "29 min"},
+                                      {1h, "1 h"},
+                                      {2h + 359s, "2 h 5 min"},
+                                      {72h, "72 h"}}) {
+        EXPECT_EQ(time_in_words(time), words);
+    }
+    const auto until = parse_time("2026-11-23T20:29:59Z");
+    EXPECT_EQ(end_in_words({until, "", ""}, kNow), "ends in 29 min");
+    EXPECT_EQ(end_in_words({until, "", "/job"}, kNow), "ends in 29 min or with the cgroup /job");
+    EXPECT_EQ(end_in_words({{}, "", "/job"}, kNow), "ends with the cgroup /job");
+    EXPECT_EQ(end_in_words({}, kNow), "ends when the host restarts");
+}
+
+TEST(OverridesInWords, AreThoseOfTheDaemonsLevels)
+{
+    bus::Dict level;
+    bus::Dict each;
+    level.set("name", std::string("rpc"));
+    each.set("property", std::string("max-rate"));
+    each.set("value", std::string("10 Gbit/s"));
+    each.set("in-place-of", std::string("25 Gbit/s"));
+    each.set("until",
+             std::uint64_t{static_cast<std::uint64_t>(parse_time("2026-11-23T20:30:00Z")->time_since_epoch().count())});
+    level.set("overrides", std::vector<bus::Dict>{each});
+    const auto overrides = overrides_of({bus::Dict{}, level});
+    ASSERT_EQ(overrides.size(), 1U);
+    EXPECT_EQ(describe_overrides(overrides, kNow), "1: rpc max-rate 10 Gbit/s in place of 25 Gbit/s, ends in 30 min");
+}
+
+}    // namespace
+}    // namespace rdmaqos::ctl

@@ -1,0 +1,83 @@
+#include "tools/rdma-qosctl/rendering/overrides.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "policy/load/transient_files.h"
+
+namespace rdmaqos::ctl {
+namespace {
+
+constexpr std::string_view kAppliedWord = "applied";
+
+std::string ends_in_text(const ListedOverride& listed, std::chrono::system_clock::time_point now)
+{
+    const Transient& transient = listed.view.transient;
+    if (listed.state == "ended") {
+        return "ended";
+    }
+    if (transient.until) {
+        return time_in_words(*transient.until - std::chrono::floor<std::chrono::seconds>(now));
+    }
+    return transient.cgroup.empty() ? "next boot" : "";
+}
+
+}    // namespace
+
+std::string render_overrides(const std::vector<ListedOverride>& overrides, std::chrono::system_clock::time_point now,
+                             const Screen& screen)
+{
+    if (overrides.empty()) {
+        return fmt::format("no level is overridden: no file in {} does it\n", kTransientDirectory);
+    }
+    using Fit = Table::Fit;
+    constexpr auto kLeft = Table::Align::Left;
+    Table table({{"LEVEL", kLeft, Fit::Shorten},
+                 {"PROPERTY"},
+                 {"VALUE"},
+                 {"IN-PLACE-OF"},
+                 {"ENDS-IN"},
+                 {"CGROUP", kLeft, Fit::Drop},
+                 {"STATE"},
+                 {"FILE", kLeft, Fit::DropSoon}});
+    for (const auto& listed : overrides) {
+        const OverrideView& view = listed.view;
+        table.add({view.level, view.property, view.value, view.in_place_of, ends_in_text(listed, now),
+                   view.transient.cgroup, Cell(listed.state, listed.state == kAppliedWord ? Style::Plain : Style::Bad),
+                   view.file});
+    }
+    return table.render(screen);
+}
+
+Json override_json(const OverrideView& view)
+{
+    Json json{{"level", view.level}, {"property", view.property}, {"value", view.value}};
+    set_text(json, "in-place-of", view.in_place_of);
+    set_text(json, "until", view.transient.until ? utc_text(*view.transient.until) : "");
+    set_text(json, "cgroup", view.transient.cgroup);
+    set_text(json, "owner", view.transient.owner);
+    set_text(json, "file", view.file);
+    return json;
+}
+
+Json listed_override_json(const ListedOverride& listed)
+{
+    Json json = override_json(listed.view);
+    json["state"] = listed.state;
+    return json;
+}
+
+std::string describe_overrides(const std::vector<OverrideView>& overrides, std::chrono::system_clock::time_point now)
+{
+    std::vector<std::string> words;
+    std::ranges::transform(overrides, std::back_inserter(words), [&](const OverrideView& view) {
+        return fmt::format("{}, {}", change_in_words(view), end_in_words(view.transient, now));
+    });
+    return fmt::format("{}: {}", overrides.size(), fmt::join(words, "; "));
+}
+
+}    // namespace rdmaqos::ctl

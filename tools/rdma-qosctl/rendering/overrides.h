@@ -1,0 +1,32 @@
+// Overrides of levels as text and as JSON.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/rdma-qosctl/output/json.h"
+#include "tools/rdma-qosctl/output/terminal.h"
+#include "tools/rdma-qosctl/world/overrides.h"
+
+namespace rdmaqos::ctl {
+
+// One that a file states, and whether it counts.
+struct ListedOverride {
+    OverrideView view;
+    // "applied"; "no-effect": there is no such level or class, or a later file has another value; "ended", "masked" or
+    // "disabled": the file is not read; "unknown": the policy has errors.
+    std::string state;
+};
+[[nodiscard]] std::string render_overrides(const std::vector<ListedOverride>& overrides,
+                                           std::chrono::system_clock::time_point now, const Screen& screen);
+[[nodiscard]] Json listed_override_json(const ListedOverride& listed);
+
+[[nodiscard]] Json override_json(const OverrideView& view);
+// "2: rpc max-rate 10 Gbit/s in place of 25 Gbit/s, ends in 29 min; bulk share 5 in place of 1, ends when the host
+// restarts"
+[[nodiscard]] std::string describe_overrides(const std::vector<OverrideView>& overrides,
+                                             std::chrono::system_clock::time_point now);
+
+}    // namespace rdmaqos::ctl
