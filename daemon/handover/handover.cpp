@@ -25,7 +25,7 @@ UniqueFd copy_of(const UniqueFd& fd)
 
 }    // namespace
 
-Handover::Handover(std::shared_ptr<DescriptorStore> store, NamedDescriptors kept) : store_(std::move(store))
+Handover::Handover(std::shared_ptr<DescriptorStore> store, NamedDescriptors&& kept) : store_(std::move(store))
 {
     for (auto& [name, fd] : kept) {
         const std::string device = device_of(name);

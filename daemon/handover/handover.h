@@ -15,7 +15,7 @@ namespace rdmaqos {
 class Handover {
 public:
     // `store` null: nothing can be handed over.
-    Handover(std::shared_ptr<DescriptorStore> store, NamedDescriptors kept);
+    Handover(std::shared_ptr<DescriptorStore> store, NamedDescriptors&& kept);
 
     // For the port that is about to be opened. Null: nothing can be handed over.
     [[nodiscard]] std::unique_ptr<DeviceHandover> begin(const DeviceInfo& port);

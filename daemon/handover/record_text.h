@@ -31,9 +31,9 @@ struct DeviceRecord {
 };
 
 [[nodiscard]] std::string record_head(std::string_view device);
-[[nodiscard]] std::string record_line(const LeftElement& element);
+[[nodiscard]] std::string record_line(const LeftElement& left);
 [[nodiscard]] std::string record_line(ElementId gone);
-[[nodiscard]] std::string record_line(const LeftQueuePair& queue_pair);
+[[nodiscard]] std::string record_line(const LeftQueuePair& left);
 [[nodiscard]] std::string record_line(QueuePairId gone);
 // `text` empty: it is gone.
 [[nodiscard]] std::string record_note(const std::string& key, const std::string& text);

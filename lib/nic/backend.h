@@ -314,7 +314,7 @@ public:
         return elements.empty() ? Result<void>() : fail(ErrorCode::Unsupported, "this device keeps no elements");
     }
     // Is told of each note from now on.
-    virtual void set_note_keeper(NoteKeeper /*keeper*/) {}
+    virtual void set_note_keeper(const NoteKeeper& /*keeper*/) {}
 
     // Asked once, before a queue pair is taken on. Errors: NotUverbs (the file is none of a device), WrongDevice,
     // BadQueuePair (handle, number and type do not belong together), NotOwner.

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] virtual Result<void> destroy(ElementHandle element) = 0;
     [[nodiscard]] virtual Result<void> take_over(const std::vector<KnownElement>& elements,
                                                  const BackendNotes& notes) = 0;
-    virtual void set_note_keeper(NoteKeeper /*keeper*/) {}
+    virtual void set_note_keeper(const NoteKeeper& /*keeper*/) {}
 
     // The leaves as a queue pair of `file` can name them.
     [[nodiscard]] virtual Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file,

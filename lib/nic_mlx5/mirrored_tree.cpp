@@ -68,7 +68,7 @@ public:
     Result<ElementState> query(ElementHandle element) override;
     Result<void> destroy(ElementHandle element) override;
     Result<void> take_over(const std::vector<KnownElement>& elements, const BackendNotes& notes) override;
-    void set_note_keeper(NoteKeeper keeper) override { keeper_ = std::move(keeper); }
+    void set_note_keeper(const NoteKeeper& keeper) override { keeper_ = keeper; }
     Result<LeafIds> leaves_for(const std::shared_ptr<ClientFile>& file, std::optional<ElementHandle> requester,
                                std::optional<ElementHandle> responder) override;
     void placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle, std::optional<ElementHandle> requester,

@@ -51,9 +51,9 @@ public:
     {
         return named(tree_->take_over(known, notes));
     }
-    void set_note_keeper(NoteKeeper keeper) override
+    void set_note_keeper(const NoteKeeper& keeper) override
     {
-        keeper_ = std::move(keeper);
+        keeper_ = keeper;
         tree_->set_note_keeper(keeper_);
     }
 
