@@ -13,6 +13,11 @@ void add_to(std::uint32_t& counter, int by)
     counter = by >= 0 ? counter + static_cast<std::uint32_t>(by) : counter - static_cast<std::uint32_t>(-by);
 }
 
+bool is_one_of(const std::vector<ElementId>& doomed, std::optional<ElementId> leaf)
+{
+    return leaf && std::ranges::find(doomed, *leaf) != doomed.end();
+}
+
 }    // namespace
 
 std::vector<ElementId> TrackedState::with_path(const ElementPath& path) const
@@ -87,9 +92,7 @@ std::vector<RemovedElement> TrackedState::remove_subtree(ElementId id)
             }
         }
     }
-    const auto goes = [&](std::optional<ElementId> leaf) {
-        return leaf && std::find(doomed.begin(), doomed.end(), *leaf) != doomed.end();
-    };
+    const auto goes = [&](std::optional<ElementId> leaf) { return is_one_of(doomed, leaf); };
     std::vector<std::pair<QueuePairId, ActualPlacement>> stranded;
     for (const auto& [queue_pair, placement] : actual_.queue_pairs) {
         if (goes(placement.requester) || goes(placement.responder)) {
@@ -169,7 +172,6 @@ void TrackedState::claim_left(QueuePairId queue_pair)
     if (auto claimed = left_.extract(queue_pair); !claimed.empty()) {
         actual_.queue_pairs.insert_or_assign(queue_pair, claimed.mapped().placement);
         owners_.try_emplace(queue_pair, claimed.mapped().owner);
-        record(queue_pair);
     }
 }
 
@@ -183,12 +185,9 @@ void TrackedState::forget_left(QueuePairId queue_pair)
 
 void TrackedState::strand_left_in(const std::vector<ElementId>& doomed)
 {
-    const auto goes = [&](std::optional<ElementId> leaf) {
-        return leaf && std::ranges::find(doomed, *leaf) != doomed.end();
-    };
     std::vector<QueuePairId> stranded;
     for (const auto& [queue_pair, left] : left_) {
-        if (goes(left.placement.requester) || goes(left.placement.responder)) {
+        if (is_one_of(doomed, left.placement.requester) || is_one_of(doomed, left.placement.responder)) {
             stranded.push_back(queue_pair);
         }
     }
