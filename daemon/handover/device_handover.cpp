@@ -10,9 +10,15 @@
 namespace rdmaqos {
 namespace {
 
-// A record is written anew when it has grown to so many times what it needs, and is not small anyway.
+// A record is rewritten when it is this many times as long as after the last time, unless it is small.
 constexpr std::size_t kGrowth = 4;
 constexpr std::size_t kSmall = std::size_t{64} * 1024;
+
+// What follows if there is no record that can be used.
+constexpr std::string_view kBesideTheOld =
+    "a new tree is built beside the old one, which stays while queue pairs are in it, at most until rdma-qosd ends";
+constexpr std::string_view kUntilStartedAgain =
+    "queue pairs of running programs keep their places and rates until the programs are started again";
 
 }    // namespace
 
@@ -80,35 +86,26 @@ Result<void> DeviceHandover::read_kept_record()
 std::shared_ptr<const UniqueFd> DeviceHandover::left_file(bool (*may_use)(int fd, const DeviceInfo& port),
                                                           const DeviceInfo& port)
 {
-    if (!kept_.elements_file) {
-        // The elements are in files of programs, if there are any.
-        if (kept_.record) {
-            if (const auto read = read_kept_record(); !read) {
-                log(LogLevel::Warning, {{"DEVICE", port.key()}},
-                    "{}: the record that an earlier rdma-qosd left cannot be used: {}; queue pairs of programs that "
-                    "run keep "
-                    "the places and rates that they have until the programs are started again",
-                    port.key(), to_string(read.error()));
-            }
-        }
+    const bool has_file = static_cast<bool>(kept_.elements_file);    // else its elements are in files of programs
+    if (!has_file && !kept_.record) {
         return nullptr;
     }
-    if (!may_use(kept_.elements_file.get(), port)) {
+    if (has_file && !may_use(kept_.elements_file.get(), port)) {
         // Its elements went with the device that it was opened of.
-        log(LogLevel::Notice, {{"DEVICE", port.key()}},
-            "{} is not the device that an earlier rdma-qosd left: its tree is made anew", port.key());
+        log(LogLevel::Notice, {{"DEVICE", key_}},
+            "{} is not the device that an earlier rdma-qosd left: its tree is rebuilt", key_);
         kept_ = {};
         return nullptr;
     }
     if (const auto read = read_kept_record(); !read) {
-        log(LogLevel::Warning, {{"DEVICE", port.key()}},
-            "{}: the record that an earlier rdma-qosd left cannot be used: {}; the tree is made anew beside its own, "
-            "which "
-            "stays while queue pairs are in it, at most until rdma-qosd ends",
-            port.key(), to_string(read.error()));
+        log(LogLevel::Warning, {{"DEVICE", key_}},
+            "{}: the record that an earlier rdma-qosd left cannot be used: {}; {}", key_, to_string(read.error()),
+            has_file ? kBesideTheOld : kUntilStartedAgain);
         return nullptr;
     }
-    left_file_ = std::make_shared<const UniqueFd>(std::move(kept_.elements_file));
+    if (has_file) {
+        left_file_ = std::make_shared<const UniqueFd>(std::move(kept_.elements_file));
+    }
     return left_file_;
 }
 
@@ -122,9 +119,9 @@ void DeviceHandover::begin(const Lifeline& lifeline)
     }
     if (!record_.elements.empty()) {
         log(LogLevel::Warning, {{"DEVICE", key_}},
-            "{}: the attach mode is another one than that of the elements that an earlier rdma-qosd left: queue pairs "
-            "stay in "
-            "them until their programs end. `systemctl stop rdma-qosd`, then `start`, takes all of them out",
+            "{}: the elements that an earlier rdma-qosd left are of another attach mode: queue pairs stay in them "
+            "until "
+            "their programs end. `systemctl stop rdma-qosd`, then `start`, takes all of them out",
             key_);
     }
     record_ = {};
@@ -192,7 +189,7 @@ void DeviceHandover::append(std::string_view line)
     if (!written) {
         // One that is not true is worse than none.
         log(LogLevel::Error, {{"DEVICE", key_}},
-            "what is on {} cannot be recorded any longer ({}): the next rdma-qosd makes its tree anew", key_,
+            "what is on {} cannot be recorded any longer ({}): the next rdma-qosd rebuilds its tree", key_,
             to_string(written.error()));
         end();
     } else if (shortens) {

@@ -303,7 +303,7 @@ TEST_F(HandoverTest, ElementsInOtherFilesHaveARecordAlone)
     const auto third = next_daemon();
     EXPECT_FALSE(third->left_file(is_ours, port));
     third->begin({true, file.get()});
-    EXPECT_THAT(journal.lines(), ElementsAre(HasSubstr("the attach mode is another one")));
+    EXPECT_THAT(journal.lines(), ElementsAre(HasSubstr("are of another attach mode")));
     EXPECT_TRUE(third->left().empty());
     EXPECT_EQ(store->kept.size(), 2U);
 }
