@@ -365,6 +365,8 @@ inline constexpr std::array kLevelKeys{
     AnswerKey{"devices", "as", "that have its class, as the policy names them; absent: all"},
     AnswerKey{"per-queue-pair-max-rate", "t", "kbit/s"},
     AnswerKey{"message-model", "s", "as in a grant"},
+    AnswerKey{"mode", "s",
+              "`monitor`: it is only monitored, and `class` is what it would have; absent: it is enforced"},
     AnswerKey{"restricted", "b", "whether it has `allow`"},
     AnswerKey{"renamed-from", "as", "names that it had, by which requests still get it; absent: none"},
     AnswerKey{"overrides", "aa{sv}",

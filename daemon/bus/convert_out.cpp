@@ -337,6 +337,9 @@ void write(Writer& writer, const Policy& policy, const QosLevel& level, const Le
     if (level.message_model) {
         dict.set("message-model", to_string(*level.message_model));
     }
+    if (level.mode == Mode::Monitor) {
+        dict.set("mode", to_string(level.mode));
+    }
     dict.set("restricted", level.allow.has_value());
     if (!level.renamed_from.empty()) {
         dict.set("renamed-from", level.renamed_from);

@@ -359,7 +359,7 @@ void get_features(BusContext& context, const char* /*path*/, Writer& writer)
 
 void get_mode(BusContext& context, const char* /*path*/, Writer& writer)
 {
-    writer.put(context.service.settings().mode == Mode::Monitor ? "monitor" : "enforce");
+    writer.put(to_string(context.service.settings().mode));
 }
 
 void get_revision(BusContext& context, const char* /*path*/, Writer& writer)

@@ -33,6 +33,24 @@ std::string nothing_asked(const Membership& membership)
     return fmt::format("level {} has no `schedule` and no `per-queue-pair`: queue pairs are left alone", level);
 }
 
+// Empty cause: its level is enforced, or would ask for nothing here.
+Unenforced why_monitored(const DeviceFacts& facts, const Membership& membership, const std::optional<RateLimit>& limit)
+{
+    const ElementPath& class_path = facts.book.monitored_class_here(membership);
+    if (!membership.monitored || (class_path.empty() && !limit)) {
+        return {};
+    }
+    std::string words = fmt::format("level {} is only monitored (`mode: monitor`): with `enforce`, ", membership.level);
+    if (!class_path.empty()) {
+        words += fmt::format("its class would be {}{}", class_path.text(), limit ? ", and " : "");
+    }
+    if (limit) {
+        words += fmt::format("the limit of each queue pair {}{}", class_path.empty() ? "would be " : "",
+                             to_string(limit->rate));
+    }
+    return {kLevelMonitor, std::move(words)};
+}
+
 std::string is_disabled(const DeviceFacts& facts)
 {
     return fmt::format("{} is disabled (`rdma-qosctl disable`)", facts.key);
@@ -113,13 +131,18 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
     if (!outcome.known) {
         return {"pending", "is being attached"};
     }
-    if (class_path.empty() && !facts.book.is_limited(number)) {
+    const bool is_moved = outcome.last.requester != desired.requester || outcome.last.rate != desired.rate;
+    Unenforced monitored = why_monitored(facts, member.membership, PlacementBook::limit_if_enforced(member));
+    if (!monitored.cause.empty() && !is_moved) {
+        return monitored;
+    }
+    if (monitored.cause.empty() && class_path.empty() && !facts.book.is_limited(number)) {
         return {kNothingAsked, nothing_asked(member.membership)};
     }
     if (!class_path.empty() && desired.requester.empty()) {
         return {"no-class-leaf", no_class_leaf(facts, class_path)};
     }
-    if (outcome.last.requester != desired.requester || outcome.last.rate != desired.rate) {
+    if (is_moved) {
         return {"pending", "is being moved"};
     }
     std::string shortfall = facts.book.shortfall(number);
@@ -203,6 +226,12 @@ Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& memb
         return {"monitor", kOnlyWatches};
     }
     const bool is_limited = membership.per_queue_pair.max_rate.has_value();
+    Unenforced monitored = why_monitored(
+        facts, membership,
+        is_limited ? std::optional(RateLimit{*membership.per_queue_pair.max_rate, {}, {}}) : std::nullopt);
+    if (!monitored.cause.empty()) {
+        return monitored;
+    }
     const ElementPath& class_path = facts.book.class_here(membership);
     if (class_path.empty() && !is_limited) {
         return {kNothingAsked, nothing_asked(membership)};

@@ -19,6 +19,7 @@ std::string not_on_this_device(std::string_view level)
 Membership membership(const Policy& policy, const QosLevel& level, std::string rule)
 {
     Membership result{level.name, std::move(rule), class_path(policy, level), FairBy::None, {}, level.per_queue_pair};
+    result.monitored = level.mode == Mode::Monitor;
     if (level.schedule) {
         result.fair_by = level.schedule->fair_by;
         result.fair_cgroup = level.schedule->fair_cgroup;

@@ -20,6 +20,7 @@ struct Membership {
     std::string fair_cgroup;    // as Schedule::fair_cgroup
     PerQueuePair per_queue_pair;
     std::shared_ptr<const LostLevel> lost{};    // without a level: the one that rules took away
+    bool monitored = false;                     // the level is: nothing of it is on the device, neither class nor limit
 };
 
 [[nodiscard]] Membership membership(const Policy& policy, const QosLevel& level, std::string rule);

@@ -88,6 +88,7 @@ void PlacementBook::respecify()
         count_process(entry.member, false);
     }
     here_ = tree_for(spec_, device_, link_speed_);
+    monitored_here_ = monitored_classes_for(spec_, device_);
     classes_here_.clear();
     for (auto& element : here_.elements) {
         if (!element.is_class) {
@@ -107,10 +108,10 @@ void PlacementBook::respecify()
     stale_ = all_dirty_ = true;
 }
 
-const ElementPath& PlacementBook::class_here(const Membership& membership) const
+const ElementPath& PlacementBook::among(const std::set<ElementPath>& classes, const ElementPath& path)
 {
     static const ElementPath kNowhere;
-    return classes_here_.contains(membership.class_path) ? membership.class_path : kNowhere;
+    return classes.contains(path) ? path : kNowhere;
 }
 
 void PlacementBook::take_members_of(const PlacementBook& other)
@@ -135,7 +136,7 @@ bool PlacementBook::paced(const Member& member) const
 }
 
 // A maximum is never lifted: the smaller rate and the smaller burst count. A packet size limits nothing.
-std::optional<RateLimit> PlacementBook::limit_of(const Member& member)
+std::optional<RateLimit> PlacementBook::limit_if_enforced(const Member& member)
 {
     const PerQueuePair& level = member.membership.per_queue_pair;
     const auto& requested = member.requested_rate;
@@ -151,6 +152,11 @@ std::optional<RateLimit> PlacementBook::limit_of(const Member& member)
         limit.typical_packet = given(requested->typical_packet) ? requested->typical_packet : limit.typical_packet;
     }
     return limit;
+}
+
+std::optional<RateLimit> PlacementBook::limit_of(const Member& member)
+{
+    return member.membership.monitored ? std::nullopt : limit_if_enforced(member);
 }
 
 std::optional<MissingLeaf> PlacementBook::missing_leaf(const Membership& membership) const
@@ -567,10 +573,10 @@ Bandwidth PlacementBook::narrowest_cap(const ElementPath& leaf, std::optional<pi
 
 Result<void> PlacementBook::can_set_rate(std::uint32_t number, const std::optional<RateLimit>& rate) const
 {
-    if (!rate) {
+    const MemberEntry& entry = members_.at(number);
+    if (!rate || entry.member.membership.monitored) {
         return {};    // without a limit of its class there is none to restore
     }
-    const MemberEntry& entry = members_.at(number);
     Member member = entry.member;
     member.requested_rate = rate;
     const HeldLimit held = hold(member);

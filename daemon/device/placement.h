@@ -87,6 +87,8 @@ public:
     [[nodiscard]] std::size_t principals_in_others(const ElementPath& class_path) const;
     // Its level, or SetRate, limits it on its own.
     [[nodiscard]] bool is_limited(std::uint32_t number) const { return members_.at(number).asked.has_value(); }
+    // What its level and SetRate limit it to, or would if the level were not only monitored.
+    [[nodiscard]] static std::optional<RateLimit> limit_if_enforced(const Member& member);
     // How its own limit is held here: by pacing that has an entry of the table, by a leaf that is its own, or not.
     [[nodiscard]] HeldLimit held_limit(std::uint32_t number) const;
     // Why that is less than was asked; empty: it is not.
@@ -108,7 +110,15 @@ public:
     // What the policy asks of this device.
     [[nodiscard]] const TreeSpec& tree_spec() const { return here_; }
     // The class of a member's level; empty: it has none, or none on this device.
-    [[nodiscard]] const ElementPath& class_here(const Membership& membership) const;
+    [[nodiscard]] const ElementPath& class_here(const Membership& membership) const
+    {
+        return among(classes_here_, membership.class_path);
+    }
+    // The class that a level that is only monitored would have here; empty: none.
+    [[nodiscard]] const ElementPath& monitored_class_here(const Membership& membership) const
+    {
+        return among(monitored_here_, membership.class_path);
+    }
     // The lowest cap from a leaf, which need not be there yet, up to the root, and the link. Empty: the link.
     // `divided_for`: caps are divided among the processes below them, this one counted in; empty: each is whole.
     [[nodiscard]] Bandwidth narrowest_cap(const ElementPath& leaf, std::optional<pid_t> divided_for) const;
@@ -129,6 +139,8 @@ private:
         Placement placement;
     };
 
+    // The path, if it is there; else empty.
+    [[nodiscard]] static const ElementPath& among(const std::set<ElementPath>& classes, const ElementPath& path);
     [[nodiscard]] bool leaf_capped(const ElementPath& class_path) const;
     [[nodiscard]] bool paced(const Member& member) const;
     [[nodiscard]] static std::optional<RateLimit> limit_of(const Member& member);
@@ -155,6 +167,7 @@ private:
     ScheduleSpec spec_;
     TreeSpec here_;    // tree_for() this device
     std::set<ElementPath> classes_here_;
+    std::set<ElementPath> monitored_here_;
     Compiled compiled_;
     std::unordered_map<std::uint32_t, MemberEntry> members_;
     std::map<std::uint64_t, PrincipalEntry> principals_;    // by arrival

@@ -135,6 +135,11 @@ void write_daemon(Text& text, const Metrics& metrics)
         for (const auto& [level, property] : metrics.policy->overrides) {
             text.sample({{"level", level}, {"property", property}}, 1);
         }
+        text.family({"rdmaqos_level_monitored", Type::Gauge,
+                     "Which levels are only monitored (`mode: monitor`), on all devices; always 1."});
+        for (const auto& level : metrics.policy->monitored) {
+            text.sample({{"level", level}}, 1);
+        }
         text.family({"rdmaqos_match_index_bytes", Type::Gauge, "Memory of the indexes used to find rules."});
         text.sample({}, metrics.policy->match_index_bytes);
     }
@@ -190,7 +195,7 @@ void write_clients(Text& text, const Metrics& metrics)
 }
 
 // Those refused for good are counted from the first; one that is not ready yet is tried again.
-constexpr std::array kRefused{kNoRule, kNotScheduled, kExcluded, kNotAdoptable};
+constexpr std::array kRefused{kNoRule, kNotScheduled, kLevelMonitor, kExcluded, kNotAdoptable};
 
 void write_adoption(Text& text, const AdoptionStatus& adoption)
 {
@@ -304,7 +309,7 @@ constexpr std::array kDeviceFamilies{
                   "Queue pairs of sessions that have lost their level to a reload, and got no other."},
                  number<&DeviceMetrics::queue_pairs_without_level>},
     DeviceFamily{{"rdmaqos_queue_pairs_unscheduled", Type::Gauge,
-                  "Queue pairs of sessions whose level asks nothing of the NIC."},
+                  "Queue pairs of sessions whose level asks nothing of the NIC, or is only monitored."},
                  number<&DeviceMetrics::queue_pairs_unscheduled>},
     DeviceFamily{{"rdmaqos_elements_used", Type::Gauge, "Scheduling elements on the device."},
                  number<&DeviceMetrics::elements_used>},

@@ -88,7 +88,8 @@ struct DeviceMetrics {
     std::uint64_t queue_pairs_unenforced = 0;
     std::map<std::string_view, std::uint64_t> unenforced_by_cause;    // of Unenforced
     std::uint64_t queue_pairs_without_level = 0;    // that had one; among those outside and unenforced
-    std::uint64_t queue_pairs_unscheduled = 0;    // their level asks for nothing; neither enforced nor unenforced
+    std::uint64_t queue_pairs_unscheduled =
+        0;    // their level asks for nothing, or is only monitored; in neither of the two
     std::uint64_t elements_used = 0;
     std::uint64_t elements_free = 0;
     std::uint64_t leaves_used = 0;
@@ -115,6 +116,7 @@ struct PolicyMetrics {
     std::uint64_t rules = 0;
     std::uint64_t match_index_bytes = 0;
     std::vector<OverrideMetrics> overrides{};
+    std::vector<std::string> monitored{};    // levels that are only monitored
 };
 
 struct Metrics {

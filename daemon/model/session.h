@@ -71,6 +71,8 @@ struct Unenforced {
 };
 // The cause of queue pairs for which nothing is asked of the NIC.
 inline constexpr std::string_view kNothingAsked = "nothing-asked";
+// Its level is only monitored (`mode: monitor`).
+inline constexpr std::string_view kLevelMonitor = "level-monitor";
 // Of sessions and queue pairs to which the policy gives no level.
 inline constexpr std::string_view kNoLevel = "no-level";
 

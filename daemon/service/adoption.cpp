@@ -23,21 +23,6 @@ constexpr std::uint32_t kMostAttempts = 5;
 // All that are ready are told again, which costs a look at each process.
 constexpr Duration kRoomAgain = 10s;
 
-std::string_view word_of(AdoptionVerdict verdict)
-{
-    switch (verdict) {
-    case AdoptionVerdict::NotScheduled:
-        return kNotScheduled;
-    case AdoptionVerdict::Excluded:
-        return kExcluded;
-    case AdoptionVerdict::Adopt:
-    case AdoptionVerdict::NeedsPath:
-    case AdoptionVerdict::NoRule:
-        break;
-    }
-    return kNoRule;
-}
-
 // Why one that the kernel lists cannot be taken; empty: it can.
 std::string why_not_this(const ManagedDevice& device, std::uint8_t kernel_type)
 {
@@ -168,8 +153,7 @@ void Adoption::review_some()
             if (choice.verdict != AdoptionVerdict::Adopt) {
                 unwanted[name->device].push_back(name->number);
                 if (adopting) {
-                    refuse_by_rules(device->info().name, name->number, member->owner->pid, choice.verdict,
-                                    member->request);
+                    refuse_by_rules(device->info().name, name->number, member->owner->pid, choice, member->request);
                 }
             }
         }
@@ -245,11 +229,11 @@ void Adoption::refuse(const std::string& device, std::uint32_t number, pid_t pro
     }
 }
 
-void Adoption::refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process, AdoptionVerdict verdict,
-                               const Request& path)
+void Adoption::refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process,
+                               const AdoptionChoice& choice, const Request& path)
 {
-    refuse(device, number, process, word_of(verdict),
-           verdict == AdoptionVerdict::NoRule ? unknown_lid(*policy_.rules().matcher, path) : std::string());
+    refuse(device, number, process, word_of(choice.verdict),
+           choice.verdict == AdoptionVerdict::NoRule ? unknown_lid(*policy_.rules().matcher, path) : reason_of(choice));
 }
 
 void Adoption::refuse_by_limit(const std::string& device, std::uint32_t number, pid_t process, const Error& limit)
@@ -278,7 +262,7 @@ UidLimits::Room Adoption::room_of(const Identity& owner)
     return sessions_.limits.room(owner.uid, session == nullptr ? 0 : session->queue_pair_count());
 }
 
-AdoptionVerdict Adoption::choose(const Identity& owner, const ManagedDevice& device)
+const Adoption::Chosen& Adoption::choose(const Identity& owner, const ManagedDevice& device)
 {
     const auto& matcher = policy_.rules().matcher;
     const bool is_same = !chosen_by_.owner_before(matcher) && !matcher.owner_before(chosen_by_);
@@ -288,8 +272,8 @@ AdoptionVerdict Adoption::choose(const Identity& owner, const ManagedDevice& dev
     }
     const auto [choice, is_new] = choices_.try_emplace({{owner.pid, device.key()}, owner.start_time});
     if (is_new) {
-        choice->second =
-            choose_for_adoption(*matcher, request_of(device.info()), owner, false).verdict;
+        const auto chosen = choose_for_adoption(*matcher, request_of(device.info()), owner, false);
+        choice->second = {chosen.verdict, reason_of(chosen)};
     }
     return choice->second;
 }
@@ -313,9 +297,9 @@ void Adoption::consider(const HostQueuePair& ready, TimePoint seen_at)
         refuse(ready.device, number, process, kNotAdoptable, std::move(why));
         return;
     }
-    const AdoptionVerdict verdict = choose(*ready.owner, device);
+    const auto& [verdict, reason] = choose(*ready.owner, device);
     if (verdict != AdoptionVerdict::Adopt && verdict != AdoptionVerdict::NeedsPath) {
-        refuse(ready.device, number, process, word_of(verdict));
+        refuse(ready.device, number, process, word_of(verdict), reason);
         return;
     }
     if (const auto room = room_of(*ready.owner); room.count == 0 && verdict == AdoptionVerdict::Adopt) {
@@ -351,10 +335,10 @@ bool Adoption::still_sought(AdoptionJob& job)
         return gone_.contains({job.device, number}) || is_settled(*device, number, *job.owner) ||
                !told.insert(number).second;
     });
-    const AdoptionVerdict verdict = choose(*job.owner, *device);
+    const auto& [verdict, reason] = choose(*job.owner, *device);
     if (verdict != AdoptionVerdict::Adopt && verdict != AdoptionVerdict::NeedsPath) {
         for (const auto& each : std::exchange(job.candidates, {})) {
-            refuse(device->info().name, each.sought.number, job.owner->pid, word_of(verdict));
+            refuse(device->info().name, each.sought.number, job.owner->pid, word_of(verdict), reason);
         }
     }
     return !job.candidates.empty();
@@ -495,9 +479,9 @@ void Adoption::attach(const Search& search)
         request.has_path = request.path.pkey || request.path.destination || request.path.source;
         Request whole = request.path;
         whole.device = request_of(device.info()).device;
-        const auto verdict = choose_for_adoption(*policy_.rules().matcher, whole, *job.owner, true).verdict;
-        if (verdict != AdoptionVerdict::Adopt) {
-            refuse_by_rules(device.info().name, number, job.owner->pid, verdict, whole);
+        const auto choice = choose_for_adoption(*policy_.rules().matcher, whole, *job.owner, true);
+        if (choice.verdict != AdoptionVerdict::Adopt) {
+            refuse_by_rules(device.info().name, number, job.owner->pid, choice, whole);
             continue;
         }
         if (requests.size() >= room.count) {

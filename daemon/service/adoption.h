@@ -71,7 +71,12 @@ private:
     void take_some();
     void take_gone(const std::string& device, std::uint32_t number,
                    std::map<std::string, std::vector<std::uint32_t>>& gone);
-    [[nodiscard]] AdoptionVerdict choose(const Identity& owner, const ManagedDevice& device);
+    // Without the path. Holds until the next call.
+    struct Chosen {
+        AdoptionVerdict verdict = AdoptionVerdict::NoRule;
+        std::string reason;    // of the verdict, if the word does not say it all
+    };
+    [[nodiscard]] const Chosen& choose(const Identity& owner, const ManagedDevice& device);
     void consider(const HostQueuePair& ready, TimePoint seen_at);
     void refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
                 std::string reason = {});
@@ -84,7 +89,7 @@ private:
     // What was so when they were told may be otherwise by now: leaves those that are still to be adopted. False: none.
     [[nodiscard]] bool still_sought(AdoptionJob& job);
     // With the path: what the rules say of it.
-    void refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process, AdoptionVerdict verdict,
+    void refuse_by_rules(const std::string& device, std::uint32_t number, pid_t process, const AdoptionChoice& choice,
                          const Request& path);
     void start_jobs();
     void run(AdoptionJob job);
@@ -112,7 +117,7 @@ private:
     std::deque<HostNews> news_;
     std::size_t taken_ = 0;    // of the first
     std::unique_ptr<Timer> news_timer_;
-    std::map<ChoiceKey, AdoptionVerdict> choices_;
+    std::map<ChoiceKey, Chosen> choices_;
     std::weak_ptr<const Matcher> chosen_by_;
     AdoptionJobs jobs_;
     std::set<std::pair<std::string, std::uint32_t>> gone_;    // while there were jobs: of these, some are for nothing

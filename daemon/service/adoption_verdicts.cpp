@@ -1,6 +1,32 @@
 #include "daemon/service/adoption_verdicts.h"
 
+#include <fmt/format.h>
+
 namespace rdmaqos {
+
+std::string_view word_of(AdoptionVerdict verdict)
+{
+    switch (verdict) {
+    case AdoptionVerdict::NotScheduled:
+        return kNotScheduled;
+    case AdoptionVerdict::Monitored:
+        return kLevelMonitor;
+    case AdoptionVerdict::Excluded:
+        return kExcluded;
+    case AdoptionVerdict::Adopt:
+    case AdoptionVerdict::NeedsPath:
+    case AdoptionVerdict::NoRule:
+        break;
+    }
+    return kNoRule;
+}
+
+std::string reason_of(const AdoptionChoice& choice)
+{
+    return choice.verdict == AdoptionVerdict::Monitored
+               ? fmt::format("level {} is only monitored (`mode: monitor`)", choice.match.level->name)
+               : std::string();
+}
 
 const AdoptionVerdictOf* AdoptionVerdicts::find(const HostQueuePair& queue_pair) const
 {

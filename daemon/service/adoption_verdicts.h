@@ -12,9 +12,15 @@
 #include <sys/types.h>
 
 #include "daemon/model/host_survey.h"
+#include "policy/match/adoption.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
+
+// Why it leads to no adoption, in a word.
+[[nodiscard]] std::string_view word_of(AdoptionVerdict verdict);
+// In a sentence; empty: the word says it all.
+[[nodiscard]] std::string reason_of(const AdoptionChoice& choice);
 
 struct AdoptionVerdictOf {
     std::string_view word;    // kNoRule and its like

@@ -100,6 +100,9 @@ Metrics MetricsCollector::all() const
                                    policy_.rules().matcher->memory()};
         for (const auto& level : policy->levels) {
             all.sessions.emplace(level.name, 0);
+            if (level.mode == Mode::Monitor) {
+                all.policy->monitored.push_back(level.name);
+            }
         }
         for (const auto& each : policy->overrides) {
             all.policy->overrides.push_back({policy->levels.at(each.level).name, each.property});

@@ -282,6 +282,7 @@ Json json_of(const Match& match, const std::string& why)
     }
     json["verified"] = match.verified;
     json["allow"] = allowed_in_words(*match.level);
+    json["mode"] = to_string(match.level->mode);
     json["adopt"] = closed_by(match).empty();
     json["why"] = why;
     return json;
@@ -341,6 +342,9 @@ std::string render_explanation(const Policy& policy, const Explanation& explanat
                             allowed_in_words(*match.level));
         if (!match.level->devices.empty()) {
             text += fmt::format("  its class is on {}\n", rdmaqos::to_string(match.level->devices));
+        }
+        if (match.level->mode == Mode::Monitor) {
+            text += "  only monitored (`mode: monitor`): nothing is written to a device for it\n";
         }
         if (const auto by = closed_by(match); !by.empty()) {
             text += fmt::format("  closed to programs that do not register: `adopt: no` of the {}\n", by);

@@ -31,7 +31,10 @@ AdoptionVerdict adoption_of(const QosLevel& level, const MatchRule* rule)
     if (!level.adopt || (rule != nullptr && !rule->adopt)) {
         return AdoptionVerdict::Excluded;
     }
-    return level.schedule ? AdoptionVerdict::Adopt : AdoptionVerdict::NotScheduled;
+    if (!level.schedule) {
+        return AdoptionVerdict::NotScheduled;
+    }
+    return level.mode == Mode::Monitor ? AdoptionVerdict::Monitored : AdoptionVerdict::Adopt;
 }
 
 AdoptionChoice choose_for_adoption(const Matcher& matcher, const Request& request, const Identity& identity,

@@ -21,6 +21,7 @@ enum class AdoptionVerdict : std::uint8_t {
     NeedsPath,
     NoRule,          // nor the default level of a partition: DEFAULT takes nobody in
     NotScheduled,    // the level has no `schedule`
+    Monitored,       // the level is only monitored
     Excluded,        // by `adopt: no` of the rule or the level
 };
 
@@ -29,7 +30,7 @@ enum class AdoptionVerdict : std::uint8_t {
 
 struct AdoptionChoice {
     AdoptionVerdict verdict = AdoptionVerdict::NoRule;
-    Match match;    // for Adopt, NotScheduled and Excluded
+    Match match;    // for Adopt, NotScheduled, Monitored and Excluded
 };
 
 // With the path the level, the rule and the rest of the match are those of Matcher::match(). Components that the queue

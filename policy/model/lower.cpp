@@ -1,8 +1,8 @@
 #include "policy/model/lower.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,6 +35,24 @@ ElementPath node_path(const Policy& policy, std::optional<std::size_t> node)
     }
     const SchedulingNode& self = policy.nodes[*node];
     return node_path(policy, self.parent).child(as_segment(self.name));
+}
+
+// By index: nodes that are only there for levels that are only monitored.
+std::vector<bool> monitored_nodes(const Policy& policy)
+{
+    std::vector<bool> monitored(policy.nodes.size());
+    std::vector<bool> enforced(policy.nodes.size());
+    for (const auto& level : policy.levels) {
+        auto& above = level.mode == Mode::Monitor ? monitored : enforced;
+        for (auto node = level.schedule ? level.schedule->parent : std::nullopt; node;
+             node = policy.nodes[*node].parent) {
+            above[*node] = true;
+        }
+    }
+    for (std::size_t node = 0; node < policy.nodes.size(); ++node) {
+        monitored[node] = monitored[node] && !enforced[node];
+    }
+    return monitored;
 }
 
 // "1000" when the cgroup lies in a user's own service manager, whose unit names are unique per user only.
@@ -98,13 +116,20 @@ TreeSpec to_tree_spec(const Policy& policy)
 {
     TreeSpec spec;
     spec.elements.reserve(policy.nodes.size() + policy.levels.size());
+    const auto monitored = monitored_nodes(policy);
     for (std::size_t node = 0; node < policy.nodes.size(); ++node) {
+        if (monitored[node]) {
+            continue;
+        }
         SpecElement element;
         element.path = node_path(policy, node);
         element.rate = policy.nodes[node].rate;
         spec.elements.push_back(std::move(element));
     }
     for (const auto& level : policy.levels) {
+        if (level.mode == Mode::Monitor) {
+            continue;
+        }
         if (const auto& limit = level.per_queue_pair; limit.max_rate) {
             spec.limits.push_back({level.name, class_path(policy, level),
                                    RateLimit{*limit.max_rate, limit.max_burst, limit.typical_packet}});
@@ -140,23 +165,25 @@ ElementDevices element_devices(const Policy& policy)
     return devices;
 }
 
+bool is_for_device(const ElementPath& path, const ElementDevices& devices, const DeviceNames& device)
+{
+    for (ElementPath at = path; !at.empty(); at = at.parent()) {
+        if (const auto only = devices.find(at); only != devices.end() && !is_selected(only->second, device)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 TreeSpec for_device(TreeSpec spec, const ElementDevices& devices, const DeviceNames& device)
 {
     if (devices.empty()) {
         return spec;
     }
-    std::set<ElementPath> elsewhere;
-    std::erase_if(spec.elements, [&](const SpecElement& element) {
-        const auto only = devices.find(element.path);
-        const bool is_here = !elsewhere.contains(element.path.parent()) &&
-                             (only == devices.end() || is_selected(only->second, device));
-        if (!is_here) {
-            elsewhere.insert(element.path);
-        }
-        return !is_here;
-    });
+    const auto is_here = [&](const ElementPath& path) { return is_for_device(path, devices, device); };
+    std::erase_if(spec.elements, [&](const SpecElement& element) { return !is_here(element.path); });
     for (auto& limit : spec.limits) {
-        if (elsewhere.contains(limit.class_path)) {
+        if (!is_here(limit.class_path)) {
             limit.class_path = ElementPath();
         }
     }

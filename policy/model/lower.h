@@ -11,13 +11,16 @@
 
 namespace rdmaqos {
 
-// For a device that has all of the policy.
+// For a device that has all of the policy. Levels that are only monitored have no class in it, and limit nothing; a
+// node with only such levels below it is not there.
 [[nodiscard]] TreeSpec to_tree_spec(const Policy& policy);
 
 // What of it only some devices have, by the path of the element.
 using ElementDevices = std::map<ElementPath, std::vector<DeviceSelector>>;
 [[nodiscard]] ElementDevices element_devices(const Policy& policy);
 
+// Whether an element with this path is for this device: by its own devices, and those of all above it.
+[[nodiscard]] bool is_for_device(const ElementPath& path, const ElementDevices& devices, const DeviceNames& device);
 // What is for this device: without the elements that are for others, and those below them.
 [[nodiscard]] TreeSpec for_device(TreeSpec spec, const ElementDevices& devices, const DeviceNames& device);
 // Both in one.
@@ -26,7 +29,8 @@ using ElementDevices = std::map<ElementPath, std::vector<DeviceSelector>>;
 // Whether there is this class among them.
 [[nodiscard]] bool has_class(const TreeSpec& spec, const ElementPath& path);
 
-// The path of a level's class: "/tenants/rpc"; empty for a level without `schedule`.
+// The path of a level's class: "/tenants/rpc"; empty for a level without `schedule`. Of a level that is only monitored,
+// where it would be.
 [[nodiscard]] ElementPath class_path(const Policy& policy, const QosLevel& level);
 
 // Who a queue pair of this client counts as in a class that is fair by something: "pid:4711", "uid:1000",

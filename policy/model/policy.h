@@ -20,6 +20,7 @@
 #include "lib/tree/compile.h"
 #include "policy/model/device_selector.h"
 #include "policy/model/ib.h"
+#include "policy/model/mode.h"
 #include "policy/model/transient.h"
 
 namespace rdmaqos {
@@ -129,6 +130,7 @@ struct QosLevel {
     std::optional<MessageModel> message_model;
     std::optional<ClientCriteria> allow;        // empty: everyone
     std::vector<DeviceSelector> devices;        // [host] that have its class; empty: all
+    Mode mode = Mode::Enforce;                  // [host] Monitor: matched and granted, but on no NIC
     bool log = false;                           // [host] a line in the log for each session that gets the level
     bool adopt = true;                          // [host] also queue pairs of programs that do not register
     std::vector<std::string> renamed_from;      // [host] names it had; compared ignoring case, no level has them now

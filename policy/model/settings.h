@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "policy/model/mode.h"
+
 namespace rdmaqos {
 
 enum class OnUnsupported : std::uint8_t { Error, Degrade };
-enum class Mode : std::uint8_t { Enforce, Monitor };
 // Automatic: as the backend finds out.
 enum class AttachModeSetting : std::uint8_t { Automatic, Shared, PerProcess, None };
 enum class CapMode : std::uint8_t { Whole, Divide };

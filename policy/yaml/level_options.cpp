@@ -12,6 +12,7 @@
 #include "policy/yaml/build_client.h"
 #include "policy/yaml/device_fields.h"
 #include "policy/yaml/ib_fields.h"
+#include "policy/yaml/mode_choice.h"
 
 namespace rdmaqos {
 namespace reader {
@@ -351,6 +352,24 @@ void tell_devices(std::string_view key, const Policy&, const QosLevel& level, Po
     properties.push_back({key, to_string(level.devices), "all"});
 }
 
+void read_mode(const LevelReading& reading, const Field& field)
+{
+    Context& context = reading.build.context;
+    reading.level.mode = read_choice(context, field, kModes).value_or(Mode::Enforce);
+    const bool asks_nothing = !reading.mapping.has("schedule") && !reading.mapping.has("per-queue-pair");
+    if (reading.level.mode == Mode::Monitor && asks_nothing) {
+        context.warning(*find_key(reading.mapping.node(), "mode"),
+                        fmt::format("`mode: monitor` of `{}` has no effect without `schedule` and `per-queue-pair`",
+                                    reading.level.name),
+                        "the level asks nothing of a device that could be left out");
+    }
+}
+
+void tell_mode(std::string_view key, const Policy&, const QosLevel& level, PolicyProperties& properties)
+{
+    properties.push_back({key, level.mode == Mode::Monitor ? "monitor" : "", "enforce"});
+}
+
 void read_log(const LevelReading& reading, const Field& field)
 {
     reading.level.log = read_bool(reading.build.context, field).value_or(false);
@@ -403,6 +422,7 @@ constexpr std::array kLevelOptions{
     LevelOption{"per-queue-pair", read_per_queue_pair, tell_per_queue_pair},
     value<&QosLevel::message_model, read_message_model, model_in_words>("message-model"),
     LevelOption{"allow", read_allow, tell_allow},
+    LevelOption{"mode", read_mode, tell_mode},
     LevelOption{"log", read_log, tell_log},
     LevelOption{"adopt", read_adopt, tell_adopt},
     LevelOption{kRenamedFromKey, read_renamed_from, tell_renamed_from},

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "policy/yaml/file_reader.h"
+#include "policy/yaml/mode_choice.h"
 
 namespace rdmaqos {
 namespace {
 
 using namespace reader;
 
-constexpr std::array<Choice<Mode>, 2> kModes{{{"enforce", Mode::Enforce}, {"monitor", Mode::Monitor}}};
 constexpr std::array<Choice<OnUnsupported>, 2> kOnUnsupported{
     {{"error", OnUnsupported::Error}, {"degrade", OnUnsupported::Degrade}}};
 constexpr std::array<Choice<AttachModeSetting>, 4> kAttachModes{{{"auto", AttachModeSetting::Automatic},

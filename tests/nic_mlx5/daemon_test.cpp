@@ -178,6 +178,42 @@ TEST(Mlx5Daemon, AReloadWritesWhatChangedAndNothingElse)
     EXPECT_FALSE(writes[0].at("fields").contains("max-average-bw"));
 }
 
+TEST(Mlx5Daemon, ALevelThatIsOnlyMonitoredLeavesTheDeviceAlone)
+{
+    const std::string enforced = kThreeClasses;
+    std::string monitored = enforced;
+    monitored.replace(monitored.find("name: rpc, "), 11, "name: rpc, mode: monitor, ");
+    Daemon daemon(on_emulator(enforced));
+    Program program(daemon, "rpc");
+    Program other(daemon, "bulk");
+    const std::uint32_t number = program.join(IBV_QPT_RC);
+    const std::uint32_t bystander = other.join(IBV_QPT_RC);
+    auto client = daemon.direct();
+    const auto reload = [&](const std::string& policy) {
+        daemon.dir().write("etc/rdma-qos/policy.yaml", policy);
+        return client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}).has_value();
+    };
+    const std::map<std::uint32_t, std::string> both{{number, kPlaceOf[0]}, {bystander, kPlaceOf[1]}};
+    EXPECT_EQ(places(emulated_device()), both);
+
+    ASSERT_TRUE(reload(monitored));
+    const std::map<std::uint32_t, std::string> one{{number, ""}, {bystander, kPlaceOf[1]}};
+    EXPECT_TRUE(eventually([&] { return places(emulated_device()) == one; }));
+    ibv_qp* made = program.make(IBV_QPT_RC);
+    const std::uint32_t late = made->qp_num;
+    Trace trace;
+    const bus::Dict result = program.attach(made);
+    EXPECT_EQ(text_of(result, "cause"), "level-monitor");
+    EXPECT_THAT(text_of(result, "reason"), HasSubstr("its class would be /rpc"));
+    EXPECT_THAT(trace.writes(), ::testing::IsEmpty());
+    EXPECT_EQ(places(emulated_device()).at(late), "");
+
+    ASSERT_TRUE(reload(enforced));
+    const std::map<std::uint32_t, std::string> all{
+        {number, kPlaceOf[0]}, {bystander, kPlaceOf[1]}, {late, kPlaceOf[0]}};
+    EXPECT_TRUE(eventually([&] { return places(emulated_device()) == all; }));
+}
+
 TEST(Mlx5Daemon, StatesAreToldApart)
 {
     const Daemon daemon(on_emulator());

@@ -77,6 +77,13 @@ constexpr Case kCases[] = {
     {"draining", [](World& world) { world.devices[0].tree[1].draining = true; }, false,
      "/bulk is draining: 1 queue pair"},
     {"full", [](World& world) { world.devices[0].leaves_free = 0; }, false, "leaves are in use"},
+    {"monitored level",
+     [](World& world) {
+         world.manager.levels[1].set("mode", std::string("monitor"));
+         world.sessions[0].queue_pairs[0].set("enforced", false);
+         world.sessions[0].queue_pairs[0].set("cause", std::string("level-monitor"));
+     },
+     false, "level rpc is only monitored, for 2 queue pairs of 1 session"},
     {"detached", [](World& world) { world.sessions[0].state = "detached"; }, false, "session 3 (pid 4711"},
     {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].set("enforced", false); }, false,
      "1 queue pair not held to what its level says"},

@@ -110,6 +110,11 @@ TEST(Render, StatusSaysWhetherProgramsAreAdopted)
 TEST(Render, NoLevels)
 {
     EXPECT_EQ(render_levels({}, Colour::Off), "no level: no policy is running\n");
+    auto levels = sample_world().manager.levels;
+    levels.at(1).set("mode", std::string("monitor"));
+    EXPECT_THAT(
+        render_levels(levels, Colour::Off),
+        testing::EndsWith("\nlevel rpc is only monitored (`mode: monitor`): nothing is written to a device for it\n"));
 }
 
 TEST(Render, SessionsShowThePerQueuePairChoice)

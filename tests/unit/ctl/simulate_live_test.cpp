@@ -47,6 +47,16 @@ TEST(SimulateLive, ALoadIsDividedOverTheLeavesOfSessions)
     EXPECT_EQ(level_of(step, "bulk").senders, 1U);
 }
 
+TEST(SimulateLive, ALevelThatIsOnlyMonitoredTakesNothing)
+{
+    auto levels = kLevels;
+    levels.at(2).set("mode", std::string("monitor"));
+    const DeviceView device = device_with_sessions();
+    const LoadedTree loaded = load_live_tree(levels, device, senders_on({}, device), loads_of({"bulk=inf"}));
+    EXPECT_THAT(loaded.outside, ElementsAre(OutsideLevel{"bulk", "it is only monitored (`mode: monitor`)"}));
+    EXPECT_THAT(loaded.demands, IsEmpty());
+}
+
 TEST(SimulateLive, DividingLosesNothing)
 {
     const LoadedTree loaded = live(device_with_sessions(), {"rpc=1.000001Gbps"});

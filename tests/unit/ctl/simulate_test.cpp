@@ -99,6 +99,16 @@ TEST(SimulatePolicy, WhatIsNotInTheTreeIsSaidAndNotCounted)
     EXPECT_DOUBLE_EQ(step.used, 10 * kGigabit);
 }
 
+TEST(SimulatePolicy, ALevelThatIsOnlyMonitoredTakesNothing)
+{
+    const std::string monitored =
+        "  - {name: new, mode: monitor, schedule: {share: 100, max-rate: 1Gbps, responder: {}}}\n";
+    const SimulatedStep step = simulated(kTenants + monitored, {"new=inf,new.responder=inf,storage=inf"});
+    EXPECT_THAT(step.outside, ElementsAre(OutsideLevel{"new", "it is only monitored (`mode: monitor`)"},
+                                          OutsideLevel{"new.responder", "it is only monitored (`mode: monitor`)"}));
+    EXPECT_DOUBLE_EQ(level_of(step, "storage").rates.gets, 100 * kGigabit);
+}
+
 TEST(SimulatePolicy, DevicesThatCannotSchedule)
 {
     Target target = default_target();

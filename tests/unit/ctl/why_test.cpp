@@ -303,6 +303,8 @@ INSTANTIATE_TEST_SUITE_P(
                                     qp.set("cause", "nothing-asked");
                                 },
                                 "level DEFAULT has no `schedule`"},
+                    OutsideCase{"monitored_level", [](World&, bus::Dict& qp) { qp.set("cause", "level-monitor"); },
+                                "set `mode: enforce` of level rpc in the policy"},
                     OutsideCase{"monitor", [](World& world, bus::Dict&) { world.manager.mode = "monitor"; },
                                 "`mode: enforce`"},
                     OutsideCase{"disabled", [](World& world, bus::Dict&) { world.devices[0].state = "disabled"; },

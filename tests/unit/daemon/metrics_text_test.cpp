@@ -77,7 +77,7 @@ Metrics everything()
     Metrics metrics;
     metrics.version = "1.2.3";
     metrics.started_at = at(1'700'000'000'250ms);
-    metrics.policy = PolicyMetrics{"8f1c0de5", 3, 12, 40'960, {{"rpc", "max-rate"}}};
+    metrics.policy = PolicyMetrics{"8f1c0de5", 3, 12, 40'960, {{"rpc", "max-rate"}}, {"new"}};
     metrics.last_reload_good = false;
     metrics.sessions = {{"DEFAULT", 0}, {"bulk", 1}, {"rpc", 299}};
     metrics.sessions_without_level = 1;

@@ -43,6 +43,7 @@ struct RandomPolicy {
         std::size_t leaf_budget = 0;        // 0: none
         std::size_t responder_share = 0;    // 0: none
         std::size_t each_mbps = 0;          // per-queue-pair; 0: none
+        bool is_monitored = false;
     };
     std::vector<Place> nodes;
     std::vector<Place> levels;
@@ -67,7 +68,8 @@ struct RandomPolicy {
             schedule += level.responder_share == 0 ? ""
                                                    : fmt::format(", responder: {{share: {}}}", level.responder_share);
             text += fmt::format(
-                "  - {{name: {}, schedule: {{{}}}, allow: {{user: [alice]}}{}}}\n", level.name, schedule.substr(2),
+                "  - {{name: {}, schedule: {{{}}}, allow: {{user: [alice]}}{}{}}}\n", level.name, schedule.substr(2),
+                level.is_monitored ? ", mode: monitor" : "",
                 level.each_mbps == 0 ? "" : fmt::format(", per-queue-pair: {{max-rate: {}Mbps}}", level.each_mbps));
         }
         for (std::size_t i = 0; i < rules; ++i) {
@@ -123,6 +125,9 @@ inline RandomPolicy any_policy(Dice& dice)
     for (std::size_t i = dice.below(6); i > 0; --i) {
         policy.levels.push_back(any_level(dice, fmt::format("c{}", i), policy.nodes));
     }
+    if (!policy.levels.empty()) {
+        policy.levels.front().is_monitored = dice.one_in(6);
+    }
     return policy;
 }
 
@@ -134,7 +139,7 @@ inline RandomPolicy edited(Dice& dice, RandomPolicy policy)
         return any_policy(dice);
     }
     RandomPolicy::Place& level = policy.levels[dice.below(policy.levels.size())];
-    switch (dice.below(8)) {
+    switch (dice.below(10)) {
     case 0:
         level = any_level(dice, level.name, policy.nodes);
         break;
@@ -154,6 +159,9 @@ inline RandomPolicy edited(Dice& dice, RandomPolicy policy)
         break;
     case 5:
         policy.levels.push_back(any_level(dice, fmt::format("c{}", 10 + policy.levels.size()), policy.nodes));
+        break;
+    case 6:
+        level.is_monitored = !level.is_monitored;
         break;
     default:
         policy.rules = dice.below(4);    // unrelated to any device

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace rdmaqos {
@@ -115,6 +116,38 @@ TEST(Lower, ADeviceHasWhatIsForIt)
     EXPECT_EQ(paths_for(policy, fast), (std::vector<std::string>{"/compute", "/storage", "/compute/fast", "/compute/a",
                                                                  "/storage/b", "/compute/fast/c", "/d"}));
     EXPECT_EQ(to_tree_spec(policy).elements.size(), 7U) << "without a device, all of it";
+}
+
+TEST(Lower, ALevelThatIsOnlyMonitoredHasNothing)
+{
+    Policy policy;
+    policy.nodes = {node("tenants"), node("new"), node("inner", 1), node("empty")};
+    policy.levels = {level("a", 0), level("b", 0), level("c"), level("d", 2)};
+    policy.levels[3].mode = Mode::Monitor;
+    for (const std::size_t monitored : {1, 2}) {
+        policy.levels[monitored].mode = Mode::Monitor;
+        policy.levels[monitored].per_queue_pair.max_rate = Bandwidth::from_gbps(1);
+    }
+    policy.levels[2].schedule.reset();
+    EXPECT_EQ(paths_for(policy, {}), (std::vector<std::string>{"/tenants", "/empty", "/tenants/a"}))
+        << "nodes that are only there for monitored levels are not";
+    EXPECT_THAT(to_tree_spec(policy).limits, testing::IsEmpty());
+    EXPECT_EQ(class_path(policy, policy.levels[1]).text(), "/tenants/b") << "where it would be";
+    policy.levels[3].mode = Mode::Enforce;
+    EXPECT_EQ(paths_for(policy, {}),
+              (std::vector<std::string>{"/tenants", "/new", "/new/inner", "/empty", "/tenants/a", "/new/inner/d"}));
+}
+
+TEST(Lower, WhatIsForADeviceIsForItAllTheWayUp)
+{
+    const ElementDevices devices{{ElementPath("/a"), {DeviceSelector{"mlx5_1", "", "", {}, {}}}},
+                                 {ElementPath("/b/c"), {DeviceSelector{"mlx5_0", "", "", {}, {}}}}};
+    const DeviceNames device{"mlx5_0", 1, "", "", {}, {}};
+    EXPECT_FALSE(is_for_device(ElementPath("/a"), devices, device));
+    EXPECT_FALSE(is_for_device(ElementPath("/a/b/c"), devices, device));
+    EXPECT_TRUE(is_for_device(ElementPath("/b/c/d"), devices, device));
+    EXPECT_TRUE(is_for_device(ElementPath("/ab"), devices, device));
+    EXPECT_TRUE(is_for_device(ElementPath(), devices, device)) << "a limit without a class";
 }
 
 TEST(Lower, ALimitOfAClassElsewhereStays)

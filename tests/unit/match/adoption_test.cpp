@@ -12,7 +12,7 @@ namespace rdmaqos {
 
 void PrintTo(AdoptionVerdict verdict, std::ostream* out)
 {
-    constexpr std::array kNames{"Adopt", "NeedsPath", "NoRule", "NotScheduled", "Excluded"};
+    constexpr std::array kNames{"Adopt", "NeedsPath", "NoRule", "NotScheduled", "Monitored", "Excluded"};
     *out << kNames.at(static_cast<std::size_t>(verdict));
 }
 
@@ -28,8 +28,8 @@ constexpr auto kExcluded = AdoptionVerdict::Excluded;
 
 constexpr std::uint64_t kStorage = 7;    // a port of the group "storage"
 
-// Levels fast and slow (scheduled), idle (not), private (`adopt: no`), alice (scheduled, only for uid 1); all of them
-// are open to anybody but alice. A group "storage".
+// Levels fast and slow (scheduled), idle (not), new (scheduled, only monitored), private (`adopt: no`), alice
+// (scheduled, only for uid 1); all of them are open to anybody but alice. A group "storage".
 TestPolicy with_levels()
 {
     TestPolicy policy;
@@ -37,6 +37,10 @@ TestPolicy with_levels()
     policy.level("fast", scheduled);
     policy.level("slow", scheduled);
     policy.level("idle");
+    policy.level("new", [](QosLevel& level) {
+        level.schedule.emplace();
+        level.mode = Mode::Monitor;
+    });
     policy.level("private", [](QosLevel& level) {
         level.schedule.emplace();
         level.adopt = false;
@@ -126,6 +130,22 @@ TEST(Adoption, ALevelWithoutScheduleIsLeftAlone)
     const auto choice = choose(policy, {}, somebody(), false);
     EXPECT_EQ(choice.verdict, kNotScheduled);
     EXPECT_EQ(choice.match.rule, &policy.policy.rules[0]);
+}
+
+TEST(Adoption, ALevelThatIsOnlyMonitoredIsLeftAlone)
+{
+    TestPolicy policy = with_levels();
+    policy.rule("new", kToStorage);
+    EXPECT_EQ(unseen(policy), kNoRule) << "the path would not lead to adoption";
+    policy.rule("new", kEverybody);
+    const auto choice = choose(policy, {}, somebody(), false);
+    EXPECT_EQ(choice.verdict, AdoptionVerdict::Monitored);
+    EXPECT_EQ(choice.match.level->name, "new");
+    EXPECT_EQ(choose(policy, to_storage(), somebody(), true).match.rule, &policy.policy.rules[0]);
+    policy.policy.rules[1].level = policy.level_index("fast");
+    EXPECT_EQ(unseen(policy), kNeedsPath) << "to storage it is not taken in";
+    policy.policy.levels[policy.level_index("new")].adopt = false;
+    EXPECT_EQ(choose(policy, to_storage(), somebody(), true).verdict, kExcluded);
 }
 
 TEST(Adoption, ALevelOrARuleExcludes)
@@ -299,6 +319,7 @@ TestPolicy any_adopting_policy()
             level.schedule.emplace();
         }
         level.adopt = *rc::gen::weightedElement<bool>({{4, true}, {1, false}});
+        level.mode = *rc::gen::weightedElement<Mode>({{4, Mode::Enforce}, {1, Mode::Monitor}});
     }
     for (auto& rule : policy.policy.rules) {
         rule.adopt = *rc::gen::weightedElement<bool>({{4, true}, {1, false}});
@@ -385,7 +406,10 @@ TEST(AdoptionProperty, WithThePathItIsTheMatch)
         }
         RC_ASSERT(in_full(choice.match) == in_full(match));
         const bool wanted = match->level->adopt && (match->rule == nullptr || match->rule->adopt);
-        RC_ASSERT((choice.verdict == kAdopt) == (wanted && match->level->schedule.has_value()));
+        const bool scheduled = match->level->schedule.has_value();
+        const bool enforced = match->level->mode == Mode::Enforce;
+        RC_ASSERT((choice.verdict == kAdopt) == (wanted && scheduled && enforced));
+        RC_ASSERT((choice.verdict == AdoptionVerdict::Monitored) == (wanted && scheduled && !enforced));
         RC_ASSERT((choice.verdict == kExcluded) == !wanted);
     }));
 }

@@ -72,52 +72,58 @@ TEST_P(ExplainGolden, TextAndJson)
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, ExplainGolden,
-    testing::Values(ExplainCase{"rule",
-                         [](TestPolicy&, Request& request, Identity&) {
-                             request.destination = gid("fe80::11");
-                             request.service_id = 0x1061144;
-                         }},
-                    ExplainCase{"refused-by-allow",
-                         [](TestPolicy&, Request& request, Identity&) {
-                             request.qos_class = 8;
-                             request.device = DeviceNames{"mlx5_0", 1, "ib0", "0000:86:00.0"};
-                         }},
-                    ExplainCase{"partition",
-                         [](TestPolicy&, Request& request, Identity& identity) {
-                             request.pkey = 0x9234;
-                             identity.gids = {50, 1000};
-                             identity.executable = "/usr/bin/app";
-                         }},
-                    ExplainCase{"partition-refused", [](TestPolicy&, Request& request, Identity&) { request.pkey = 0x9234; }},
-                    ExplainCase{"default", [](TestPolicy&, Request&, Identity&) {}},
-                    ExplainCase{"default-refused",
-                         [](TestPolicy& policy, Request&, Identity&) {
-                             policy.policy.levels[0].allow = ClientCriteria{.uids = {0}, .users = {"root"}};
-                         }},
-                    ExplainCase{"requested",
-                         [](TestPolicy&, Request& request, Identity&) {
-                             request.level = "storage";
-                             request.mtu = Selected<IbMtu>{Selector::LessThan, IbMtu::Mtu2048};
-                             request.packet_life = Selected<std::uint8_t>{Selector::Largest, 0};
-                         }},
-                    ExplainCase{"closed-by-rule",
-                         [](TestPolicy& policy, Request&, Identity&) {
-                             policy.policy.levels[0].adopt = false;
-                             policy.rule("DEFAULT", [](MatchRule& rule) { rule.adopt = false; });
-                         }},
-                    ExplainCase{"closed-by-level",
-                         [](TestPolicy& policy, Request& request, Identity&) {
-                             request.level = "storage";
-                             policy.policy.levels[policy.level_index("storage")].adopt = false;
-                         }},
-                    ExplainCase{"requested-refused", [](TestPolicy&, Request& request, Identity&) { request.level = "rpc"; }},
-                    ExplainCase{"unknown-level",
-                         [](TestPolicy&, Request& request, Identity&) { request.level = "stroage\x1b\xff"; }},
-                    ExplainCase{"no-path",
-                         [](TestPolicy&, Request& request, Identity&) {
-                             request.level = "storage";
-                             request.sl = 5;
-                         }}),
+    testing::Values(
+        ExplainCase{"rule",
+                    [](TestPolicy&, Request& request, Identity&) {
+                        request.destination = gid("fe80::11");
+                        request.service_id = 0x1061144;
+                    }},
+        ExplainCase{"refused-by-allow",
+                    [](TestPolicy&, Request& request, Identity&) {
+                        request.qos_class = 8;
+                        request.device = DeviceNames{"mlx5_0", 1, "ib0", "0000:86:00.0"};
+                    }},
+        ExplainCase{"partition",
+                    [](TestPolicy&, Request& request, Identity& identity) {
+                        request.pkey = 0x9234;
+                        identity.gids = {50, 1000};
+                        identity.executable = "/usr/bin/app";
+                    }},
+        ExplainCase{"partition-refused", [](TestPolicy&, Request& request, Identity&) { request.pkey = 0x9234; }},
+        ExplainCase{"default", [](TestPolicy&, Request&, Identity&) {}},
+        ExplainCase{"default-refused",
+                    [](TestPolicy& policy, Request&, Identity&) {
+                        policy.policy.levels[0].allow = ClientCriteria{.uids = {0}, .users = {"root"}};
+                    }},
+        ExplainCase{"requested",
+                    [](TestPolicy&, Request& request, Identity&) {
+                        request.level = "storage";
+                        request.mtu = Selected<IbMtu>{Selector::LessThan, IbMtu::Mtu2048};
+                        request.packet_life = Selected<std::uint8_t>{Selector::Largest, 0};
+                    }},
+        ExplainCase{"closed-by-rule",
+                    [](TestPolicy& policy, Request&, Identity&) {
+                        policy.policy.levels[0].adopt = false;
+                        policy.rule("DEFAULT", [](MatchRule& rule) { rule.adopt = false; });
+                    }},
+        ExplainCase{"closed-by-level",
+                    [](TestPolicy& policy, Request& request, Identity&) {
+                        request.level = "storage";
+                        policy.policy.levels[policy.level_index("storage")].adopt = false;
+                    }},
+        ExplainCase{"monitored-level",
+                    [](TestPolicy& policy, Request& request, Identity&) {
+                        request.level = "storage";
+                        policy.policy.levels[policy.level_index("storage")].mode = Mode::Monitor;
+                    }},
+        ExplainCase{"requested-refused", [](TestPolicy&, Request& request, Identity&) { request.level = "rpc"; }},
+        ExplainCase{"unknown-level",
+                    [](TestPolicy&, Request& request, Identity&) { request.level = "stroage\x1b\xff"; }},
+        ExplainCase{"no-path",
+                    [](TestPolicy&, Request& request, Identity&) {
+                        request.level = "storage";
+                        request.sl = 5;
+                    }}),
     [](const auto& test) {
         std::string name = test.param.name;
         std::replace(name.begin(), name.end(), '-', '_');

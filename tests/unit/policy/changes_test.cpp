@@ -42,15 +42,17 @@ TEST(LevelChanges, EveryPropertyIsNamed)
         "    schedule: {share: 60, min-rate: 10Gbps, fair-by: user, "
         "responder: {share: 20, max-rate: 20Gbps}}\n"
         "    per-queue-pair: {max-rate: 4Gbps}\n"
-        "    allow: {user: [alice]}\n    log: yes\n    adopt: no\n");
-    EXPECT_THAT(sentences(before, after),
-                ElementsAre("level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
-                            "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
-                            "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, fair-by process -> user, "
-                            "leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
-                            "per-queue-pair max-rate 5 Gbit/s -> 4 Gbit/s, per-queue-pair max-burst 65536 -> none, "
-                            "message-model low-latency -> none, allow everyone -> user alice, log no -> yes, "
-                            "adopt yes -> no"));
+        "    allow: {user: [alice]}\n    mode: monitor\n    log: yes\n    adopt: no\n");
+    EXPECT_THAT(
+        sentences(before, after),
+        ElementsAre(
+            "level rpc: sl 3 -> 4, traffic-class 104 -> none, mtu-limit 4096 -> none, "
+            "rate-limit none -> 40 Gbit/s, packet-life none -> 16, parent tenants -> the root, "
+            "min-rate none -> 10 Gbit/s, max-rate 40 Gbit/s -> none, fair-by process -> user, "
+            "leaf-budget 64 -> none, responder max-rate none -> 20 Gbit/s, "
+            "per-queue-pair max-rate 5 Gbit/s -> 4 Gbit/s, per-queue-pair max-burst 65536 -> none, "
+            "message-model low-latency -> none, allow everyone -> user alice, mode enforce -> monitor, log no -> yes, "
+            "adopt yes -> no"));
     EXPECT_THAT(sentences(after, after), IsEmpty());
 }
 

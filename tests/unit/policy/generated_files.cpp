@@ -77,6 +77,7 @@ const std::vector<Object>& policy_objects()
           {"per-queue-pair", "{max-rate: 1Gbps}"},
           {"message-model", "default"},
           {"allow", "{user: alice}"},
+          {"mode", "monitor"},
           {"log", "yes"},
           {"adopt", "no"},
           {"renamed-from", "[w@, v@]"}}},

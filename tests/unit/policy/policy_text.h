@@ -58,12 +58,14 @@ inline std::string text_of(const PortGroup& group)
 
 inline std::string text_of(const QosLevel& level)
 {
-    std::string text = fmt::format(
-        "level '{}' use '{}' sl {} mtu {} rate {} life {} bits {} pkeys {} class {} source {} model {} log {} adopt {} "
-        "ulp {}\n",
-        level.name, level.use, text_of(level.sl), text_of(level.mtu_limit), text_of(level.rate_limit),
-        text_of(level.packet_life), text_of(level.path_bits), text_of(level.pkeys), text_of(level.traffic_class),
-        static_cast<int>(level.sl_source), text_of(level.message_model), level.log, level.adopt, level.from_ulp);
+    std::string text = fmt::format("level '{}' use '{}' sl {} mtu {} rate {} life {} bits {} pkeys {} class {} source "
+                                   "{} model {} mode {} log {} adopt {} "
+                                   "ulp {}\n",
+                                   level.name, level.use, text_of(level.sl), text_of(level.mtu_limit),
+                                   text_of(level.rate_limit), text_of(level.packet_life), text_of(level.path_bits),
+                                   text_of(level.pkeys), text_of(level.traffic_class),
+                                   static_cast<int>(level.sl_source), text_of(level.message_model),
+                                   to_string(level.mode), level.log, level.adopt, level.from_ulp);
     if (level.schedule) {
         text += fmt::format("  parent {} {} fair {} {} budget {} responder {}\n", text_of(level.schedule->parent),
                             text_of(level.schedule->rate), to_string(level.schedule->fair_by),

@@ -28,6 +28,7 @@ qos-levels:
     per-queue-pair: {max-rate: 5Gbps, max-burst: 64KiB, typical-packet: 1024}
     message-model: force-low-latency
     allow: {user: [alice, 0], group: hpc, unit: ["job-*.scope"], cgroup: /slurm/*}
+    mode: monitor
     log: yes
     adopt: no
     renamed-from: [Calls, 7]
@@ -64,6 +65,7 @@ qos-levels:
     EXPECT_EQ(level.allow->gids, std::vector<std::uint32_t>{2000});
     EXPECT_EQ(level.allow->units, std::vector<std::string>{"job-*.scope"});
     EXPECT_EQ(level.allow->cgroups, std::vector<std::string>{"/slurm/*"});
+    EXPECT_EQ(level.mode, Mode::Monitor);
     EXPECT_TRUE(level.log);
     EXPECT_FALSE(level.adopt);
     EXPECT_EQ(level.location.to_string(), "policy.yaml:6:11");
@@ -148,6 +150,10 @@ INSTANTIATE_TEST_SUITE_P(
         ValueCase{"schedule: {responder: {}}", [](const QosLevel& l) { return l.schedule->responder == RateSpec{}; }},
         ValueCase{"message-model: HIGH-BANDWIDTH",
                   [](const QosLevel& l) { return l.message_model == MessageModel::HighBandwidth; }},
+        ValueCase{"mode: Enforce", [](const QosLevel& l) { return l.mode == Mode::Enforce; }},
+        ValueCase{"mode: MONITOR, schedule: {}", [](const QosLevel& l) { return l.mode == Mode::Monitor; }},
+        ValueCase{"mode: monitor, per-queue-pair: {max-rate: 1Gbps}",
+                  [](const QosLevel& l) { return l.mode == Mode::Monitor; }},
         ValueCase{"allow: {group: 100}",
                   [](const QosLevel& l) { return l.allow->gids == std::vector<std::uint32_t>{100}; }}),
     [](const auto& test) { return std::to_string(test.index); });
@@ -157,6 +163,28 @@ TEST(ReadLevels, ACapThatAnElementRoundsIsTold)
     const Policy policy = expect_warning("qos-levels: [{name: DEFAULT}, {name: a, schedule: {max-rate: 1500kbps}}]",
                                          "`max-rate` 1.5 Mbit/s is rounded down to 1 Mbit/s");
     EXPECT_EQ(policy.levels.at(1).schedule->rate.max_rate, Bandwidth::from_kbps(1500));
+}
+
+TEST(ReadLevels, MonitoringALevelThatAsksForNothingHasNoEffect)
+{
+    const Policy policy = expect_warning(
+        "qos-levels: [{name: DEFAULT, sl: 1, mode: monitor}]",
+        "`mode: monitor` of `DEFAULT` has no effect without `schedule` and `per-queue-pair`");
+    EXPECT_EQ(policy.levels.at(0).mode, Mode::Monitor);
+    expect_error("qos-levels: [{name: DEFAULT, mode: observe}]", "`mode` cannot be `observe`");
+}
+
+// What would be refused with `enforce` is refused.
+TEST(ReadLevels, AMonitoredLevelIsCheckedAsAnyOther)
+{
+    const std::string monitored = "{name: a, mode: monitor, schedule: ";
+    expect_error("qos-levels: [{name: DEFAULT}, " + monitored + "{share: 0}}]", "`share` cannot be 0");
+    expect_error("qos-levels: [{name: DEFAULT, schedule: {min-rate: 60%}}, " + monitored + "{min-rate: 50%}}]",
+                 "the min-rates below the root add up to 110 %");
+    expect_error("qos-levels: [{name: DEFAULT}, " + monitored + "{}, per-queue-pair: {max-rate: 0}}]",
+                 "`max-rate` cannot be 0");
+    expect_error("qos-levels: [{name: DEFAULT}, " + monitored + "{parent: nobody}}]",
+                 "there is no scheduling-node `nobody`");
 }
 
 TEST(ReadLevels, AnUnknownUserNeverMatchesButIsKept)

@@ -325,6 +325,7 @@ private:
         add(keys, "pkey", pick({"[0x8001, 2-7]", "5"}));
         add(keys, "schedule", schedule());
         add(keys, "per-queue-pair", pick({"{}", "{max-rate: 5Gbps}", "{max-rate: 2Gbps, max-burst: 64KiB}"}));
+        add(keys, "mode", pick({"monitor", "Enforce"}));
         add(keys, "log", pick({"yes", "No", "true"}));
         add(keys, "adopt", pick({"no", "Yes", "false"}));
         const std::string former = "was-l" + std::to_string(i);

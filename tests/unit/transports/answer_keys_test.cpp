@@ -224,6 +224,7 @@ TEST(AnswerKeys, OfLevels)
     level.per_queue_pair.max_rate = kSomeRate;
     level.message_model = MessageModel::Default;
     level.renamed_from = {"calls"};
+    level.mode = Mode::Monitor;
     Policy policy;
     policy.levels = {level};
     const auto file = std::make_shared<const SourceFile>(SourceFile{"/run/rdma-qos/policy.d/90-x.yaml", ""});

@@ -89,7 +89,8 @@ void warn_of_absent_devices(const Policy& policy, CheckReport& report)
         const auto has_level = [&](const CheckedDevice& device) {
             return std::ranges::find(device.classes, level.name) != device.classes.end();
         };
-        if (level.schedule && std::ranges::none_of(report.devices, has_level)) {
+        const bool asks_for_class = level.schedule && level.mode == Mode::Enforce;
+        if (asks_for_class && std::ranges::none_of(report.devices, has_level)) {
             report.diagnostics
                 .warning(
                     level.location,

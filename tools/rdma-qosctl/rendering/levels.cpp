@@ -78,6 +78,12 @@ std::string render_levels(const std::vector<bus::Dict>& levels, const Screen& sc
                    text_of(level, "use")});
     }
     std::string text = table.render(screen);
+    for (const auto& level : levels) {
+        if (is_only_monitored(level)) {
+            text += fmt::format("level {} is only monitored (`mode: monitor`): nothing is written to a device for it\n",
+                                printable(text_of(level, "name")));
+        }
+    }
     const auto overrides = overrides_of(levels);
     for (const auto& view : overrides) {
         text += fmt::format("{}, {}\n", change_in_words(view), how_long(view.transient));

@@ -84,6 +84,7 @@ private:
         std::size_t taken = 0;    // leaves with queue pairs that have been given a load; of a class that is one leaf:
                                   // queue pairs
         std::size_t imagined = 0;    // senders beyond these
+        bool is_monitored = false;
     };
 
     void add_class(const bus::Dict& level)
@@ -94,12 +95,13 @@ private:
         one.path = ElementPath(text_of(level, "class"));
         one.fair_by = parse_fair_by(text_of(level, "fair-by"));
         one.queue_pair_cap = rate_of(level, "per-queue-pair-max-rate");
+        one.is_monitored = is_only_monitored(level);
         if (!one.path.empty()) {
             one.leaves = leaves_below(one.path);
             const ElementPath responder = responder_of(one.path);
             if (auto leaves = leaves_below(responder); !leaves.empty()) {
                 classes_.push_back({one.level + std::string(kResponder), std::string(kResponderUse), responder,
-                                    FairBy::None, std::nullopt, std::move(leaves), 0, 0});
+                                    FairBy::None, std::nullopt, std::move(leaves)});
             }
             const auto element = loaded_.tree.find(one.path);
             const bool is_node = element != loaded_.tree.end() && element->second.kind == ElementKind::Node;
@@ -157,6 +159,8 @@ private:
             add_outside(loaded_, load.level, kNoLeaf);    // the responder of a level on another device
         } else if (found->path.empty()) {
             add_outside(loaded_, found->level, kNoSchedule);
+        } else if (found->is_monitored) {
+            add_outside(loaded_, found->level, kMonitored);
         } else if (found->leaves.empty()) {
             add_outside(loaded_, found->level, device_.tree.empty() ? "the device has no tree now" : kNoLeaf);
         } else if (load.senders) {

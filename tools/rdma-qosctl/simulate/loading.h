@@ -16,6 +16,7 @@ inline constexpr std::string_view kResponderUse = "RDMA READ responses";
 // Why a level has no place in the tree.
 inline constexpr std::string_view kNoSchedule = "the policy gives it no `schedule`";
 inline constexpr std::string_view kOtherDevices = "its `devices`, or those of a scheduling-node above it, are others";
+inline constexpr std::string_view kMonitored = "it is only monitored (`mode: monitor`)";
 inline constexpr std::string_view kNoElements = "the device has no scheduling elements";
 inline constexpr std::string_view kNoLeaf = "the device has no leaf for it";
 inline constexpr std::string_view kNoResponder =

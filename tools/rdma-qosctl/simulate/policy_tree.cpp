@@ -96,15 +96,26 @@ private:
         } else if (load.level.size() > kResponder.size() && to_lower(load.level).ends_with(kResponder)) {
             const std::string_view level = std::string_view(load.level)
                                                .substr(0, load.level.size() - kResponder.size());
-            if (const Class* responding = find_class(level)) {
+            const Class* responding = find_class(level);
+            if (responding == nullptr) {
+                add_outside(loaded_, load.level, why_outside(policy_.find_level(level)));
+            } else {
                 pending_.push_back({responding->level->name + std::string(kResponder), responding->path, true,
                                     std::nullopt, load.senders.value_or(1), all_together(load), std::nullopt});
             }
         } else {
             const QosLevel* level = policy_.find_level(load.level);
-            add_outside(loaded_, level == nullptr ? load.level : level->name,
-                        level != nullptr && level->schedule ? kOtherDevices : kNoSchedule);
+            add_outside(loaded_, level == nullptr ? load.level : level->name, why_outside(level));
         }
+    }
+
+    // `level` has no class here; null: there is no such level.
+    static std::string_view why_outside(const QosLevel* level)
+    {
+        if (level == nullptr || !level->schedule) {
+            return kNoSchedule;
+        }
+        return level->mode == Mode::Monitor ? kMonitored : kOtherDevices;
     }
 
     // What the senders of a load ask for in one leaf.

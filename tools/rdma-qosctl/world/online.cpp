@@ -150,6 +150,11 @@ bool flag_of(const bus::Dict& dict, std::string_view key)
     return value_of<bool>(dict, key);
 }
 
+bool is_only_monitored(const bus::Dict& level)
+{
+    return text_of(level, "mode") == "monitor";
+}
+
 std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key)
 {
     return value_of<std::vector<std::string>>(dict, key);

@@ -40,6 +40,8 @@ template <typename T>
 // Of an element: its `kind`.
 [[nodiscard]] ElementKind element_kind_of(const bus::Dict& dict);
 [[nodiscard]] bool flag_of(const bus::Dict& dict, std::string_view key);
+// Of a level: whether it is only monitored (`mode: monitor`).
+[[nodiscard]] bool is_only_monitored(const bus::Dict& level);
 [[nodiscard]] std::vector<std::string> list_of(const bus::Dict& dict, std::string_view key);
 [[nodiscard]] std::vector<bus::Dict> dicts_of(const bus::Dict& dict, std::string_view key);
 // "burst: 64 KiB, packet: device default" of a queue pair's limit: an absent key is the device's own value.

@@ -119,6 +119,21 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
     }
 }
 
+void find_monitored_levels(const std::vector<bus::Dict>& levels, std::vector<Problem>& problems)
+{
+    for (const auto& level : levels) {
+        if (is_only_monitored(level)) {
+            problems.push_back(
+                {false,
+                 fmt::format("level {} is only monitored, for {} of {}: nothing is written to a device for it",
+                             text_of(level, "name"), counted(number_of(level, "queue-pairs"), "queue pair"),
+                             counted(number_of(level, "sessions"), "session")),
+                 "set its `mode: enforce` in the policy and reload, when `rdma-qosctl sessions` shows the queue pairs "
+                 "that you expect"});
+        }
+    }
+}
+
 void find_without_level(const World& world, std::vector<Problem>& problems)
 {
     for (const auto& lost : lost_levels(world)) {
@@ -141,8 +156,9 @@ Unheld find_unenforced(const World& world)
     for (const auto& session : world.sessions) {
         for (const auto& queue_pair : session.queue_pairs) {
             const std::string cause = text_of(queue_pair, "cause");
-            // Those that have lost their level are told apart (find_without_level).
-            if (!flag_of(queue_pair, "enforced") && cause != "nothing-asked" && cause != "no-level") {
+            // The latter two are told apart (find_without_level, find_monitored_levels).
+            if (!flag_of(queue_pair, "enforced") && cause != "nothing-asked" && cause != "no-level" &&
+                cause != "level-monitor") {
                 ++result.queue_pairs;
                 ++reasons[text_of(queue_pair, "reason")];
             }
@@ -180,6 +196,7 @@ std::vector<Problem> find_problems(const World& world)
                                                 : "its process must register again; restart it if it does not"});
         }
     }
+    find_monitored_levels(world.manager.levels, problems);
     find_without_level(world, problems);
     if (const Unheld unheld = find_unenforced(world); unheld.queue_pairs > 0 && world.manager.mode != "monitor") {
         const std::string most = unheld.of_reason == unheld.queue_pairs ? ""

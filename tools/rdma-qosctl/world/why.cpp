@@ -205,6 +205,8 @@ void judge_outside(const World& world, const SessionView& session, const std::st
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
     } else if (device != nullptr && device->state == "disabled") {
         leaf.advice = fmt::format("`rdma-qosctl enable {}` places it again", leaf.device);
+    } else if (cause == "level-monitor") {
+        leaf.advice = fmt::format("set `mode: enforce` of level {} in the policy and reload", leaf.level);
     } else if (cause == "nothing-asked" || (cause.empty() && level != nullptr && text_of(*level, "class").empty())) {
         leaf.advice = fmt::format("level {} has no `schedule`: give it one, or ask for a level that has "
                                   "(`rdma-qosctl levels`)",
