@@ -28,7 +28,7 @@ test_packages=(
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)
-kernel_packages=(qemu-system-x86 busybox-static cpio kmod iproute2 make linux-headers-amd64)
+kernel_packages=(qemu-system-x86 busybox-static cpio e2fsprogs kmod iproute2 make linux-headers-amd64)
 e2e_packages=(mmdebstrap systemd-container)
 full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck git chromium libxml2-utils prometheus)
 

@@ -185,11 +185,29 @@ Result<void> write_beside(const std::filesystem::path& path, const std::string& 
     return {};
 }
 
+// A renaming is on the disk when the folder is.
+Result<void> synchronize(const std::filesystem::path& folder)
+{
+    const UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || fsync(fd.get()) < 0) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "cannot be synchronized").with_context(folder.string()));
+    }
+    return {};
+}
+
 }    // namespace
 
 Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text)
 {
     return write_beside(path, text, {});
+}
+
+Result<void> write_file_durably(const std::filesystem::path& path, const std::string& text)
+{
+    if (auto written = write_beside(path, text, {}); !written) {
+        return written;
+    }
+    return synchronize(path.parent_path());
 }
 
 Result<void> replace_file(const std::filesystem::path& path, const std::string& text)
@@ -213,12 +231,7 @@ Result<void> replace_file(const std::filesystem::path& path, const std::string& 
     if (auto written = write_beside(file, text, ownership); !written) {
         return written;
     }
-    const UniqueFd folder(open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!folder || fsync(folder.get()) < 0) {
-        return fail(
-            error_from_errno(ErrorCode::Io, errno, "cannot be synchronized").with_context(file.parent_path().string()));
-    }
-    return {};
+    return synchronize(file.parent_path());
 }
 
 std::filesystem::path below_root(const std::filesystem::path& root, const std::filesystem::path& path)

@@ -61,8 +61,10 @@ struct FileStamp {
 
 // Writes `text` beside `path` and renames it over: readers see the old or the new file, never a part.
 [[nodiscard]] Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text);
+// The same, and the text is on the disk, below this name, when this returns.
+[[nodiscard]] Result<void> write_file_durably(const std::filesystem::path& path, const std::string& text);
 // The same for a file that belongs to somebody else, a person's: its owner, group and mode stay, a link to it stays a
-// link, and the text is on the disk when this returns. What is there and is no regular file is refused.
+// link. What is there and is no regular file is refused.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& path, const std::string& text);
 
 // `path` (absolute, as the user knows it) below `root`; root "" or "/" is the host itself.

@@ -80,6 +80,15 @@ while read -r module parameters; do
     insmod "/modules/$module" $parameters || echo "insmod $module fails"
 done </modules/list
 
+# What is on it stays when the machine is reset.
+if grep -qw disk /proc/cmdline; then
+    while read -r module; do
+        insmod "/modules/$module" || echo "insmod $module fails"
+    done </modules/disk
+    mkdir /disk
+    mount -t ext4 /dev/vda /disk
+fi
+
 set -o pipefail
 sed 's/^declare -x/export/' /environment >/tmp/environment
 . /tmp/environment

@@ -20,9 +20,11 @@
 #
 # `check` fails if the kernel complained.
 #
-# Exit status of `boot`: 0: the machine ran (the programs may have failed); 77: something is not installed. Environment: RDMAQOS_KERNEL_SECONDS (900), the time limit; RDMAQOS_KERNEL_FILTER, a filter of
-# GoogleTest for all; RDMAQOS_KERNEL_CPUS (1), processors of the machine; RDMAQOS_KERNEL_OVERLAY, a folder with files that are in the
-# machine instead of those that `build` put there. The programs get RDMAQOS_SOAK_....
+# Exit status of `boot`: 0: the machine ran (the programs may have failed); 77: something is not installed. Environment:
+# RDMAQOS_KERNEL_SECONDS (900), the time limit; RDMAQOS_KERNEL_FILTER, a filter of GoogleTest for all; RDMAQOS_KERNEL_CPUS (1),
+# processors of the machine; RDMAQOS_KERNEL_OVERLAY, a folder with files that are in the machine instead of those that `build` put
+# there; RDMAQOS_KERNEL_DISK (none), the size of a disk, /disk in the machine, empty at first. A program may then reset the
+# machine, which boots again and runs LIST from its beginning. The programs get RDMAQOS_SOAK_....
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -44,7 +46,7 @@ kernel_version()
 check_tools()
 {
     local tool
-    for tool in qemu-system-x86_64 busybox cpio modprobe make gcc; do
+    for tool in qemu-system-x86_64 busybox cpio modprobe mke2fs make gcc; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
             skip "$tool is not installed; run: sudo ./tools/install-deps.sh --kernel"
     done
@@ -103,6 +105,15 @@ put()
     done
 }
 
+# modules_for NAME...: their files, and those that they need, in the order in which they can be loaded.
+modules_for()
+{
+    local module
+    for module in "$@"; do
+        PATH=$PATH:/sbin:/usr/sbin modprobe -d "$modules" -S "$kernel" -D "$module" | awk '/^insmod/ { print $2 }'
+    done | awk '!seen[$0]++'
+}
+
 make_root()
 {
     local module file
@@ -119,10 +130,11 @@ make_root()
         module=${file##*/}
         cp "$file" "$root/modules/$module"
         echo "$module$([[ $module != mlx5_core.ko ]] || echo ' prof_sel=0')"
-    done < <(for module in mlx5_ib sch_mqprio; do
-        PATH=$PATH:/sbin:/usr/sbin modprobe -d "$modules" -S "$kernel" -D "$module" | awk '/^insmod/ { print $2 }'
-    done) \
-        >"$root/modules/list"
+    done < <(modules_for mlx5_ib sch_mqprio) >"$root/modules/list"
+    while read -r file; do
+        cp "$file" "$root/modules/"
+        echo "${file##*/}"
+    done < <(modules_for virtio_pci virtio_blk ext4) >"$root/modules/disk"
     cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
     # Beside busybox, which is linked statically, what a preload library goes into.
@@ -154,7 +166,7 @@ processor()
 
 boot()
 {
-    local list=$1 seconds=${RDMAQOS_KERNEL_SECONDS:-900} status=0 processor
+    local list=$1 seconds=${RDMAQOS_KERNEL_SECONDS:-900} status=0 processor disk=(-no-reboot) words=
     rm -rf "$results"    # those of an earlier run are not this one's
     mkdir -p "$results/run"
     awk -v filter="${RDMAQOS_KERNEL_FILTER:-}" 'NF { if (filter != "") $3 = filter; print }' "$list" >"$results/run/list"
@@ -165,10 +177,15 @@ boot()
         pack "$results/run"
     } >"$results/initrd.img"
     read -r -a processor < <(processor)
+    if [[ -n ${RDMAQOS_KERNEL_DISK:-} ]]; then
+        PATH=$PATH:/sbin:/usr/sbin mke2fs -q -t ext4 "$results/disk.img" "$RDMAQOS_KERNEL_DISK"
+        disk=(-drive "file=$results/disk.img,format=raw,if=virtio")
+        words=disk
+    fi
     # Twice 64 MiB from 256 MiB on are the devices'.
     timeout --foreground "$seconds" qemu-system-x86_64 "${processor[@]}" -machine q35 -cpu max -m 1536 \
-        -nodefaults -no-user-config -no-reboot -display none -kernel "$image" -initrd "$results/initrd.img" \
-        -append "console=ttyS0 loglevel=7 panic=-1 memmap=128M\$0x10000000 tsc=reliable nowatchdog mitigations=off" \
+        -nodefaults -no-user-config "${disk[@]}" -display none -kernel "$image" -initrd "$results/initrd.img" \
+        -append "console=ttyS0 loglevel=7 panic=-1 memmap=128M\$0x10000000 tsc=reliable nowatchdog mitigations=off $words" \
         -serial "file:$results/console.log" -serial "file:$results.tar.gz" || status=$?
     if ((status == 124)); then
         tail -n 30 "$results/console.log" >&2
