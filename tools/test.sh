@@ -17,7 +17,7 @@
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
-#   package       the Debian packages, in a bare Debian 12, a container (needs root) and on a kernel 24 min
+#   package       the Debian packages, in a bare Debian 12, a container (needs root) and on a kernel 26 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
 #   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min
@@ -262,9 +262,14 @@ run_group()
         package)
             run_command package "$project_dir/tests/packages/run.sh"
             build_once release e2e_programs
-            "$project_dir/tools/package.sh" >"$project_dir/build/packages.log" || cat "$project_dir/build/packages.log"
+            local version log=$project_dir/build/packages.log
+            version=$(dpkg-parsechangelog -l "$project_dir/debian/changelog" -S Version)
+            "$project_dir/tools/package.sh" --version "$version~previous" "$project_dir/build/packages-previous" >"$log" ||
+                cat "$log"
+            "$project_dir/tools/package.sh" >"$log" || cat "$log"
             run_tap package-e2e "$project_dir/build/release/e2e/results.tap" "$project_dir/tests/e2e/run.sh" \
-                --packages "$project_dir/build/packages" "$project_dir/build/release" main
+                --packages "$project_dir/build/packages" --previous "$project_dir/build/packages-previous" \
+                "$project_dir/build/release" main upgrade
             build_once release kernel_programs
             run_command package-kernel "$project_dir/tests/packages/on_kernel.sh" "$project_dir/build/packages" \
                 "$project_dir/build/release"

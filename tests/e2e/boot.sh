@@ -1,12 +1,13 @@
 #!/bin/bash
-# Boots one container; for run.sh, which gives it a mount namespace of its own: what is mounted here goes with it.
+# Boots one container, again if it reboots; for run.sh, which gives it a mount namespace of its own: what is mounted
+# here goes with it.
 #
-#   boot.sh BOOT      with base, build, results, filter, shell and seconds_per_boot in the environment
+#   boot.sh BOOT      with the variables of run.sh that are read below in the environment
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
 # shellcheck disable=SC2154 # of the environment
-: "$base" "$build" "$results" "$filter" "$shell" "$seconds_per_boot"
+: "$base" "$build" "$results" "$filter" "$shell" "$seconds_per_boot" "$packages_from" "$previous_from"
 here=$project_dir/tests/e2e
 boot=$1
 name=rdma-qos-e2e-$PPID
@@ -15,11 +16,15 @@ name=rdma-qos-e2e-$PPID
 install_daemon()
 {
     if [[ -n $packages_from ]]; then
-        mkdir "$1/packages"
-        cp "$packages_from"/*.deb "$1/packages"
-        rm -f "$1"/packages/*-dev_*.deb    # needs compilers' packages
+        local from version=current
+        for from in "current $packages_from" ${previous_from:+"previous $previous_from"}; do
+            mkdir -p "$1/packages/${from%% *}"
+            cp "${from#* }"/*.deb "$1/packages/${from%% *}"
+        done
+        rm -f "$1"/packages/*/*-dev_*.deb    # needs compilers' packages
+        [[ $boot != upgrade ]] || version=previous
         # What the others depend on is there, and so nothing is downloaded.
-        chroot "$1" sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install --yes /packages/*.deb' \
+        chroot "$1" sh -c "DEBIAN_FRONTEND=noninteractive apt-get install --yes /packages/$version/*.deb" \
             >"$results/install.log" 2>&1 || {
             tail -n 20 "$results/install.log" >&2
             die "the packages cannot be installed"
@@ -78,5 +83,16 @@ if [[ $shell == yes ]]; then
     note "a container with the boot $boot; its end: systemctl poweroff"
     exec "${nspawn[@]}" systemd.show_status=false
 fi
-exec timeout --kill-after=10 "$seconds_per_boot" "${nspawn[@]}" --console=read-only systemd.show_status=false \
-    </dev/null >"$out/console.log" 2>&1
+# The status of a container that wants to be booted again, with the root file system that it has now.
+readonly again=133
+status=$again
+while ((status == again)); do
+    status=0
+    timeout --kill-after=10 "$seconds_per_boot" "${nspawn[@]}" --console=read-only systemd.show_status=false \
+        </dev/null >>"$out/console.log" 2>&1 &
+    container=$!
+    trap 'kill "$container"' TERM
+    wait "$container" || status=$?
+done
+wait "$container" || true    # it has ended, unless this process has been told to
+exit "$status"

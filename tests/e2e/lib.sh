@@ -10,18 +10,22 @@ readonly probe=/usr/lib/rdma-qos-e2e/e2e_probe
 readonly sample=/usr/lib/rdma-qos-e2e/rdma-qos-sample
 # For the cases alone; nothing of it is the daemon's.
 readonly scratch=/tmp/rdma-qos-e2e
+# What of it is still there after a reboot.
+readonly kept=/var/lib/rdma-qos-e2e
 
 # What the host of the cases has: users, a device, a daemon, and a record of what happens to the device.
 set_up()
 {
-    mkdir -p "$scratch"
+    mkdir -p "$scratch" "$kept"
     chmod 755 "$scratch"
-    make_user alice payroll
-    make_user bob
-    make_user carol
     systemctl start rdma-qos-emulator.service
     systemd-run --quiet --unit=e2e-trace -p StandardOutput="append:$scratch/trace" -- \
         rdma-qos-emulator trace --directory /run/emulator
+    # After a reboot, everything else is as the case left it.
+    [[ ! -e $kept/case ]] || return 0
+    make_user alice payroll
+    make_user bob
+    make_user carol
     put_policy base
     systemctl enable --quiet rdma-qosd.service
 }
@@ -53,27 +57,55 @@ unable()
     exit 77
 }
 
-# run_cases GLOB: those with this name or title. Writes TAP.
+# reboot_then FUNCTION [OPTION...]: ends the case, reboots with these options of systemctl, and goes on with the
+# function. What the case is to find again it keeps in "$kept".
+reboot_then()
+{
+    printf '%s\n' "$@" >"$kept/then"
+    exit 78
+}
+
+# run_cases GLOB: those with this name or title. Writes TAP. After a reboot, goes on with the case that wanted it.
 run_cases()
 {
-    local glob=$1 function number=0 status chosen=()
+    local glob=$1 function number=0 first=1 part options status chosen=()
     for function in "${case_functions[@]}"; do
         # shellcheck disable=SC2053 # a pattern on purpose
         if [[ $function == $glob || ${case_titles[$function]} == $glob ]]; then
             chosen+=("$function")
         fi
     done
-    echo "1..${#chosen[@]}" >/out/results.tap
+    if [[ -e $kept/case ]]; then
+        first=$(<"$kept/case")
+    else
+        echo "1..${#chosen[@]}" >/out/results.tap
+    fi
     for function in "${chosen[@]}"; do
         number=$((number + 1))
+        ((number >= first)) || continue
+        part=$function
+        if [[ -e $kept/case ]]; then
+            part=$(head -n 1 "$kept/then")
+            mv "$kept/said" "$scratch/said"
+            rm "$kept"/{case,then}
+        else
+            : >"$scratch/said"
+        fi
         rm -f "$scratch"/{unable,held}
         set +e
         (
             set -euo pipefail
-            "$function"
-        ) >"$scratch/said" 2>&1 </dev/null
+            "$part"
+        ) >>"$scratch/said" 2>&1 </dev/null
         status=$?
         set -e
+        if ((status == 78)); then
+            mapfile -t -s 1 options <"$kept/then"
+            cp "$scratch/said" "$kept/said"
+            echo "$number" >"$kept/case"
+            systemctl reboot "${options[@]}"
+            sleep infinity
+        fi
         {
             case $status in
                 0) echo "ok $number - ${case_titles[$function]}" ;;
@@ -222,6 +254,13 @@ tree_of_device()
     ctl_emulator state --json | jq -c '.devices[] | select(.name == "mlx5_0") | .tree'
 }
 
+# tree_and_places: what the firmware has, but for counters: each element, and the leaf of each queue pair.
+tree_and_places()
+{
+    ctl_emulator state --json | jq -cS '.devices[] | select(.name == "mlx5_0") |
+        {tree, places: [."queue-pairs"[] | {qpn, requester}] | sort}'
+}
+
 # mark NAME: a line in the trace, behind all that has happened.
 mark()
 {
@@ -253,6 +292,30 @@ hold()
     systemd-run --quiet --collect --unit="$unit" --slice="$slice" --uid="$user" -p EnvironmentFile=/run/emulator.env \
         -p StandardOutput="append:$scratch/$unit.said" -p StandardError=inherit -- \
         "$sample" --device mlx5_0 "$@" -- sleep infinity
+}
+
+# hold_crowd COUNT: so many programs, each with a queue pair, until the case ends: half of them in a leaf of their own,
+# half together.
+hold_crowd()
+{
+    echo e2e-crowd.service >>"$scratch/held"
+    # shellcheck disable=SC2016 # expanded by the other shell
+    systemd-run --quiet --collect --unit=e2e-crowd --uid=alice -p EnvironmentFile=/run/emulator.env \
+        -p StandardOutput="append:$scratch/e2e-crowd.said" -p StandardError=inherit -- \
+        bash -c 'for ((i = 0; i < $2; i += 2)); do
+            "$1" --device mlx5_0 --level rpc -- sleep infinity &
+            "$1" --device mlx5_0 --level payroll -- sleep infinity &
+        done; wait' - "$sample" "$1"
+    eventually "$1 programs have their queue pairs in leaves" has_crowd "$1"
+}
+
+# has_crowd COUNT: so many programs of it are registered, each with its queue pair in a leaf.
+has_crowd()
+{
+    local count
+    count=$(rdma-qosctl sessions --json | jq '[.sessions[] | select(.owner.unit == "e2e-crowd.service") |
+        ."queue-pairs"[]? | select(.leaf != null)] | length') || return
+    ((count == $1))
 }
 
 # session_of UNIT: what the daemon has of the session of its program, in JSON; nothing if there is none.

@@ -2,9 +2,11 @@
 # Boots containers with systemd, D-Bus and polkit, installs the daemon in them as a package does, and tries what only a
 # whole system shows: the unit and its confinement, reloads, authorization, what other programs on the host see of it.
 #
-#   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (all)
+#   sudo tests/e2e/run.sh BUILD [BOOT...]      BUILD: a build folder (build/release); BOOT: one of boots/ (all but
+#                                              upgrade)
 #
 #   --packages DIRECTORY  install the daemon from the Debian packages there (tools/package.sh), not from BUILD
+#   --previous DIRECTORY  packages of a lower version, which the boot `upgrade` needs as well
 #   --fresh        rebuild the base root file system
 #   --keep         keep what the containers wrote besides results: journals, consoles, traces (BUILD/e2e)
 #   --shell BOOT   a root shell in a container that has booted, instead of its cases
@@ -34,13 +36,17 @@ skip()
     exit 77
 }
 
-fresh=no keep=no shell=no filter='*' packages_from=
+fresh=no keep=no shell=no filter='*' packages_from='' previous_from=''
 while (($# > 0)); do
     case $1 in
         --fresh) fresh=yes ;;
         --keep) keep=yes ;;
         --packages)
             packages_from=$(readlink -f "${2:?--packages needs a directory}")
+            shift
+            ;;
+        --previous)
+            previous_from=$(readlink -f "${2:?--previous needs a directory}")
             shift
             ;;
         --shell) shell=yes ;;
@@ -61,9 +67,11 @@ done
 build=$(readlink -f "$1")
 shift
 boots=("$@")
-((${#boots[@]} > 0)) || boots=(main broker bare hang)
+((${#boots[@]} > 0)) || boots=(main reboot broker bare hang)
 for boot in "${boots[@]}"; do
     [[ -d $here/boots/$boot ]] || die "there is no boot $boot in tests/e2e/boots"
+    [[ $boot != upgrade || -n $packages_from && -n $previous_from ]] ||
+        die "the boot upgrade needs --packages and --previous"
 done
 results=$build/e2e
 
@@ -129,7 +137,7 @@ run_boot()
     rm -rf --one-file-system "${results:?}/$boot"
     mkdir -p "$results/$boot"
     status=0
-    export results base build packages_from filter shell seconds_per_boot
+    export results base build packages_from previous_from filter shell seconds_per_boot
     local boot_it=(unshare --mount --propagation slave "$here/boot.sh" "$boot")
     if [[ $shell == yes ]]; then
         "${boot_it[@]}" || status=$?
