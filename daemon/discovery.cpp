@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 #include <set>
+#include <stdexcept>
 
 #include <sys/epoll.h>
 
@@ -100,9 +101,17 @@ Discovery::Found Discovery::open_port(DeviceInfo port, mlx5::BackendOptions opti
         }
         return {};
     };
-    std::shared_ptr<DeviceHandover> handover = handover_.begin(port);
+    auto begun = handover_.begin(port);
+    if (!begun) {
+        return {nullptr, nullptr, std::move(port), to_string(begun.error())};
+    }
+    const std::shared_ptr<DeviceHandover> handover = std::move(*begun);
     if (handover) {
-        options.elements_file = handover->left_file(mlx5::can_take_over, port);
+        auto left = handover->left_file(mlx5::can_take_over, port);
+        if (!left) {
+            return {nullptr, nullptr, std::move(port), to_string(left.error())};
+        }
+        options.elements_file = std::move(*left);
         // It has elements already, and they are of a mode that is known.
         options.postpone_test = options.postpone_test && !handover->has_left_elements();
     }
@@ -111,10 +120,12 @@ Discovery::Found Discovery::open_port(DeviceInfo port, mlx5::BackendOptions opti
         return {nullptr, nullptr, std::move(port), to_string(backend.error())};
     }
     if (handover) {
-        handover->begin((*backend)->lifeline());
+        if (const auto kept = handover->begin((*backend)->lifeline()); !kept) {
+            return {nullptr, nullptr, std::move(port), to_string(kept.error())};
+        }
         handover_.opened(port);
     }
-    return {std::move(*backend), std::move(handover), std::move(port), {}};
+    return {std::move(*backend), handover, std::move(port), {}};
 }
 
 std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, const mlx5::BackendOptions& options)
@@ -127,9 +138,19 @@ std::vector<Discovery::Found> Discovery::open(std::vector<DeviceInfo> ports, con
     return found;
 }
 
+// A device that is there and not seen would lose what an earlier daemon has left on it: rather no start.
+std::vector<DeviceInfo> Discovery::ports_at_start()
+{
+    auto ports = mlx5::list_ports(mlx5::sysfs_root());
+    if (!ports) {
+        throw std::runtime_error(to_string(ports.error()));
+    }
+    return std::move(*ports);
+}
+
 void Discovery::claim()
 {
-    for (const auto& port : mlx5::list_ports(mlx5::sysfs_root())) {
+    for (const auto& port : ports_at_start()) {
         if (!mlx5::is_mlx5(port)) {
             continue;
         }
@@ -193,7 +214,7 @@ void Discovery::start()
         wanted_again_.emplace(node_guid, port);
         look();
     });
-    const auto ports = mlx5::list_ports(mlx5::sysfs_root());
+    const auto ports = ports_at_start();
     auto managed = ports;
     std::erase_if(managed, [this](const DeviceInfo& port) { return !service_.wanted(port.node_guid, port.port); });
     handover_.forget_all_but(managed);
@@ -211,8 +232,13 @@ void Discovery::look()
         look_again_ = true;
         return;
     }
-    auto task = [this, devices = managed()] {
-        Looked looked{mlx5::list_ports(mlx5::sysfs_root()), {}};
+    // Fails where it cannot be told what is there: then nothing has changed, as far as one knows.
+    auto task = [this, devices = managed()]() -> Result<Looked> {
+        auto ports = mlx5::list_ports(mlx5::sysfs_root());
+        if (!ports) {
+            return fail(ports.error());
+        }
+        Looked looked{std::move(*ports), {}};
         for (const auto& device : devices) {
             if (auto other = claims_.look(device)) {
                 looked.others.emplace(device, std::move(*other));

@@ -60,6 +60,7 @@ private:
         std::vector<DeviceInfo> ports;
         std::map<std::string, OtherDaemon> others;    // by device
     };
+    [[nodiscard]] static std::vector<DeviceInfo> ports_at_start();
     [[nodiscard]] std::set<std::string> managed() const;    // names of devices
     void report(const std::map<std::string, OtherDaemon>& others);
     void look();

@@ -98,10 +98,28 @@ void Lifecycle::ready()
 {
     told_ = status_of(service_);
     log(LogLevel::Info, "ready: {}", summary_of(service_));    // why a policy was refused has been logged
-    sd_notify(0, fmt::format("READY=1\nSTATUS={}", *told_).c_str());
+    notify(fmt::format("READY=1\nSTATUS={}", *told_));
     if (const auto period = watchdog_period()) {
         watchdog_.emplace(
             loop_, *period, [this] { return service_.pulses(); }, [] { sd_notify(0, "WATCHDOG=1"); });
+    }
+}
+
+void Lifecycle::notify(std::string text)
+{
+    notices_.push_back(std::move(text));
+    send_notices();
+}
+
+void Lifecycle::send_notices()
+{
+    constexpr auto kAgain = std::chrono::milliseconds(50);
+    while (!notices_.empty()) {
+        if (const int sent = sd_notify(0, notices_.front().c_str()); sent < 0 && is_shortage(-sent)) {
+            notices_timer_ = loop_.after(kAgain, [this] { send_notices(); });
+            return;
+        }
+        notices_.pop_front();
     }
 }
 
@@ -113,7 +131,7 @@ void Lifecycle::tell_status()
     }
     std::string status = status_of(service_);
     if (status != *told_) {
-        sd_notify(0, fmt::format("STATUS={}", status).c_str());
+        notify(fmt::format("STATUS={}", status));
         told_ = std::move(status);
     }
 }
@@ -123,9 +141,13 @@ void Lifecycle::reload()
     if (stopping_) {
         return;
     }
-    sd_notify(0, fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()).c_str());
+    notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()));
     // The service has logged how it went, and the observer has told the status.
-    service_.reload([](const ReloadOutcome& /*outcome*/) { sd_notify(0, "READY=1"); });
+    service_.reload([this, alive = std::weak_ptr(alive_)](const ReloadOutcome& /*outcome*/) {
+        if (!alive.expired()) {
+            notify("READY=1");
+        }
+    });
 }
 
 void Lifecycle::stop()
@@ -139,7 +161,7 @@ void Lifecycle::stop()
     log(LogLevel::Info, "{}",
         restarts ? "restarting: what is on the devices stays for the next rdma-qosd"
                  : "stopping: removing queue pairs and elements from the devices");
-    sd_notify(0, fmt::format("STOPPING=1\nSTATUS={}", restarts ? "restarting" : "draining devices").c_str());
+    notify(fmt::format("STOPPING=1\nSTATUS={}", restarts ? "restarting" : "draining devices"));
     patience_ = loop_.after(kTimeToDrain, [this, restarts] {
         const auto silent = service_.silent_devices();
         log(LogLevel::Error, "stopping although {}: what it still has {}",

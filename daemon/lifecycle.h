@@ -2,6 +2,7 @@
 // `systemctl status` shows follows policy and devices. Its watchdog is fed from here (watchdog.h).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ private:
     void reload_answered() override { tell_status(); }
     void trial_changed(TrialStep, const std::string& /*revision*/) override { tell_status(); }
 
+    // To systemd, in this order, each as soon as there is a descriptor for it.
+    void notify(std::string text);
+    void send_notices();
     void tell_status();
     void reload();
     void stop();
@@ -42,6 +46,10 @@ private:
     std::optional<Watchdog> watchdog_;
     std::optional<std::string> told_;    // the status; nothing before systemd knows that we are ready
     bool stopping_ = false;
+    std::deque<std::string> notices_;    // that were not sent yet
+    std::unique_ptr<Timer> notices_timer_;
+    std::shared_ptr<const int> alive_ = std::make_shared<const int>(
+        0);    // for callbacks of the service, which outlives it
 };
 
 // The daemon ends before it has begun: logs why, and tells systemd.

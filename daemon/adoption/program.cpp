@@ -44,7 +44,7 @@ tl::unexpected<Error> refused(pid_t pid, int error)
                                       "rdma-qos-run",
                                       pid)});
     }
-    return fail(Error{ErrorCode::Unsupported, error,
+    return fail(Error{is_shortage(error) ? ErrorCode::Busy : ErrorCode::Unsupported, error,
                       fmt::format("the device files of process {} cannot be taken", pid)});
 }
 
@@ -82,6 +82,9 @@ Result<std::shared_ptr<const Program>> Program::open(std::shared_ptr<const Ident
     }
     // The descriptor is of whoever has the pid now. If that is who we mean, it was so when the descriptor was made.
     const auto started = read_start_time("/proc", identity->pid);
+    if (!started && is_shortage(started.error().sys_errno)) {
+        return refused(identity->pid, started.error().sys_errno);
+    }
     if (!started || *started != identity->start_time) {
         return ended(identity->pid);
     }
@@ -98,13 +101,17 @@ Result<std::vector<VerbsFile>> list_verbs_files(const Program& program)
 {
     const pid_t pid = program.pid();
     const std::unique_ptr<DIR, CloseDirectory> folder(opendir(fmt::format("/proc/{}/fd", pid).c_str()));
+    const int error = errno;
     if (program.has_ended()) {
         return ended(pid);
     }
     if (!folder) {
-        return refused(pid, errno);
+        return refused(pid, error);
     }
-    const std::set<dev_t> devices = verbs_devices();
+    const auto devices = verbs_devices();
+    if (!devices) {
+        return fail(devices.error());
+    }
     std::vector<VerbsFile> files;
     std::size_t seen = 0;
     while (const dirent* entry = readdir(folder.get())) {
@@ -125,7 +132,7 @@ Result<std::vector<VerbsFile>> list_verbs_files(const Program& program)
             continue;
         }
         file.device = device_of(dirfd(folder.get()), entry->d_name);
-        bool is_known = !devices.contains(file.device);
+        bool is_known = !devices->contains(file.device);
         for (const auto& other : files) {
             is_known = is_known || (other.device == file.device && is_same_file(pid, other.number, file.number));
         }

@@ -35,7 +35,11 @@ std::pair<AttachReport, Capabilities> test_attaching(DeviceWorker::Core& core)
         core.backend->test_attaching();
         core.capabilities = core.backend->capabilities();
         if (core.handover && core.handover->is_kept()) {
-            core.handover->begin(core.backend->lifeline());    // of the mode that was found
+            if (const auto begun = core.handover->begin(core.backend->lifeline());
+                !begun) {    // of the mode that was found
+                const std::string device = core.backend->info().key();
+                log(LogLevel::Warning, {{"DEVICE", device}}, "{}: {}", device, to_string(begun.error()));
+            }
         }
     }
     return {core.backend->attach_report(), core.capabilities};

@@ -83,14 +83,17 @@ Result<void> DeviceHandover::read_kept_record()
     return {};
 }
 
-std::shared_ptr<const UniqueFd> DeviceHandover::left_file(bool (*may_use)(int fd, const DeviceInfo& port),
-                                                          const DeviceInfo& port)
+Result<std::shared_ptr<const UniqueFd>> DeviceHandover::left_file(MayUse may_use, const DeviceInfo& port)
 {
     const bool has_file = static_cast<bool>(kept_.elements_file);    // else its elements are in files of programs
     if (!has_file && !kept_.record) {
         return nullptr;
     }
-    if (has_file && !may_use(kept_.elements_file.get(), port)) {
+    const auto is_its = has_file ? may_use(kept_.elements_file.get(), port) : Result<bool>(true);
+    if (!is_its) {
+        return fail(is_its.error());
+    }
+    if (!*is_its) {
         // Its elements went with the device that it was opened of.
         log(LogLevel::Notice, {{"DEVICE", key_}},
             "{} is not the device that an earlier rdma-qosd left: its tree is rebuilt", key_);
@@ -109,13 +112,13 @@ std::shared_ptr<const UniqueFd> DeviceHandover::left_file(bool (*may_use)(int fd
     return left_file_;
 }
 
-void DeviceHandover::begin(const Lifeline& lifeline)
+Result<void> DeviceHandover::begin(const Lifeline& lifeline)
 {
     const bool is_as_left = !is_kept_ && log_ && lifeline.file == (left_file_ ? left_file_->get() : -1);
     if (lifeline.outlives && (is_as_left || (is_kept_ && lifeline.file == begun_with_))) {
         begun_with_ = lifeline.file;
         is_kept_ = true;    // the store has all of it
-        return;
+        return {};
     }
     if (!record_.elements.empty()) {
         log(LogLevel::Warning, {{"DEVICE", key_}},
@@ -127,14 +130,18 @@ void DeviceHandover::begin(const Lifeline& lifeline)
     record_ = {};
     end();
     if (!lifeline.outlives) {
-        return;
+        return {};
     }
-    if (const auto kept = keep(lifeline.file); !kept) {
+    if (auto kept = keep(lifeline.file); !kept) {
+        end();
+        if (is_shortage(kept.error().sys_errno)) {
+            return fail({ErrorCode::Busy, kept.error().sys_errno, std::move(kept.error().message)});
+        }
         log(LogLevel::Warning, {{"DEVICE", key_}}, "what is on {} cannot be handed over to the next rdma-qosd: {}",
             key_, to_string(kept.error()));
-        end();
     }
     begun_with_ = lifeline.file;
+    return {};
 }
 
 Result<void> DeviceHandover::keep(int elements_file)
@@ -143,7 +150,7 @@ Result<void> DeviceHandover::keep(int elements_file)
     if (!created) {
         return fail(created.error());
     }
-    if (auto begun = created->append(record_head(device_)); !begun) {
+    if (auto begun = created->append(to_text(record_, device_)); !begun) {
         return begun;
     }
     // The record first: a file without one cannot be used.
@@ -170,6 +177,7 @@ void DeviceHandover::end()
 
 void DeviceHandover::forget()
 {
+    is_lost_ = false;
     kept_ = {};
     left_file_.reset();
     end();
@@ -178,6 +186,7 @@ void DeviceHandover::forget()
 void DeviceHandover::append(std::string_view line)
 {
     if (!log_) {
+        keep_again();
         return;
     }
     bool shortens = log_->size() > kSmall && log_->size() > kGrowth * size_when_short_;
@@ -189,11 +198,25 @@ void DeviceHandover::append(std::string_view line)
     if (!written) {
         // One that is not true is worse than none.
         log(LogLevel::Error, {{"DEVICE", key_}},
-            "what is on {} cannot be recorded any longer ({}): the next rdma-qosd rebuilds its tree", key_,
-            to_string(written.error()));
+            "what is on {} cannot be recorded at this time ({}): an rdma-qosd that is started now rebuilds its tree",
+            key_, to_string(written.error()));
         end();
+        is_lost_ = true;
     } else if (shortens) {
         size_when_short_ = log_->size();
+    }
+}
+
+void DeviceHandover::keep_again()
+{
+    if (!is_lost_) {
+        return;
+    }
+    if (keep(begun_with_)) {
+        is_lost_ = false;
+        log(LogLevel::Notice, {{"DEVICE", key_}}, "what is on {} is recorded again", key_);
+    } else {
+        end();
     }
 }
 

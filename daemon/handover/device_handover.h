@@ -49,15 +49,16 @@ public:
     DeviceHandover(std::shared_ptr<DescriptorStore> store, std::shared_ptr<Openings> openings, std::string device,
                    std::string key, KeptDescriptors kept);
 
-    // The file that an earlier daemon left, with a record that can be read; null: there is none. `may_use`: whether it
-    // is of the device as it is now.
-    [[nodiscard]] std::shared_ptr<const UniqueFd> left_file(bool (*may_use)(int fd, const DeviceInfo& port),
-                                                            const DeviceInfo& port);
+    // Whether a file is of the device as it is now. Busy: that cannot be found out at this time.
+    using MayUse = Result<bool> (*)(int fd, const DeviceInfo& port);
+    // The file that an earlier daemon left, with a record that can be read; null: there is none. Busy: not at this
+    // time.
+    [[nodiscard]] Result<std::shared_ptr<const UniqueFd>> left_file(MayUse may_use, const DeviceInfo& port);
     // In that file, or in those of programs.
     [[nodiscard]] bool has_left_elements() const { return !record_.elements.empty(); }
     // The device is open, or its elements are made elsewhere from now on. What changes is recorded, if they outlive
-    // this process.
-    void begin(const Lifeline& lifeline);
+    // this process. Busy: nothing can be kept at this time, for want of descriptors or memory.
+    [[nodiscard]] Result<void> begin(const Lifeline& lifeline);
     // What was left, for Reconciler::inherit().
     [[nodiscard]] Inheritance left() const { return record_.inheritance(); }
     // Whether the next daemon can go on: the device must not be emptied when this one is restarted.
@@ -78,6 +79,8 @@ private:
     void append(std::string_view line);
     // Nothing is recorded, and nothing kept for the next daemon.
     void end();
+    // After that, once there is room again.
+    void keep_again();
 
     const std::shared_ptr<DescriptorStore> store_;
     const std::shared_ptr<Openings> openings_;
@@ -91,6 +94,7 @@ private:
     std::atomic<bool> is_kept_{false};
     std::size_t size_when_short_ = 0;
     int begun_with_ = -1;    // the file of the lifeline
+    bool is_lost_ = false;    // what is on the device is not recorded, as there was no room for it
 };
 
 // Of a port, in the store: "0x0010000000000001/1/0000-3b-00.0". Functions of one card may have one node GUID.

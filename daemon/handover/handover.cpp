@@ -1,6 +1,8 @@
 #include "daemon/handover/handover.h"
 
+#include <cerrno>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,10 +20,14 @@ std::string device_of(const std::string& name)
     return name == elements_file_name(device) || name == record_name(device) ? device : std::string();
 }
 
-UniqueFd copy_of(const UniqueFd& fd)
+// False, with errno: there is no room for it.
+bool copy(const UniqueFd& fd, UniqueFd& to)
 {
-    return fd ? UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)) : UniqueFd();
+    to = fd ? UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)) : UniqueFd();
+    return !fd || to;
 }
+
+constexpr std::string_view kCannotTakeOver = "what an earlier rdma-qosd left cannot be taken over at this time";
 
 }    // namespace
 
@@ -37,7 +43,7 @@ Handover::Handover(std::shared_ptr<DescriptorStore> store, NamedDescriptors&& ke
     }
 }
 
-std::unique_ptr<DeviceHandover> Handover::begin(const DeviceInfo& port)
+Result<std::unique_ptr<DeviceHandover>> Handover::begin(const DeviceInfo& port)
 {
     if (!store_) {
         return nullptr;
@@ -47,7 +53,9 @@ std::unique_ptr<DeviceHandover> Handover::begin(const DeviceInfo& port)
     {
         const std::lock_guard lock(mutex_);
         if (const auto found = kept_.find(device); found != kept_.end()) {
-            kept = {copy_of(found->second.elements_file), copy_of(found->second.record)};
+            if (!copy(found->second.elements_file, kept.elements_file) || !copy(found->second.record, kept.record)) {
+                return fail(error_from_errno(ErrorCode::Busy, errno, kCannotTakeOver));
+            }
         }
     }
     return std::make_unique<DeviceHandover>(store_, openings_, device, port.key(), std::move(kept));

@@ -17,8 +17,9 @@ public:
     // `store` null: nothing can be handed over.
     Handover(std::shared_ptr<DescriptorStore> store, NamedDescriptors&& kept);
 
-    // For the port that is about to be opened. Null: nothing can be handed over.
-    [[nodiscard]] std::unique_ptr<DeviceHandover> begin(const DeviceInfo& port);
+    // For the port that is about to be opened. Null: nothing can be handed over. Busy: not at this time, for want of
+    // descriptors; what was kept stays so.
+    [[nodiscard]] Result<std::unique_ptr<DeviceHandover>> begin(const DeviceInfo& port);
     // It is open: what was kept of it is not needed for another attempt.
     void opened(const DeviceInfo& port);
     // What was left on other ports is given up.

@@ -50,7 +50,7 @@ struct Adoption::Search {
     std::size_t file = 0;    // that is searched
     std::set<std::uint32_t> known;    // handles in it
     std::map<std::uint32_t, std::pair<FoundQueuePair, std::shared_ptr<ClientFile>>> found;    // by number
-    std::string problem;    // why a file could not be searched
+    std::optional<Error> problem;    // why a file could not be searched
 };
 
 Adoption::Adoption(ServiceContext& context, const PolicyInForce& policy, const DeviceTable& devices,
@@ -366,7 +366,7 @@ void Adoption::run(AdoptionJob job)
         if (files) {
             search->files = std::move(*files);
         } else {
-            search->problem = to_string(files.error());
+            search->problem = files.error();
         }
         search_next(search);
     });
@@ -394,8 +394,9 @@ void Adoption::search_next(const std::shared_ptr<Search>& search)
                             [this, search](Result<QueuePairSearch> found) {
                                 if (!found) {
                                     // Of another device: one of several that its process has.
-                                    const bool is_other = found.error().code == ErrorCode::WrongDevice;
-                                    search->problem = is_other ? search->problem : to_string(found.error());
+                                    if (found.error().code != ErrorCode::WrongDevice) {
+                                        search->problem = found.error();
+                                    }
                                     found = QueuePairSearch{};
                                 }
                                 take_found(search, *found);
@@ -460,13 +461,14 @@ void Adoption::attach(const Search& search)
         const std::uint32_t number = candidate.sought.number;
         const auto found = search.found.find(number);
         if (found == search.found.end()) {
-            try_later(job, candidate,
-                      !search.problem.empty()
-                          ? search.problem
-                          : fmt::format("process {} has no open file of {} with this queue pair in it (another process "
-                                        "has it, or its main thread has ended): it has to register, or to be run with "
-                                        "rdma-qos-run",
-                                        job.owner->pid, job.device));
+            try_later(
+                job, candidate,
+                search.problem.value_or(Error{
+                    ErrorCode::BadQueuePair, 0,
+                    fmt::format("process {} has no open file of {} with this queue pair in it (another process has "
+                                "it, or its main thread has ended): it has to register, or to be run with "
+                                "rdma-qos-run",
+                                job.owner->pid, job.device)}));
             continue;
         }
         const auto& [there, file] = found->second;
@@ -547,7 +549,7 @@ void Adoption::take_results(const AdoptionJob& job, const Result<std::vector<Que
         } else if (error == errors.end()) {
             continue;    // was not tried
         } else if (error->second.code == ErrorCode::Busy || error->second.code == ErrorCode::BadState) {
-            try_later(job, candidate, to_string(error->second));
+            try_later(job, candidate, error->second);
         } else if (error->second.code == ErrorCode::BadQueuePair || error->second.code == ErrorCode::NotOwner) {
             verdicts_.forget(name, number);    // it is gone, or somebody else's: what is true now will be told
         } else {
@@ -556,12 +558,17 @@ void Adoption::take_results(const AdoptionJob& job, const Result<std::vector<Que
     }
 }
 
-void Adoption::try_later(const AdoptionJob& job, AdoptionCandidate candidate, std::string reason)
+void Adoption::try_later(const AdoptionJob& job, AdoptionCandidate candidate, const Error& reason)
 {
     if (++candidate.attempts >= kMostAttempts) {
         const ManagedDevice* device = devices_.find(job.device);
-        refuse(device == nullptr ? job.device : device->info().name, candidate.sought.number, job.owner->pid,
-               kNotAdoptable, std::move(reason));
+        const std::string& name = device == nullptr ? job.device : device->info().name;
+        if (reason.code == ErrorCode::Busy) {    // for longer than usual
+            refuse_by_limit(name, candidate.sought.number, job.owner->pid, reason);
+            room_may_be();
+        } else {
+            refuse(name, candidate.sought.number, job.owner->pid, kNotAdoptable, to_string(reason));
+        }
         return;
     }
     jobs_.keep_back(job.owner, job.device, candidate);

@@ -103,7 +103,7 @@ private:
     // Once more, from the first session.
     void review();
     // Again later, a few times; then with this verdict.
-    void try_later(const AdoptionJob& job, AdoptionCandidate candidate, std::string reason);
+    void try_later(const AdoptionJob& job, AdoptionCandidate candidate, const Error& reason);
     // Lets go of what the rules no longer want, some at a time.
     void review_some();
 

@@ -14,6 +14,8 @@ std::shared_ptr<const Identity> Owners::of_thread(pid_t thread)
             auto& shared = by_process_[identity->pid];
             shared = shared && *shared == *identity ? shared : std::make_shared<const Identity>(*identity);
             found->second = shared;
+        } else if (is_shortage(identity.error().sys_errno)) {
+            lacked_something_ = true;
         }
     }
     return found->second;

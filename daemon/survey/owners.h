@@ -24,11 +24,14 @@ public:
 
     // Null: it has ended, or cannot be read.
     std::shared_ptr<const Identity> of_thread(pid_t thread);
+    // Whether one could not be read only for want of descriptors or memory.
+    [[nodiscard]] bool lacked_something() const { return lacked_something_; }
 
 private:
     const std::filesystem::path& proc_;
     std::unordered_map<pid_t, std::shared_ptr<const Identity>> by_thread_;
     std::unordered_map<pid_t, std::shared_ptr<const Identity>> by_process_;
+    bool lacked_something_ = false;
 };
 
 // The threads that made the protection domains of a device, or else opened the files that these are in. What the kernel

@@ -226,6 +226,9 @@ void QueuePairWatch::look()
         }
         look_at(watched, news);
     }
+    if (owners_->lacked_something()) {
+        again_ = true;    // of some that are ready nobody knows whose they are
+    }
     if (!news.gone.empty() || !news.ready.empty()) {
         tell(std::move(news));
     }

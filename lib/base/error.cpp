@@ -1,6 +1,7 @@
 #include "lib/base/error.h"
 
 #include <array>
+#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -91,6 +92,11 @@ std::string to_string(const Error& error)
         return error.message;
     }
     return fmt::format("{} ({})", error.message, std::generic_category().message(error.sys_errno));
+}
+
+bool is_shortage(int err)
+{
+    return err == EMFILE || err == ENFILE || err == ENOMEM || err == EAGAIN;
 }
 
 Error error_from_errno(ErrorCode code, int err, std::string_view what)

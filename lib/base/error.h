@@ -82,6 +82,9 @@ struct Error {
 // "message" or "message (Operation not supported)" when there is an errno.
 [[nodiscard]] std::string to_string(const Error& error);
 
+// Whether a call failed only because there is too little of something at this time: descriptors, memory, processes.
+[[nodiscard]] bool is_shortage(int err);
+
 // An Error of `code` from an errno; to_string() adds the errno's text to `what`.
 [[nodiscard]] Error error_from_errno(ErrorCode code, int err, std::string_view what);
 

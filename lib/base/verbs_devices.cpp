@@ -10,7 +10,7 @@
 
 namespace rdmaqos {
 
-std::set<dev_t> verbs_devices()
+Result<std::set<dev_t>> verbs_devices()
 {
     const char* given = secure_getenv("SYSFS_PATH");
     const std::filesystem::path sys = given == nullptr ? "/sys" : given;
@@ -20,9 +20,15 @@ std::set<dev_t> verbs_devices()
         const auto text = read_kernel_file(entry.path() / "dev");
         unsigned in_major = 0;
         unsigned in_minor = 0;
+        if (!text && is_shortage(text.error().sys_errno)) {
+            return fail(Error{ErrorCode::Busy, text.error().sys_errno, text.error().message});
+        }
         if (text && std::sscanf(text->c_str(), "%u:%u", &in_major, &in_minor) == 2) {    // NOLINT(cert-err34-c)
             numbers.insert(makedev(in_major, in_minor));
         }
+    }
+    if (is_shortage(error.value())) {
+        return fail(error_from_errno(ErrorCode::Busy, error.value(), "the device files cannot be listed at this time"));
     }
     return numbers;
 }

@@ -5,9 +5,12 @@
 
 #include <sys/types.h>
 
+#include "lib/base/result.h"
+
 namespace rdmaqos {
 
-// Of all devices that are here now, as /sys says, or where SYSFS_PATH points, as for libibverbs.
-[[nodiscard]] std::set<dev_t> verbs_devices();
+// Of all devices that are here now, as /sys says, or where SYSFS_PATH points, as for libibverbs. Busy: they cannot be
+// read at this time, for want of descriptors or memory.
+[[nodiscard]] Result<std::set<dev_t>> verbs_devices();
 
 }    // namespace rdmaqos

@@ -218,7 +218,13 @@ void Helper::look_at(std::size_t index, const DescriptorRequest& request)
         return;
     }
     struct stat status {};
-    if (fstat(fd.get(), &status) == 0 && S_ISCHR(status.st_mode) && verbs_devices().contains(status.st_rdev)) {
+    const bool may_be_verbs = fstat(fd.get(), &status) == 0 && S_ISCHR(status.st_mode);
+    const auto devices = may_be_verbs ? verbs_devices() : Result<std::set<dev_t>>();
+    if (!devices) {
+        refuse(index, kUnreadable);
+        return;
+    }
+    if (devices->contains(status.st_rdev)) {
         reply_.kinds[index] = DescriptorKind::Verbs;
         accepted_.push_back(std::move(fd));
         return;

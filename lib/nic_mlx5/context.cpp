@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <infiniband/mlx5dv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "lib/nic_mlx5/mlx5_backend.h"
 #include "lib/nic_mlx5/sysfs.h"
@@ -48,11 +49,38 @@ Result<Context> open_context(const std::string& device)
     return fail(ErrorCode::UnknownDevice, fmt::format("libibverbs finds no device {}", device));
 }
 
-bool can_take_over(int elements_file, const DeviceInfo& port)
+Error not_of_device(dev_t given, dev_t ours, const Result<std::string>& owner, const std::string& device)
+{
+    if (!owner) {
+        return owner.error();
+    }
+    if (*owner == device) {
+        return {ErrorCode::Busy, 0,
+                fmt::format("{} was reset, and rdma-qosd has not opened it again yet: try again", device)};
+    }
+    if (!owner->empty()) {
+        return {ErrorCode::WrongDevice, 0, fmt::format("`uverbs` is a file of {}, not of {}", *owner, device)};
+    }
+    if (major(given) == major(ours)) {
+        return {ErrorCode::WrongDevice, 0,
+                "`uverbs` is a file of a device that has gone since: open the device again and register again"};
+    }
+    return {ErrorCode::NotUverbs, 0,
+            "`uverbs` is not the file of an RDMA device: pass the descriptor of the open verbs context "
+            "(ibv_context.cmd_fd)"};
+}
+
+Result<bool> can_take_over(int elements_file, const DeviceInfo& port)
 {
     struct stat status {};
-    return fstat(elements_file, &status) == 0 && S_ISCHR(status.st_mode) &&
-           device_of_number(sysfs_root(), status.st_rdev) == port.name && is_attached(elements_file);
+    if (fstat(elements_file, &status) != 0 || !S_ISCHR(status.st_mode)) {
+        return false;
+    }
+    const auto device = device_of_number(sysfs_root(), status.st_rdev);
+    if (!device) {
+        return fail(device.error());
+    }
+    return *device == port.name && is_attached(elements_file);
 }
 
 }    // namespace rdmaqos::mlx5

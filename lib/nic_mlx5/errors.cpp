@@ -207,6 +207,10 @@ Meaning of_errno(Command command, int error)
                 "the kernel's mlx5_ib driver does not offer this: use Linux 5.1 or newer with "
                 "CONFIG_INFINIBAND_USER_ACCESS (capability: DEVX)",
                 error};
+    case EMFILE:
+    case ENFILE:
+        return {ErrorCode::Busy,
+                "rdma-qosd has no descriptor left for it: try again (LimitNOFILE= of rdma-qosd.service)", error};
     case ENOMEM:
     case ENOSPC:
     case EAGAIN: {

@@ -23,7 +23,7 @@ public:
     {
         const auto [entry, is_new] = gids_.try_emplace(index);
         if (is_new) {
-            entry->second = read_gid(port_.sys, port_.device, port_.port, index);
+            entry->second = checked(read_gid(port_.sys, port_.device, port_.port, index));
         }
         return entry->second;
     }
@@ -31,13 +31,25 @@ public:
     {
         const auto [entry, is_new] = pkeys_.try_emplace(index);
         if (is_new) {
-            entry->second = read_pkey(port_.sys, port_.device, port_.port, index);
+            entry->second = checked(read_pkey(port_.sys, port_.device, port_.port, index));
         }
         return entry->second;
     }
+    // Of what could not be read at this time; 0: nothing.
+    [[nodiscard]] int error() const { return error_; }
 
 private:
+    template <typename T>
+    std::optional<T> checked(const Result<std::optional<T>>& entry)
+    {
+        if (!entry) {
+            error_ = entry.error().sys_errno;
+        }
+        return entry.value_or(std::nullopt);
+    }
+
     const PortName& port_;
+    int error_ = 0;
     std::map<std::uint32_t, std::optional<Gid>> gids_;
     std::map<std::uint32_t, std::optional<std::uint16_t>> pkeys_;
 };
@@ -109,6 +121,9 @@ Answer<QueuePairSearch> find_queue_pairs(int fd, const PortName& port, std::vect
         const bool has_address = which->type == QueuePairType::Rc || which->type == QueuePairType::Uc;
         search.found.push_back(found_as(which->number, handle, *there, has_address, tables));
         sought.erase(which);
+    }
+    if (tables.error() != 0) {
+        return tl::unexpected(Failure{tables.error(), 0, 0});
     }
     return search;
 }

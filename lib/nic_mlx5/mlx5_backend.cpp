@@ -214,12 +214,13 @@ std::vector<DeviceAttribute> Mlx5Backend::attributes() const
 
 DeviceInfo Mlx5Backend::info() const
 {
-    if (auto now = read_port(sys_, info_.name, info_.port); now && now->node_guid == info_.node_guid) {
-        return *now;
+    const auto now = read_port(sys_, info_.name, info_.port);
+    if (now && *now && (*now)->node_guid == info_.node_guid) {
+        return **now;
     }
-    DeviceInfo gone = info_;
-    gone.link_up = false;
-    return gone;
+    DeviceInfo last = info_;
+    last.link_up = last.link_up && !now;    // it is gone, unless it only cannot be read at this time
+    return last;
 }
 
 Error Mlx5Backend::name(Error error, int fd) const
@@ -244,20 +245,7 @@ Result<void> Mlx5Backend::check_file(const ClientFile& file) const
     if (status.st_rdev == number_) {
         return {};
     }
-    const std::string device = device_of_number(sys_, status.st_rdev);
-    if (!device.empty() && device == info_.name) {
-        return fail(ErrorCode::Busy,
-                    fmt::format("{} was reset, and rdma-qosd has not opened it again yet: try again", device));
-    }
-    if (!device.empty()) {
-        return fail(ErrorCode::WrongDevice, fmt::format("`uverbs` is a file of {}, not of {}", device, info_.name));
-    }
-    if (major(status.st_rdev) == major(number_)) {
-        return fail(ErrorCode::WrongDevice,
-                    "`uverbs` is a file of a device that has gone since: open the device again and register again");
-    }
-    return fail(ErrorCode::NotUverbs, "`uverbs` is not the file of an RDMA device: pass the descriptor of the open "
-                                      "verbs context (ibv_context.cmd_fd)");
+    return fail(not_of_device(status.st_rdev, number_, device_of_number(sys_, status.st_rdev), info_.name));
 }
 
 Result<void> Mlx5Backend::check_own_file() const

@@ -36,7 +36,7 @@ struct BackendOptions {
 [[nodiscard]] Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const BackendOptions& options);
 
 // Whether this is a file of the port's device as it is now: not of one that was reset or removed since.
-[[nodiscard]] bool can_take_over(int elements_file, const DeviceInfo& port);
+[[nodiscard]] Result<bool> can_take_over(int elements_file, const DeviceInfo& port);
 
 // Whether libmlx5 drives the device.
 [[nodiscard]] bool is_mlx5(const DeviceInfo& port);

@@ -34,7 +34,7 @@ BackendOptions options()
 
 DeviceInfo first_port()
 {
-    const auto ports = list_ports(sysfs_root());
+    const auto ports = list_ports(sysfs_root()).value();
     return ports.at(0);
 }
 

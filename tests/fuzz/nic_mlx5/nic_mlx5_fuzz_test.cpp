@@ -201,7 +201,8 @@ TEST(NicMlx5Fuzz, Sysfs)
         const test::TempDir dir;
         plant(dir.path(), text);
         std::set<std::string> keys;
-        for (const auto& port : list_ports(dir.path())) {
+        const auto ports = list_ports(dir.path());
+        for (const auto& port : ports.value()) {
             ASSERT_TRUE(keys.insert(port.key()).second) << port.key();
             ASSERT_TRUE(port.port >= 1 && port.port <= 255);
             ASSERT_TRUE(port.mtu >= 256 && port.mtu <= 4096 && (port.mtu & (port.mtu - 1)) == 0) << port.mtu;

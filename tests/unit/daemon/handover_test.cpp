@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/journal.h"
+#include "tests/support/no_descriptors.h"
 
 namespace rdmaqos {
 namespace {
@@ -117,12 +118,12 @@ public:
     bool refuses = false;
 };
 
-bool is_ours(int /*fd*/, const DeviceInfo& /*port*/)
+Result<bool> is_ours(int /*fd*/, const DeviceInfo& /*port*/)
 {
     return true;
 }
 
-bool is_of_another(int /*fd*/, const DeviceInfo& /*port*/)
+Result<bool> is_of_another(int /*fd*/, const DeviceInfo& /*port*/)
 {
     return false;
 }
@@ -136,14 +137,14 @@ protected:
     }
     [[nodiscard]] std::unique_ptr<DeviceHandover> next_daemon()
     {
-        return Handover(store, store->copies()).begin(port);
+        return Handover(store, store->copies()).begin(port).value();
     }
     // A first daemon that has made two elements.
     void leave_two()
     {
         const auto first = next_daemon();
-        EXPECT_FALSE(first->left_file(is_ours, port));
-        first->begin({true, file.get()});
+        EXPECT_FALSE(first->left_file(is_ours, port).value());
+        EXPECT_TRUE(first->begin({true, file.get()}));
         EXPECT_TRUE(first->is_kept());
         first->element_is(kRoot);
         first->element_is(kLeaf);
@@ -161,11 +162,11 @@ TEST_F(HandoverTest, WhatWasRecordedIsThere)
     leave_two();
     EXPECT_THAT(store->names(), ElementsAre("0x0010000000000001/1 record", "0x0010000000000001/1 elements"));
     const auto next = next_daemon();
-    const auto left = next->left_file(is_ours, port);
+    const auto left = next->left_file(is_ours, port).value();
     ASSERT_TRUE(left);
     EXPECT_TRUE(next->has_left_elements());
     EXPECT_TRUE(is_same_open_file(left->get(), file.get()));
-    next->begin({true, left->get()});
+    EXPECT_TRUE(next->begin({true, left->get()}));
     EXPECT_TRUE(next->is_kept());
     EXPECT_THAT(next->left().elements, ElementsAre(kRoot, kLeaf));
     EXPECT_THAT(next->left().queue_pairs, ElementsAre(kQueuePair));
@@ -174,7 +175,7 @@ TEST_F(HandoverTest, WhatWasRecordedIsThere)
     next->element_is_gone(kLeaf.id);
     next->queue_pair_is_gone(kQueuePair.queue_pair);
     const auto third = next_daemon();
-    ASSERT_TRUE(third->left_file(is_ours, port));
+    ASSERT_TRUE(third->left_file(is_ours, port).value());
     EXPECT_THAT(third->left().elements, ElementsAre(kRoot));
     EXPECT_THAT(third->left().queue_pairs, IsEmpty());
 }
@@ -184,30 +185,61 @@ TEST_F(HandoverTest, AnOpeningThatFailsLosesNothing)
 {
     leave_two();
     Handover all(store, store->copies());
-    ASSERT_TRUE(all.begin(port)->left_file(is_ours, port));
-    const auto again = all.begin(port);
-    const auto left = again->left_file(is_ours, port);
+    ASSERT_TRUE(all.begin(port).value()->left_file(is_ours, port).value());
+    const auto again = all.begin(port).value();
+    const auto left = again->left_file(is_ours, port).value();
     ASSERT_TRUE(left);
-    again->begin({true, left->get()});
+    EXPECT_TRUE(again->begin({true, left->get()}));
     all.opened(port);
     EXPECT_THAT(again->left().elements, ElementsAre(kRoot, kLeaf));
     EXPECT_EQ(store->kept.size(), 2U);
-    EXPECT_FALSE(all.begin(port)->left_file(is_ours, port)) << "of the next device of this name";
+    EXPECT_FALSE(all.begin(port).value()->left_file(is_ours, port).value()) << "of the next device of this name";
+}
+
+// Nothing that was left is given up only because there is no descriptor at this time.
+TEST_F(HandoverTest, WithoutDescriptorsNothingIsLost)
+{
+    leave_two();
+    Handover all(store, store->copies());
+    {
+        const test::NoDescriptors none;
+        EXPECT_EQ(all.begin(port).error().code, ErrorCode::Busy);
+    }
+    const auto cannot_tell = [](int, const DeviceInfo&) -> Result<bool> { return fail(ErrorCode::Busy, "not now"); };
+    EXPECT_EQ(all.begin(port).value()->left_file(cannot_tell, port).error().code, ErrorCode::Busy);
+    EXPECT_EQ(store->kept.size(), 2U);
+    const auto next = all.begin(port).value();
+    ASSERT_TRUE(next->left_file(is_ours, port).value());
+    EXPECT_TRUE(next->has_left_elements());
+}
+
+// Of a device that is new: it is not opened, rather than managed without a record.
+TEST_F(HandoverTest, ARecordThatCannotBeMadeNowIsMadeLater)
+{
+    const auto first = next_daemon();
+    {
+        const test::NoDescriptors none;
+        EXPECT_EQ(first->begin({true, file.get()}).error().code, ErrorCode::Busy);
+    }
+    EXPECT_TRUE(store->kept.empty());
+    EXPECT_FALSE(first->is_kept());
+    EXPECT_TRUE(first->begin({true, file.get()}));
+    EXPECT_TRUE(first->is_kept());
 }
 
 // It waits for a device that was reset, while that has come back and is managed.
 TEST_F(HandoverTest, AnOpeningThatEndsLateRemovesNothingOfTheNext)
 {
     Handover all(store, {});
-    const auto old = all.begin(port);
-    old->begin({true, file.get()});
-    const auto next = all.begin(port);
-    next->begin({true, file.get()});
+    const auto old = all.begin(port).value();
+    EXPECT_TRUE(old->begin({true, file.get()}));
+    const auto next = all.begin(port).value();
+    EXPECT_TRUE(next->begin({true, file.get()}));
     next->element_is(kRoot);
     old->forget();
     EXPECT_EQ(store->kept.size(), 2U);
     const auto of_next_daemon = next_daemon();
-    ASSERT_TRUE(of_next_daemon->left_file(is_ours, port));
+    ASSERT_TRUE(of_next_daemon->left_file(is_ours, port).value());
     EXPECT_THAT(of_next_daemon->left().elements, ElementsAre(kRoot));
     next->forget();
     EXPECT_THAT(store->kept, IsEmpty());
@@ -217,16 +249,16 @@ TEST_F(HandoverTest, AnOpeningThatEndsLateRemovesNothingOfTheNext)
 TEST_F(HandoverTest, TheModeThatATestFindsCounts)
 {
     const auto first = next_daemon();
-    first->begin({true, file.get()});
-    first->begin({true, file.get()});
+    EXPECT_TRUE(first->begin({true, file.get()}));
+    EXPECT_TRUE(first->begin({true, file.get()}));
     EXPECT_EQ(store->kept.size(), 2U);
-    first->begin({true, -1});
+    EXPECT_TRUE(first->begin({true, -1}));
     EXPECT_TRUE(first->is_kept());
     EXPECT_THAT(store->names(), ElementsAre("0x0010000000000001/1 record"));
     first->note_is("file 1", "pid 4711 start 9");
     const auto next = next_daemon();
-    EXPECT_FALSE(next->left_file(is_ours, port));
-    next->begin({true, -1});
+    EXPECT_FALSE(next->left_file(is_ours, port).value());
+    EXPECT_TRUE(next->begin({true, -1}));
     EXPECT_EQ(next->left().notes.size(), 1U);
 }
 
@@ -240,25 +272,25 @@ TEST_F(HandoverTest, WhatIsForgottenIsClosed)
 {
     leave_two();
     const auto next = next_daemon();
-    next->begin({true, next->left_file(is_ours, port)->get()});
+    EXPECT_TRUE(next->begin({true, next->left_file(is_ours, port).value()->get()}));
     next->forget();
     EXPECT_THAT(store->kept, IsEmpty());
     EXPECT_FALSE(next->is_kept());
     next->element_is(kRoot);    // late news
-    EXPECT_FALSE(next_daemon()->left_file(is_ours, port));
+    EXPECT_FALSE(next_daemon()->left_file(is_ours, port).value());
 }
 
 TEST_F(HandoverTest, AFileOfADeviceThatIsNotThereAnyLongerIsNotUsed)
 {
     leave_two();
     const auto next = next_daemon();
-    EXPECT_FALSE(next->left_file(is_of_another, port));
+    EXPECT_FALSE(next->left_file(is_of_another, port).value());
     EXPECT_THAT(journal.lines(), ElementsAre(HasSubstr("is not the device that an earlier rdma-qosd left")));
-    next->begin({true, file.get()});
+    EXPECT_TRUE(next->begin({true, file.get()}));
     EXPECT_TRUE(next->left().empty());
     EXPECT_EQ(store->kept.size(), 2U) << "new ones";
     const auto third = next_daemon();
-    ASSERT_TRUE(third->left_file(is_ours, port));
+    ASSERT_TRUE(third->left_file(is_ours, port).value());
     EXPECT_FALSE(third->has_left_elements());
 }
 
@@ -273,18 +305,18 @@ TEST_F(HandoverTest, ARecordThatCannotBeReadIsReplaced)
         }
     }
     const auto next = next_daemon();
-    EXPECT_FALSE(next->left_file(is_ours, port));
+    EXPECT_FALSE(next->left_file(is_ours, port).value());
     EXPECT_THAT(journal.lines(), ElementsAre(HasSubstr("line 5: `element` is missing or wrong")));
-    next->begin({true, file.get()});
+    EXPECT_TRUE(next->begin({true, file.get()}));
     EXPECT_TRUE(next->left().empty());
-    EXPECT_TRUE(next_daemon()->left_file(is_ours, port)) << "the new one";
+    EXPECT_TRUE(next_daemon()->left_file(is_ours, port).value()) << "the new one";
 }
 
 // In mode per-process they are in those of programs.
 TEST_F(HandoverTest, ElementsInOtherFilesHaveARecordAlone)
 {
     const auto first = next_daemon();
-    first->begin({true, -1});
+    EXPECT_TRUE(first->begin({true, -1}));
     EXPECT_TRUE(first->is_kept());
     EXPECT_THAT(store->names(), ElementsAre("0x0010000000000001/1 record"));
     first->element_is(kRoot);
@@ -292,17 +324,17 @@ TEST_F(HandoverTest, ElementsInOtherFilesHaveARecordAlone)
     first->note_is("file 2", "pid 4712 start 9");
     first->note_is("file 1", "");
     const auto next = next_daemon();
-    EXPECT_FALSE(next->left_file(is_ours, port));
+    EXPECT_FALSE(next->left_file(is_ours, port).value());
     EXPECT_TRUE(next->has_left_elements());
-    next->begin({true, -1});
+    EXPECT_TRUE(next->begin({true, -1}));
     EXPECT_TRUE(next->is_kept());
     EXPECT_THAT(next->left().elements, ElementsAre(kRoot));
     EXPECT_THAT(next->left().notes, ElementsAre(std::pair("file 2", "pid 4712 start 9")));
 
     // The mode is another one now: handles of then mean nothing.
     const auto third = next_daemon();
-    EXPECT_FALSE(third->left_file(is_ours, port));
-    third->begin({true, file.get()});
+    EXPECT_FALSE(third->left_file(is_ours, port).value());
+    EXPECT_TRUE(third->begin({true, file.get()}));
     EXPECT_THAT(journal.lines(), ElementsAre(HasSubstr("are of another attach mode")));
     EXPECT_TRUE(third->left().empty());
     EXPECT_EQ(store->kept.size(), 2U);
@@ -312,9 +344,9 @@ TEST_F(HandoverTest, ElementsThatDoNotOutliveTheDaemonAreNotKept)
 {
     leave_two();
     const auto next = next_daemon();
-    const auto left = next->left_file(is_ours, port);
+    const auto left = next->left_file(is_ours, port).value();
     ASSERT_TRUE(left);
-    next->begin({});
+    EXPECT_TRUE(next->begin({}));
     EXPECT_FALSE(next->is_kept());
     EXPECT_THAT(store->kept, IsEmpty());
     EXPECT_TRUE(next->left().empty());
@@ -324,7 +356,7 @@ TEST_F(HandoverTest, AStoreThatRefusesIsToldOnce)
 {
     store->refuses = true;
     const auto first = next_daemon();
-    first->begin({true, file.get()});
+    EXPECT_TRUE(first->begin({true, file.get()}));
     EXPECT_FALSE(first->is_kept());
     EXPECT_THAT(journal.lines(), ElementsAre(HasSubstr("cannot be handed over to the next rdma-qosd: it is full")));
     first->element_is(kRoot);
@@ -333,7 +365,7 @@ TEST_F(HandoverTest, AStoreThatRefusesIsToldOnce)
 
 TEST_F(HandoverTest, WithoutAStoreNothingIsKept)
 {
-    EXPECT_FALSE(Handover(nullptr, {}).begin(port));
+    EXPECT_EQ(Handover(nullptr, {}).begin(port).value(), nullptr);
 }
 
 TEST_F(HandoverTest, PortsThatAreGoneAreForgotten)
@@ -346,14 +378,14 @@ TEST_F(HandoverTest, PortsThatAreGoneAreForgotten)
     EXPECT_EQ(store->kept.size(), 2U);
     all.forget_all_but({});
     EXPECT_THAT(store->kept, IsEmpty());
-    EXPECT_FALSE(all.begin(port)->left_file(is_ours, port));
+    EXPECT_FALSE(all.begin(port).value()->left_file(is_ours, port).value());
 }
 
 // It stays as short as what it says.
 TEST_F(HandoverTest, TheRecordIsShortened)
 {
     const auto first = next_daemon();
-    first->begin({true, file.get()});
+    EXPECT_TRUE(first->begin({true, file.get()}));
     first->element_is(kRoot);
     LeftElement leaf = kLeaf;
     for (std::uint32_t share = 1; share <= 20'000; ++share) {
@@ -364,7 +396,7 @@ TEST_F(HandoverTest, TheRecordIsShortened)
     ASSERT_EQ(fstat(store->kept.front().second.get(), &status), 0);
     EXPECT_LT(status.st_blocks * 512, 300'000);
     const auto next = next_daemon();
-    ASSERT_TRUE(next->left_file(is_ours, port));
+    ASSERT_TRUE(next->left_file(is_ours, port).value());
     EXPECT_THAT(next->left().elements, ElementsAre(kRoot, leaf));
 }
 

@@ -1,14 +1,17 @@
 #include "lib/nic_mlx5/sysfs.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "tests/support/no_descriptors.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::mlx5 {
@@ -70,7 +73,7 @@ TEST(Sysfs, APortOfRoce)
     sys.device("mlx5_0", "0000:3b:00.0");
     sys.port("mlx5_0", 1, "Ethernet", "ens1f0np0");
     sys.write("class/net/ens1f0np0/mtu", "4200\n");
-    const auto port = read_port(sys.root(), "mlx5_0", 1);
+    const auto port = read_port(sys.root(), "mlx5_0", 1).value();
     ASSERT_TRUE(port.has_value());
     DeviceInfo expected;
     expected.name = "mlx5_0";
@@ -103,7 +106,7 @@ TEST(Sysfs, TwoPortsOfOneDeviceAndAnotherDriver)
     }
     sys.write("devices/pci/0000:3b:00.0/net/dev1/dev_port", "0\n");
     sys.write("devices/pci/0000:3b:00.0/net/dev2/dev_port", "1\n");
-    const auto ports = list_ports(sys.root());
+    const auto ports = list_ports(sys.root()).value();
     ASSERT_THAT(ports, SizeIs(3));
     EXPECT_EQ(ports[0].key(), "mlx5_0/1");
     EXPECT_EQ(ports[0].link_layer, LinkLayer::InfiniBand);
@@ -121,10 +124,10 @@ TEST(Sysfs, AVirtualFunction)
     const Sysfs sys;
     sys.device("mlx5_2", "0000:3b:00.2");
     sys.port("mlx5_2", 1, "Ethernet", "");
-    EXPECT_FALSE(read_port(sys.root(), "mlx5_2", 1)->virtual_function);
+    EXPECT_FALSE(read_port(sys.root(), "mlx5_2", 1).value()->virtual_function);
     sys.folder("devices/pci/0000:3b:00.0");
     sys.link("devices/pci/0000:3b:00.2/physfn", "devices/pci/0000:3b:00.0");
-    EXPECT_TRUE(read_port(sys.root(), "mlx5_2", 1)->virtual_function);
+    EXPECT_TRUE(read_port(sys.root(), "mlx5_2", 1).value()->virtual_function);
 }
 
 // The GID table of a bonded device names the bond; otherwise the port's own netdev has a master.
@@ -134,19 +137,19 @@ TEST(Sysfs, Bonds)
     sys.device("mlx5_bond_0", "0000:3b:00.0");
     sys.port("mlx5_bond_0", 1, "Ethernet", "bond0");
     sys.folder("class/net/bond0/bonding");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_bond_0", 1)->bond, "bond0");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_bond_0", 1)->driver, "mlx5");
+    EXPECT_EQ(read_port(sys.root(), "mlx5_bond_0", 1).value()->bond, "bond0");
+    EXPECT_EQ(read_port(sys.root(), "mlx5_bond_0", 1).value()->driver, "mlx5");
 
     sys.device("mlx5_1", "0000:3b:00.1");
     sys.port("mlx5_1", 1, "Ethernet", "ens1f1np1");
     sys.folder("class/net/ens1f1np1");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_1", 1)->bond, "");
+    EXPECT_EQ(read_port(sys.root(), "mlx5_1", 1).value()->bond, "");
     sys.link("class/net/ens1f1np1/master", "class/net/bond0");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_1", 1)->bond, "bond0");
+    EXPECT_EQ(read_port(sys.root(), "mlx5_1", 1).value()->bond, "bond0");
     sys.remove("class/net/ens1f1np1/master");
     sys.folder("class/net/br0/bridge");
     sys.link("class/net/ens1f1np1/master", "class/net/br0");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_1", 1)->bond, "");
+    EXPECT_EQ(read_port(sys.root(), "mlx5_1", 1).value()->bond, "");
 }
 
 TEST(Sysfs, LinkDown)
@@ -161,7 +164,7 @@ TEST(Sysfs, LinkDown)
                                     {"", false},
                                     {"44: ACTIVE", false}}) {
         sys.write("class/infiniband/mlx5_0/ports/1/state", state);
-        EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1)->link_up, up) << state;
+        EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1).value()->link_up, up) << state;
     }
 }
 
@@ -171,36 +174,56 @@ TEST(Sysfs, MtuOfRoceWithoutNetdevAndWith)
     const Sysfs sys;
     sys.device("mlx5_0", "0000:3b:00.0");
     sys.port("mlx5_0", 1, "Ethernet", "");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1)->mtu, 4096U);
-    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1)->netdev, "");
+    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1).value()->mtu, 4096U);
+    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1).value()->netdev, "");
     sys.port("mlx5_0", 1, "Ethernet", "eth0");
     const std::pair<const char*, std::uint32_t> kMtus[] = {
         {"9000\n", 4096}, {"4192\n", 4096}, {"4191\n", 2048}, {"4172\n", 2048}, {"2144\n", 2048}, {"2143\n", 1024},
         {"1500\n", 1024}, {"1119\n", 512},  {"607\n", 256},   {"100\n", 256},   {"0\n", 256},     {"x\n", 4096}};
     for (const auto& [text, mtu] : kMtus) {
         sys.write("class/net/eth0/mtu", text);
-        EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1)->mtu, mtu) << text;
+        EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1).value()->mtu, mtu) << text;
     }
     sys.port("mlx5_0", 1, "InfiniBand", "eth0");
-    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1)->mtu, 4096U);
+    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1).value()->mtu, 4096U);
 }
 
 TEST(Sysfs, NothingThere)
 {
     const Sysfs sys;
-    EXPECT_THAT(list_ports(sys.root()), IsEmpty());
-    EXPECT_THAT(list_ports(sys.root() / "absent"), IsEmpty());
-    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1), std::nullopt);
-    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 192)), "");
+    EXPECT_THAT(list_ports(sys.root()).value(), IsEmpty());
+    EXPECT_THAT(list_ports(sys.root() / "absent").value(), IsEmpty());
+    EXPECT_EQ(read_port(sys.root(), "mlx5_0", 1).value(), std::nullopt);
+    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 192)).value(), "");
     sys.device("mlx5_0", "0000:3b:00.0");
-    EXPECT_THAT(list_ports(sys.root()), IsEmpty());
+    EXPECT_THAT(list_ports(sys.root()).value(), IsEmpty());
+}
+
+// Otherwise a device that cannot be looked at would count as gone.
+TEST(Sysfs, WithoutDescriptorsNothingIsSaid)
+{
+    const Sysfs sys;
+    sys.device("mlx5_0", "0000:3b:00.0");
+    sys.port("mlx5_0", 1, "Ethernet", "eth0");
+    std::vector<Error> errors;
+    {
+        const test::NoDescriptors none;
+        errors = {list_ports(sys.root()).error(), read_port(sys.root(), "mlx5_0", 1).error(),
+                  device_of_number(sys.root(), makedev(231, 192)).error(), read_gid(sys.root(), "mlx5_0", 1, 0).error(),
+                  read_pkey(sys.root(), "mlx5_0", 1, 0).error()};
+    }
+    for (const auto& error : errors) {
+        EXPECT_EQ(error.code, ErrorCode::Busy) << to_string(error);
+        EXPECT_EQ(error.sys_errno, EMFILE) << to_string(error);
+    }
+    EXPECT_THAT(list_ports(sys.root()).value(), SizeIs(1));
 }
 
 TEST(Sysfs, MissingFilesAreEmptyFields)
 {
     const Sysfs sys;
     sys.folder("class/infiniband/mlx5_0/ports/1");
-    const auto ports = list_ports(sys.root());
+    const auto ports = list_ports(sys.root()).value();
     ASSERT_THAT(ports, SizeIs(1));
     DeviceInfo expected;
     expected.name = "mlx5_0";
@@ -223,7 +246,7 @@ TEST(Sysfs, GarbageInEveryFile)
                 sys.write(fs::relative(entry.path(), sys.root()), garbage);
             }
         }
-        const auto ports = list_ports(sys.root());
+        const auto ports = list_ports(sys.root()).value();
         ASSERT_THAT(ports, SizeIs(1));
         EXPECT_EQ(ports[0].node_guid, Guid{});
         EXPECT_EQ(ports[0].port_guid, Guid{});
@@ -248,7 +271,7 @@ TEST(Sysfs, NoFileWhereOneShouldBe)
     }
     sys.remove("class/infiniband/mlx5_0/ports/1/state");
     sys.folder("class/infiniband/mlx5_0/ports/1/state");
-    const auto port = read_port(sys.root(), "mlx5_0", 1);
+    const auto port = read_port(sys.root(), "mlx5_0", 1).value();
     ASSERT_TRUE(port.has_value());
     EXPECT_EQ(port->link_speed, Bandwidth());
     EXPECT_FALSE(port->link_up);
@@ -260,9 +283,9 @@ TEST(Sysfs, NamesOfPortsThatAreNone)
     for (const char* name : {"0", "256", "-1", "x", "1x", "01"}) {
         sys.folder(std::string("class/infiniband/mlx5_0/ports/") + name);
     }
-    EXPECT_THAT(list_ports(sys.root()), IsEmpty());
+    EXPECT_THAT(list_ports(sys.root()).value(), IsEmpty());
     sys.folder("class/infiniband/mlx5_0/ports/1");
-    EXPECT_THAT(list_ports(sys.root()), SizeIs(1)) << "01 is no second one";
+    EXPECT_THAT(list_ports(sys.root()).value(), SizeIs(1)) << "01 is no second one";
 }
 
 TEST(Sysfs, DeviceOfANumber)
@@ -273,10 +296,10 @@ TEST(Sysfs, DeviceOfANumber)
     sys.write("class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
     sys.write("class/infiniband_verbs/uverbs1/dev", "231:19\n");
     sys.write("class/infiniband_verbs/uverbs1/ibdev", "mlx5_1\n");
-    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 192)), "mlx5_0");
-    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 19)), "mlx5_1");
-    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 1)), "");
-    EXPECT_EQ(device_of_number(sys.root(), makedev(1, 3)), "");
+    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 192)).value(), "mlx5_0");
+    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 19)).value(), "mlx5_1");
+    EXPECT_EQ(device_of_number(sys.root(), makedev(231, 1)).value(), "");
+    EXPECT_EQ(device_of_number(sys.root(), makedev(1, 3)).value(), "");
 }
 
 TEST(Sysfs, CountersAreInWords)
