@@ -1,5 +1,6 @@
 #include "lib/nic_mlx5/mirror_calls.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "lib/nic_mlx5/errors.h"
@@ -22,6 +23,26 @@ tl::unexpected<Error> no_such_element()
 bool is_there(int fd, const Mirror& mirror)
 {
     return query(fd, mirror).has_value();
+}
+
+bool is_of_file(const MirroredFile& known, const ClientFile& file)
+{
+    const auto owner = file.owner();
+    return owner && known.owner == owner &&
+           std::ranges::any_of(known.mirrors, [&file](const auto& entry) { return is_there(file.fd(), entry.second); });
+}
+
+void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
+{
+    for (auto entry = known.mirrors.begin(); entry != known.mirrors.end();) {
+        const auto [element, mirror] = *entry++;
+        const auto answer = query(fd, mirror);
+        // What has its handle now has another id, which the kernel refuses.
+        const bool is_another = !answer && answer.error().status == 0 && answer.error().sys_errno == EINVAL;
+        if (is_another || is_missing(fd, mirror)) {
+            known.remove(element, keeper);
+        }
+    }
 }
 
 bool is_missing(int fd, const Mirror& mirror)

@@ -383,10 +383,7 @@ bool MirroredTree::has_inherited(const std::optional<ClientFile::Owner>& owner) 
 
 FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
 {
-    // Only of the same process: in another one's file, its own elements may have the ids and handles of ours that are gone.
-    const auto is_in_file = [fd = file->fd(), owner = file->owner()](const FileTree& each) {
-        return owner && each.owner == owner && !each.mirrors.empty() && is_there(fd, each.mirrors.begin()->second);
-    };
+    const auto is_in_file = [&](const FileTree& each) { return is_of_file(each, *file); };
     auto known = std::ranges::find_if(trees_, is_in_file);
     if (known == trees_.end()) {
         known = std::ranges::find_if(left_behind_, is_in_file);
@@ -395,6 +392,7 @@ FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
         }
         trees_.splice(trees_.end(), left_behind_, known);
         if (std::exchange(known->inherited, false)) {
+            forget_missing(*known, file->fd(), keeper_);
             bring_up_to_date(*known, file->fd());
         } else {
             // Where its queue pairs are now is not known. What none is in goes.
