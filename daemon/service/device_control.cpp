@@ -39,6 +39,22 @@ struct Enabling {
     }
 };
 
+// That it could be asked to destroy once more.
+bool has_elements(const ManagedDevice& device)
+{
+    const auto status = device.status();
+    return status.snapshot && !status.snapshot->actual.elements.empty() && status.state != DeviceState::Gone;
+}
+
+// `what`: has become of the device.
+void log_left(const DeviceReconcile& result, std::string_view what)
+{
+    for (const auto& failure : result.failures) {
+        log(LogLevel::Warning, {{"DEVICE", result.device}}, "{} {}, but {} could not be removed from it: {}",
+            result.device, what, failure.path.text(), failure.error.message);
+    }
+}
+
 }    // namespace
 
 void DeviceControl::add(std::unique_ptr<Backend> backend, std::shared_ptr<DeviceHandover> handover)
@@ -282,17 +298,12 @@ void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const
             finish_release(std::move(result), results, all);
             return;
         }
-        const auto status = drained->status();
-        const bool empty = !status.snapshot || status.snapshot->actual.elements.empty();
-        if (!empty && attempts > 1 && status.state != DeviceState::Gone) {
+        if (attempts > 1 && has_elements(*drained)) {
             releasing_[key] = context_.executor.after(
                 kDrainPause, [this, key, attempts, results, all] { let_go(key, attempts - 1, results, all); });
             return;
         }
-        for (const auto& failure : result.failures) {
-            log(LogLevel::Warning, {{"DEVICE", key}}, "{} is released, but {} could not be removed from it: {}", key,
-                failure.path.text(), failure.error.message);
-        }
+        log_left(result, "is released");
         remove(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     });
@@ -305,10 +316,10 @@ void DeviceControl::empty_at_end(const std::string& key, const std::shared_ptr<G
         all->came(key);
         return;
     }
-    device->drain([this, key, all, attempts](const DeviceReconcile& /*left*/) {
+    device->drain([this, key, all, attempts](const DeviceReconcile& result) {
         const ManagedDevice* drained = devices_.find(key);
-        const auto snapshot = drained == nullptr ? nullptr : drained->status().snapshot;
-        if (snapshot == nullptr || snapshot->draining.empty() || attempts <= 1) {
+        if (drained == nullptr || attempts <= 1 || !has_elements(*drained)) {
+            log_left(result, "is given up");
             all->came(key);
             return;
         }

@@ -35,6 +35,9 @@ struct ReconcilerOptions {
     // A queue pair that leaves but cannot be taken out of its leaf (its state does not allow it) is let go of after
     // this many attempts: holding on to its owner's file would keep a dead process's queue pair alive.
     std::uint32_t removal_attempts = 3;
+    // The same while all are taken out: what stays in its leaf then keeps the leaf in the firmware when the device's
+    // file is closed.
+    std::uint32_t drain_attempts = 20;
 };
 
 // One queue pair to bring into the tree, to move, or (placement empty) to take out and forget.

@@ -152,9 +152,10 @@ void Reconciler::State::note_queue_pair_failure(QueuePairId queue_pair, bool is_
     pass.clean = false;
     const bool gone = error.code == ErrorCode::BadQueuePair;
     if (const auto attempts = leaving.find(queue_pair); attempts != leaving.end()) {
+        const std::uint32_t most = draining_all ? options.drain_attempts : options.removal_attempts;
         if (gone) {
             drop(queue_pair);
-        } else if (++attempts->second >= options.removal_attempts || is_permanent(error)) {
+        } else if (++attempts->second >= most || is_permanent(error)) {
             drop(queue_pair);
             pass.touched[queue_pair] = std::move(error);
         } else {

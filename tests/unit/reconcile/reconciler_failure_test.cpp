@@ -336,6 +336,24 @@ TEST(ReconcilerFailure, AQueuePairThatIsGoneWhenItShallLeaveIsNoError)
     EXPECT_TRUE(rig.reconciler().actual().queue_pairs.empty());
 }
 
+// Closing the device's file would leave its leaf in the firmware.
+TEST(ReconcilerFailure, AQueuePairThatCannotLeaveAtOnceLeavesWhileAllAreTakenOut)
+{
+    Rig rig(explicit_queue_pairs());
+    rig.firmware->create_queue_pair(1, QueuePairType::Rc, QueuePairState::Rts);
+    QueuePairUpdate update = put(1, "/sys");
+    update.ref.file = std::make_shared<File>();
+    (void)rig.update(unlimited_levels(), {update});
+    rig.firmware->set_queue_pair_state(1, QueuePairState::Sqd);
+    for (int tries = 0; tries < 10; ++tries) {
+        EXPECT_TRUE(rig.reconciler().drain().retry_after);
+    }
+    rig.firmware->set_queue_pair_state(1, QueuePairState::Rts);
+    (void)rig.reconciler().drain();
+    EXPECT_TRUE(rig.reconciler().actual().elements.empty());
+    EXPECT_EQ(update.ref.file.use_count(), 1);
+}
+
 // In ERR a queue pair cannot be moved any more. Its owner's file may be the last thing that keeps it alive.
 TEST(ReconcilerFailure, AQueuePairThatCannotLeaveIsLetGoOfInTheEnd)
 {
