@@ -17,6 +17,22 @@
 namespace rdmaqos::ctl {
 namespace {
 
+// What Release would answer for a device that is released: by its key or name; empty: it is not.
+std::vector<bus::Dict> released_already(bus::Client& client, const std::string& device)
+{
+    const auto manager = client.properties(kManagerPath, kManagerInterface);
+    for (const auto& key : manager ? list_of(*manager, "ReleasedDevices") : std::vector<std::string>()) {
+        if (key == device || key.substr(0, key.find('/')) == device) {
+            bus::Dict result;
+            result.set("device", key);
+            result.set("operations", std::uint64_t{0});
+            result.set("failures", std::vector<bus::Dict>());
+            return {std::move(result)};
+        }
+    }
+    return {};
+}
+
 // One dict, or a list of them.
 Result<std::vector<bus::Dict>> results_of(Result<std::vector<bus::Value>> reply, const std::string& method)
 {
@@ -59,6 +75,11 @@ Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std
     if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Enable") {
         // It may have been released, or be disabled and not there.
         return results_of(call(kManagerPath, kManagerInterface, "EnableDevice", {bus::Value(device)}), "EnableDevice");
+    }
+    if (!found && found.error().code == ErrorCode::UnknownDevice && method == "Release") {
+        if (auto released = released_already(*client, device); !released.empty()) {
+            return released;
+        }
     }
     return found ? results_of(found, "GetDevice") : fail(found.error());
 }
