@@ -11,6 +11,7 @@
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised      11 min
+#   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
@@ -27,7 +28,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel kernel-clients e2e tsan fuzz-long soak bench package html lint clean-root)
+extra_groups=(attack kernel faults kernel-clients e2e tsan fuzz-long soak bench package html lint clean-root)
 
 passed=0
 failed=0
@@ -107,14 +108,14 @@ reasons_of_skips()
         }' "${programs[@]}" /dev/null
 }
 
-# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration wait as long as they compute.
+# run_label PRESET LABEL [GROUP]: the tests of one label, on all cores. Those of integration and faults wait as long as they compute.
 run_label()
 {
     local preset=$1 label=$2 group=${3:-$2} started=$SECONDS
     local build=$project_dir/build/$preset directory=$results/$group output=$results/$group.log
     local jobs
     jobs=$(jobs_to_use)
-    if [[ $label == integration ]]; then
+    if [[ $label == integration || $label == faults ]]; then
         jobs=$((jobs * 3 / 2))
     fi
     mkdir -p "$directory"
@@ -232,6 +233,10 @@ run_group()
         kernel | kernel-clients)
             build_once release kernel_programs
             run_label release "$1"
+            ;;
+        faults)
+            build_once release fault_test
+            run_label release faults
             ;;
         e2e)
             build_once release e2e_programs

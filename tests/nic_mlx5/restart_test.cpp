@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -11,15 +10,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include "tests/nic_mlx5/program.h"
-#include "tests/support/ctl.h"
-#include "tests/support/service_manager.h"
+#include "tests/nic_mlx5/restarted_daemon.h"
 
 namespace rdmaqos::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -44,88 +40,8 @@ qos-levels:
   - {name: archive, schedule: {parent: jobs, share: 3}}
 )";
 
-class RestartedDaemon {
-public:
-    explicit RestartedDaemon(const std::string& policy, const std::string& settings = "")
-    {
-        set_policy(policy);
-        if (!settings.empty()) {
-            set_settings(settings);
-        }
-        start();
-    }
-    void set_settings(const std::string& settings) const { dir_.write("etc/rdma-qos/rdma-qosd.yaml", settings); }
-    void set_policy(const std::string& policy) const { dir_.write("etc/rdma-qos/policy.yaml", policy); }
-    void start()
-    {
-        const auto begun = Clock::now();
-        process_ = manager.start({RDMAQOS_DAEMON, "--root", dir_.path().string(), "--host-devices"}, {}, log());
-        if (!eventually([this] { return manager.is_ready(); }, 60s)) {
-            throw std::runtime_error("rdma-qosd does not become ready: " + said());
-        }
-        ready_after = Clock::now() - begun;
-    }
-    void kill() { process_.reset(); }    // with SIGKILL
-    void restart()
-    {
-        kill();
-        start();
-    }
-    // As systemd does, without a job to restart it.
-    std::optional<int> stop()
-    {
-        process_->signal(SIGTERM);
-        return process_->wait(30s);
-    }
-    [[nodiscard]] bus::Client direct() const
-    {
-        auto client = bus::Client::connect_direct(dir_.path() / "run/rdma-qos/bus");
-        if (!client) {
-            throw std::runtime_error(to_string(client.error()));
-        }
-        return std::move(*client);
-    }
-    [[nodiscard]] Result<std::vector<bus::Value>> reload() const
-    {
-        return direct().call(bus::names::kRoot, bus::names::kManager, "Reload", {});
-    }
-    [[nodiscard]] Outcome ctl(const std::string& words) const { return run_ctl(dir_.path(), words); }
-    // All that it has logged, every process of it.
-    [[nodiscard]] std::string said() const
-    {
-        std::ifstream file(log());
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-
-    ServiceManager manager;
-    Clock::duration ready_after{};
-
-private:
-    [[nodiscard]] std::filesystem::path log() const { return dir_.path() / "log"; }
-
-    TempDir dir_;
-    std::unique_ptr<Child> process_;
-};
-
 constexpr const char* kInRpc = "rate 40000 share 60 < root";
 constexpr const char* kInBulk = "rate 0 share 20 < root";
-
-// The ids and all else of the elements of a device, as text.
-std::string tree_of(const nlohmann::json& device)
-{
-    return device.at("tree").dump();
-}
-
-// The elements that a policy makes on a device that had none, without what only the firmware knows.
-std::vector<std::string> ways(const nlohmann::json& device)
-{
-    std::vector<std::string> all;
-    for (const auto& element : device.at("tree")) {
-        all.push_back(way_up(device, element.at("id").get<std::uint32_t>()));
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-}
 
 class Mlx5Restart : public ::testing::Test {
 protected:

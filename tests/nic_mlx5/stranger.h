@@ -94,9 +94,8 @@ inline std::map<std::uint32_t, std::string> elsewhere(const std::vector<std::uin
 }
 
 // What the daemon says of each, for messages: "263 rc RTS adopted ...".
-inline std::string told(const Daemon& daemon)
+inline std::string told(bus::Client client)
 {
-    auto client = daemon.direct();
     const auto reply = client.call(bus::names::kRoot, bus::names::kManager, "ListQueuePairs", {bus::Dict()});
     std::string text;
     for (const auto& each : *reply->front().as<std::vector<bus::Dict>>()) {
@@ -114,6 +113,11 @@ inline double seconds_now()
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+inline std::string told(const Daemon& daemon)
+{
+    return told(daemon.direct());
 }
 
 // ---- what a program does ----

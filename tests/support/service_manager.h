@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -83,6 +84,26 @@ public:
             names.push_back(name);
         }
         return names;
+    }
+    // One of them.
+    [[nodiscard]] int kept_descriptor(const std::string& name) const
+    {
+        const std::lock_guard lock(mutex_);
+        return store_.find(name)->second.get();
+    }
+    // For a forked copy of this process, which has them as well: what closes them there.
+    [[nodiscard]] std::function<void()> closer() const
+    {
+        const std::lock_guard lock(mutex_);
+        std::vector<int> descriptors;
+        for (const auto& [name, fd] : store_) {
+            descriptors.push_back(fd.get());
+        }
+        return [descriptors] {
+            for (const int fd : descriptors) {
+                close(fd);
+            }
+        };
     }
     // As after `systemctl stop`.
     void empty_store()
