@@ -440,6 +440,9 @@ std::string inject(Scene& scene, Occasion& occasion, Fault fault, std::size_t at
         }
         scene.recover();
         const bool is_another = scene.daemon.pid() != before;
+        if (is_another) {
+            scene.wait_for_device();
+        }
         const bool starts_anew = fault == Fault::Reset || fault == Fault::KillAndDamage;
         if (starts_anew) {
             occasion.undo();

@@ -94,6 +94,17 @@ std::size_t Scene::recover()
     }
 }
 
+void Scene::wait_for_device() const
+{
+    const auto is_managed = [this] {
+        auto client = daemon.direct();
+        return manage(client, "Reconcile", "mlx5_0").has_value();
+    };
+    if (!eventually(is_managed)) {
+        throw std::runtime_error("the device is not managed any longer");
+    }
+}
+
 void Scene::damage_what_is_left(std::size_t way)
 {
     if (way % 4 == 3) {

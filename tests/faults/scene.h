@@ -38,6 +38,8 @@ public:
 
     // Starts the daemon if it has ended, as often as systemd would. How often that was.
     std::size_t recover();
+    // A device that could not be opened at the start is opened at the next look.
+    void wait_for_device() const;
     // Both have queue pairs of a device that was reset, or elements that nobody knows any longer.
     void replace_programs();
     void end_silent() { silent_.reset(); }
