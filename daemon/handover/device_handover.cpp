@@ -54,6 +54,14 @@ void Openings::remove_from(DescriptorStore& store, const std::string& device, st
     }
 }
 
+void Openings::remove_record_from(DescriptorStore& store, const std::string& device, std::uint64_t opening)
+{
+    const std::lock_guard lock(mutex_);
+    if (newest_[device] == opening) {
+        store.remove(record_name(device));
+    }
+}
+
 DeviceHandover::DeviceHandover(std::shared_ptr<DescriptorStore> store, std::shared_ptr<Openings> openings,
                                std::string device, std::string key, KeptDescriptors kept)
     : store_(std::move(store)), openings_(std::move(openings)), device_(std::move(device)), key_(std::move(key)),
@@ -200,11 +208,18 @@ void DeviceHandover::append(std::string_view line)
         log(LogLevel::Error, {{"DEVICE", key_}},
             "what is on {} cannot be recorded at this time ({}): an rdma-qosd that is started now rebuilds its tree",
             key_, to_string(written.error()));
-        end();
-        is_lost_ = true;
+        lose_record();
     } else if (shortens) {
         size_when_short_ = log_->size();
     }
+}
+
+void DeviceHandover::lose_record()
+{
+    is_kept_ = false;
+    log_.reset();
+    openings_->remove_record_from(*store_, device_, opening_);
+    is_lost_ = true;
 }
 
 void DeviceHandover::keep_again()
@@ -216,7 +231,7 @@ void DeviceHandover::keep_again()
         is_lost_ = false;
         log(LogLevel::Notice, {{"DEVICE", key_}}, "what is on {} is recorded again", key_);
     } else {
-        end();
+        lose_record();
     }
 }
 

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] std::uint64_t begin(const std::string& device);
     // Unless a newer one has begun.
     void remove_from(DescriptorStore& store, const std::string& device, std::uint64_t opening);
+    // Only the record.
+    void remove_record_from(DescriptorStore& store, const std::string& device, std::uint64_t opening);
 
 private:
     std::mutex mutex_;
@@ -79,6 +81,9 @@ private:
     void append(std::string_view line);
     // Nothing is recorded, and nothing kept for the next daemon.
     void end();
+    // There is no room for what is on the device. The next daemon gets its file, whose last close would leak elements
+    // that are in use, and builds its tree beside.
+    void lose_record();
     // After that, once there is room again.
     void keep_again();
 

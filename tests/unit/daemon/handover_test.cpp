@@ -1,9 +1,12 @@
 // What one daemon leaves to the next: the record as text, and what becomes of the descriptors.
 #include "daemon/handover/handover.h"
 
+#include <csignal>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -211,6 +214,32 @@ TEST_F(HandoverTest, WithoutDescriptorsNothingIsLost)
     const auto next = all.begin(port).value();
     ASSERT_TRUE(next->left_file(is_ours, port).value());
     EXPECT_TRUE(next->has_left_elements());
+}
+
+// The last close of its file would leave elements in the firmware that are in use.
+TEST_F(HandoverTest, WithoutRoomForTheRecordTheFileIsKept)
+{
+    const auto first = next_daemon();
+    EXPECT_TRUE(first->begin({true, file.get()}));
+    {
+        std::signal(SIGXFSZ, SIG_IGN);
+        rlimit before{};
+        getrlimit(RLIMIT_FSIZE, &before);
+        const rlimit small{8, before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+        first->element_is(kRoot);
+        setrlimit(RLIMIT_FSIZE, &before);
+    }
+    EXPECT_FALSE(first->is_kept());
+    EXPECT_THAT(store->names(), ElementsAre("0x0010000000000001/1 elements"));
+    EXPECT_FALSE(next_daemon()->left_file(is_ours, port).value()) << "nobody knows what is in it";
+    first->element_is(kLeaf);
+    EXPECT_TRUE(first->is_kept());
+    const auto next = next_daemon();
+    const auto left = next->left_file(is_ours, port).value();
+    ASSERT_TRUE(left);
+    EXPECT_TRUE(next->begin({true, left->get()}));
+    EXPECT_THAT(next->left().elements, ElementsAre(kRoot, kLeaf));
 }
 
 // Of a device that is new: it is not opened, rather than managed without a record.
