@@ -1,6 +1,5 @@
 #include "lib/nic_mlx5/mirror_calls.h"
 
-#include <algorithm>
 #include <cerrno>
 
 #include "lib/nic_mlx5/errors.h"
@@ -11,6 +10,11 @@ namespace {
 Answer<Mailbox> query(int fd, const Mirror& mirror)
 {
     return devx_query(fd, mirror.handle, query_element(mirror.id), kQueryElementBytes);
+}
+
+bool says_missing(const Answer<Mailbox>& answer)
+{
+    return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
 }
 
 }    // namespace
@@ -28,8 +32,8 @@ bool is_there(int fd, const Mirror& mirror)
 bool is_of_file(const MirroredFile& known, const ClientFile& file)
 {
     const auto owner = file.owner();
-    return owner && known.owner == owner &&
-           std::ranges::any_of(known.mirrors, [&file](const auto& entry) { return is_there(file.fd(), entry.second); });
+    return owner && known.owner == owner && !known.mirrors.empty() &&
+           is_there(file.fd(), known.mirrors.begin()->second);
 }
 
 void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
@@ -39,7 +43,7 @@ void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
         const auto answer = query(fd, mirror);
         // What has its handle now has another id, which the kernel refuses.
         const bool is_another = !answer && answer.error().status == 0 && answer.error().sys_errno == EINVAL;
-        if (is_another || is_missing(fd, mirror)) {
+        if (is_another || says_missing(answer)) {
             known.remove(element, keeper);
         }
     }
@@ -47,8 +51,7 @@ void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
 
 bool is_missing(int fd, const Mirror& mirror)
 {
-    const auto answer = query(fd, mirror);
-    return !answer && explain(Command::QueryElement, answer.error()).sys_errno == ENOENT;
+    return says_missing(query(fd, mirror));
 }
 
 bool says_lost(const Failure& failure)

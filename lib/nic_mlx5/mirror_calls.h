@@ -15,8 +15,8 @@ constexpr std::string_view kLeftBehind =
 [[nodiscard]] tl::unexpected<Error> no_such_element();
 
 [[nodiscard]] bool is_there(int fd, const Mirror& mirror);
-// Whether some of it is in this file, which is of the same process: in another one's, its own elements may have the ids
-// and handles of ours that are gone.
+// Whether its root, the first copy, is in this file, which is of the same process: in another one's, its own elements
+// may have the ids and handles of ours that are gone.
 [[nodiscard]] bool is_of_file(const MirroredFile& known, const ClientFile& file);
 // A daemon that is killed in the middle has not noted any longer what it has destroyed.
 void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper);

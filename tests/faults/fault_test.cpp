@@ -3,7 +3,6 @@
 //
 // RDMAQOS_FAULT_STRIDE: every how many steps a fault is injected (1).
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -39,8 +38,8 @@ public:
     // While faults happen. May fail, with or without an exception.
     virtual void attempt() = 0;
     // Without faults: does what the attempt has not done. Throws what is not as it should be.
-    virtual void finish() = 0;
-    virtual void undo() = 0;
+    virtual void finish() {}
+    virtual void undo() {}
     // Where programs of level rpc are from the attempt on.
     [[nodiscard]] virtual std::string place() const { return kInRpc; }
     // Where else a program may be that does not register again.
@@ -109,8 +108,6 @@ public:
         static_cast<void>(eventually(is_gone, 300ms));
         std::this_thread::sleep_for(50ms);    // for what the daemon does then
     }
-    void finish() override {}
-    void undo() override {}
 
 private:
     std::uint32_t number_ = 0;
@@ -194,8 +191,6 @@ public:
         scene_.daemon.begin();
         static_cast<void>(eventually([this] { return scene_.daemon.manager.is_ready() || scene_.daemon.has_ended(); }));
     }
-    void finish() override {}
-    void undo() override {}
     [[nodiscard]] bool ends_the_daemon() const override { return true; }
 };
 
@@ -204,8 +199,6 @@ class Stop final : public Occasion {
 public:
     using Occasion::Occasion;
     void attempt() override { static_cast<void>(scene_.daemon.stop()); }
-    void finish() override {}
-    void undo() override {}
     [[nodiscard]] std::string place_of_silent() const override { return ""; }
     [[nodiscard]] bool ends_the_daemon() const override { return true; }
 };

@@ -75,7 +75,7 @@ void Scene::replace_silent()
     silents_ = said.front();
 }
 
-std::size_t Scene::recover()
+void Scene::recover()
 {
     std::size_t starts = 0;
     const auto runs = [this] { return daemon.manager.is_ready() || daemon.has_ended(); };
@@ -84,7 +84,7 @@ std::size_t Scene::recover()
             throw std::runtime_error("the daemon does not become ready");
         }
         if (!daemon.has_ended()) {
-            return starts;
+            return;
         }
         if (++starts > 3) {
             throw std::runtime_error("the daemon ends whenever it is started");

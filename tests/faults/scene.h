@@ -24,9 +24,6 @@ class Scene {
 public:
     Scene();
 
-    // Where both have their queue pairs, and no other is: each element, without ids.
-    [[nodiscard]] const std::vector<std::string>& elements() const { return elements_; }
-
     // ---- what a fault does ----
 
     // The device is reset, and the programs that had it open end.
@@ -36,8 +33,8 @@ public:
 
     // ---- afterwards ----
 
-    // Starts the daemon if it has ended, as often as systemd would. How often that was.
-    std::size_t recover();
+    // Starts the daemon if it has ended, and again if that fails, as systemd would.
+    void recover();
     // A device that could not be opened at the start is opened at the next look.
     void wait_for_device() const;
     // Both have queue pairs of a device that was reset, or elements that nobody knows any longer.
