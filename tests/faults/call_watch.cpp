@@ -1,12 +1,10 @@
 #include "tests/faults/call_watch.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -19,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "lib/base/descriptor_message.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -168,18 +168,17 @@ void CallWatch::take_listener()
     const UniqueFd connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     char byte = 0;
     iovec part{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    if (recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC) != 1 || CMSG_FIRSTHDR(&message) == nullptr) {
+    DescriptorRoom room;
+    room.offer(message);
+    if (recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC) != 1) {
         return;
     }
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-    listeners_.emplace_back(fd);
+    for (auto& listener : take_descriptors(message)) {
+        listeners_.push_back(std::move(listener));
+    }
 }
 
 void CallWatch::take_call(int listener)

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "tests/faults/watched_calls.h"
 
 namespace {
@@ -49,17 +50,11 @@ bool send_listener(int socket, int listener)
 {
     char byte = 0;
     iovec part{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(rights), &listener, sizeof(listener));
+    rdmaqos::DescriptorRoom room;
+    room.put(message, {&listener, 1});
     return sendmsg(socket, &message, 0) == 1;
 }
 
@@ -75,8 +70,7 @@ int main(int argc, char** argv)
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, argv[1], sizeof(address.sun_path) - 1);
     const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
-        0) {    // NOLINT(*-reinterpret-cast)
+    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
         std::perror("watched: connect");
         return 1;
     }

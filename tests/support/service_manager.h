@@ -22,6 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "lib/base/file.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -135,24 +136,14 @@ private:
     void take_message()
     {
         std::array<char, 4096> text{};
-        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 16)> control{};
         iovec part{text.data(), text.size()};
         msghdr message{};
         message.msg_iov = &part;
         message.msg_iovlen = 1;
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
+        DescriptorRoom room;
+        room.offer(message);
         const ssize_t length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-        std::vector<UniqueFd> descriptors;
-        for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
-            if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SCM_RIGHTS) {
-                for (std::size_t i = 0; i < (each->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
-                    int fd = -1;
-                    std::memcpy(&fd, CMSG_DATA(each) + i * sizeof(int), sizeof(fd));
-                    descriptors.emplace_back(fd);
-                }
-            }
-        }
+        std::vector<UniqueFd> descriptors = take_descriptors(message);
         std::map<std::string, std::string> fields;
         std::istringstream lines(std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))));
         for (std::string line; std::getline(lines, line);) {
