@@ -82,7 +82,7 @@ private:
     // Nothing is recorded, and nothing kept for the next daemon.
     void end();
     // There is no room for what is on the device. The next daemon gets its file, whose last close would leak elements
-    // that are in use, and builds its tree beside.
+    // that are in use, and builds a new tree beside the old one.
     void lose_record();
     // After that, once there is room again.
     void keep_again();

@@ -294,7 +294,7 @@ hold()
         "$sample" --device mlx5_0 "$@" -- sleep infinity
 }
 
-# hold_crowd COUNT: so many programs, each with a queue pair, until the case ends: half of them in a leaf of their own,
+# hold_crowd COUNT: COUNT programs, each with a queue pair, until the case ends: half of them in a leaf of their own,
 # half together.
 hold_crowd()
 {
@@ -309,7 +309,7 @@ hold_crowd()
     eventually "$1 programs have their queue pairs in leaves" has_crowd "$1"
 }
 
-# has_crowd COUNT: so many programs of it are registered, each with its queue pair in a leaf.
+# has_crowd COUNT: COUNT of its programs are registered, each with its queue pair in a leaf.
 has_crowd()
 {
     local count
