@@ -12,6 +12,7 @@
 #   attack        what hostile local users do, on an optimised build                    6 min
 #   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised      11 min
 #   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
+#   kernel-faults  the same on the kernel's own driver, in virtual machines            30 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
@@ -28,7 +29,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel faults kernel-clients e2e tsan fuzz-long soak bench package html lint clean-root)
+extra_groups=(attack kernel faults kernel-faults kernel-clients e2e tsan fuzz-long soak bench package html lint clean-root)
 
 passed=0
 failed=0
@@ -230,7 +231,7 @@ run_group()
             build_once release attacks
             run_attacks
             ;;
-        kernel | kernel-clients)
+        kernel | kernel-clients | kernel-faults)
             build_once release kernel_programs
             run_label release "$1"
             ;;
@@ -318,7 +319,7 @@ while (($# > 0)); do
             wanted+=("$1")
             groups_with_packages+=("$1")
             ;;
-        kernel-clients)
+        kernel-clients | kernel-faults)
             wanted+=("$1")
             groups_with_packages+=(kernel)
             ;;

@@ -197,11 +197,19 @@ void DeviceHandover::append(std::string_view line)
         keep_again();
         return;
     }
-    bool shortens = log_->size() > kSmall && log_->size() > kGrowth * size_when_short_;
-    auto written = shortens ? Result<void>() : log_->append(line);
-    if (shortens || !written) {
-        shortens = true;
-        written = log_->replace(to_text(record_, device_));
+    const auto shorten = [this] {
+        auto shortened = log_->replace(to_text(record_, device_));
+        if (shortened) {
+            size_when_short_ = log_->size();
+        }
+        return shortened;
+    };
+    if (log_->size() > kSmall && log_->size() > kGrowth * size_when_short_ && shorten()) {
+        return;
+    }
+    auto written = log_->append(line);
+    if (!written) {
+        written = shorten();
     }
     if (!written) {
         // One that is not true is worse than none.
@@ -209,8 +217,6 @@ void DeviceHandover::append(std::string_view line)
             "what is on {} cannot be recorded at this time ({}): an rdma-qosd that is started now rebuilds its tree",
             key_, to_string(written.error()));
         lose_record();
-    } else if (shortens) {
-        size_when_short_ = log_->size();
     }
 }
 

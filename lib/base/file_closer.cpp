@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -21,6 +21,7 @@ constexpr std::size_t kThreadsPerUser = 2;
 // Users beyond these share what becomes free; root has its own two besides.
 constexpr std::size_t kThreads = 62;
 constexpr auto kStay = std::chrono::seconds(1);
+constexpr auto kRetry = std::chrono::milliseconds(100);
 
 // Signals are for the main loop; a new thread inherits the mask of the one that makes it.
 void block_all_signals()
@@ -40,7 +41,13 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
         std::size_t closing = 0;    // of these threads
     };
 
+    explicit State(StartThread starter) : start_thread(std::move(starter)) {}
+
+    const StartThread start_thread;
     mutable std::mutex mutex;
+    std::condition_variable changed;    // of the two that follow
+    bool is_short = false;              // a thread could not be started
+    bool is_ended = false;
     std::map<std::uint32_t, User> users;    // with something to close, or that had something a moment ago
     std::size_t threads = 0;                // but root's
 
@@ -51,19 +58,52 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
                (uid == 0 || threads < kThreads);
     }
 
-    // With `mutex` held.
-    void start(std::uint32_t uid, User& user)
+    // With `mutex` held. False: no thread can be had, and retry() has been told.
+    bool start(std::uint32_t uid, User& user)
     {
         try {
-            std::thread([self = shared_from_this(), uid] {
-                block_all_signals();
+            start_thread([self = shared_from_this(), uid] {
                 pthread_setname_np(pthread_self(), "closer");
                 self->work(uid);
-            }).detach();
+            });
             ++user.threads;
             threads += uid == 0 ? 0 : 1;
-        } catch (const std::system_error& error) {
-            log(LogLevel::Error, "no thread can be started to close a descriptor: {}", error.what());
+            return true;
+        } catch (const std::exception& error) {
+            if (!is_short) {
+                log(LogLevel::Error, "no thread can be started to close a descriptor, it is tried again: {}",
+                    error.what());
+            }
+            is_short = true;
+            changed.notify_one();
+            return false;
+        }
+    }
+
+    // With `mutex` held. False: as start().
+    bool start_all()
+    {
+        for (auto& [uid, user] : users) {
+            while (may_start(uid, user)) {
+                if (!start(uid, user)) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    // Until the end: tries again what could not be started.
+    void retry()
+    {
+        std::unique_lock lock(mutex);
+        while (true) {
+            changed.wait(lock, [this] { return is_short || is_ended; });
+            changed.wait_for(lock, kRetry, [this] { return is_ended; });
+            if (is_ended) {
+                return;
+            }
+            is_short = !start_all();
         }
     }
 
@@ -87,16 +127,36 @@ struct FileCloser::State : std::enable_shared_from_this<State> {
         if (user->second.threads == 0) {
             users.erase(user);
         }
-        for (auto& [other, entry] : users) {
-            if (may_start(other, entry)) {
-                start(other, entry);
-                break;
-            }
-        }
+        start_all();
     }
 };
 
-FileCloser::FileCloser() : state_(std::make_shared<State>()) {}
+FileCloser::FileCloser(StartThread start)
+    : state_(std::make_shared<State>(std::move(start))), retries_([state = state_] {
+          block_all_signals();
+          pthread_setname_np(pthread_self(), "closer-retries");
+          state->retry();
+      })
+{
+}
+
+FileCloser::~FileCloser()
+{
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->is_ended = true;
+    }
+    state_->changed.notify_one();
+    retries_.join();
+}
+
+void FileCloser::start_detached(std::function<void()> work)
+{
+    std::thread([work = std::move(work)] {
+        block_all_signals();
+        work();
+    }).detach();
+}
 
 void FileCloser::close(std::uint32_t uid, UniqueFd fd)
 {

@@ -1,10 +1,13 @@
 // Closes descriptors whose close may wait: the last close of a verbs file destroys what is in it, a socket may linger.
-// Each user has a queue of its own and at most two threads at work on it, so whose closes hang keeps nobody else waiting.
+// Each user has a queue of its own and at most two threads at work on it, so whose closes hang keeps nobody else
+// waiting. While no thread can be started for want of memory, what was given waits, and it is tried again every 100 ms.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <thread>
 
 #include "lib/base/file.h"
 
@@ -12,9 +15,13 @@ namespace rdmaqos {
 
 class FileCloser {
 public:
-    FileCloser();
+    // Starts a thread that nobody waits for; throws std::system_error if none can be had.
+    using StartThread = std::function<void(std::function<void()> work)>;
+
+    // Throws std::system_error if no thread can be had for the tries that come later.
+    explicit FileCloser(StartThread start = start_detached);
     // Does not wait: what hangs is left to its thread, which ends with the process.
-    ~FileCloser() = default;
+    ~FileCloser();
     FileCloser(const FileCloser&) = delete;
     FileCloser& operator=(const FileCloser&) = delete;
 
@@ -24,8 +31,11 @@ public:
     [[nodiscard]] std::size_t pending(std::uint32_t uid) const;
 
 private:
+    static void start_detached(std::function<void()> work);
+
     struct State;
     std::shared_ptr<State> state_;
+    std::thread retries_;
 };
 
 }    // namespace rdmaqos

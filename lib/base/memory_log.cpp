@@ -1,5 +1,6 @@
 #include "lib/base/memory_log.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -70,6 +71,11 @@ Result<MemoryLog> MemoryLog::create(const std::string& name)
     if (auto written = write_at(log.fd(), bytes_of(kMagic), 0); !written) {
         return fail(written.error());
     }
+    const auto taken = log.take_memory({kTextAt, 0});
+    if (!taken) {
+        return fail(taken.error());
+    }
+    log.end_of_memory_ = *taken;
     if (auto committed = log.commit({kTextAt, 0}); !committed) {
         return fail(committed.error());
     }
@@ -96,6 +102,7 @@ Result<MemoryLog> MemoryLog::open(UniqueFd fd)
         std::uint64_t{begin} + size > static_cast<std::uint64_t>(status.st_size)) {
         return fail(ErrorCode::Io, "it is damaged, or no log");
     }
+    log.end_of_memory_ = static_cast<std::uint64_t>(status.st_size);
     return log;
 }
 
@@ -107,6 +114,17 @@ Result<void> MemoryLog::commit(Extent extent)
     }
     extent_ = extent;
     return {};
+}
+
+Result<std::uint64_t> MemoryLog::take_memory(Extent text)
+{
+    const std::uint64_t end = std::uint64_t{text.begin} + text.size;
+    for (const std::uint64_t wanted : {end + 2 * kAhead, end}) {
+        if (wanted == text.begin || fallocate(fd(), 0, text.begin, static_cast<off_t>(wanted - text.begin)) == 0) {
+            return wanted;
+        }
+    }
+    return fail(error_from_errno(ErrorCode::Io, errno, "taking memory"));
 }
 
 Result<std::string> MemoryLog::read() const
@@ -123,10 +141,19 @@ Result<void> MemoryLog::append(std::string_view text)
     if (text.size() > kMaxSize - extent_.size) {
         return fail(ErrorCode::NoSpace, fmt::format("more than {} bytes", kMaxSize));
     }
+    const Extent longer{extent_.begin, extent_.size + static_cast<std::uint32_t>(text.size())};
+    const std::uint64_t end = std::uint64_t{longer.begin} + longer.size;
+    if (end + kAhead > end_of_memory_) {
+        if (const auto taken = take_memory(longer)) {
+            end_of_memory_ = std::max(end_of_memory_, *taken);
+        } else if (end > end_of_memory_) {
+            return fail(taken.error());
+        }
+    }
     if (auto written = write_at(fd(), text, off_t{extent_.begin} + extent_.size); !written) {
         return written;
     }
-    return commit({extent_.begin, extent_.size + static_cast<std::uint32_t>(text.size())});
+    return commit(longer);
 }
 
 // Beside what is there: before it if that is room enough, else behind it.
@@ -138,6 +165,10 @@ Result<void> MemoryLog::replace(std::string_view text)
     const Extent old = extent_;
     const auto size = static_cast<std::uint32_t>(text.size());
     const Extent fresh{std::uint64_t{kTextAt} + size <= old.begin ? kTextAt : old.begin + old.size, size};
+    const auto taken = take_memory(fresh);
+    if (!taken) {
+        return fail(taken.error());
+    }
     if (auto written = write_at(fd(), text, fresh.begin); !written) {
         return written;
     }
@@ -145,7 +176,13 @@ Result<void> MemoryLog::replace(std::string_view text)
         return committed;
     }
     // Gives the memory back; where that does not work, it is used again.
-    (void)fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, old.begin, old.size);
+    if (fresh.begin > old.begin) {
+        end_of_memory_ = std::max(end_of_memory_, *taken);
+        (void)fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kTextAt, fresh.begin - kTextAt);
+    } else {
+        end_of_memory_ = *taken;
+        (void)!ftruncate(fd(), static_cast<off_t>(*taken));
+    }
     return {};
 }
 

@@ -3,6 +3,8 @@
 //
 // The writer may be killed at any instruction: what append() and replace() were given is then there as a whole or not
 // at all. There is one writer at a time. Not thread-safe.
+//
+// Memory is taken ahead of the text: while none is to be had, kAhead bytes can still be appended.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +20,7 @@ namespace rdmaqos {
 class MemoryLog {
 public:
     static constexpr std::size_t kMaxSize = std::size_t{256} * 1024 * 1024;
+    static constexpr std::size_t kAhead = std::size_t{32} * 1024;
 
     // Empty. `name` is what /proc/PID/fd shows.
     [[nodiscard]] static Result<MemoryLog> create(const std::string& name);
@@ -41,9 +44,12 @@ private:
     explicit MemoryLog(UniqueFd fd) : fd_(std::move(fd)) {}
 
     [[nodiscard]] Result<void> commit(Extent extent);
+    // Has memory for this text, and for more behind it if that can be had. Where it ends.
+    [[nodiscard]] Result<std::uint64_t> take_memory(Extent text);
 
     UniqueFd fd_;
     Extent extent_;
+    std::uint64_t end_of_memory_ = 0;    // there is memory from the text up to here
 };
 
 }    // namespace rdmaqos

@@ -87,7 +87,10 @@ StoppedCall described(const seccomp_notif& notice)
     } else if (stopped.call->file_argument >= 0) {
         std::error_code error;
         const auto fd = static_cast<int>(notice.data.args[stopped.call->file_argument]);
-        stopped.file = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", thread, fd), error).string();
+        const std::filesystem::path link = fmt::format("/proc/{}/fd/{}", thread, fd);
+        stopped.file = std::filesystem::read_symlink(link, error).string();
+        stopped.lengthens = stopped.call->name == "pwrite64" &&
+                            notice.data.args[3] + notice.data.args[2] > std::filesystem::file_size(link, error);
     }
     return stopped;
 }

@@ -26,6 +26,7 @@ struct StoppedCall {
     bool by_main_thread = false;    // of that process
     bool by_helper = false;         // a process that it has started
     bool changes = false;           // as `call`; of files that are opened, only to be written
+    bool lengthens = false;         // a write behind the end of a file
     std::string file;    // what the kernel calls it: "/etc/passwd", "socket:[4711]", "/memfd:record (deleted)"; or none
 
     [[nodiscard]] std::string text() const;

@@ -20,6 +20,7 @@ struct WatchedCall {
     bool changes = false;      // it changes something that outlives the process, or that others see
 };
 
+// Not brk: it fails with another answer than an errno, and malloc then takes mmap.
 constexpr std::array kWatchedCalls{
     WatchedCall{SYS_openat, "openat", Resource::Descriptors, -1, true},
     WatchedCall{SYS_socket, "socket", Resource::Descriptors, -1, false},
@@ -37,11 +38,11 @@ constexpr std::array kWatchedCalls{
     WatchedCall{SYS_memfd_create, "memfd_create", Resource::Descriptors, -1, true},
     WatchedCall{SYS_mmap, "mmap", Resource::Memory, 4, false},
     WatchedCall{SYS_mremap, "mremap", Resource::Memory, -1, false},
-    WatchedCall{SYS_brk, "brk", Resource::Memory, -1, false},
     WatchedCall{SYS_clone, "clone", Resource::Memory, -1, false},
 #ifdef SYS_clone3
     WatchedCall{SYS_clone3, "clone3", Resource::Memory, -1, false},
 #endif
+    WatchedCall{SYS_fallocate, "fallocate", Resource::Memory, 0, false},
     WatchedCall{SYS_write, "write", Resource::None, 0, true},
     WatchedCall{SYS_writev, "writev", Resource::None, 0, true},
     WatchedCall{SYS_pwrite64, "pwrite64", Resource::None, 0, true},

@@ -24,7 +24,8 @@
 # RDMAQOS_KERNEL_SECONDS (1800), the time limit; RDMAQOS_KERNEL_FILTER, a filter of GoogleTest for all; RDMAQOS_KERNEL_CPUS (1),
 # processors of the machine; RDMAQOS_KERNEL_OVERLAY, a folder with files that are in the machine instead of those that `build` put
 # there; RDMAQOS_KERNEL_DISK (none), the size of a disk, /disk in the machine, empty at first. A program may then reset the
-# machine, which boots again and runs LIST from its beginning. The programs get RDMAQOS_SOAK_....
+# machine, which boots again and runs LIST from its beginning. The programs get RDMAQOS_SOAK_..., and
+# RDMAQOS_FAULT_STRIDE (61).
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -170,7 +171,8 @@ boot()
     rm -rf "$results"    # those of an earlier run are not this one's
     mkdir -p "$results/run"
     awk -v filter="${RDMAQOS_KERNEL_FILTER:-}" 'NF { if (filter != "") $3 = filter; print }' "$list" >"$results/run/list"
-    export -p | grep ' RDMAQOS_SOAK_' >"$results/run/environment" || true
+    export RDMAQOS_FAULT_STRIDE=${RDMAQOS_FAULT_STRIDE:-61}    # all of them would take a day
+    export -p | grep -E ' RDMAQOS_(SOAK|FAULT)_' >"$results/run/environment" || true
     {
         cat "$work/root.img"
         [[ -z ${RDMAQOS_KERNEL_OVERLAY:-} ]] || pack "$RDMAQOS_KERNEL_OVERLAY"

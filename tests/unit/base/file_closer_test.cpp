@@ -1,6 +1,8 @@
 #include "lib/base/file_closer.h"
 
+#include <atomic>
 #include <chrono>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -68,6 +70,26 @@ TEST(FileCloser, AHangingCloseOfOneUserKeepsNobodyElseWaiting)
     EXPECT_TRUE(watched.is_closed(2s)) << "while the others linger for three seconds";
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
     EXPECT_EQ(closer.pending(1000), 8U) << "two at work, six behind them";
+}
+
+TEST(FileCloser, WhatWaitsForAThreadIsClosedWhenThereIsOneAgain)
+{
+    std::atomic<bool> is_short = true;
+    FileCloser closer([&](std::function<void()> work) {
+        if (is_short) {
+            throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+        }
+        std::thread(std::move(work)).detach();
+    });
+    Watched of_one;
+    Watched of_another;
+    closer.close(1000, std::move(of_one.writer));
+    closer.close(1001, std::move(of_another.writer));
+    EXPECT_FALSE(of_one.is_closed(300ms));
+    EXPECT_EQ(closer.pending(1000), 1U);
+    is_short = false;
+    EXPECT_TRUE(of_one.is_closed(10s)) << "nobody gave it anything else to close";
+    EXPECT_TRUE(of_another.is_closed(10s));
 }
 
 TEST(FileCloser, ManyUsersWhoseClosesHangLeaveRootAThread)

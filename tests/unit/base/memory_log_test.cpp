@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,7 +79,7 @@ TEST(MemoryLog, DoesNotGrowByBeingReplaced)
     }
     struct stat status {};
     ASSERT_EQ(fstat(log->fd(), &status), 0);
-    EXPECT_LE(static_cast<std::size_t>(status.st_blocks) * 512, 2 * text.size() + 8192);
+    EXPECT_LE(static_cast<std::size_t>(status.st_blocks) * 512, 2 * text.size() + 2 * MemoryLog::kAhead + 8192);
     EXPECT_LE(static_cast<std::size_t>(status.st_size), 4 * text.size());
 }
 
@@ -110,6 +111,39 @@ TEST(MemoryLog, AnOperationThatIsTooLargeChangesNothing)
     ASSERT_FALSE(appended);
     EXPECT_EQ(appended.error().code, ErrorCode::NoSpace);
     EXPECT_EQ(read_again(*log), "as it was");
+}
+
+// A limit for the size of files stands for a lack of memory.
+TEST(MemoryLog, CanBeAppendedToWhileThereIsNoMemory)
+{
+    const std::string line(100, 'x');
+    auto log = MemoryLog::create("test");
+    ASSERT_TRUE(log);
+    for (std::size_t written = 0; written < 3 * MemoryLog::kAhead; written += line.size()) {
+        ASSERT_TRUE(log->append(line));
+    }
+    // A file of this process cannot get longer than this one is now.
+    struct stat status {};
+    ASSERT_EQ(fstat(log->fd(), &status), 0);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit scarce{static_cast<rlim_t>(status.st_size), before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &scarce), 0);
+    std::size_t written = 0;
+    std::string expected = *log->read();
+    while (expected.size() < 2 * static_cast<std::size_t>(status.st_size) && log->append(line)) {
+        written += line.size();
+        expected += line;
+    }
+    const auto refused = log->append(line);
+    const auto replaced = log->replace(line);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_FALSE(refused);
+    EXPECT_GE(written, MemoryLog::kAhead - line.size());
+    EXPECT_FALSE(replaced) << "the text would be behind the old one";
+    EXPECT_TRUE(read_again(*log) == expected);
+    EXPECT_TRUE(log->append(line)) << "there is memory again";
 }
 
 // The writer is killed at any moment: each line that it has reported is there, and no line in part.
