@@ -2,14 +2,30 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>
+
+#include "lib/base/log.h"
 
 namespace rdmaqos {
 namespace {
 
 constexpr std::uint64_t kTimeToAnswer = std::chrono::microseconds(std::chrono::seconds(5)).count();
+
+// Again while it fails for want of descriptors or memory, which it needs; for 5 s at most.
+template <typename F>
+int with_patience(F call)
+{
+    constexpr auto kPause = std::chrono::milliseconds(20);
+    int result = call();
+    for (auto tries = std::chrono::seconds(5) / kPause; result < 0 && is_shortage(-result) && tries > 0; --tries) {
+        std::this_thread::sleep_for(kPause);
+        result = call();
+    }
+    return result;
+}
 
 class SystemdStore final : public DescriptorStore {
 public:
@@ -28,9 +44,14 @@ public:
 
     void remove(const std::string& name) override
     {
+        // What stays there keeps the device open.
+        const std::string message = fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name);
+        if (const int sent = with_patience([&] { return sd_notify(0, message.c_str()); }); sent < 0) {
+            const auto error = error_from_errno(ErrorCode::Io, -sent, "it cannot be told otherwise");
+            log(LogLevel::Warning, "systemd keeps `{}` until rdma-qosd is stopped: {}", name, to_string(error));
+        }
         // If systemd does not answer, there is nothing that could be done about it.
-        (void)sd_notify(0, fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str());
-        (void)sd_notify_barrier(0, kTimeToAnswer);
+        (void)with_patience([] { return sd_notify_barrier(0, kTimeToAnswer); });
     }
 };
 

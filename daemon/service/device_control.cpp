@@ -304,6 +304,7 @@ void DeviceControl::let_go(const std::string& key, std::uint32_t attempts, const
             return;
         }
         log_left(result, "is released");
+        devices_.closing[key] = names_of(drained->info());
         remove(key, [this, result = std::move(result), results, all] { finish_release(result, results, all); });
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
     });
@@ -333,6 +334,7 @@ void DeviceControl::finish_release(DeviceReconcile result, const Results& result
 {
     const std::string key = result.device;
     releasing_.erase(key);
+    devices_.closing.erase(key);
     results->push_back(std::move(result));
     all->came(key);
 }

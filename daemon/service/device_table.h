@@ -46,8 +46,9 @@ public:
     [[nodiscard]] std::vector<LocalPort> local_ports() const;
     [[nodiscard]] PathLimits path_limits(const Request& request, const Fabric& fabric) const;
 
-    SwitchedOff disabled;    // present or not
-    SwitchedOff released;    // not present, until they are wanted again
+    SwitchedOff disabled;                          // present or not
+    SwitchedOff released;                          // not present, until they are wanted again
+    std::map<std::string, DeviceNames> closing;    // of those: their files are not closed yet; by key
 
 private:
     Map devices_;

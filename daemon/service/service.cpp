@@ -284,6 +284,11 @@ Result<std::string> Service::find_device(const std::string& name) const
 {
     const auto device = state_->devices.one_named(name);
     if (!device) {
+        for (const auto& [key, names] : state_->devices.closing) {
+            if (has_name(names, name)) {
+                return fail(ErrorCode::Busy, fmt::format("{} is being released", key));
+            }
+        }
         return fail(device.error());
     }
     return (*device)->key();

@@ -49,9 +49,11 @@ void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper)
     }
 }
 
-bool is_missing(int fd, const Mirror& mirror)
+bool destroy_mirror(int fd, const Mirror& mirror)
 {
-    return says_missing(query(fd, mirror));
+    const auto destroyed = devx_destroy(fd, mirror.handle);
+    return destroyed || destroyed.error().sys_errno == ENOENT ||
+           (is_gone(destroyed.error()) ? !answers(fd) : says_missing(query(fd, mirror)));
 }
 
 bool says_lost(const Failure& failure)

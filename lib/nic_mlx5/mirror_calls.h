@@ -20,8 +20,8 @@ constexpr std::string_view kLeftBehind =
 [[nodiscard]] bool is_of_file(const MirroredFile& known, const ClientFile& file);
 // A daemon that is killed in the middle has not noted any longer what it has destroyed.
 void forget_missing(MirroredFile& known, int fd, const NoteKeeper& keeper);
-// The firmware says so.
-[[nodiscard]] bool is_missing(int fd, const Mirror& mirror);
+// True: it is gone. Its owner may have destroyed it before, and with a dead file everything is gone.
+[[nodiscard]] bool destroy_mirror(int fd, const Mirror& mirror);
 // By the firmware's own word: a handle that is not there was destroyed by its owner, who may do so, and whose doing
 // must not move the queue pairs of others.
 [[nodiscard]] bool says_lost(const Failure& failure);

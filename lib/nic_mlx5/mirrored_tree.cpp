@@ -87,8 +87,6 @@ private:
     [[nodiscard]] FileTree* find_again(const std::shared_ptr<ClientFile>& file);
     Result<LeafIds> make_leaves(FileTree& tree, int fd, std::optional<ElementHandle> requester,
                                 std::optional<ElementHandle> responder);
-    // Inherited mirrors become as they are planned now.
-    void bring_up_to_date(const FileTree& tree, int fd);
     void forget(FileTree& tree);
     [[nodiscard]] std::size_t mirror_count(ElementHandle element) const;
     [[nodiscard]] ElementAttributes attributes_of(ElementHandle element, std::size_t mirrors) const;
@@ -98,6 +96,8 @@ private:
     // Gives every mirror of the element the part of its cap that it should have.
     void share_cap(ElementHandle element);
     void remove_unused(FileTree& tree, int fd);
+    // The same, and forgets a tree that is empty then.
+    void tidy(FileTree& tree, int fd);
     // The firmware does not have it: a copy of the element in one file.
     void lose(FileTree& tree, ElementHandle element);
     // To be called when the element has one mirror or child less.
@@ -252,6 +252,12 @@ Result<ElementState> MirroredTree::query(ElementHandle element)
 Result<void> MirroredTree::destroy(ElementHandle element)
 {
     forget_closed();
+    for (auto tree = trees_.begin(); tree != trees_.end();) {
+        // A mirror that could not be destroyed when it became unused.
+        if (FileTree& each = *tree++; each.mirrors.contains(element)) {
+            with_descriptor(each, [&](int fd) { tidy(each, fd); });
+        }
+    }
     const auto record = records_.find(element);
     if (record == records_.end() || record->second.lost) {
         return no_such_element();
@@ -393,7 +399,12 @@ FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
         trees_.splice(trees_.end(), left_behind_, known);
         if (std::exchange(known->inherited, false)) {
             forget_missing(*known, file->fd(), keeper_);
-            bring_up_to_date(*known, file->fd());
+            // The others become as they are planned now.
+            for (const auto& [element, mirror] : known->mirrors) {
+                if (const Record* const record = find(element)) {
+                    correct(file->fd(), mirror, record->kind, attributes_of(element, mirror_count(element)));
+                }
+            }
         } else {
             // Where its queue pairs are now is not known. What none is in goes.
             remove_unused(*known, file->fd());
@@ -405,15 +416,6 @@ FileTree* MirroredTree::find_again(const std::shared_ptr<ClientFile>& file)
     known->files.push_back(file);
     by_file_[file.get()] = &*known;
     return &*known;
-}
-
-void MirroredTree::bring_up_to_date(const FileTree& tree, int fd)
-{
-    for (const auto& [element, mirror] : tree.mirrors) {
-        if (const Record* const record = find(element)) {
-            correct(fd, mirror, record->kind, attributes_of(element, mirror_count(element)));
-        }
-    }
 }
 
 void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t handle,
@@ -428,20 +430,22 @@ void MirroredTree::placed(const std::shared_ptr<ClientFile>& file, std::uint32_t
     const bool moved = tree.queue_pairs.contains(handle);    // else nothing has become unused
     tree.place(handle, sides, keeper_);
     if (moved || sides.empty()) {
-        remove_unused(tree, file->fd());
-    }
-    if (tree.mirrors.empty()) {
-        forget(tree);
+        tidy(tree, file->fd());
     }
 }
 
 void MirroredTree::not_placed(const std::shared_ptr<ClientFile>& file)
 {
     if (FileTree* const tree = tree_of(file)) {
-        remove_unused(*tree, file->fd());
-        if (tree->mirrors.empty()) {
-            forget(*tree);
-        }
+        tidy(*tree, file->fd());
+    }
+}
+
+void MirroredTree::tidy(FileTree& tree, int fd)
+{
+    remove_unused(tree, fd);
+    if (tree.mirrors.empty()) {
+        forget(tree);
     }
 }
 
@@ -506,11 +510,7 @@ void MirroredTree::remove_unused(FileTree& tree, int fd)
         }
     }
     for (const auto element : std::vector<ElementHandle>(unused.rbegin(), unused.rend())) {
-        const Mirror mirror = tree.mirrors.at(element);
-        const auto destroyed = devx_destroy(fd, mirror.handle);
-        // Its owner may have destroyed it, and with a dead file everything is gone.
-        if (destroyed || destroyed.error().sys_errno == ENOENT ||
-            (is_gone(destroyed.error()) ? !answers(fd) : is_missing(fd, mirror))) {
+        if (destroy_mirror(fd, tree.mirrors.at(element))) {
             tree.remove(element, keeper_);
             share_cap(element);
             forget_if_lost(element);

@@ -573,6 +573,14 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
     if (!can) {
         return fail(can.error().with_context(port.name));
     }
+    if (options.elements_file) {
+        // As it is now that the device is open: it may have been reset since somebody looked.
+        const auto can_be = can_take_over(options.elements_file->get(), port);
+        if (!can_be || !*can_be) {
+            return fail(!can_be ? can_be.error()
+                                : Error{ErrorCode::Busy, 0, fmt::format("{} was reset meanwhile", port.name)});
+        }
+    }
     if (options.before_writing) {
         if (auto allowed = options.before_writing(); !allowed) {
             return fail(std::move(allowed).error());

@@ -52,7 +52,10 @@ void Scene::replace_programs()
             bystander_ = std::make_unique<Program>(daemon.direct(), "rpc");
             bystanders_ = bystander_->join(IBV_QPT_RC);
             std::this_thread::sleep_for(50ms);
-            return place_of(bystanders_) == kInRpc && bystander_->state() == "active";
+            const std::string place = place_of(bystanders_);
+            const std::string state = bystander_->state();
+            why = fmt::format("the last one is in `{}` and {}", place, state);
+            return place == kInRpc && state == "active";
         } catch (const std::exception& error) {
             why = error.what();
             return false;

@@ -51,6 +51,8 @@ public:
     void expect_elements() const;
     void expect_descriptors();
 
+    std::size_t copies_left = 0;    // of elements, which nobody knew any longer
+
     CallWatch watch;
     RestartedDaemon daemon;
 

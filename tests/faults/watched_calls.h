@@ -21,7 +21,7 @@ struct WatchedCall {
 };
 
 // Not brk: it fails with another answer than an errno, and malloc then takes mmap.
-constexpr std::array kWatchedCalls{
+inline constexpr std::array kWatchedCalls{
     WatchedCall{SYS_openat, "openat", Resource::Descriptors, -1, true},
     WatchedCall{SYS_socket, "socket", Resource::Descriptors, -1, false},
     WatchedCall{SYS_socketpair, "socketpair", Resource::Descriptors, -1, false},

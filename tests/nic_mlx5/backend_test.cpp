@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -380,6 +381,20 @@ TEST_F(Mlx5, AFileFromBeforeAResetDoesNotLoseTheNewDevice)
 }
 
 // The other way round: the program is faster than the daemon.
+TEST_F(Mlx5, AFileFromBeforeAResetIsNotTakenOver)
+{
+    BackendOptions with = options();
+    with.forced_mode = AttachMode::Shared;
+    with.elements_file = std::make_shared<const UniqueFd>(::open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC));
+    const DeviceInfo port = first_port();
+    ASSERT_EQ(can_take_over(with.elements_file->get(), port), true);
+    ASSERT_TRUE(open_backend(port, with));
+    emulator("reset mlx5_0");
+    const auto refused = open_backend(port, with);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Busy);
+}
+
 TEST_F(Mlx5, AFileOfTheNewDeviceMeetsTheOldBackend)
 {
     open();

@@ -197,6 +197,19 @@ TEST_F(MirroredTrees, DestroyIsBusyWhileAnyFileUsesIt)
 }
 
 // A client can destroy what is in its file; that must not hold up anybody.
+TEST_F(MirroredTrees, AMirrorThatCouldNotBeDestroyedAtOnce)
+{
+    Client client;
+    const auto queue_pair = client.make();
+    place(queue_pair, leaf_);
+    emulator("fail destroy 1 0x1 errno-only");
+    place(queue_pair, std::nullopt);
+    EXPECT_EQ(elements().size(), 3U) << "the leaf, and so all above it";
+    EXPECT_TRUE(tree_->destroy(*leaf_));
+    EXPECT_THAT(elements(), IsEmpty());
+    EXPECT_TRUE(tree_->destroy(*rpc_));
+}
+
 TEST_F(MirroredTrees, AMirrorThatItsOwnerDestroyed)
 {
     Client client;

@@ -361,6 +361,17 @@ TEST_F(ServiceEnable, OfAllWaitsForThoseThatComeAndNotForThoseThatAreAway)
     EXPECT_THAT(keys, testing::UnorderedElementsAre("mlx5_0/1", "mlx5_1/1", "mlx5_2/1"));
 }
 
+TEST_F(ServiceDevices, AReleasedDeviceIsBusyUntilItsFilesAreClosed)
+{
+    std::optional<Result<Results>> got;
+    service->release_device("mlx5_0", [&](Result<Results> result) { got.emplace(std::move(result)); });
+    ASSERT_TRUE(loop.run_until([&] { return !service->device("mlx5_0/1"); }));
+    ASSERT_FALSE(got);
+    EXPECT_EQ(service->find_device("mlx5_0").error().code, ErrorCode::Busy);
+    ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
+    EXPECT_EQ(service->find_device("mlx5_0").error().code, ErrorCode::UnknownDevice);
+}
+
 TEST_F(ServiceDevices, ReleaseWaitsForAQueuePairThatIsBusyAndNothingIsPlacedMeanwhile)
 {
     const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10}));

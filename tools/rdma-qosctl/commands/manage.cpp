@@ -1,6 +1,8 @@
 #include "tools/rdma-qosctl/commands/manage.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -67,7 +69,15 @@ Result<std::vector<bus::Dict>> call_on_devices(const Context& context, const std
         const std::string all = method + "All";
         return results_of(call(kManagerPath, kManagerInterface, all, {}), all);
     }
-    const auto found = client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)});
+    const auto look = [&] { return client->call(kManagerPath, kManagerInterface, "GetDevice", {bus::Value(device)}); };
+    auto found = look();
+    // One that was released and is not closed yet.
+    const auto end = std::chrono::steady_clock::now() + kDeviceTimeout;
+    while (!found && found.error().code == ErrorCode::Busy && method == "Release" &&
+           std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        found = look();
+    }
     const auto* path = found && found->size() == 1 ? found->front().as<bus::ObjectPath>() : nullptr;
     if (path != nullptr) {
         return results_of(call(path->text, kDeviceInterface, method, {}), method);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/base/percentage.h"
+#include "lib/base/text.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/dict_text.h"
 #include "tools/rdma-qosctl/world/online.h"
