@@ -25,7 +25,9 @@ Result<Context> open_context(const std::string& device)
     int count = 0;
     const std::unique_ptr<ibv_device*, FreeList> list(ibv_get_device_list(&count));
     if (!list) {
-        return fail(error_from_errno(ErrorCode::DeviceFailed, errno, "the RDMA devices cannot be listed"));
+        // Of a device that is there: it says ENOSYS even for want of descriptors.
+        const int error = errno == ENOSYS ? EAGAIN : errno;
+        return fail(error_from_errno(ErrorCode::DeviceFailed, error, "the RDMA devices cannot be listed"));
     }
     for (int i = 0; i < count; ++i) {
         ibv_device* found = list.get()[i];

@@ -11,6 +11,7 @@
 
 #include "lib/base/log.h"
 #include "lib/nic/pacing.h"
+#include "lib/nic_mlx5/attach_reports.h"
 #include "lib/nic_mlx5/attributes.h"
 #include "lib/nic_mlx5/commands.h"
 #include "lib/nic_mlx5/context.h"
@@ -28,7 +29,9 @@ namespace {
 class Mlx5Backend final : public Backend {
 public:
     // `advertised`: what the device says it can.
-    Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options);
+    // `known`: how queue pairs can be attached; empty: that is to be tested.
+    Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options,
+                std::optional<AttachReport> known);
 
     DeviceInfo info() const override;
     Capabilities capabilities() const override { return capabilities_; }
@@ -131,45 +134,8 @@ std::unique_ptr<ElementTree> make_tree(const AttachReport& attach, int fd, Caps 
                                                  : make_shared_tree(fd, reads, capabilities);
 }
 
-AttachReport forced_report(AttachMode mode)
-{
-    return {mode, fmt::format("forced by `attach-mode: {}`", to_string(mode)), {}};
-}
-
-// Without writing to the device; empty: that takes a test.
-std::optional<AttachReport> known_report(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
-{
-    if (options.forced_mode) {
-        const bool nothing_to_test = *options.forced_mode == AttachMode::None || !can.scheduling;
-        return nothing_to_test ? std::optional(forced_report(*options.forced_mode)) : std::nullopt;
-    }
-    if (!can.scheduling || can.attachable.empty()) {
-        return AttachReport{AttachMode::None, "the device has no scheduling elements for queue pairs", {}};
-    }
-    return kept_self_test(port, options.self_test);
-}
-
-AttachReport tested_report(const DeviceInfo& port, const Capabilities& can, const BackendOptions& options)
-{
-    if (!options.forced_mode) {
-        return self_test(port, can, options.self_test);
-    }
-    AttachReport forced = forced_report(*options.forced_mode);
-    forced.steps = run_read_back(port, can);
-    forced.unreadable = why_unreadable(forced.steps);
-    return forced;
-}
-
-AttachReport postponed_report(const BackendOptions& options)
-{
-    AttachReport report{options.forced_mode.value_or(AttachMode::Shared),
-                        "expected, not tested yet: the device is left alone until it gets a first class of traffic",
-                        {}};
-    report.postponed = true;
-    return report;
-}
-
-Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options)
+Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, Capabilities advertised, BackendOptions options,
+                         std::optional<AttachReport> known)
     : options_(std::move(options)), context_(std::move(context)), info_(std::move(info)),
       advertised_(std::move(advertised)), owners_(info_.name), events_(*context_)
 {
@@ -177,7 +143,6 @@ Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, Capabilities advertis
     if (fstat(context_->cmd_fd, &status) == 0) {
         number_ = status.st_rdev;
     }
-    auto known = known_report(info_, advertised_, options_);
     if (known) {
         take(std::move(*known));
     } else if (options_.postpone_test) {
@@ -189,7 +154,11 @@ Mlx5Backend::Mlx5Backend(Context context, DeviceInfo info, Capabilities advertis
 
 void Mlx5Backend::test_attaching()
 {
-    take(tested_report(info_, advertised_, options_));
+    AttachReport tested = tested_report(info_, advertised_, options_);
+    if (attach_.postponed && was_short(tested)) {
+        return;    // nothing was learnt: whoever wants to write asks again
+    }
+    take(std::move(tested));
 }
 
 void Mlx5Backend::take(AttachReport attach)
@@ -586,9 +555,18 @@ Result<std::unique_ptr<Backend>> open_backend(const DeviceInfo& port, const Back
             return fail(std::move(allowed).error());
         }
     }
+    auto known = known_report(port, *can, options);
+    if (!known) {
+        return fail(known.error());
+    }
     BackendOptions kept = options;
     kept.before_writing = nullptr;
-    return std::make_unique<Mlx5Backend>(std::move(*context), port, std::move(*can), std::move(kept));
+    auto backend = std::make_unique<Mlx5Backend>(std::move(*context), port, std::move(*can), std::move(kept),
+                                                 std::move(*known));
+    if (const auto& attach = backend->attach_report(); attach.mode == AttachMode::None && was_short(attach)) {
+        return fail({ErrorCode::Busy, 0, fmt::format("{}: {}", port.name, attach.reason)});
+    }
+    return backend;
 }
 
 }    // namespace rdmaqos::mlx5

@@ -474,7 +474,7 @@ AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can, cons
     return judge(SelfTest(port, can, options).run());
 }
 
-std::optional<AttachReport> kept_self_test(const DeviceInfo& port, const SelfTestOptions& options)
+Result<std::optional<AttachReport>> kept_self_test(const DeviceInfo& port, const SelfTestOptions& options)
 {
     return load_self_test(options.cache, self_test_key(port));
 }

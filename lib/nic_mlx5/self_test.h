@@ -36,8 +36,9 @@ struct SelfTestOptions {
 // `can`: what the device advertises.
 [[nodiscard]] AttachReport run_self_test(const DeviceInfo& port, const Capabilities& can,
                                          const SelfTestOptions& options);
-// From the cache; empty: there is none of this card, firmware and kernel.
-[[nodiscard]] std::optional<AttachReport> kept_self_test(const DeviceInfo& port, const SelfTestOptions& options);
+// From the cache; empty: there is none of this card, firmware and kernel. Errors: as load_self_test().
+[[nodiscard]] Result<std::optional<AttachReport>> kept_self_test(const DeviceInfo& port,
+                                                                 const SelfTestOptions& options);
 // run_self_test(), logged and kept.
 [[nodiscard]] AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const SelfTestOptions& options);
 

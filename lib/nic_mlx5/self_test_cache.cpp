@@ -87,13 +87,17 @@ std::string self_test_key(const DeviceInfo& port)
     return fmt::format("{} {} {}", port.board_id.empty() ? "unknown" : port.board_id, port.firmware, kernel.release);
 }
 
-std::optional<AttachReport> load_self_test(const std::filesystem::path& folder, const std::string& key)
+Result<std::optional<AttachReport>> load_self_test(const std::filesystem::path& folder, const std::string& key)
 {
     if (folder.empty()) {
         return std::nullopt;
     }
     const auto path = path_of(folder, key);
     const auto text = read_regular_file(path, kMostBytes);
+    if (!text && is_shortage(text.error().sys_errno)) {
+        return fail(Error{ErrorCode::Busy, text.error().sys_errno,
+                          fmt::format("{}: {}", path.string(), text.error().message)});
+    }
     if (!text && text.error().sys_errno != ENOENT) {
         log(LogLevel::Warning, "{}: {}; the self-test runs again, and its result replaces the file", path.string(),
             to_string(text.error()));

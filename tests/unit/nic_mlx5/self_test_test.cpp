@@ -10,7 +10,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "lib/nic_mlx5/attach_reports.h"
 #include "lib/nic_mlx5/self_test_cache.h"
+#include "tests/support/no_descriptors.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::mlx5 {
@@ -164,12 +166,12 @@ TEST(SelfTestCache, RoundTrip)
 {
     const test::TempDir dir;
     const fs::path folder = dir.path() / "made" / "here";
-    EXPECT_EQ(load_self_test(folder, kKey), std::nullopt);
+    EXPECT_EQ(load_self_test(folder, kKey).value(), std::nullopt);
     ASSERT_TRUE(save_self_test(folder, kKey, report()).has_value());
-    EXPECT_EQ(load_self_test(folder, kKey), report());
+    EXPECT_EQ(load_self_test(folder, kKey).value(), report());
     AttachReport other = judge({});
     ASSERT_TRUE(save_self_test(folder, kKey, other).has_value());
-    EXPECT_EQ(load_self_test(folder, kKey), other);
+    EXPECT_EQ(load_self_test(folder, kKey).value(), other);
 }
 
 TEST(SelfTestCache, TheKeyIsCardFirmwareAndKernel)
@@ -201,7 +203,7 @@ TEST(SelfTestCache, AnotherKeyIsNotBelieved)
     ASSERT_TRUE(save_self_test(dir.path(), kKey, report()).has_value());
     for (const char* key : {"MT_0000000359 22.35.1013 6.1.0-25-amd64", "MT_0000000359 22.35.1012 6.1.0-26-amd64",
                             "MT_0000000360 22.35.1012 6.1.0-25-amd64", "MT_0000000359_22.35.1012 6.1.0-25-amd64"}) {
-        EXPECT_EQ(load_self_test(dir.path(), key), std::nullopt) << key;
+        EXPECT_EQ(load_self_test(dir.path(), key).value(), std::nullopt) << key;
     }
 }
 
@@ -211,7 +213,34 @@ TEST(SelfTestCache, AKeyStaysInItsFolder)
     const fs::path folder = dir.path() / "folder";
     ASSERT_TRUE(save_self_test(folder, "../../x/\n y", report()).has_value());
     EXPECT_EQ(only_file(folder).parent_path(), folder);
-    EXPECT_EQ(load_self_test(folder, "../../x/\n y"), report());
+    EXPECT_EQ(load_self_test(folder, "../../x/\n y").value(), report());
+}
+
+TEST(SelfTestCache, WhatCannotBeReadNowIsNoAnswerEither)
+{
+    const test::TempDir dir;
+    ASSERT_TRUE(save_self_test(dir.path(), kKey, report()).has_value());
+    const auto refused = [&] {
+        const test::NoDescriptors none;
+        return load_self_test(dir.path(), kKey);
+    }();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Busy);
+}
+
+TEST(SelfTest, AShortageSaysNothingOfTheDevice)
+{
+    const auto report_of = [](const char* name, bool passed, int error, std::uint8_t status) {
+        AttachReport report;
+        report.steps = {{step::kElements, true, 0, 0, 0, {}}, {name, passed, error, status, 0, {}}};
+        return report;
+    };
+    EXPECT_TRUE(was_short(report_of(step::kAttachRts, false, EMFILE, 0)));
+    EXPECT_TRUE(was_short(report_of(step::kElements, false, EAGAIN, 0)));
+    EXPECT_FALSE(was_short(report_of(step::kAttachRts, true, 0, 0)));
+    EXPECT_FALSE(was_short(report_of(step::kAttachRts, false, EINVAL, 0)));
+    EXPECT_FALSE(was_short(report_of(step::kAttachRts, false, ENOMEM, 0x8))) << "so says the firmware";
+    EXPECT_FALSE(was_short(report_of(step::kHelper, false, EAGAIN, 0))) << "it did not answer in time";
 }
 
 TEST(SelfTestCache, GarbageIsNoAnswer)
@@ -236,10 +265,10 @@ TEST(SelfTestCache, GarbageIsNoAnswer)
           replaced("\"passed\": true", "\"passed\": 1"), replaced("\"steps\"", "\"stops\""),
           replaced("\"key\"", "\"kay\""), replaced("\"remark\"", "\"mark\"")}) {
         std::ofstream(file) << each;
-        EXPECT_EQ(load_self_test(dir.path(), kKey), std::nullopt) << each.substr(0, 300);
+        EXPECT_EQ(load_self_test(dir.path(), kKey).value(), std::nullopt) << each.substr(0, 300);
     }
     std::ofstream(file) << text;
-    EXPECT_EQ(load_self_test(dir.path(), kKey), report());
+    EXPECT_EQ(load_self_test(dir.path(), kKey).value(), report());
 }
 
 // Numbers beyond their field would come back as others.
@@ -262,7 +291,7 @@ TEST(SelfTestCache, NumbersOutOfRangeAreNoAnswer)
         ASSERT_NE(changed.find(from), std::string::npos) << from << text;
         changed.replace(changed.find(from), std::string(from).size(), to);
         std::ofstream(file) << changed;
-        EXPECT_EQ(load_self_test(dir.path(), kKey), std::nullopt) << to;
+        EXPECT_EQ(load_self_test(dir.path(), kKey).value(), std::nullopt) << to;
     }
 }
 
@@ -273,7 +302,7 @@ TEST(SelfTestCache, ALinkOrAFifoIsNotWaitedFor)
     const fs::path file = only_file(dir.path());
     fs::remove(file);
     ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
-    EXPECT_EQ(load_self_test(dir.path(), kKey), std::nullopt);
+    EXPECT_EQ(load_self_test(dir.path(), kKey).value(), std::nullopt);
 }
 
 TEST(SelfTestCache, ALinkToItselfIsReplaced)
@@ -283,13 +312,13 @@ TEST(SelfTestCache, ALinkToItselfIsReplaced)
     const fs::path file = only_file(dir.path());
     fs::remove(file);
     fs::create_symlink(file.filename(), file);
-    EXPECT_EQ(load_self_test(dir.path(), kKey), std::nullopt);
+    EXPECT_EQ(load_self_test(dir.path(), kKey).value(), std::nullopt);
     ASSERT_TRUE(save_self_test(dir.path(), kKey, report()).has_value());
-    EXPECT_EQ(load_self_test(dir.path(), kKey), report());
+    EXPECT_EQ(load_self_test(dir.path(), kKey).value(), report());
 
     const fs::path folder = dir.path() / "loop";
     fs::create_symlink("loop", folder);
-    EXPECT_EQ(load_self_test(folder, kKey), std::nullopt);
+    EXPECT_EQ(load_self_test(folder, kKey).value(), std::nullopt);
     EXPECT_EQ(save_self_test(folder, kKey, report()).error().sys_errno, ELOOP);
 }
 
