@@ -1,0 +1,270 @@
+#include "lib/model/arbiter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "lib/model/solver.h"
+#include "tests/unit/model/random_tree.h"
+#include "tests/unit/model/trees.h"
+
+namespace rdmaqos {
+namespace {
+
+using namespace std::chrono_literals;
+using Time = Arbiter::Time;
+
+constexpr Time kBurst = 2ms;
+constexpr auto kLink = Bandwidth::from_gbps(1);
+
+// Flows that always have something to send, or make it at a rate, in pieces of one size.
+class Load {
+public:
+    explicit Load(Bandwidth link = kLink) : link_(link) { arbiter.set_link(link); }
+
+    void add(Arbiter::FlowNumber number, Arbiter::ElementNumber leaf, std::size_t piece = 4096,
+             std::optional<Bandwidth> demand = std::nullopt, std::optional<Bandwidth> cap = std::nullopt)
+    {
+        flows_[number] = {piece, demand, 0, 0};
+        arbiter.set_flow(number, leaf, cap);
+        arbiter.set_backlogged(number, !demand);
+    }
+    void stop(Arbiter::FlowNumber number)
+    {
+        arbiter.set_backlogged(number, false);
+        flows_.erase(number);
+    }
+    void run(Time length)
+    {
+        const Time end = now + length;
+        while (now < end) {
+            make_work();
+            const auto turn = arbiter.turn(now);
+            if (turn.flow) {
+                Flow& flow = flows_.at(*turn.flow);
+                flow.sent += flow.piece;
+                arbiter.sent(*turn.flow, flow.piece, now);
+            } else {
+                now = std::min({end, next_work(), turn.next.value_or(end)});
+            }
+        }
+    }
+    // In Mbit/s since the last call.
+    std::map<Arbiter::FlowNumber, double> rates()
+    {
+        std::map<Arbiter::FlowNumber, double> all;
+        for (auto& [number, flow] : flows_) {
+            all[number] = static_cast<double>(flow.sent - flow.seen) * 8e3 / static_cast<double>((now - seen_).count());
+            flow.seen = flow.sent;
+        }
+        seen_ = now;
+        return all;
+    }
+
+    Arbiter arbiter{kBurst};
+    Time now{0};
+
+private:
+    struct Flow {
+        std::size_t piece = 0;
+        std::optional<Bandwidth> demand;
+        std::uint64_t sent = 0;
+        std::uint64_t seen = 0;
+    };
+
+    // Evenly: the piece after `sent` is there at this time.
+    [[nodiscard]] static Time due(const Flow& flow)
+    {
+        return Time(static_cast<std::int64_t>(static_cast<double>(flow.sent + flow.piece) * 8e6 /
+                                              static_cast<double>(flow.demand->kbps())));
+    }
+    void make_work()
+    {
+        for (const auto& [number, flow] : flows_) {
+            if (flow.demand) {
+                arbiter.set_backlogged(number, due(flow) <= now);
+            }
+        }
+    }
+    [[nodiscard]] Time next_work() const
+    {
+        Time next = Time::max();
+        for (const auto& [number, flow] : flows_) {
+            if (flow.demand && due(flow) > now) {
+                next = std::min(next, due(flow));
+            }
+        }
+        return next;
+    }
+
+    const Bandwidth link_;
+    std::map<Arbiter::FlowNumber, Flow> flows_;
+    Time seen_{0};
+};
+
+TEST(Arbiter, NobodyHasAnythingToSend)
+{
+    Arbiter arbiter(kBurst);
+    arbiter.set_link(kLink);
+    EXPECT_FALSE(arbiter.turn(0ns).flow);
+    EXPECT_FALSE(arbiter.turn(0ns).next);
+    arbiter.set_flow(7, 0, std::nullopt);
+    EXPECT_FALSE(arbiter.turn(0ns).flow);
+    arbiter.set_backlogged(7, true);
+    EXPECT_EQ(arbiter.turn(0ns).flow, 7U);
+    arbiter.set_backlogged(7, false);
+    EXPECT_FALSE(arbiter.turn(0ns).flow);
+}
+
+TEST(Arbiter, TheLinkIsAsFastAsItIs)
+{
+    Load load;
+    load.add(1, 0);
+    load.run(1s);
+    EXPECT_NEAR(load.rates().at(1), 1'000, 3);
+}
+
+TEST(Arbiter, SharesHoldWhateverTheSizeOfThePieces)
+{
+    for (const auto& [small, large] : {std::pair(256U, 256U), {256U, 65536U}, {65536U, 256U}}) {
+        Load load;
+        load.arbiter.set_elements({{1, {0, 70, {}}}, {2, {0, 30, {}}}});
+        load.add(1, 1, small);
+        load.add(2, 2, large);
+        load.run(1s);
+        const auto rates = load.rates();
+        EXPECT_NEAR(rates.at(1), 700, 5) << small << " and " << large;
+        EXPECT_NEAR(rates.at(2), 300, 5) << small << " and " << large;
+    }
+}
+
+TEST(Arbiter, FlowsOfALeafShareItAlike)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {0, 1, {}}}});
+    load.add(100, 1);
+    for (Arbiter::FlowNumber flow = 0; flow < 16; ++flow) {
+        load.add(flow, 2, 1024 << flow % 3);
+    }
+    load.run(1s);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(100), 500, 5);
+    for (Arbiter::FlowNumber flow = 0; flow < 16; ++flow) {
+        EXPECT_NEAR(rates.at(flow), 500.0 / 16, 1);
+    }
+}
+
+TEST(Arbiter, WhoWasAwayGetsNothingBack)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {0, 1, {}}}});
+    load.add(1, 1);
+    load.run(1s);
+    load.add(2, 2);
+    static_cast<void>(load.rates());
+    load.run(100ms);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(1), 500, 10);
+    EXPECT_NEAR(rates.at(2), 500, 10);
+}
+
+TEST(Arbiter, WhoWasCappedGetsNothingBack)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {0, 1, Bandwidth::from_mbps(10)}}});
+    load.add(1, 1);
+    load.add(2, 2);
+    load.run(1s);
+    EXPECT_NEAR(load.rates().at(2), 10, 0.5);
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {0, 1, {}}}});
+    load.run(100ms);
+    EXPECT_NEAR(load.rates().at(1), 500, 10);
+}
+
+TEST(Arbiter, AFlowHasACapOfItsOwn)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, Bandwidth::from_mbps(400)}}});
+    load.add(1, 1, 4096, std::nullopt, Bandwidth::from_mbps(100));
+    load.add(2, 1);
+    load.run(1s);
+    const auto rates = load.rates();
+    EXPECT_NEAR(rates.at(1), 100, 2);
+    EXPECT_NEAR(rates.at(2), 300, 4);
+}
+
+TEST(Arbiter, AnElementThatGoesLeavesItsFlowsToTheLink)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {1, 1, Bandwidth::from_mbps(100)}}, {3, {0, 3, {}}}});
+    load.add(1, 2);
+    load.add(2, 3);
+    load.run(100ms);
+    load.arbiter.set_elements({{3, {0, 3, {}}}});
+    static_cast<void>(load.rates());
+    load.run(100ms);
+    EXPECT_NEAR(load.rates().at(1), 250, 10);
+    load.arbiter.set_elements({});
+    load.run(100ms);
+    EXPECT_NEAR(load.rates().at(1), 500, 10);
+    load.arbiter.remove_flow(1);
+    load.arbiter.remove_flow(2);
+    EXPECT_FALSE(load.arbiter.turn(load.now).flow);
+}
+
+TEST(Arbiter, ParentsThatMakeNoTreeHangFromTheLink)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {1, 1, {}}}, {2, {9, 1, {}}}});
+    load.add(1, 1);
+    load.add(2, 2);
+    load.run(100ms);
+    EXPECT_NEAR(load.rates().at(1), 500, 10);
+}
+
+TEST(Arbiter, ALinkThatIsDownSendsNothing)
+{
+    Load load{Bandwidth()};
+    load.add(1, 0);
+    load.run(1s);
+    EXPECT_LT(load.rates().at(1), 1) << "but for the first piece";
+}
+
+// What is allowed: 2 % of the link.
+TEST(Arbiter, AgreesWithTheSolverOnRandomTrees)
+{
+    EXPECT_TRUE(rc::check("the arbiter agrees with the solver", [] {
+        const test::RandomCase random = test::random_case({14, 20, 4, 1'000});
+        std::map<ElementPath, Arbiter::ElementNumber> numbers;
+        for (const auto& [path, element] : random.tree) {
+            numbers[path] = static_cast<Arbiter::ElementNumber>(numbers.size() + 1);
+        }
+        std::map<Arbiter::ElementNumber, Arbiter::ElementSettings> elements;
+        for (const auto& [path, element] : random.tree) {
+            elements[numbers.at(path)] = {element.parent == ElementPath() ? 0 : numbers.at(element.parent),
+                                          element.attributes.share, element.attributes.max_rate};
+        }
+        Load load;
+        load.arbiter.set_elements(elements);
+        for (const auto& [path, demand] : random.demands) {
+            load.add(numbers.at(path), numbers.at(path), 512U << *rc::gen::inRange(0U, 6U), demand);
+        }
+        load.run(100ms);
+        static_cast<void>(load.rates());
+        load.run(300ms);
+        const auto rates = load.rates();
+        for (const auto& [path, allocation] : solve(random.tree, kLink, random.demands)) {
+            if (const auto rate = rates.find(numbers.at(path)); rate != rates.end()) {
+                RC_LOG() << path.text() << ": " << rate->second << " instead of " << allocation.kbps / 1e3 << '\n';
+                RC_ASSERT(std::abs(rate->second - allocation.kbps / 1e3) < 20);
+            }
+        }
+    }));
+}
+
+}    // namespace
+}    // namespace rdmaqos
