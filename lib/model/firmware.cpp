@@ -22,6 +22,7 @@ Firmware::Firmware(const Capabilities& capabilities)
 void Firmware::set_isolate_queue_groups(bool isolate)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     options_.isolate_queue_groups = isolate;
 }
 
@@ -34,12 +35,14 @@ bool Firmware::isolates_queue_groups() const
 void Firmware::set_refuse_busy_leaf(bool refuse)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     options_.refuse_busy_leaf = refuse;
 }
 
 void Firmware::set_next_object(ObjectId next)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (elements_.lower_bound(next) == elements_.end()) {
         next_object_ = static_cast<std::uint32_t>(next);
     }
@@ -48,6 +51,7 @@ void Firmware::set_next_object(ObjectId next)
 void Firmware::set_default_share_reads_as(std::uint32_t share)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     options_.default_share_reads_as = share;
 }
 
@@ -55,6 +59,7 @@ std::optional<Refusal> Firmware::admit(CommandKind kind)
 {
     {
         const std::lock_guard lock(mutex_);
+        ++generation_;
         if (auto refusal = gone()) {
             return refusal;
         }
@@ -68,6 +73,7 @@ Answer<ObjectId> Firmware::create(const CreateCommand& command)
         return tl::unexpected(std::move(*refusal));
     }
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = check_create(command)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -100,6 +106,7 @@ Answer<void> Firmware::modify(ContextId context, ObjectId element, const Schedul
         return tl::unexpected(std::move(*refusal));
     }
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = check_element(context, element)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -138,6 +145,7 @@ Answer<void> Firmware::destroy(ContextId context, ObjectId element)
         return tl::unexpected(std::move(*refusal));
     }
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = check_element(context, element)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -154,6 +162,7 @@ Answer<void> Firmware::attach(const AttachCommand& command)
         return tl::unexpected(std::move(*refusal));
     }
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = check_attach(command)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -168,6 +177,7 @@ Answer<void> Firmware::set_rate(const RateCommand& command)
         return tl::unexpected(std::move(*refusal));
     }
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = check_rate(command)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -206,6 +216,7 @@ Answer<QueuePairState> Firmware::query_queue_pair(std::uint32_t number)
 Answer<ContextId> Firmware::open_context()
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = gone()) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -217,6 +228,7 @@ Answer<ContextId> Firmware::open_context()
 std::size_t Firmware::close_context(ContextId context)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     std::vector<std::uint32_t> numbers;
     for (const auto& [number, queue_pair] : queue_pairs_) {
         if (queue_pair.context == context) {
@@ -249,6 +261,7 @@ Answer<void> Firmware::create_queue_pair(std::uint32_t number, QueuePairType typ
                                          ContextId context)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (auto refusal = check_context(context)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -261,6 +274,7 @@ Answer<void> Firmware::create_queue_pair(std::uint32_t number, QueuePairType typ
 void Firmware::set_queue_pair_state(std::uint32_t number, QueuePairState state)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     const auto found = queue_pairs_.find(number);
     if (found == queue_pairs_.end()) {
         return;
@@ -277,6 +291,7 @@ void Firmware::set_queue_pair_state(std::uint32_t number, QueuePairState state)
 void Firmware::destroy_queue_pair(std::uint32_t number)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     erase_queue_pair(number);
 }
 
@@ -293,6 +308,7 @@ void Firmware::remove()
 void Firmware::replug()
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     presence_ = DevicePresence::Present;
     contexts_.emplace(kHostContext, 0);
 }
@@ -306,6 +322,7 @@ DevicePresence Firmware::presence() const
 void Firmware::lose_everything(DevicePresence presence)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     presence_ = presence;
     elements_.clear();
     queue_pairs_.clear();
@@ -317,6 +334,7 @@ void Firmware::lose_everything(DevicePresence presence)
 bool Firmware::drift(ObjectId element, std::uint32_t share, std::uint32_t max_rate_mbps)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     const auto found = elements_.find(element);
     if (found == elements_.end()) {
         return false;
@@ -329,6 +347,7 @@ bool Firmware::drift(ObjectId element, std::uint32_t share, std::uint32_t max_ra
 bool Firmware::lose(ObjectId element)
 {
     const std::lock_guard lock(mutex_);
+    ++generation_;
     if (!elements_.contains(element)) {
         return false;
     }

@@ -13,6 +13,7 @@
 // Thread-safe. Delays of ordered faults pass in the calling thread, without a lock held.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -182,6 +183,9 @@ public:
 
     // ---- for tests and reports ----
 
+    // Another one whenever something that the functions below tell may have changed.
+    [[nodiscard]] std::uint64_t generation() const { return generation_; }
+
     [[nodiscard]] std::vector<ElementRecord> elements() const;    // by id
     [[nodiscard]] std::vector<QueuePairRecord> queue_pairs() const;
     [[nodiscard]] std::optional<QueuePairRecord> queue_pair(std::uint32_t number) const;
@@ -214,6 +218,7 @@ private:
     FirmwareOptions options_;    // the capabilities stay as they are
     Faults faults_;
 
+    std::atomic<std::uint64_t> generation_{0};
     mutable std::mutex mutex_;
     DevicePresence presence_ = DevicePresence::Present;
     std::map<ObjectId, ElementRecord> elements_;

@@ -44,6 +44,9 @@ if [[ $user != self ]]; then
     fi
 fi
 
+# More options of `run`, for scripts that want some.
+emulator_options=()
+
 # enter_emulator SCRIPT ARGUMENTS...: runs the script once more, inside an emulator of its own.
 enter_emulator()
 {
@@ -51,9 +54,9 @@ enter_emulator()
         return
     fi
     if [[ $user == all-ordinary ]]; then
-        exec "${ordinary[@]}" env HOME=/ "$emulator" run -- "$@"
+        exec "${ordinary[@]}" env HOME=/ "$emulator" run "${emulator_options[@]}" -- "$@"
     fi
-    exec "$emulator" run -- "$@"
+    exec "$emulator" run "${emulator_options[@]}" -- "$@"
 }
 
 # Before a command: as the user in question.

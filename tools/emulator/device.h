@@ -20,6 +20,7 @@
 
 namespace rdmaqos::emulator {
 
+class Hardware;
 class UverbsFile;
 
 // How the kernel behaves; may change while calls are running.
@@ -45,6 +46,9 @@ public:
     [[nodiscard]] const std::vector<SimulatedDevice>& ports() const { return ports_; }
     [[nodiscard]] const Capabilities& capabilities() const { return ports_.front().capabilities; }
     [[nodiscard]] Firmware& firmware() { return firmware_; }
+    // Its data path, which outlives its files; null: it has none.
+    [[nodiscard]] Hardware* hardware() const { return hardware_; }
+    void set_hardware(Hardware& hardware) { hardware_ = &hardware; }
     // N of uverbsN: as in the kernel, the lowest that is free when the device appears, so often the same one again.
     [[nodiscard]] unsigned index() const { return index_; }
     // Another one each time: RDMA netlink's number of the device, and what tells the node's inodes apart.
@@ -85,6 +89,7 @@ public:
 private:
     std::vector<SimulatedDevice> ports_;
     Firmware firmware_;
+    Hardware* hardware_ = nullptr;
     PacingRows pacing_rows_;
     const unsigned slot_;
     std::atomic<unsigned> index_;

@@ -50,6 +50,7 @@ struct Options {
     std::string directory;
     bool isolate_queue_groups = false;
     bool release_busy_leaf = false;
+    bool data_path = false;
     bool json = false;
     std::vector<std::string> modules = {"fake_mlx5"};
     bool plug = false;
@@ -75,7 +76,8 @@ ServerOptions server_options(const Options& options)
                                                  device.name, device.port, kMostPorts));
         }
     }
-    return {fs::canonical(options.directory), *read.value, options.isolate_queue_groups, !options.release_busy_leaf};
+    return {fs::canonical(options.directory), *read.value, options.isolate_queue_groups, !options.release_busy_leaf,
+            options.data_path};
 }
 
 // Beside the program in a build tree, else where it is installed.
@@ -343,6 +345,13 @@ void add_server_options(CLI::App& command, Options& options)
                      "Firmware that destroys a leaf with queue pairs in it");
 }
 
+void add_data_path_option(CLI::App& command, Options& options)
+{
+    command.add_flag("--data-path", options.data_path,
+                     "Moves the data of posted work, as fast as the links are and in the order of the trees; in "
+                     "development");
+}
+
 CLI::App& add_firmware_command(CLI::App& app, Options& options)
 {
     CLI::App& firmware_command = *app.add_subcommand(
@@ -363,18 +372,20 @@ CLI::App& add_firmware_command(CLI::App& app, Options& options)
 
 int main(int argc, char** argv)
 {
-    CLI::App app("Plays mlx5 devices for unmodified libibverbs and libmlx5. No data moves: work that is posted never "
-                 "completes.");
+    CLI::App app("Plays mlx5 devices for unmodified libibverbs and libmlx5. Without --data-path no data moves: "
+                 "work that is posted never completes.");
     app.require_subcommand(1);
     Options options;
 
     CLI::App& run_command = *app.add_subcommand("run", "Fresh devices around a command; 99 if elements leaked");
     add_server_options(run_command, options);
+    add_data_path_option(run_command, options);
     run_command.add_option("command", options.words, "The command")->required();
     run_command.prefix_command();
 
     CLI::App& serve_command = *app.add_subcommand("serve", "Devices until SIGTERM; prints the environment to use");
     add_server_options(serve_command, options);
+    add_data_path_option(serve_command, options);
     serve_command.add_option("--directory", options.directory, "Where the sockets and the sysfs tree go")->required();
 
     CLI::App& firmware_command = add_firmware_command(app, options);

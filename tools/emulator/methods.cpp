@@ -257,6 +257,7 @@ void Context::complete()
 {
     for (const auto& taken : taken_) {
         if (taken.access == Access::Destroy) {
+            taken.object->end();
             file.remove(*taken.object);
         }
     }

@@ -1,5 +1,6 @@
 // Queue pairs made by verbs: their life, their states, their rates.
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -8,6 +9,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "tools/emulator/address_path.h"
+#include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/methods.h"
 #include "tools/emulator/qp_states.h"
 
@@ -80,6 +82,42 @@ mlx5_ib_create_qp_resp vendor_answer(const QueuePairData& data, std::uint32_t qp
     return answer;
 }
 
+// Where its queues are in the program's memory.
+void add_memory(Context& context, Hardware& hardware, Object& queue_pair, QueuePairType type)
+{
+    Call& call = context.call;
+    const auto vendor = call.has(UVERBS_ATTR_UHW_IN) ? call.in_as<mlx5_ib_create_qp>(UVERBS_ATTR_UHW_IN, 0)
+                                                     : mlx5_ib_create_qp{};
+    const auto number_of = [&context](std::uint16_t attribute) {
+        const auto object = context.object_or_null(attribute);
+        return object ? object->number : 0;
+    };
+    constexpr std::uint32_t kLargest = 32;    // of a shift
+    QueuePairMemory memory;
+    memory.number = queue_pair.number;
+    memory.type = type;
+    memory.process = call.caller().pid;
+    memory.receive_entries = std::has_single_bit(vendor.rq_wqe_count) ? vendor.rq_wqe_count : 0;
+    memory.receive_stride = 1U << std::min(vendor.rq_wqe_shift, 12U);
+    memory.receive_buffer = vendor.buf_addr;
+    memory.send_buffer = type == QueuePairType::RawPacket
+                             ? vendor.sq_buf_addr
+                             : vendor.buf_addr + (std::uint64_t{vendor.rq_wqe_count} << vendor.rq_wqe_shift % kLargest);
+    memory.send_blocks = std::has_single_bit(vendor.sq_wqe_count) ? vendor.sq_wqe_count : 0;
+    memory.record = vendor.db_addr;
+    memory.receive_skip = (vendor.flags & MLX5_QP_FLAG_SIGNATURE) != 0 ? 16 : 0;
+    memory.user_index = vendor.uidx;
+    memory.page = vendor.bfreg_index;
+    memory.domain = number_of(UVERBS_ATTR_CREATE_QP_PD_HANDLE);
+    memory.send_queue = number_of(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE);
+    memory.receive_queue = number_of(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE);
+    memory.shared_receive_queue = number_of(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+    hardware.add(context.device, memory);
+    queue_pair.on_end = [&hardware, &device = context.device, number = queue_pair.number] {
+        hardware.remove_queue_pair(device, number);
+    };
+}
+
 void create_qp(Context& context)
 {
     Call& call = context.call;
@@ -117,6 +155,9 @@ void create_qp(Context& context)
     call.out_as(UVERBS_ATTR_CREATE_QP_RESP_CAP, data->cap);
     queue_pair->data = std::move(data);
     context.create_queue_pair(number, *type);
+    if (Hardware* const hardware = context.device.hardware()) {
+        add_memory(context, *hardware, *queue_pair, *type);
+    }
     call.out_handle(UVERBS_ATTR_CREATE_QP_HANDLE, context.publish(queue_pair));
     call.out_as(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, number);
     call.out_as(UVERBS_ATTR_UHW_OUT, answer);
@@ -294,6 +335,9 @@ void modify(Context& context, ib_uverbs_modify_qp request, std::optional<std::ui
     keep(data.attributes, request);
     data.connected = data.connected || to == QueuePairState::Rtr;
     data.port = data.attributes.port_num;
+    if (Hardware* const hardware = context.device.hardware()) {
+        hardware->modify(context.device, object->number, to, data.attributes);
+    }
 }
 
 void modify_qp(Context& context)

@@ -13,6 +13,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "lib/mlx5/prm.h"
+#include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/methods.h"
 
 namespace rdmaqos::emulator {
@@ -84,6 +85,14 @@ void reg_mr(Context& context)
     const auto region = std::make_shared<Object>(ObjectType::MemoryRegion, context.device.next_number() << 8);
     region->uses = {domain};
     region->data = MemoryRegionData{request.length, request.hca_va};
+    if (Hardware* const hardware = context.device.hardware()) {
+        hardware->add(context.device,
+                      MemoryRegion{region->number, domain->number, context.call.caller().pid, request.start,
+                                   request.length, request.hca_va, request.access_flags});
+        region->on_end = [hardware, &device = context.device, key = region->number] {
+            hardware->remove_region(device, key);
+        };
+    }
     ib_uverbs_reg_mr_resp answer{};
     answer.mr_handle = context.publish(region);
     answer.lkey = region->number;
@@ -109,7 +118,7 @@ void destroy_mr(Context& context)
 
 // ---- completion queues and channels ----
 
-// Nothing completes, so nothing is ever written to it; it is readable only when the device is gone.
+// Completion events are written to it, if data moves. It is readable, too, when the device is gone.
 void create_comp_channel(Context& context)
 {
     int ends[2];
@@ -124,6 +133,32 @@ void create_comp_channel(Context& context)
     context.call.out_descriptor_at(kCoreOut, offsetof(ib_uverbs_create_comp_channel_resp, fd), channel);
 }
 
+// Where it is in the program's memory.
+void add_memory(Context& context, Hardware& hardware, Object& queue, std::uint32_t entries)
+{
+    Call& call = context.call;
+    const auto vendor = call.has(UVERBS_ATTR_UHW_IN) ? call.in_as<mlx5_ib_create_cq>(UVERBS_ATTR_UHW_IN, 0)
+                                                     : mlx5_ib_create_cq{};
+    CompletionQueueMemory memory;
+    memory.number = queue.number;
+    memory.process = call.caller().pid;
+    memory.buffer = vendor.buf_addr;
+    memory.record = vendor.db_addr;
+    memory.entry_bytes = vendor.cqe_size;
+    memory.entries = entries;
+    memory.user_handle = queue.user_handle;
+    memory.page = vendor.uar_page_index;
+    if (call.has(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)) {
+        const std::string channel = "/proc/" + std::to_string(memory.process) + "/fd/" +
+                                    std::to_string(call.handle(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL));
+        memory.channel = UniqueFd(open(channel.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    }
+    hardware.add(context.device, std::move(memory));
+    queue.on_end = [&hardware, &device = context.device, number = queue.number] {
+        static_cast<void>(hardware.remove_completion_queue(device, number));
+    };
+}
+
 void create_cq(Context& context)
 {
     Call& call = context.call;
@@ -136,6 +171,9 @@ void create_cq(Context& context)
     // The queue has a power of two entries, one of them in reserve.
     const std::uint32_t entries = std::bit_ceil(cqe + 1) - 1;
     queue->data.emplace<CompletionQueueData>(entries);
+    if (Hardware* const hardware = context.device.hardware()) {
+        add_memory(context, *hardware, *queue, entries + 1);
+    }
     call.out_handle(UVERBS_ATTR_CREATE_CQ_HANDLE, context.publish(queue));
     call.out_as(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries);
     call.out_as(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{queue->number, 0});
@@ -147,6 +185,9 @@ void destroy_cq(Context& context)
     Object& queue = context.object(UVERBS_ATTR_DESTROY_CQ_HANDLE);
     refuse_busy(queue);
     ib_uverbs_destroy_cq_resp answer{};
+    if (Hardware* const hardware = context.device.hardware()) {
+        answer.comp_events_reported = hardware->remove_completion_queue(context.device, queue.number);
+    }
     answer.async_events_reported = context.file.settle_events(queue);
     context.call.out_as(UVERBS_ATTR_DESTROY_CQ_RESP, answer);
 }
@@ -159,6 +200,14 @@ void resize_cq(Context& context)
     }
     const auto queue = context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
     const std::uint32_t entries = std::bit_ceil(request.cqe + 1) - 1;
+    const auto vendor = context.call.has(UVERBS_ATTR_UHW_IN)
+                            ? context.call.in_as<mlx5_ib_resize_cq>(UVERBS_ATTR_UHW_IN, 0)
+                            : mlx5_ib_resize_cq{};
+    Hardware* const hardware = context.device.hardware();
+    if (hardware != nullptr &&
+        !hardware->resize(context.device, queue->number, vendor.buf_addr, vendor.cqe_size, entries + 1)) {
+        throw Failure(EINVAL);    // more is waiting in it
+    }
     std::get<CompletionQueueData>(queue->data).entries = entries;
     context.call.out_as(kCoreOut, entries);
 }
@@ -181,6 +230,16 @@ void create_srq(Context& context)
     queue->uses = {context.object_or_null(UVERBS_ATTR_CREATE_SRQ_PD_HANDLE)};
     queue->data = SharedReceiveQueueData{
         wr, sge, static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_SRQ_LIMIT))};
+    if (Hardware* const hardware = context.device.hardware()) {
+        const auto vendor = call.has(UVERBS_ATTR_UHW_IN) ? call.in_as<mlx5_ib_create_srq>(UVERBS_ATTR_UHW_IN, 0)
+                                                         : mlx5_ib_create_srq{};
+        hardware->add(context.device, SharedReceiveQueueMemory{queue->number, call.caller().pid, vendor.buf_addr,
+                                                               vendor.db_addr, std::bit_ceil(wr + 1),
+                                                               std::bit_ceil(std::max(32U, 16 + sge * 16))});
+        queue->on_end = [hardware, &device = context.device, number = queue->number] {
+            hardware->remove_shared_receive_queue(device, number);
+        };
+    }
     call.out_handle(UVERBS_ATTR_CREATE_SRQ_HANDLE, context.publish(queue));
     call.out_as(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, wr);
     call.out_as(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, sge);
@@ -258,6 +317,14 @@ void destroy_ah(Context& context)
 void alloc_uar(Context& context)
 {
     const auto page = make(context, ObjectType::Uar);
+    if (Hardware* const hardware = context.device.hardware()) {
+        const auto memory = std::make_shared<DoorbellPage>();
+        hardware->add_page(context.device, page->number, memory);
+        page->data = memory;
+        page->on_end = [hardware, &device = context.device, number = page->number] {
+            hardware->remove_page(device, number);
+        };
+    }
     context.call.out_handle(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, context.publish(page));
     context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, std::uint64_t{page->number} * kPage);
     context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPage));

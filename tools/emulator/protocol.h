@@ -33,6 +33,12 @@
 //                                  <-   a byte
 //     closes the copy: if that was the last one, destroys everything
 //     closes its end               ->   close() returns
+//
+// So does mmap(): `address` of the header is its offset.
+//
+//     emulator                          caller
+//     a byte, and the memory       ->   maps it (no descriptor: nobody looks at it, any memory will do)
+//                                  <-   its address (8 bytes), and a userfaultfd of it (none: it cannot have one)
 #pragma once
 
 #include <cstddef>
@@ -47,6 +53,7 @@ constexpr unsigned kFirstMinor = 192;
 
 constexpr std::uint32_t kCallMagic = 0x52514531;     // "RQE1"
 constexpr std::uint32_t kCloseMagic = 0x52514543;    // "RQEC"
+constexpr std::uint32_t kMapMagic = 0x5251454d;      // "RQEM"
 // The kernel's limit is a page; it bounds a call's message.
 constexpr std::size_t kMaxIoctl = 4096;
 // Memory that is sent along, so that most calls need no Read.

@@ -1,9 +1,11 @@
 #include "tools/emulator/server.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/descriptor_message.h"
 #include "tools/emulator/control.h"
 #include "tools/emulator/methods.h"
 #include "tools/emulator/netlink.h"
@@ -82,6 +85,7 @@ struct Message {
     std::vector<UniqueFd> fds;
     bool whole = false;      // a call
     bool closes = false;     // the beginning of a close
+    bool maps = false;       // of a mapping
 };
 
 Message receive(int socket)
@@ -118,6 +122,7 @@ Message receive(int socket)
     const bool complete = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
                           message.length >= static_cast<ssize_t>(sizeof(message.header));
     message.whole = complete && message.header.magic == kCallMagic && message.fds.size() == 1;
+    message.maps = complete && message.header.magic == kMapMagic && message.fds.size() == 1;
     message.closes = complete && message.header.magic == kCloseMagic && message.fds.size() == 2;
     message.bytes.resize(message.whole ? static_cast<std::size_t>(message.length) - sizeof(message.header) : 0);
     message.caller.thread = message.header.thread;
@@ -175,6 +180,13 @@ Server::Server(const ServerOptions& options)
 {
     if (!epoll_ || !wakeup_) {
         give_up("epoll");
+    }
+    if (options.move_data) {
+        hardware_ = std::make_unique<Hardware>();
+        for (const auto& device : devices_) {
+            hardware_->add(*device);
+            device->set_hardware(*hardware_);
+        }
     }
     add_peer({Peer::Kind::Wakeup, UniqueFd(dup(wakeup_.get())), nullptr, nullptr, UniqueFd()});
     // First, for it tells whether another emulator lives here.
@@ -388,6 +400,43 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
 
 // ---- calls ----
 
+void Server::map_page(UverbsFile& file, const UniqueFd& conversation, std::uint64_t offset)
+{
+    std::shared_ptr<DoorbellPage> page;
+    for (const auto& object : file.objects()) {
+        if (object->type == ObjectType::Uar && std::uint64_t{object->number} * DoorbellPage::kSize == offset) {
+            const auto* found = std::get_if<std::shared_ptr<DoorbellPage>>(&object->data);
+            page = found != nullptr ? *found : nullptr;
+        }
+    }
+    const timeval patience{5, 0};
+    setsockopt(conversation.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    char byte = 0;
+    iovec part{&byte, sizeof(byte)};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    DescriptorRoom room;
+    const std::array fds{page ? page->fd() : -1};
+    room.put(message, std::span(fds).first(page ? 1 : 0));
+    if (sendmsg(conversation.get(), &message, MSG_NOSIGNAL) != sizeof(byte) || !page) {
+        return;
+    }
+    std::uint64_t address = 0;
+    part = {&address, sizeof(address)};
+    message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    room.offer(message);
+    if (recvmsg(conversation.get(), &message, MSG_CMSG_CLOEXEC) != sizeof(address)) {
+        return;
+    }
+    if (auto got = take_descriptors(message); got.size() == 1) {
+        page->watch(std::move(got.front()), address);
+        file.device().hardware()->page_changed();
+    }
+}
+
 void Server::take_call(const std::shared_ptr<UverbsFile>& file)
 {
     Message message = receive(file->socket());
@@ -400,6 +449,8 @@ void Server::take_call(const std::shared_ptr<UverbsFile>& file)
         arm(file->socket());
         if (message.closes) {
             add_peer({Peer::Kind::Closing, std::move(message.fds[0]), nullptr, file, std::move(message.fds[1])});
+        } else if (message.maps) {
+            map_page(*file, message.fds.front(), message.header.address);
         }
         return;
     }

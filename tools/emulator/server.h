@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/device.h"
 #include "tools/emulator/trace.h"
 #include "tools/emulator/uevents.h"
@@ -23,6 +24,7 @@ struct ServerOptions {
     std::vector<SimulatedDevice> ports;     // those of one name are one device
     bool isolate_queue_groups = false;
     bool refuse_busy_leaf = true;
+    bool move_data = false;    // else posted work never completes
 };
 
 class Server {
@@ -89,6 +91,8 @@ private:
     // False: this process has as many calls running as it may.
     [[nodiscard]] bool begin_call(pid_t process);
     void end_call(pid_t process);
+    // Somebody maps a page of the file.
+    static void map_page(UverbsFile& file, const UniqueFd& conversation, std::uint64_t offset);
     void run_one(const std::shared_ptr<UverbsFile>& file, UniqueFd reply, Caller caller, std::uint64_t address,
                  std::vector<std::uint8_t> bytes);
     // Somebody has closed a descriptor of the file: he waits if it was the last one.
@@ -113,6 +117,7 @@ private:
     Trace trace_;
     std::atomic<unsigned> next_appearance_{0};    // the devices take theirs from it
     std::vector<std::shared_ptr<Device>> devices_;
+    std::unique_ptr<Hardware> hardware_;
     const bool counts_;    // a port moves traffic
     std::atomic<std::uint64_t> next_file_{1};
     std::atomic<std::uint64_t> calls_{0};

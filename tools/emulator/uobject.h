@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "lib/model/firmware.h"
+#include "tools/emulator/datapath/doorbell_page.h"
 #include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
@@ -91,8 +93,20 @@ struct Object {
     std::vector<std::shared_ptr<Object>> uses;
     std::atomic<int> users{0};     // objects that use it: it cannot go before them
     std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegionData, SharedReceiveQueueData,
-                 CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>>
+                 CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>,
+                 std::shared_ptr<DoorbellPage>>
         data;
+
+    // What it has outside of the file goes with it, once.
+    void end()
+    {
+        std::call_once(ended_, [this] {
+            if (on_end) {
+                on_end();
+            }
+        });
+    }
+    std::function<void()> on_end;    // set before it is published; may be empty
 
     [[nodiscard]] bool try_read()
     {
@@ -114,6 +128,7 @@ struct Object {
 
 private:
     std::atomic<int> lock_{0};    // readers; -1: one writer
+    std::once_flag ended_;
 };
 
 }    // namespace rdmaqos::emulator

@@ -220,13 +220,20 @@ std::uint32_t UverbsFile::settle_events(Object& object)
 
 void UverbsFile::disassociate()
 {
-    const std::lock_guard lock(mutex_);
-    dead_ = true;
-    event_queues_.clear();
-    object_events_.clear();
-    lost_.merge(objects_);
-    objects_.clear();
-    context_.reset();
+    std::map<std::uint32_t, std::shared_ptr<Object>> ended;
+    {
+        const std::lock_guard lock(mutex_);
+        dead_ = true;
+        event_queues_.clear();
+        object_events_.clear();
+        ended = objects_;
+        lost_.merge(objects_);
+        objects_.clear();
+        context_.reset();
+    }
+    for (const auto& [handle, object] : ended) {
+        object->end();
+    }
 }
 
 void UverbsFile::hang_up()
@@ -245,6 +252,7 @@ UverbsFile::Closed UverbsFile::close()
 {
     Closed closed;
     std::optional<ContextId> context;
+    std::map<std::uint32_t, std::shared_ptr<Object>> ended;
     {
         const std::lock_guard lock(mutex_);
         dead_ = true;
@@ -253,9 +261,12 @@ UverbsFile::Closed UverbsFile::close()
         for (const auto& [handle, object] : objects_) {
             ++closed.objects[object->type];
         }
-        objects_.clear();
+        ended = std::exchange(objects_, {});
         lost_.clear();
         context = std::exchange(context_, std::nullopt);
+    }
+    for (const auto& [handle, object] : ended) {
+        object->end();
     }
     closed.leaked = context ? device_->firmware().close_context(*context) : 0;
     return closed;

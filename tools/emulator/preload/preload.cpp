@@ -8,9 +8,11 @@
 
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <linux/userfaultfd.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -168,13 +170,102 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
     return real(fd, request, argument);
 }
 
-// Doorbells, the clock page: memory that nobody looks at.
+// ---- mapping ----
+
+namespace {
+
+// By which the emulator learns of the first store after it has guarded the page; -1.
+int watch_stores(void* page, size_t length)
+{
+    const int fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+    uffdio_register range{};
+    range.range = {reinterpret_cast<std::uint64_t>(page), length};
+    range.mode = UFFDIO_REGISTER_MODE_WP;
+    if (fd >= 0 && (syscall(SYS_ioctl, fd, UFFDIO_API, &api) != 0 || syscall(SYS_ioctl, fd, UFFDIO_REGISTER, &range) != 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+// Its memory; -1: nobody looks at it.
+int receive_page(int conversation)
+{
+    char byte = 0;
+    iovec part{&byte, sizeof(byte)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t length = 0;
+    do {
+        length = recvmsg(conversation, &message, MSG_CMSG_CLOEXEC);
+    } while (length < 0 && errno == EINTR);
+    int fd = -1;
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+        length == 1 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+    }
+    return fd;
+}
+
+void send_watcher(int conversation, void* page, size_t length)
+{
+    std::uint64_t address = reinterpret_cast<std::uint64_t>(page);
+    iovec parts[1] = {{&address, sizeof(address)}};
+    *static_cast<volatile char*>(page) = 0;    // what is not there cannot be guarded
+    const int watcher = watch_stores(page, length);
+    if (watcher >= 0) {
+        send_opening(conversation, parts, {watcher});
+        close(watcher);
+    } else {
+        send(conversation, &address, sizeof(address), MSG_NOSIGNAL);
+    }
+}
+
+// Doorbells are memory that the emulator has, too; the clock page is nobody's. `map` does it.
+template <typename Map>
+void* map_page(int file, std::uint64_t offset, size_t length, Map map)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return MAP_FAILED;
+    }
+    CallHeader header;
+    header.magic = kMapMagic;
+    header.address = offset;
+    iovec parts[1] = {{&header, sizeof(header)}};
+    const bool sent = send_opening(file, parts, {ends[1]});
+    close(ends[1]);
+    const int memory = sent ? receive_page(ends[0]) : -1;
+    void* const mapped = map(memory);
+    if (memory >= 0) {
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);    // its memory is read and written as a device does
+        close(memory);
+        if (mapped != MAP_FAILED) {
+            send_watcher(ends[0], mapped, length);
+        }
+    }
+    close(ends[0]);
+    return mapped;
+}
+
+}    // namespace
+
 #define DEFINE_MMAP(name, offset_type)                                                                                \
     EXPORT void* name(void* address, size_t length, int protection, int flags, int fd, offset_type offset)            \
     {                                                                                                                 \
         NEXT(name);                                                                                                   \
         if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && index_of_descriptor(fd) >= 0) {                                \
-            return real(address, length, protection, flags | MAP_ANONYMOUS, -1, 0);                                   \
+            return map_page(fd, static_cast<std::uint64_t>(offset), length, [&](int memory) {                         \
+                return memory < 0 ? real(address, length, protection, flags | MAP_ANONYMOUS, -1, 0)                   \
+                                  : real(address, length, protection, flags, memory, 0);                              \
+            });                                                                                                       \
         }                                                                                                             \
         return real(address, length, protection, flags, fd, offset);                                                  \
     }

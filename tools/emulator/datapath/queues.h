@@ -1,0 +1,181 @@
+// The queues of programs as the hardware has them, and what is under way between them. Not thread-safe: the lock of
+// hardware.cpp is held.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/model/arbiter.h"
+#include "tools/emulator/datapath/client_memory.h"
+#include "tools/emulator/datapath/completion.h"
+#include "tools/emulator/datapath/hardware.h"
+#include "tools/emulator/datapath/work_request.h"
+
+namespace rdmaqos::emulator {
+
+using Time = Arbiter::Time;    // of the monotonic clock
+[[nodiscard]] Time monotonic_now();
+
+// ---- completion queues ----
+
+class CompletionQueue {
+public:
+    explicit CompletionQueue(CompletionQueueMemory memory);
+
+    [[nodiscard]] const CompletionQueueMemory& memory() const { return memory_; }
+    void push(Completion completion);
+    // The program may have asked for an event.
+    void look_at_arm();
+    [[nodiscard]] bool resize(std::uint64_t buffer, std::uint32_t entry_bytes, std::uint32_t entries);
+    // Withdraws the events that nobody has read; how many were.
+    std::uint32_t close();
+
+private:
+    void write(const Completion& completion);
+    void send_event();
+    [[nodiscard]] std::uint32_t taken() const;
+
+    CompletionQueueMemory memory_;
+    ClientMemory client_;
+    std::uint32_t produced_ = 0;
+    std::uint32_t known_taken_ = 0;
+    std::uint32_t solicited_ = 0;    // `produced_` behind the last one that is
+    std::uint32_t arm_seen_ = 0;
+    bool armed_ = false;
+    bool armed_solicited_ = false;
+    std::uint32_t armed_at_ = 0;    // what the program had taken then
+    std::uint32_t told_ = 0;        // `produced_` at the last event
+    std::uint32_t events_ = 0;
+    bool overrun_ = false;
+};
+
+// ---- receive queues ----
+
+struct ReceiveRequest {
+    std::uint16_t index = 0;
+    std::vector<Piece> pieces;
+};
+
+class SharedReceiveQueue {
+public:
+    explicit SharedReceiveQueue(const SharedReceiveQueueMemory& memory) : memory_(memory), client_(memory.process) {}
+
+    [[nodiscard]] std::optional<ReceiveRequest> take();
+
+private:
+    const SharedReceiveQueueMemory memory_;
+    const ClientMemory client_;
+    std::uint16_t head_ = 0;
+    std::uint16_t taken_ = 0;
+    std::uint16_t posted_ = 0;
+};
+
+// ---- queue pairs ----
+
+// Memory of a program, found and allowed.
+struct Range {
+    ClientMemory client;
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
+};
+using Ranges = std::vector<Range>;
+
+struct DeviceState;
+
+struct QueuePair {
+    QueuePair(const QueuePairMemory& of_memory, DeviceState& of_device);
+
+    [[nodiscard]] bool can_receive() const;
+    // Producer indexes from the program's memory. False: it is not there.
+    bool look_at_record();
+    [[nodiscard]] bool has_work() const { return send_posted != send_done; }
+    [[nodiscard]] std::optional<ReceiveRequest> take_receive();
+    // The send request at the head of the queue; empty: it is malformed, and `blocks` how much of the queue it takes.
+    [[nodiscard]] std::optional<WorkRequest> head(std::uint32_t& blocks) const;
+
+    const QueuePairMemory memory;
+    const ClientMemory client;
+    DeviceState& device;
+    std::shared_ptr<CompletionQueue> send_queue;
+    std::shared_ptr<CompletionQueue> receive_queue;
+    std::shared_ptr<SharedReceiveQueue> shared;
+
+    // As verbs have set them.
+    QueuePairState state = QueuePairState::Reset;
+    std::array<std::uint8_t, 16> remote_gid{};
+    bool is_global = false;
+    std::uint32_t remote_number = 0;
+    std::uint32_t key = 0;
+    std::uint32_t access = 0;
+    std::uint8_t timeout = 0;
+    std::uint8_t retries = 0;
+    std::uint8_t receiver_retries = 0;
+    std::uint8_t receiver_timer = 0;
+
+    // As the tree has it.
+    std::uint32_t requester_leaf = 0;
+    std::uint32_t responder_leaf = 0;
+    std::optional<Bandwidth> rate;
+
+    std::uint16_t send_posted = 0;
+    std::uint16_t send_done = 0;
+    std::uint16_t receive_posted = 0;
+    std::uint16_t receive_done = 0;
+
+    // What is under way.
+    struct Transfer {
+        WorkRequest request;
+        std::shared_ptr<QueuePair> peer;    // null: it goes nowhere
+        std::optional<ReceiveRequest> receive;
+        Ranges local;
+        Ranges remote;
+        std::uint64_t done = 0;
+        DeviceState* sender = nullptr;    // whose link the data takes
+        Arbiter::FlowNumber flow = 0;
+    };
+    std::optional<Transfer> transfer;
+    std::optional<Time> blocked_until;
+    int tries = 0;
+    int receiver_tries = 0;
+    bool removed = false;
+};
+
+struct DeviceState {
+    explicit DeviceState(Device& of_device, std::uint32_t of_number) : device(of_device), number(of_number) {}
+
+    Device& device;
+    const std::uint32_t number;
+    std::unordered_map<std::uint32_t, std::shared_ptr<QueuePair>> queue_pairs;
+    std::unordered_map<std::uint32_t, std::shared_ptr<CompletionQueue>> completion_queues;
+    std::unordered_map<std::uint32_t, std::shared_ptr<SharedReceiveQueue>> shared_receive_queues;
+    std::unordered_map<std::uint32_t, MemoryRegion> regions;
+    struct Page {
+        std::shared_ptr<DoorbellPage> page;
+        std::vector<std::weak_ptr<QueuePair>> queue_pairs;
+        std::vector<std::weak_ptr<CompletionQueue>> completion_queues;
+        Time heard{0};
+    };
+    std::map<std::uint32_t, Page> pages;
+    // Longer than the engine's thread waits for a processor on a busy host.
+    Arbiter arbiter{std::chrono::milliseconds(20)};
+    std::uint64_t generation = ~std::uint64_t{0};    // of the firmware, whose tree the arbiter has
+    std::map<Arbiter::FlowNumber, std::weak_ptr<QueuePair>> flows;
+};
+
+// The ranges of these pieces, all allowed; empty: one is not, or does not exist.
+[[nodiscard]] std::optional<Ranges> find_ranges(const DeviceState& device, std::uint32_t domain,
+                                                std::span<const Piece> pieces, std::uint32_t needs);
+// `length` bytes from `offset` on. False: not all of them.
+[[nodiscard]] bool gather(const Ranges& ranges, std::uint64_t offset, std::span<std::uint8_t> to);
+[[nodiscard]] bool scatter(const Ranges& ranges, std::uint64_t offset, std::span<const std::uint8_t> from);
+[[nodiscard]] std::uint64_t room_of(std::span<const Piece> pieces);
+
+}    // namespace rdmaqos::emulator

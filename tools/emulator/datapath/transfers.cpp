@@ -1,0 +1,468 @@
+#include "tools/emulator/datapath/transfers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <infiniband/verbs.h>
+
+#include "tools/emulator/device.h"
+
+namespace rdmaqos::emulator {
+namespace {
+
+using Transfer = QueuePair::Transfer;
+
+// Of a message that is sent in one turn. Small enough that who has a small message does not wait long.
+constexpr std::size_t kPiece = 16384;
+// What a message takes of the link at least: its headers.
+constexpr std::size_t kLeast = 64;
+// The global routing header, for which a datagram's receiver has to leave room.
+constexpr std::size_t kRoute = 40;
+
+// Of a receiver that is not ready, by `min_rnr_timer`: InfiniBand, table "Encoding for RNR NAK timer field", in 10 us.
+constexpr std::array<std::uint32_t, 32> kReceiverTimers{
+    65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+    256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+std::uint32_t remote_access(Operation operation)
+{
+    switch (operation) {
+    case Operation::Write:
+        return IBV_ACCESS_REMOTE_WRITE;
+    case Operation::Read:
+        return IBV_ACCESS_REMOTE_READ;
+    case Operation::CompareAndSwap:
+    case Operation::FetchAndAdd:
+        return IBV_ACCESS_REMOTE_ATOMIC;
+    default:
+        return 0;
+    }
+}
+
+bool is_atomic(Operation operation)
+{
+    return remote_access(operation) == IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+std::uint8_t kind_of_receive(const WorkRequest& request)
+{
+    if (request.operation == Operation::Write) {
+        return MLX5_CQE_RESP_WR_IMM;
+    }
+    return request.has_immediate ? MLX5_CQE_RESP_SEND_IMM
+           : request.invalidates ? MLX5_CQE_RESP_SEND_INV
+                                 : MLX5_CQE_RESP_SEND;
+}
+
+Completion completion_for(const QueuePair& queue_pair)
+{
+    Completion completion;
+    completion.user_index = queue_pair.memory.user_index;
+    completion.queue_pair = queue_pair.memory.number;
+    return completion;
+}
+
+void complete_receive(QueuePair& queue_pair, Completion completion)
+{
+    if (queue_pair.receive_queue) {
+        queue_pair.receive_queue->push(completion);
+    }
+}
+
+void complete_receive_error(QueuePair& queue_pair, std::uint16_t index, std::uint8_t syndrome)
+{
+    Completion completion = completion_for(queue_pair);
+    completion.kind = MLX5_CQE_RESP_ERR;
+    completion.syndrome = syndrome;
+    completion.index = index;
+    complete_receive(queue_pair, completion);
+}
+
+// Of the side whose memory it is: nobody's if its process has ended.
+std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
+{
+    return !ranges.empty() && ranges.front().client.is_gone()
+               ? static_cast<std::uint8_t>(MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR)
+               : otherwise;
+}
+
+void set_flow(const std::shared_ptr<QueuePair>& queue_pair)
+{
+    Transfer& transfer = *queue_pair->transfer;
+    DeviceState& own = queue_pair->device;
+    const bool is_read = transfer.request.operation == Operation::Read && transfer.peer;
+    constexpr Arbiter::FlowNumber kResponder = Arbiter::FlowNumber{1} << 63;
+    transfer.sender = is_read ? &transfer.peer->device : &own;
+    transfer.flow = (is_read ? kResponder : 0) | Arbiter::FlowNumber{own.number} << 32 | queue_pair->memory.number;
+    const QueuePair& scheduled = is_read ? *transfer.peer : *queue_pair;
+    DeviceState& sender = *transfer.sender;
+    sender.flows[transfer.flow] = queue_pair;
+    sender.arbiter.set_flow(transfer.flow, is_read ? scheduled.responder_leaf : scheduled.requester_leaf,
+                            is_read ? std::nullopt : scheduled.rate);
+    sender.arbiter.set_backlogged(transfer.flow, true);
+}
+
+}    // namespace
+
+std::shared_ptr<QueuePair> Transfers::find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
+                                                std::uint32_t number) const
+{
+    const auto has_gid = [gid](const DeviceState& device) {
+        return std::ranges::any_of(device.device.ports(), [gid](const SimulatedDevice& port) {
+            return std::ranges::any_of(port.gids, [gid](const Gid& each) { return each.bytes == *gid; });
+        });
+    };
+    for (const auto& device : devices_) {
+        if (gid == nullptr ? device.get() != &from.device : !has_gid(*device)) {
+            continue;
+        }
+        const auto found = device->queue_pairs.find(number);
+        return found != device->queue_pairs.end() && found->second->can_receive() &&
+                       found->second->memory.type == from.memory.type
+                   ? found->second
+                   : nullptr;
+    }
+    return nullptr;
+}
+
+void Transfers::advance(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+{
+    while (queue_pair->state == QueuePairState::Rts && !queue_pair->removed && !queue_pair->transfer &&
+           queue_pair->has_work()) {
+        if (queue_pair->blocked_until && *queue_pair->blocked_until > now) {
+            return;
+        }
+        queue_pair->blocked_until.reset();
+        if (!begin(queue_pair, now)) {
+            blocked.push_back(queue_pair);
+            return;
+        }
+    }
+}
+
+bool Transfers::wait(QueuePair& queue_pair, Time until)
+{
+    queue_pair.blocked_until = until;
+    return false;
+}
+
+bool Transfers::begin(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+{
+    WorkRequest none;
+    none.index = queue_pair->send_done;
+    auto request = queue_pair->head(none.blocks);
+    if (!request) {
+        finish(queue_pair, none, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+        return true;
+    }
+    Transfer transfer;
+    transfer.request = std::move(*request);
+    auto local = find_ranges(queue_pair->device, queue_pair->memory.domain, transfer.request.pieces,
+                             transfer.request.fetches() ? IBV_ACCESS_LOCAL_WRITE : 0);
+    if (!local) {
+        finish(queue_pair, transfer.request, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+        return true;
+    }
+    transfer.local = std::move(*local);
+    const bool goes_nowhere = queue_pair->memory.type == QueuePairType::RawPacket ||
+                              transfer.request.operation == Operation::Nothing;
+    const bool begun = goes_nowhere ? (queue_pair->transfer = std::move(transfer), true)
+                       : queue_pair->memory.type == QueuePairType::Ud
+                           ? begin_datagram(*queue_pair, std::move(transfer))
+                           : begin_connected(queue_pair, std::move(transfer), now);
+    if (queue_pair->transfer) {
+        set_flow(queue_pair);
+    }
+    return begun;
+}
+
+// Who cannot get it, does not.
+bool Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
+{
+    const Datagram& datagram = transfer.request.datagram;
+    constexpr std::uint32_t kOwnKey = 1U << 31;
+    auto peer = find_peer(queue_pair, datagram.gid ? &*datagram.gid : nullptr, datagram.queue_pair);
+    if (peer && peer->key == ((datagram.key & kOwnKey) != 0 ? queue_pair.key : datagram.key)) {
+        transfer.receive = peer->take_receive();
+        auto ranges = transfer.receive ? find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces,
+                                                     IBV_ACCESS_LOCAL_WRITE)
+                                       : std::nullopt;
+        if (ranges && room_of(transfer.receive->pieces) >= transfer.request.length + kRoute) {
+            transfer.remote = std::move(*ranges);
+            transfer.peer = std::move(peer);
+        }
+    }
+    queue_pair.transfer = std::move(transfer);
+    return true;
+}
+
+bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now)
+{
+    const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
+    transfer.peer = find_peer(*queue_pair, queue_pair->is_global ? &queue_pair->remote_gid : nullptr,
+                              queue_pair->remote_number);
+    if (transfer.peer && transfer.peer->remote_number != queue_pair->memory.number) {
+        transfer.peer.reset();    // it is connected to somebody else, whose packets have other numbers
+    }
+    if (!transfer.peer) {
+        if (!is_reliable) {
+            queue_pair->transfer = std::move(transfer);
+            return true;
+        }
+        if (queue_pair->tries++ > queue_pair->retries) {
+            finish(queue_pair, transfer.request, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+            return true;
+        }
+        constexpr Time kUnit(4096);
+        const Time pause = queue_pair->timeout == 0 ? std::chrono::seconds(1) : kUnit * (1ULL << queue_pair->timeout);
+        return wait(*queue_pair, now + std::min<Time>(pause, std::chrono::seconds(1)));
+    }
+    QueuePair& peer = *transfer.peer;
+    if (!check_remote(queue_pair, transfer)) {
+        return true;
+    }
+    if (!transfer.peer || !transfer.request.consumes_receive()) {
+        queue_pair->transfer = std::move(transfer);
+        return true;
+    }
+    transfer.receive = peer.take_receive();
+    if (!transfer.receive) {
+        if (!is_reliable) {
+            transfer.peer.reset();
+            queue_pair->transfer = std::move(transfer);
+            return true;
+        }
+        constexpr std::uint8_t kForEver = 7;
+        if (queue_pair->receiver_retries != kForEver && queue_pair->receiver_tries++ >= queue_pair->receiver_retries) {
+            finish(queue_pair, transfer.request, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
+            return true;
+        }
+        const auto ten_microseconds = kReceiverTimers.at(peer.receiver_timer % kReceiverTimers.size());
+        return wait(*queue_pair, now + std::chrono::microseconds(10) * ten_microseconds);
+    }
+    if (transfer.request.operation == Operation::Send) {
+        auto ranges = find_ranges(peer.device, peer.memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
+        const bool fits = ranges && room_of(transfer.receive->pieces) >= transfer.request.length;
+        if (!fits) {
+            complete_receive_error(peer, transfer.receive->index,
+                                   ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+            finish(queue_pair, transfer.request,
+                   ranges ? MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR : MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+            fail(transfer.peer);
+            return true;
+        }
+        transfer.remote = std::move(*ranges);
+    }
+    queue_pair->transfer = std::move(transfer);
+    return true;
+}
+
+bool Transfers::check_remote(const std::shared_ptr<QueuePair>& queue_pair, Transfer& transfer)
+{
+    const WorkRequest& request = transfer.request;
+    const std::uint32_t access = remote_access(request.operation);
+    if (access == 0 || request.length == 0) {
+        return true;
+    }
+    const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
+    const QueuePair& peer = *transfer.peer;
+    std::uint8_t syndrome = 0;
+    std::optional<Ranges> ranges;
+    if ((is_atomic(request.operation) && request.remote_address % sizeof(std::uint64_t) != 0) ||
+        request.length > UINT32_MAX) {
+        syndrome = MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR;
+    } else {
+        const Piece remote{request.remote_key, request.remote_address, static_cast<std::uint32_t>(request.length)};
+        ranges = (peer.access & access) == access ? find_ranges(peer.device, peer.memory.domain, {&remote, 1}, access)
+                                                  : std::nullopt;
+        syndrome = ranges ? 0 : MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR;
+    }
+    if (syndrome == 0) {
+        transfer.remote = std::move(*ranges);
+        return true;
+    }
+    if (!is_reliable) {
+        transfer.peer.reset();
+        return true;
+    }
+    finish(queue_pair, request, syndrome);
+    fail(transfer.peer);
+    return false;
+}
+
+std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+{
+    Transfer& transfer = *queue_pair->transfer;
+    DeviceState& sender = *transfer.sender;
+    const Arbiter::FlowNumber flow = transfer.flow;
+    const bool is_datagram = queue_pair->memory.type == QueuePairType::Ud;
+    const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
+    const std::size_t length = std::min<std::uint64_t>(kPiece, transfer.request.length - transfer.done);
+    std::uint8_t syndrome = 0;
+    if (transfer.peer && (transfer.peer->removed || !transfer.peer->can_receive())) {
+        syndrome = MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR;
+    } else if (transfer.peer) {
+        syndrome = is_atomic(transfer.request.operation) ? do_atomic(transfer)
+                                                         : copy_piece(*queue_pair, transfer, length);
+    }
+    if (syndrome != 0 && !is_reliable && syndrome != MLX5_CQE_SYNDROME_LOCAL_PROT_ERR) {
+        transfer.peer.reset();    // lost
+        syndrome = 0;
+    }
+    transfer.done += length;
+    if (syndrome != 0 || transfer.done >= transfer.request.length) {
+        const Transfer ended = std::move(*std::exchange(queue_pair->transfer, std::nullopt));
+        if (syndrome == 0 && ended.peer && ended.receive) {
+            deliver(*queue_pair, ended);
+        }
+        finish(queue_pair, ended.request, syndrome);
+        advance(queue_pair, now);
+        const auto& next = queue_pair->transfer;
+        if (!next || next->sender != &sender || next->flow != flow) {
+            sender.arbiter.set_backlogged(flow, false);
+        }
+    }
+    return std::max(length + (is_datagram ? kRoute : 0), kLeast);
+}
+
+std::uint8_t Transfers::copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length)
+{
+    const bool is_read = transfer.request.operation == Operation::Read;
+    const bool is_datagram = queue_pair.memory.type == QueuePairType::Ud;
+    const Ranges& from = is_read ? transfer.remote : transfer.local;
+    const Ranges& to = is_read ? transfer.local : transfer.remote;
+    constexpr std::uint8_t kHere = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+    constexpr std::uint8_t kThere = MLX5_CQE_SYNDROME_REMOTE_OP_ERR;
+    buffer_.resize(length);
+    if (!transfer.request.inlined.empty()) {
+        std::memcpy(buffer_.data(), transfer.request.inlined.data() + transfer.done, length);
+    } else if (!gather(from, transfer.done, buffer_)) {
+        return is_read ? why(from, kThere) : kHere;
+    }
+    if (!scatter(to, transfer.done + (is_datagram ? kRoute : 0), buffer_)) {
+        return is_read ? kHere : why(to, kThere);
+    }
+    return 0;
+}
+
+std::uint8_t Transfers::do_atomic(const Transfer& transfer)
+{
+    std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
+    if (!gather(transfer.remote, 0, bytes)) {
+        return why(transfer.remote, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+    }
+    std::uint64_t before = 0;
+    std::memcpy(&before, bytes.data(), sizeof(before));
+    const WorkRequest& request = transfer.request;
+    const std::uint64_t after = request.operation == Operation::FetchAndAdd ? before + request.swap_or_add
+                                : before == request.compare                 ? request.swap_or_add
+                                                                            : before;
+    std::array<std::uint8_t, sizeof(after)> written{};
+    std::memcpy(written.data(), &after, sizeof(after));
+    if (!scatter(transfer.remote, 0, written)) {
+        return why(transfer.remote, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+    }
+    return scatter(transfer.local, 0, bytes) ? 0 : static_cast<std::uint8_t>(MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+}
+
+void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
+{
+    QueuePair& peer = *transfer.peer;
+    const WorkRequest& request = transfer.request;
+    const bool is_datagram = from.memory.type == QueuePairType::Ud;
+    if (is_datagram) {
+        std::array<std::uint8_t, kRoute> route{};
+        route[0] = 0x60;    // version 6
+        route[4] = static_cast<std::uint8_t>(request.length >> 8);
+        route[5] = static_cast<std::uint8_t>(request.length);
+        route[6] = 0x1b;    // what follows: a transport header
+        route[7] = 0xff;
+        if (const auto& gids = from.device.device.ports().front().gids; !gids.empty()) {
+            std::ranges::copy(gids.front().bytes, &route[8]);
+        }
+        if (request.datagram.gid) {
+            std::ranges::copy(*request.datagram.gid, &route[24]);
+        }
+        (void)scatter(transfer.remote, 0, route);
+    }
+    Completion completion = completion_for(peer);
+    completion.kind = kind_of_receive(request);
+    completion.index = transfer.receive->index;
+    completion.bytes = static_cast<std::uint32_t>(request.length + (is_datagram ? kRoute : 0));
+    completion.immediate = request.immediate;
+    completion.is_solicited = request.is_solicited;
+    completion.source = from.memory.number;
+    completion.has_route = is_datagram;
+    complete_receive(peer, completion);
+}
+
+void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome)
+{
+    if (queue_pair->send_queue && (syndrome != 0 || request.is_signaled)) {
+        Completion completion = completion_for(*queue_pair);
+        completion.kind = syndrome != 0 ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ;
+        completion.syndrome = syndrome;
+        completion.opcode = request.opcode;
+        completion.index = request.index;
+        completion.bytes = static_cast<std::uint32_t>(request.length);
+        queue_pair->send_queue->push(completion);
+    }
+    queue_pair->send_done = static_cast<std::uint16_t>(queue_pair->send_done + request.blocks);
+    queue_pair->tries = 0;
+    queue_pair->receiver_tries = 0;
+    if (syndrome != 0) {
+        fail(queue_pair);
+    }
+}
+
+void Transfers::fail(const std::shared_ptr<QueuePair>& queue_pair)
+{
+    queue_pair->state = QueuePairState::Error;
+    queue_pair->device.device.firmware().set_queue_pair_state(queue_pair->memory.number, QueuePairState::Error);
+    failed.push_back(queue_pair);
+    flush(queue_pair);
+}
+
+void Transfers::stop(QueuePair& queue_pair)
+{
+    if (queue_pair.transfer) {
+        queue_pair.transfer->sender->arbiter.remove_flow(queue_pair.transfer->flow);
+        queue_pair.transfer->sender->flows.erase(queue_pair.transfer->flow);
+        queue_pair.transfer.reset();
+    }
+    queue_pair.blocked_until.reset();
+    queue_pair.tries = 0;
+    queue_pair.receiver_tries = 0;
+}
+
+void Transfers::flush(const std::shared_ptr<QueuePair>& queue_pair)
+{
+    stop(*queue_pair);
+    if (!queue_pair->look_at_record()) {
+        return;
+    }
+    Completion completion = completion_for(*queue_pair);
+    completion.syndrome = MLX5_CQE_SYNDROME_WR_FLUSH_ERR;
+    // No more than a queue holds: the indexes are the program's.
+    for (std::uint32_t left = queue_pair->memory.send_blocks; queue_pair->has_work() && left > 0; --left) {
+        std::uint32_t blocks = 1;
+        const auto request = queue_pair->head(blocks);
+        completion.kind = MLX5_CQE_REQ_ERR;
+        completion.opcode = request ? request->opcode : 0;
+        completion.index = queue_pair->send_done;
+        if (queue_pair->send_queue) {
+            queue_pair->send_queue->push(completion);
+        }
+        queue_pair->send_done = static_cast<std::uint16_t>(queue_pair->send_done + blocks);
+    }
+    queue_pair->send_done = queue_pair->send_posted;
+    for (std::uint32_t left = queue_pair->memory.receive_entries;
+         !queue_pair->shared && queue_pair->receive_done != queue_pair->receive_posted && left > 0; --left) {
+        complete_receive_error(*queue_pair, queue_pair->receive_done, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+        ++queue_pair->receive_done;
+    }
+    queue_pair->receive_done = queue_pair->receive_posted;
+}
+
+}    // namespace rdmaqos::emulator

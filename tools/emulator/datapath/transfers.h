@@ -1,0 +1,56 @@
+// What becomes of the work requests of a queue pair: found out when one is begun, moved piece by piece, completed. The
+// rules are those of InfiniBand's transport for connected and datagram services (packets are not lost here, so what is
+// retried is a peer that is not there or not ready).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tools/emulator/datapath/queues.h"
+
+namespace rdmaqos::emulator {
+
+class Transfers {
+public:
+    // All devices there are, which outlive it.
+    explicit Transfers(std::vector<std::unique_ptr<DeviceState>>& devices) : devices_(devices) {}
+
+    // Gets the next request of the queue pair going, if there is one and it is time: its device's arbiter, or that of
+    // the other end for what is read there, has it as a flow then. Those that end at once are done with.
+    void advance(const std::shared_ptr<QueuePair>& queue_pair, Time now);
+    // Moves the next piece of what is under way; how many bytes that takes of the link.
+    std::size_t move(const std::shared_ptr<QueuePair>& queue_pair, Time now);
+    // It is in ERR: whatever was posted, or is, completes as flushed.
+    void flush(const std::shared_ptr<QueuePair>& queue_pair);
+    // Forgets what is under way.
+    static void stop(QueuePair& queue_pair);
+
+    // Those that are not to be looked at before a certain time.
+    std::vector<std::weak_ptr<QueuePair>> blocked;
+    // Those that went into ERR by themselves.
+    std::vector<std::weak_ptr<QueuePair>> failed;
+
+private:
+    // True: something is under way, or the request has ended. False: it has to wait.
+    bool begin(const std::shared_ptr<QueuePair>& queue_pair, Time now);
+    bool begin_datagram(QueuePair& queue_pair, QueuePair::Transfer transfer);
+    bool begin_connected(const std::shared_ptr<QueuePair>& queue_pair, QueuePair::Transfer transfer, Time now);
+    // Finds out whether the other end lets this happen; true if it does.
+    bool check_remote(const std::shared_ptr<QueuePair>& queue_pair, QueuePair::Transfer& transfer);
+    bool wait(QueuePair& queue_pair, Time until);
+    void finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome);
+    void fail(const std::shared_ptr<QueuePair>& queue_pair);
+    // All of it is there: its receiver is told.
+    static void deliver(const QueuePair& from, const QueuePair::Transfer& transfer);
+    // A syndrome, or 0.
+    std::uint8_t copy_piece(QueuePair& queue_pair, QueuePair::Transfer& transfer, std::size_t length);
+    static std::uint8_t do_atomic(const QueuePair::Transfer& transfer);
+    [[nodiscard]] std::shared_ptr<QueuePair> find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
+                                                       std::uint32_t number) const;
+
+    std::vector<std::unique_ptr<DeviceState>>& devices_;
+    std::vector<std::uint8_t> buffer_;
+};
+
+}    // namespace rdmaqos::emulator
