@@ -19,12 +19,12 @@ using namespace std::chrono_literals;
 using Time = Arbiter::Time;
 
 constexpr Time kBurst = 2ms;
-constexpr auto kLink = Bandwidth::from_gbps(1);
+constexpr auto kGigabit = Bandwidth::from_gbps(1);
 
 // Flows that always have something to send, or make it at a rate, in pieces of one size.
 class Load {
 public:
-    explicit Load(Bandwidth link = kLink) : link_(link) { arbiter.set_link(link); }
+    explicit Load(Bandwidth link = kGigabit) : link_(link) { arbiter.set_link(link); }
 
     void add(Arbiter::FlowNumber number, Arbiter::ElementNumber leaf, std::size_t piece = 4096,
              std::optional<Bandwidth> demand = std::nullopt, std::optional<Bandwidth> cap = std::nullopt)
@@ -109,7 +109,7 @@ private:
 TEST(Arbiter, NobodyHasAnythingToSend)
 {
     Arbiter arbiter(kBurst);
-    arbiter.set_link(kLink);
+    arbiter.set_link(kGigabit);
     EXPECT_FALSE(arbiter.turn(0ns).flow);
     EXPECT_FALSE(arbiter.turn(0ns).next);
     arbiter.set_flow(7, 0, std::nullopt);
@@ -257,7 +257,7 @@ TEST(Arbiter, AgreesWithTheSolverOnRandomTrees)
         static_cast<void>(load.rates());
         load.run(300ms);
         const auto rates = load.rates();
-        for (const auto& [path, allocation] : solve(random.tree, kLink, random.demands)) {
+        for (const auto& [path, allocation] : solve(random.tree, kGigabit, random.demands)) {
             if (const auto rate = rates.find(numbers.at(path)); rate != rates.end()) {
                 RC_LOG() << path.text() << ": " << rate->second << " instead of " << allocation.kbps / 1e3 << '\n';
                 RC_ASSERT(std::abs(rate->second - allocation.kbps / 1e3) < 20);

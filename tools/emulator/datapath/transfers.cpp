@@ -40,11 +40,6 @@ std::uint32_t remote_access(Operation operation)
     }
 }
 
-bool is_atomic(Operation operation)
-{
-    return remote_access(operation) == IBV_ACCESS_REMOTE_ATOMIC;
-}
-
 std::uint8_t kind_of_receive(const WorkRequest& request)
 {
     if (request.operation == Operation::Write) {
@@ -269,8 +264,7 @@ bool Transfers::check_remote(const std::shared_ptr<QueuePair>& queue_pair, Trans
     const QueuePair& peer = *transfer.peer;
     std::uint8_t syndrome = 0;
     std::optional<Ranges> ranges;
-    if ((is_atomic(request.operation) && request.remote_address % sizeof(std::uint64_t) != 0) ||
-        request.length > UINT32_MAX) {
+    if ((request.is_atomic() && request.remote_address % sizeof(std::uint64_t) != 0) || request.length > UINT32_MAX) {
         syndrome = MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR;
     } else {
         const Piece remote{request.remote_key, request.remote_address, static_cast<std::uint32_t>(request.length)};
@@ -303,8 +297,7 @@ std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time n
     if (transfer.peer && (transfer.peer->removed || !transfer.peer->can_receive())) {
         syndrome = MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR;
     } else if (transfer.peer) {
-        syndrome = is_atomic(transfer.request.operation) ? do_atomic(transfer)
-                                                         : copy_piece(*queue_pair, transfer, length);
+        syndrome = transfer.request.is_atomic() ? do_atomic(transfer) : copy_piece(*queue_pair, transfer, length);
     }
     if (syndrome != 0 && !is_reliable && syndrome != MLX5_CQE_SYNDROME_LOCAL_PROT_ERR) {
         transfer.peer.reset();    // lost

@@ -48,11 +48,6 @@ bool set_operation(WorkRequest& request)
     }
 }
 
-bool is_atomic(Operation operation)
-{
-    return operation == Operation::CompareAndSwap || operation == Operation::FetchAndAdd;
-}
-
 // The data segments, some of which may have the data in themselves.
 bool add_data(WorkRequest& request, std::span<const std::uint8_t> rest)
 {
@@ -151,7 +146,7 @@ std::optional<WorkRequest> parse_send(std::span<const std::uint8_t> blocks, Queu
         request.remote_address = be64_at(remote, 0);
         request.remote_key = be32_at(remote, 8);
     }
-    if (is_atomic(request.operation)) {
+    if (request.is_atomic()) {
         const auto operands = take(kSegment);
         if (operands.empty()) {
             return std::nullopt;
@@ -160,7 +155,7 @@ std::optional<WorkRequest> parse_send(std::span<const std::uint8_t> blocks, Queu
         request.compare = be64_at(operands, 8);
     }
     if (!add_data(request, rest) || (request.fetches() && !request.inlined.empty()) ||
-        (is_atomic(request.operation) && request.length != sizeof(std::uint64_t))) {
+        (request.is_atomic() && request.length != sizeof(std::uint64_t))) {
         return std::nullopt;
     }
     return request;

@@ -59,12 +59,12 @@ struct WorkRequest {
     {
         return operation == Operation::Send || (operation == Operation::Write && has_immediate);
     }
-    // Its pieces are written to.
-    [[nodiscard]] bool fetches() const
+    [[nodiscard]] bool is_atomic() const
     {
-        return operation == Operation::Read || operation == Operation::CompareAndSwap ||
-               operation == Operation::FetchAndAdd;
+        return operation == Operation::CompareAndSwap || operation == Operation::FetchAndAdd;
     }
+    // Its pieces are written to.
+    [[nodiscard]] bool fetches() const { return operation == Operation::Read || is_atomic(); }
 };
 
 // How many blocks the request takes that begins with these 16 bytes; at least 1, so that a queue gets ahead.
