@@ -12,7 +12,9 @@ enter_emulator "$0" "$@"
 
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
-port=18600
+# The three users run at the same time.
+declare -A first_port=([self]=18600 [ordinary]=18630 [all-ordinary]=18660)
+port=${first_port[$user]}
 
 # pair NAME COMMAND...: a server, then a client of it; both must say that they have done all.
 pair()
