@@ -116,7 +116,7 @@ Result<void> MemoryLog::commit(Extent extent)
     return {};
 }
 
-Result<std::uint64_t> MemoryLog::take_memory(Extent text)
+Result<std::uint64_t> MemoryLog::take_memory(Extent text) const
 {
     const std::uint64_t end = std::uint64_t{text.begin} + text.size;
     for (const std::uint64_t wanted : {end + 2 * kAhead, end}) {

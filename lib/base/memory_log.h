@@ -45,7 +45,7 @@ private:
 
     [[nodiscard]] Result<void> commit(Extent extent);
     // Has memory for this text, and for more behind it if that can be had. Where it ends.
-    [[nodiscard]] Result<std::uint64_t> take_memory(Extent text);
+    [[nodiscard]] Result<std::uint64_t> take_memory(Extent text) const;
 
     UniqueFd fd_;
     Extent extent_;

@@ -48,10 +48,10 @@ public:
     // All that there are. Flows in an element that is gone are the link's own children from now on.
     void set_elements(const std::map<ElementNumber, ElementSettings>& elements);
     // Adds the flow, or changes it. `leaf` not there: as 0.
-    void set_flow(FlowNumber flow, ElementNumber leaf, std::optional<Bandwidth> cap);
+    void set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap);
     void remove_flow(FlowNumber flow);
     // Whether it has something to send.
-    void set_backlogged(FlowNumber flow, bool backlogged);
+    void set_backlogged(FlowNumber number, bool backlogged);
 
     struct Turn {
         std::optional<FlowNumber> flow;    // may send now
@@ -59,7 +59,7 @@ public:
     };
     [[nodiscard]] Turn turn(Time now);
     // The flow has sent this much, now.
-    void sent(FlowNumber flow, std::size_t bytes, Time now);
+    void sent(FlowNumber number, std::size_t bytes, Time now);
 
 private:
     // The time at which all that was sent would have been sent at the rate: who is ahead of it waits.

@@ -86,22 +86,22 @@ public:
     // The page has got its userfault descriptor.
     void page_changed();
 
-    void add(Device& device, CompletionQueueMemory queue);
+    void add(Device& device, CompletionQueueMemory memory);
     // False: more is waiting than there is room for.
-    [[nodiscard]] bool resize(Device& device, std::uint32_t queue, std::uint64_t buffer, std::uint32_t entry_bytes,
+    [[nodiscard]] bool resize(Device& device, std::uint32_t number, std::uint64_t buffer, std::uint32_t entry_bytes,
                               std::uint32_t entries);
     // How many of its events were read.
-    std::uint32_t remove_completion_queue(Device& device, std::uint32_t queue);
+    std::uint32_t remove_completion_queue(Device& device, std::uint32_t number);
 
     void add(Device& device, const MemoryRegion& region);
     // What is under way in it fails.
     void remove_region(Device& device, std::uint32_t key);
-    void add(Device& device, const SharedReceiveQueueMemory& queue);
-    void remove_shared_receive_queue(Device& device, std::uint32_t queue);
+    void add(Device& device, const SharedReceiveQueueMemory& memory);
+    void remove_shared_receive_queue(Device& device, std::uint32_t number);
 
-    void add(Device& device, const QueuePairMemory& queue_pair);
-    void modify(Device& device, std::uint32_t queue_pair, QueuePairState state, const ib_uverbs_modify_qp& attributes);
-    void remove_queue_pair(Device& device, std::uint32_t queue_pair);
+    void add(Device& device, const QueuePairMemory& memory);
+    void modify(Device& device, std::uint32_t number, QueuePairState to, const ib_uverbs_modify_qp& attributes);
+    void remove_queue_pair(Device& device, std::uint32_t number);
 
 private:
     class Engine;

@@ -72,6 +72,44 @@ bool add_data(WorkRequest& request, std::span<const std::uint8_t> rest)
     return request.inlined.empty() || request.pieces.empty();
 }
 
+// The segments between the control segment and the data, which it takes off `rest`.
+bool add_addresses(WorkRequest& request, QueuePairType type, std::span<const std::uint8_t>& rest)
+{
+    const auto take = [&rest](std::size_t length) {
+        const auto taken = rest.subspan(0, std::min(length, rest.size()));
+        rest = rest.subspan(taken.size());
+        return taken.size() == length ? taken : std::span<const std::uint8_t>();
+    };
+    if (type == QueuePairType::Ud) {
+        const auto address = take(kDatagramSegments);
+        if (address.empty() || request.operation != Operation::Send) {
+            return false;
+        }
+        request.datagram.key = be32_at(address, 0);
+        request.datagram.queue_pair = be32_at(address, 8) & 0xffffff;
+        if ((be32_at(address, 28) >> 30 & 1U) != 0) {
+            std::ranges::copy(address.subspan(32, 16), request.datagram.gid.emplace().begin());
+        }
+    }
+    if (request.operation != Operation::Send) {
+        const auto remote = take(kSegment);
+        if (remote.empty()) {
+            return false;
+        }
+        request.remote_address = be64_at(remote, 0);
+        request.remote_key = be32_at(remote, 8);
+    }
+    if (request.is_atomic()) {
+        const auto operands = take(kSegment);
+        if (operands.empty()) {
+            return false;
+        }
+        request.swap_or_add = be64_at(operands, 0);
+        request.compare = be64_at(operands, 8);
+    }
+    return true;
+}
+
 }    // namespace
 
 std::uint32_t be32_at(std::span<const std::uint8_t> bytes, std::size_t offset)
@@ -122,37 +160,8 @@ std::optional<WorkRequest> parse_send(std::span<const std::uint8_t> blocks, Queu
     if (request.operation == Operation::Nothing) {
         return request;
     }
-    const auto take = [&rest](std::size_t length) {
-        const auto taken = rest.subspan(0, std::min(length, rest.size()));
-        rest = rest.subspan(taken.size());
-        return taken.size() == length ? taken : std::span<const std::uint8_t>();
-    };
-    if (type == QueuePairType::Ud) {
-        const auto address = take(kDatagramSegments);
-        if (address.empty() || request.operation != Operation::Send) {
-            return std::nullopt;
-        }
-        request.datagram.key = be32_at(address, 0);
-        request.datagram.queue_pair = be32_at(address, 8) & 0xffffff;
-        if ((be32_at(address, 28) >> 30 & 1U) != 0) {
-            std::ranges::copy(address.subspan(32, 16), request.datagram.gid.emplace().begin());
-        }
-    }
-    if (request.operation != Operation::Send) {
-        const auto remote = take(kSegment);
-        if (remote.empty()) {
-            return std::nullopt;
-        }
-        request.remote_address = be64_at(remote, 0);
-        request.remote_key = be32_at(remote, 8);
-    }
-    if (request.is_atomic()) {
-        const auto operands = take(kSegment);
-        if (operands.empty()) {
-            return std::nullopt;
-        }
-        request.swap_or_add = be64_at(operands, 0);
-        request.compare = be64_at(operands, 8);
+    if (!add_addresses(request, type, rest)) {
+        return std::nullopt;
     }
     if (!add_data(request, rest) || (request.fetches() && !request.inlined.empty()) ||
         (request.is_atomic() && request.length != sizeof(std::uint64_t))) {
