@@ -10,7 +10,7 @@ namespace {
 // Of virtual time, so that a byte by the largest share is still something.
 constexpr unsigned kFraction = 16;
 
-// How long so many bytes take.
+// The transmission time of a message at this rate; a day if there is none.
 std::chrono::nanoseconds time_for(std::size_t bytes, Bandwidth rate)
 {
     constexpr std::uint64_t kBitsAndNanoseconds = 8 * 1'000'000;    // of a byte; for a bit at 1 kbit/s
