@@ -23,7 +23,19 @@ std::chrono::nanoseconds time_for(std::size_t bytes, Bandwidth rate)
 
 void Arbiter::Bucket::charge(std::size_t bytes, Bandwidth rate, Time now, Time burst)
 {
-    full_until = std::max(full_until, now - burst) + time_for(bytes, rate);
+    if (full_until < now - burst) {
+        full_until = now - burst;
+        is_short = false;
+    }
+    full_until += time_for(bytes, rate);
+}
+
+void Arbiter::Bucket::begin(Time now)
+{
+    if (full_until < now) {
+        full_until = now;
+        is_short = false;
+    }
 }
 
 Arbiter::Arbiter(Time burst) : burst_(burst) {}
@@ -43,8 +55,12 @@ void Arbiter::begin(Sibling& child)
     }
     Node& parent = *child.parent;
     child.virtual_time = std::max(child.virtual_time, parent.virtual_time_of_children);
-    child.place = parent.backlogged.size();
-    parent.backlogged.push_back(&child);
+    child.bucket.begin(now_);
+    child.place = parent.competing.size();
+    parent.competing.push_back(&child);
+    if (&parent == &root_ && parent.competing.size() == 1) {
+        root_.bucket.begin(now_);
+    }
     begin(parent);
 }
 
@@ -54,12 +70,12 @@ void Arbiter::end(Sibling& child)
         return;
     }
     Node& parent = *child.parent;
-    Sibling* const last = parent.backlogged.back();
-    parent.backlogged.at(*child.place) = last;
+    Sibling* const last = parent.competing.back();
+    parent.competing.at(*child.place) = last;
     last->place = child.place;
-    parent.backlogged.pop_back();
+    parent.competing.pop_back();
     child.place.reset();
-    if (parent.backlogged.empty()) {
+    if (parent.competing.empty()) {
         end(parent);
     }
 }
@@ -69,12 +85,19 @@ void Arbiter::hang(Sibling& child, Node& parent)
     if (child.parent == &parent) {
         return;
     }
-    const bool is_backlogged = child.place.has_value();
+    const bool competes = child.place.has_value();
     end(child);
     child.parent = &parent;
     child.virtual_time = parent.virtual_time_of_children;
-    if (is_backlogged) {
+    if (competes) {
         begin(child);
+    }
+}
+
+void Arbiter::set_link(Bandwidth speed)
+{
+    if (std::exchange(root_.cap, speed) != speed) {
+        root_.bucket = {};
     }
 }
 
@@ -117,73 +140,169 @@ void Arbiter::set_flow(FlowNumber number, ElementNumber leaf, std::optional<Band
     hang(flow, node(leaf));
 }
 
-void Arbiter::remove_flow(FlowNumber flow)
-{
-    set_backlogged(flow, false);
-    flows_.erase(flow);
-}
-
-void Arbiter::set_backlogged(FlowNumber number, bool backlogged)
+void Arbiter::remove_flow(FlowNumber number)
 {
     if (const auto flow = flows_.find(number); flow != flows_.end()) {
-        backlogged ? begin(flow->second) : end(flow->second);
+        set_backlogged(flow->second, false);
+        flows_.erase(flow);
     }
 }
 
-Arbiter::Sibling* Arbiter::choose(Node& at, Time now, Time& next) const
+void Arbiter::set_backlogged(Sibling& flow, bool backlogged)
 {
+    const bool before = std::exchange(flow.is_backlogged, backlogged);
+    if (backlogged && !before) {
+        ++backlogged_;
+    } else if (!backlogged && before) {
+        --backlogged_;
+    }
+    backlogged ? begin(flow) : end(flow);
+}
+
+void Arbiter::set_backlogged(FlowNumber number, bool backlogged, Time now)
+{
+    now_ = now;
+    forget_those_that_did_not_come();
+    if (const auto flow = flows_.find(number); flow != flows_.end()) {
+        set_backlogged(flow->second, backlogged);
+    }
+}
+
+void Arbiter::expect(FlowNumber number, Time now)
+{
+    now_ = now;
+    const auto found = flows_.find(number);
+    if (found == flows_.end() || !found->second.is_backlogged) {
+        return;
+    }
+    Sibling& flow = found->second;
+    flow.is_backlogged = false;
+    --backlogged_;
+    flow.expected_until = now + burst_;
+    if (!std::exchange(flow.is_in_queue, true)) {
+        expected_.emplace_back(flow.expected_until, number);
+    }
+}
+
+void Arbiter::forget_those_that_did_not_come()
+{
+    while (!expected_.empty() && expected_.front().first <= now_) {
+        const FlowNumber number = expected_.front().second;
+        expected_.pop_front();
+        const auto found = flows_.find(number);
+        if (found == flows_.end()) {
+            continue;
+        }
+        Sibling& flow = found->second;
+        const bool is_expected = flow.place && !flow.is_backlogged;
+        if (is_expected && flow.expected_until > now_) {
+            expected_.emplace_back(flow.expected_until, number);    // it has come and gone meanwhile
+            continue;
+        }
+        flow.is_in_queue = false;
+        if (is_expected) {
+            end(flow);
+        }
+    }
+}
+
+bool Arbiter::is_held(Sibling& child, Time& next) const
+{
+    if (!child.cap || child.bucket.full_until <= now_) {
+        return false;
+    }
+    child.bucket.is_short = true;
+    next = std::min(next, child.bucket.full_until);
+    return true;
+}
+
+Arbiter::Outcome Arbiter::choose(Node& at, bool rate_is_short, Choice& choice) const
+{
+    rate_is_short = rate_is_short || at.bucket.is_short;
     // The earliest may be held by a cap, its own or those of all below it: then the next one is asked.
-    std::set<const Sibling*> held;
+    std::set<const Sibling*> passed;
     while (true) {
         Sibling* first = nullptr;
-        for (Sibling* child : at.backlogged) {
-            if (child->cap && child->bucket.full_until > now) {
-                next = std::min(next, child->bucket.full_until);
+        for (Sibling* child : at.competing) {
+            if (is_held(*child, choice.next)) {
                 child->virtual_time = std::max(child->virtual_time, at.virtual_time_of_children);
-            } else if ((first == nullptr || child->virtual_time < first->virtual_time) && !held.contains(child)) {
+            } else if ((first == nullptr || child->virtual_time < first->virtual_time) && !passed.contains(child)) {
                 first = child;
             }
         }
-        if (first == nullptr || first->flow) {
-            return first;
+        if (first == nullptr) {
+            return Outcome::AllAreHeld;
         }
-        if (Sibling* const flow = choose(static_cast<Node&>(*first), now, next)) {
-            return flow;
+        if (!first->flow) {
+            const Outcome outcome = choose(static_cast<Node&>(*first), rate_is_short, choice);
+            // An element that its own cap holds back gives its time away while it waits: it will catch up.
+            if (outcome == Outcome::Found || (outcome == Outcome::Await && !first->bucket.is_short)) {
+                return outcome;
+            }
+        } else if (first->is_backlogged) {
+            choice.flow = first;
+            return Outcome::Found;
+        } else if (rate_is_short && first->expected_until > now_) {
+            choice.awaited = first;
+            return Outcome::Await;
         }
-        held.insert(first);
+        passed.insert(first);
         first->virtual_time = std::max(first->virtual_time, at.virtual_time_of_children);
     }
 }
 
 Arbiter::Turn Arbiter::turn(Time now)
 {
-    if (root_.backlogged.empty()) {
+    now_ = now;
+    forget_those_that_did_not_come();
+    if (backlogged_ == 0) {
         return {};
     }
-    if (link_.full_until > now) {
-        return {std::nullopt, link_.full_until};
+    Choice choice;
+    if (!is_held(root_, choice.next)) {
+        static_cast<void>(choose(root_, false, choice));
     }
-    Time next = Time::max();
-    if (const Sibling* const chosen = choose(root_, now, next)) {
-        return {chosen->flow, std::nullopt};
+    Turn turn;
+    if (choice.awaited != nullptr) {
+        turn.awaited = choice.awaited->flow;
+        choice.next = std::min(choice.next, choice.awaited->expected_until);
     }
-    return {std::nullopt, next};
+    if (choice.flow != nullptr) {
+        turn.flow = choice.flow->flow;
+    } else {
+        turn.next = choice.next;
+    }
+    return turn;
 }
 
 void Arbiter::sent(FlowNumber number, std::size_t bytes, Time now)
 {
+    now_ = now;
     const auto flow = flows_.find(number);
     if (flow == flows_.end()) {
         return;
     }
-    link_.charge(bytes, link_speed_, now, burst_);
-    for (Sibling* child = &flow->second; child->parent != nullptr; child = child->parent) {
+    for (Sibling* child = &flow->second; child != nullptr; child = child->parent) {
         if (child->cap) {
             child->bucket.charge(bytes, *child->cap, now, burst_);
         }
-        child->parent->virtual_time_of_children = child->virtual_time;
-        child->virtual_time += (std::uint64_t{bytes} << kFraction) / child->share;
+        if (!child->flow) {
+            static_cast<Node*>(child)->bytes += bytes;
+        }
+        if (child->parent != nullptr) {
+            child->parent->virtual_time_of_children = child->virtual_time;
+            child->virtual_time += (std::uint64_t{bytes} << kFraction) / child->share;
+        }
     }
+}
+
+std::map<Arbiter::ElementNumber, std::uint64_t> Arbiter::bytes_of_elements() const
+{
+    std::map<ElementNumber, std::uint64_t> bytes;
+    for (const auto& [number, element] : elements_) {
+        bytes.emplace(number, element->bytes);
+    }
+    return bytes;
 }
 
 }    // namespace rdmaqos

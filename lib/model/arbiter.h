@@ -3,8 +3,12 @@
 // A flow (a queue pair that has work) competes with the others of its leaf, the leaf with its siblings, and so on up to
 // the link. Siblings share by start-time fair queueing: each has a virtual time that grows by what it sends, divided by
 // its share, and the earliest one is next. Who had nothing to send, or was held by a cap, does not get that time back.
-// Caps of elements and flows, and the link's speed, are token buckets: who has been below his rate may catch up, for at
-// most `burst`.
+// Caps of elements and flows, and the link's speed, are token buckets: who had something to send and fell behind his rate
+// may catch up, for at most `burst`.
+//
+// A flow that has run out of work may be expected back: its program would post more if the host gave it a processor. Such
+// a flow keeps its place. Where a rate holds back those that compete with it, they wait for it, no longer than can be
+// caught up with. Without this, whoever is off the processor more often gets less than its share.
 //
 // In the long run this gives every element what the solver says (solver.h), whatever the size of the pieces.
 //
@@ -14,10 +18,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lib/base/units.h"
@@ -44,29 +49,38 @@ public:
     Arbiter(const Arbiter&) = delete;
     Arbiter& operator=(const Arbiter&) = delete;
 
-    void set_link(Bandwidth speed) { link_speed_ = speed; }
+    void set_link(Bandwidth speed);
     // All that there are. Flows in an element that is gone are the link's own children from now on.
     void set_elements(const std::map<ElementNumber, ElementSettings>& elements);
     // Adds the flow, or changes it. `leaf` not there: as 0.
     void set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap);
     void remove_flow(FlowNumber flow);
     // Whether it has something to send.
-    void set_backlogged(FlowNumber number, bool backlogged);
+    void set_backlogged(FlowNumber number, bool backlogged, Time now);
+    // It has run out of work, and is expected to have more before `burst` has passed.
+    void expect(FlowNumber number, Time now);
 
     struct Turn {
-        std::optional<FlowNumber> flow;    // may send now
-        std::optional<Time> next;          // else: when somebody may; empty: nobody has anything to send
+        std::optional<FlowNumber> flow;       // may send now
+        std::optional<Time> next;             // else: when somebody may; empty: nobody has anything to send
+        std::optional<FlowNumber> awaited;    // others wait for it: set_backlogged(false) if it will not come back
     };
     [[nodiscard]] Turn turn(Time now);
     // The flow has sent this much, now.
     void sent(FlowNumber number, std::size_t bytes, Time now);
+    // What was sent below each element since it came.
+    [[nodiscard]] std::map<ElementNumber, std::uint64_t> bytes_of_elements() const;
 
 private:
-    // The time at which all that was sent would have been sent at the rate: who is ahead of it waits.
     struct Bucket {
+        // At the rate, all that was sent would have been sent by then: who is ahead of it waits.
         Time full_until{0};
+        // Somebody had to wait, and no time was lost since that cannot be caught up with.
+        bool is_short = false;
 
         void charge(std::size_t bytes, Bandwidth rate, Time now, Time burst);
+        // Who had nothing to send has nothing to catch up with.
+        void begin(Time now);
     };
 
     struct Node;
@@ -76,28 +90,43 @@ private:
         std::optional<Bandwidth> cap;
         Bucket bucket;
         std::uint64_t virtual_time = 0;
-        std::optional<std::size_t> place;    // among the backlogged children of its parent
+        std::optional<std::size_t> place;    // among the children of its parent that compete
         std::optional<FlowNumber> flow;      // empty: an element
+        bool is_backlogged = false;          // of a flow that has a place: else it is expected, until
+        Time expected_until{0};
+        bool is_in_queue = false;            // expected_
     };
     struct Node : Sibling {
         ElementNumber number = 0;
         std::uint64_t virtual_time_of_children = 0;
-        std::vector<Sibling*> backlogged;
+        std::uint64_t bytes = 0;
+        std::vector<Sibling*> competing;
+    };
+    struct Choice {
+        Sibling* flow = nullptr;
+        Sibling* awaited = nullptr;    // an expected flow, if others wait for it
+        Time next = Time::max();       // when the first of those that a rate holds may send
     };
 
     [[nodiscard]] Node& node(ElementNumber number);
     void hang(Sibling& child, Node& parent);
-    static void begin(Sibling& child);
+    void begin(Sibling& child);
     static void end(Sibling& child);
-    // The flow below `at` that is next; null: all wait, and `next` becomes no later than the first of them may send.
-    [[nodiscard]] Sibling* choose(Node& at, Time now, Time& next) const;
+    void set_backlogged(Sibling& flow, bool backlogged);
+    void forget_those_that_did_not_come();
+    [[nodiscard]] bool is_held(Sibling& child, Time& next) const;
+    enum class Outcome : std::uint8_t { Found, AllAreHeld, Await };
+    // Who below `at` is next. `rate_is_short`: of an element above it.
+    [[nodiscard]] Outcome choose(Node& at, bool rate_is_short, Choice& choice) const;
 
     const Time burst_;
-    Bandwidth link_speed_;
-    Bucket link_;
-    Node root_;
+    Time now_{0};    // as last told
+    Node root_;      // whose cap is the link's speed
     std::map<ElementNumber, std::unique_ptr<Node>> elements_;
     std::map<FlowNumber, Sibling> flows_;
+    std::size_t backlogged_ = 0;    // flows
+    // Those that are expected, or were, by when to look at them again.
+    std::deque<std::pair<Time, FlowNumber>> expected_;
 };
 
 }    // namespace rdmaqos

@@ -22,7 +22,6 @@ Firmware::Firmware(const Capabilities& capabilities)
 void Firmware::set_isolate_queue_groups(bool isolate)
 {
     const std::lock_guard lock(mutex_);
-    ++generation_;
     options_.isolate_queue_groups = isolate;
 }
 
@@ -35,14 +34,12 @@ bool Firmware::isolates_queue_groups() const
 void Firmware::set_refuse_busy_leaf(bool refuse)
 {
     const std::lock_guard lock(mutex_);
-    ++generation_;
     options_.refuse_busy_leaf = refuse;
 }
 
 void Firmware::set_next_object(ObjectId next)
 {
     const std::lock_guard lock(mutex_);
-    ++generation_;
     if (elements_.lower_bound(next) == elements_.end()) {
         next_object_ = static_cast<std::uint32_t>(next);
     }
@@ -51,7 +48,6 @@ void Firmware::set_next_object(ObjectId next)
 void Firmware::set_default_share_reads_as(std::uint32_t share)
 {
     const std::lock_guard lock(mutex_);
-    ++generation_;
     options_.default_share_reads_as = share;
 }
 
@@ -59,7 +55,6 @@ std::optional<Refusal> Firmware::admit(CommandKind kind)
 {
     {
         const std::lock_guard lock(mutex_);
-        ++generation_;
         if (auto refusal = gone()) {
             return refusal;
         }
@@ -72,8 +67,7 @@ Answer<ObjectId> Firmware::create(const CreateCommand& command)
     if (auto refusal = admit(CommandKind::Create)) {
         return tl::unexpected(std::move(*refusal));
     }
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = check_create(command)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -105,8 +99,7 @@ Answer<void> Firmware::modify(ContextId context, ObjectId element, const Schedul
     if (auto refusal = admit(CommandKind::Modify)) {
         return tl::unexpected(std::move(*refusal));
     }
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = check_element(context, element)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -144,8 +137,7 @@ Answer<void> Firmware::destroy(ContextId context, ObjectId element)
     if (auto refusal = admit(CommandKind::Destroy)) {
         return tl::unexpected(std::move(*refusal));
     }
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = check_element(context, element)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -161,8 +153,7 @@ Answer<void> Firmware::attach(const AttachCommand& command)
     if (auto refusal = admit(CommandKind::Attach)) {
         return tl::unexpected(std::move(*refusal));
     }
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = check_attach(command)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -176,8 +167,7 @@ Answer<void> Firmware::set_rate(const RateCommand& command)
     if (auto refusal = admit(CommandKind::SetRate)) {
         return tl::unexpected(std::move(*refusal));
     }
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = check_rate(command)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -215,8 +205,7 @@ Answer<QueuePairState> Firmware::query_queue_pair(std::uint32_t number)
 
 Answer<ContextId> Firmware::open_context()
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = gone()) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -227,8 +216,7 @@ Answer<ContextId> Firmware::open_context()
 
 std::size_t Firmware::close_context(ContextId context)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     std::vector<std::uint32_t> numbers;
     for (const auto& [number, queue_pair] : queue_pairs_) {
         if (queue_pair.context == context) {
@@ -260,8 +248,7 @@ std::size_t Firmware::close_context(ContextId context)
 Answer<void> Firmware::create_queue_pair(std::uint32_t number, QueuePairType type, QueuePairState state,
                                          ContextId context)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (auto refusal = check_context(context)) {
         return tl::unexpected(std::move(*refusal));
     }
@@ -273,8 +260,7 @@ Answer<void> Firmware::create_queue_pair(std::uint32_t number, QueuePairType typ
 
 void Firmware::set_queue_pair_state(std::uint32_t number, QueuePairState state)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     const auto found = queue_pairs_.find(number);
     if (found == queue_pairs_.end()) {
         return;
@@ -290,8 +276,7 @@ void Firmware::set_queue_pair_state(std::uint32_t number, QueuePairState state)
 
 void Firmware::destroy_queue_pair(std::uint32_t number)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     erase_queue_pair(number);
 }
 
@@ -307,8 +292,7 @@ void Firmware::remove()
 
 void Firmware::replug()
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     presence_ = DevicePresence::Present;
     contexts_.emplace(kHostContext, 0);
 }
@@ -321,8 +305,7 @@ DevicePresence Firmware::presence() const
 
 void Firmware::lose_everything(DevicePresence presence)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     presence_ = presence;
     elements_.clear();
     queue_pairs_.clear();
@@ -333,8 +316,7 @@ void Firmware::lose_everything(DevicePresence presence)
 
 bool Firmware::drift(ObjectId element, std::uint32_t share, std::uint32_t max_rate_mbps)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     const auto found = elements_.find(element);
     if (found == elements_.end()) {
         return false;
@@ -346,8 +328,7 @@ bool Firmware::drift(ObjectId element, std::uint32_t share, std::uint32_t max_ra
 
 bool Firmware::lose(ObjectId element)
 {
-    const std::lock_guard lock(mutex_);
-    ++generation_;
+    const Change change(*this);
     if (!elements_.contains(element)) {
         return false;
     }

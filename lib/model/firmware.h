@@ -192,6 +192,12 @@ public:
     [[nodiscard]] FirmwareUsage usage() const;
 
 private:
+    // The lock of what is told, which is another generation then.
+    struct Change {
+        explicit Change(Firmware& firmware) : lock(firmware.mutex_) { ++firmware.generation_; }
+        const std::lock_guard<std::mutex> lock;
+    };
+
     [[nodiscard]] std::optional<Refusal> admit(CommandKind kind);
     [[nodiscard]] std::optional<Refusal> gone() const;
     [[nodiscard]] std::optional<Refusal> check_context(ContextId context) const;

@@ -5,8 +5,6 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../emulator/common.sh"
 need ib_write_bw ib_send_bw ib_read_bw
-# shellcheck disable=SC2034    # of common.sh
-emulator_options=(--data-path)
 enter_emulator "$0" "$@"
 
 seconds=10

@@ -6,8 +6,6 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../emulator/common.sh"
 need ib_write_bw ib_send_bw ib_read_bw ib_atomic_bw ib_write_lat ib_send_lat ib_read_lat ib_atomic_lat ibv_rc_pingpong
-# shellcheck disable=SC2034    # of common.sh
-emulator_options=(--data-path)
 enter_emulator "$0" "$@"
 
 output=$(mktemp -d)

@@ -23,7 +23,7 @@ devices:
   - {name: mlx5_1, link-layer: ethernet, link-speed: ${link}Mbps, gids: ["fd00:21::1"]}
 EOF
     # shellcheck disable=SC2034    # of common.sh
-    emulator_options=(--data-path --devices "$root/devices.yaml")
+    emulator_options=(--devices "$root/devices.yaml")
     "$emulator" run "${emulator_options[@]}" -- "$0" "$1" "$daemon" "$ctl"
     exit
 fi

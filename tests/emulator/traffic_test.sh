@@ -1,10 +1,12 @@
 #!/bin/bash
 # traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND is a server, and with "localhost" at its end a client of it.
-# Both bring a queue pair to RTS, and then wait: nothing carries data.
+# Both bring a queue pair to RTS, and then wait: nothing carries data here.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 program=("${@:4}")
 need "${program[0]}"
+# shellcheck disable=SC2034    # of common.sh
+emulator_options=(--no-data-path)
 enter_emulator "$0" "$@"
 
 scratch=$(mktemp -d)

@@ -83,6 +83,12 @@ public:
     // A structure: what the caller did not send is 0, what he sent beyond it must be 0 (E2BIG as in the kernel's copy).
     template <typename T>
     [[nodiscard]] T in_as(std::uint16_t id, std::size_t at_least = sizeof(T));
+    // The part of the driver, which may be missing or shorter.
+    template <typename T>
+    [[nodiscard]] T vendor_in_as()
+    {
+        return has(UVERBS_ATTR_UHW_IN) ? in_as<T>(UVERBS_ATTR_UHW_IN, 0) : T{};
+    }
     [[nodiscard]] std::uint64_t value(std::uint16_t id) const;
     [[nodiscard]] std::uint64_t value_or(std::uint16_t id, std::uint64_t otherwise) const;
     [[nodiscard]] std::uint32_t handle(std::uint16_t id) const;

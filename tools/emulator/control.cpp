@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <rdma/ib_user_ioctl_verbs.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include "lib/base/text.h"
 #include "lib/base/units.h"
+#include "tools/emulator/control_state.h"
 #include "tools/emulator/controlled.h"
 #include "tools/emulator/device.h"
 #include "tools/emulator/trace.h"
@@ -20,142 +20,11 @@
 namespace rdmaqos::emulator {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
 tl::unexpected<Error> wrong(std::string message)
 {
     return fail(ErrorCode::InvalidArgument, std::move(message));
-}
-
-// ---- what there is ----
-
-std::string type_name(std::uint8_t verbs_type)
-{
-    switch (verbs_type) {
-    case IB_UVERBS_QPT_RC:
-        return "rc";
-    case IB_UVERBS_QPT_UC:
-        return "uc";
-    case IB_UVERBS_QPT_UD:
-        return "ud";
-    case IB_UVERBS_QPT_RAW_PACKET:
-        return "raw-packet";
-    default:
-        return std::to_string(verbs_type);
-    }
-}
-
-Json element_json(const ElementRecord& record)
-{
-    Json json{{"id", static_cast<std::uint32_t>(record.id)},
-              {"element", record.kind == ElementKind::Leaf ? "queue-group" : "tsar"}};
-    if (record.parent) {
-        json["parent"] = static_cast<std::uint32_t>(*record.parent);
-    }
-    json["context"] = static_cast<std::uint32_t>(record.context);
-    json["bw-share"] = record.share;
-    json["max-average-bw"] = record.max_rate_mbps;
-    json["queue-pairs"] = record.queue_pairs;
-    return json;
-}
-
-Json queue_pair_json(const QueuePairRecord& record)
-{
-    Json json{{"qpn", record.number},
-              {"type", to_string(record.type)},
-              {"state", to_string(record.state)},
-              {"requester", static_cast<std::uint32_t>(record.requester)},
-              {"responder", static_cast<std::uint32_t>(record.responder)}};
-    if (record.rate) {
-        json["rate-kbps"] = record.rate->rate.kbps();
-        json["max-burst"] = record.rate->max_burst.value_or(0);
-        json["typical-packet"] = record.rate->typical_packet.value_or(0);
-    }
-    return json;
-}
-
-Json device_json(ControlledDevice& device)
-{
-    const FirmwareUsage usage = device.firmware().usage();
-    const bool present = device.firmware().presence() == DevicePresence::Present;
-    Json json{{"name", device.name()}, {"present", present}};
-    if (const auto uverbs = device.uverbs()) {
-        json["uverbs"] = *uverbs;
-    }
-    json["files"] = device.files();
-    json["elements"] = usage.elements;
-    json["leaves"] = usage.leaves;
-    json["pacing-entries"] = usage.pacing_entries;
-    json["leaked"] = device.leaked();
-    json["queue-groups"] = device.firmware().isolates_queue_groups() ? "isolated" : "shared";
-    if (const auto objects = device.objects()) {
-        json["objects"] = *objects;
-    }
-    json["tree"] = Json::array();
-    for (const auto& element : device.firmware().elements()) {
-        json["tree"].push_back(element_json(element));
-    }
-    json["queue-pairs"] = Json::array();
-    for (const auto& queue_pair : device.firmware().queue_pairs()) {
-        json["queue-pairs"].push_back(queue_pair_json(queue_pair));
-    }
-    return json;
-}
-
-Result<std::string> state(Controlled& host, const Words& words)
-{
-    Json all{{"calls", host.calls()}, {"internal-errors", host.internal_errors()}};
-    all["devices"] = Json::array();
-    for (const auto& device : host.devices()) {
-        all["devices"].push_back(device_json(*device));
-    }
-    if (!words.empty() && words.front() == "--json") {
-        return all.dump(2) + "\n";
-    }
-    std::string text;
-    for (const auto& device : all["devices"]) {
-        text += fmt::format("{}  {}  {} open, {} elements ({} leaves), {} queue pairs, {} pacing entries, {} leaked\n",
-                            device["name"].get<std::string>(),
-                            device["present"].get<bool>() ? device.value("uverbs", "present") : "away",
-                            device["files"].dump(), device["elements"].dump(), device["leaves"].dump(),
-                            device["queue-pairs"].size(), device["pacing-entries"].dump(), device["leaked"].dump());
-        for (const char* list : {"tree", "queue-pairs"}) {
-            for (const auto& entry : device[list]) {
-                text += "   ";
-                for (const auto& [name, value] : entry.items()) {
-                    text += fmt::format(" {}={}", name,
-                                        value.is_string() ? value.get<std::string>() : value.dump());
-                }
-                text += "\n";
-            }
-        }
-    }
-    return text + fmt::format("{} calls\n", host.calls());
-}
-
-Result<std::string> resource(Controlled& host, const Words& words)
-{
-    if (words.empty() || words.front() != "qp") {
-        return wrong("which resource? there is: resource qp");
-    }
-    std::string text;
-    for (const auto& device : host.devices()) {
-        const auto owners = device->owners();
-        if (!owners) {
-            return fail(owners.error());
-        }
-        for (const auto& owner : *owners) {
-            text += Json{{"device", device->name()},
-                         {"qpn", owner.number},
-                         {"pid", owner.process},
-                         {"type", type_name(owner.verbs_type)},
-                         {"state", to_string(owner.state)}}
-                        .dump() +
-                    "\n";
-        }
-    }
-    return text;
 }
 
 // ---- faults ----
@@ -490,8 +359,8 @@ struct Request {
 };
 
 constexpr Request kRequests[] = {
-    {"state", 0, "state [--json]", "devices, elements, queue pairs", state},
-    {"resource", 1, "resource qp", "who owns which queue pair, a JSON line each", resource},
+    {"state", 0, "state [--json]", "devices, elements, queue pairs", describe_state},
+    {"resource", 1, "resource qp", "who owns which queue pair, a JSON line each", describe_resource},
     {"mark", 1, "mark TEXT", "a line in every trace, behind the calls that have ended", mark},
     {"fail", 2, "fail KIND NTH [STATUS] [errno-only] [times N]",
      "the NTH command of KIND from now fails with this status byte (0x1)", fail_command},

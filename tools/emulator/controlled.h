@@ -11,6 +11,7 @@
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/model/firmware.h"
+#include "tools/emulator/datapath/traffic.h"
 #include "tools/emulator/netlink.h"
 
 namespace rdmaqos::emulator {
@@ -31,6 +32,8 @@ public:
     [[nodiscard]] virtual std::optional<std::string> uverbs() const = 0;     // "uverbs0"
     [[nodiscard]] virtual std::optional<std::size_t> objects() const = 0;    // of all open files
     [[nodiscard]] virtual Result<std::vector<QueuePairOwner>> owners() const = 0;
+    // Empty: it has no data path.
+    [[nodiscard]] virtual std::optional<DeviceTraffic> traffic() const = 0;
     // False, and nothing is ordered: one of them is taken, ordered already, or no number of a queue pair.
     virtual bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) = 0;
 

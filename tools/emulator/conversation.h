@@ -16,6 +16,28 @@
 
 namespace rdmaqos::emulator {
 
+// A message, and the descriptor that comes with it (-1: none). Its length; negative: there is none.
+template <size_t Parts>
+ssize_t receive_message(int socket, iovec (&parts)[Parts], int& fd)
+{
+    fd = -1;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = Parts;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t length = 0;
+    do {
+        length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    } while (length < 0 && errno == EINTR);
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+        length >= 0 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+    }
+    return length;
+}
+
 class Conversation {
 public:
     explicit Conversation(int socket) : socket_(socket) {}
@@ -51,25 +73,10 @@ public:
 private:
     bool receive(Step& step)
     {
-        received_fd_ = -1;
         iovec parts[2] = {{&step, sizeof(step)}, {buffer_, sizeof(buffer_)}};
-        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-        msghdr message{};
-        message.msg_iov = parts;
-        message.msg_iovlen = 2;
-        message.msg_control = control;
-        message.msg_controllen = sizeof(control);
-        ssize_t length = 0;
-        do {
-            length = recvmsg(socket_, &message, MSG_CMSG_CLOEXEC);
-        } while (length < 0 && errno == EINTR);
-        if (length < static_cast<ssize_t>(sizeof(step))) {
-            return false;
-        }
-        if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-            memcpy(&received_fd_, CMSG_DATA(header), sizeof(received_fd_));
-        }
-        return step.kind != StepKind::Write || step.length == static_cast<size_t>(length) - sizeof(step);
+        const ssize_t length = receive_message(socket_, parts, received_fd_);
+        return length >= static_cast<ssize_t>(sizeof(step)) &&
+               (step.kind != StepKind::Write || step.length == static_cast<size_t>(length) - sizeof(step));
     }
 
     // Between this process's memory and the buffer; EFAULT where the address is bad.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/uverbs_file.h"
 
 namespace rdmaqos::emulator {
@@ -19,6 +20,11 @@ Device::Device(std::vector<SimulatedDevice> ports, const FirmwareOptions& option
 {
 }
 
+std::optional<DeviceTraffic> Device::traffic()
+{
+    return hardware_ == nullptr ? std::nullopt : std::optional(hardware_->traffic(*this));
+}
+
 bool Device::port_is_up(std::uint32_t port) const
 {
     const std::lock_guard lock(mutex_);
@@ -33,6 +39,7 @@ void Device::set_port(std::uint32_t port, bool up)
     } else {
         ports_down_.insert(port);
     }
+    ++changes_of_ports_;
 }
 
 Bandwidth Device::link_speed(std::uint32_t port) const
@@ -46,6 +53,7 @@ void Device::set_link_speed(std::uint32_t port, Bandwidth speed)
 {
     const std::lock_guard lock(mutex_);
     link_speeds_.insert_or_assign(port, speed);
+    ++changes_of_ports_;
 }
 
 std::vector<std::uint16_t> Device::pkeys(std::uint32_t port) const

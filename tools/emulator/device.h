@@ -15,6 +15,7 @@
 #include "lib/model/firmware.h"
 #include "policy/model/simulation.h"
 #include "tools/emulator/call.h"
+#include "tools/emulator/datapath/traffic.h"
 #include "tools/emulator/ordered_numbers.h"
 #include "tools/emulator/pacing_rows.h"
 
@@ -49,6 +50,9 @@ public:
     // Its data path, which outlives its files; null: it has none.
     [[nodiscard]] Hardware* hardware() const { return hardware_; }
     void set_hardware(Hardware& hardware) { hardware_ = &hardware; }
+    [[nodiscard]] std::optional<DeviceTraffic> traffic();    // empty: it has no data path
+    // Another one whenever the firmware or a port may have changed.
+    [[nodiscard]] std::uint64_t generation() const { return firmware_.generation() + changes_of_ports_; }
     // N of uverbsN: as in the kernel, the lowest that is free when the device appears, so often the same one again.
     [[nodiscard]] unsigned index() const { return index_; }
     // Another one each time: RDMA netlink's number of the device, and what tells the node's inodes apart.
@@ -98,6 +102,7 @@ private:
     std::atomic<std::uint32_t> next_queue_pair_{0x100};
     std::atomic<std::size_t> leaked_{0};
     mutable std::mutex mutex_;
+    std::atomic<std::uint64_t> changes_of_ports_{0};
     std::set<std::uint32_t> ports_down_;
     std::map<std::uint32_t, Bandwidth> link_speeds_;    // of ports whose speed is no longer the described one
     std::map<std::uint32_t, std::vector<std::uint16_t>> pkeys_;    // by port, where they were set

@@ -57,6 +57,7 @@ public:
     [[nodiscard]] std::optional<std::string> uverbs() const override;
     [[nodiscard]] std::optional<std::size_t> objects() const override { return std::nullopt; }
     [[nodiscard]] Result<std::vector<QueuePairOwner>> owners() const override;
+    [[nodiscard]] std::optional<DeviceTraffic> traffic() const override { return std::nullopt; }
     bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) override
     {
         return firmware_.order_queue_pairs(numbers);

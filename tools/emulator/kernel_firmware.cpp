@@ -19,7 +19,7 @@ using namespace mlx5::prm;
 // Those before are for queues that the device's other part numbers.
 constexpr std::uint32_t kFirstNumber = 0x10000;
 
-constexpr std::uint16_t kOpcodes[] = {
+constexpr std::uint16_t kPlayed[] = {
     EnableHca,
     TeardownHca,
     CreateUctx,
@@ -122,7 +122,7 @@ KernelFirmware::KernelFirmware(const FirmwareOptions& options, std::shared_ptr<B
 
 std::span<const std::uint16_t> KernelFirmware::opcodes()
 {
-    return kOpcodes;
+    return kPlayed;
 }
 
 FirmwareAnswer KernelFirmware::answer(const Mailbox& command)
@@ -213,7 +213,7 @@ Mailbox KernelFirmware::run(Request& request)
     case DestroyGeneralObject:
         return shared(request);
     default:
-        if (std::find(std::begin(kOpcodes), std::end(kOpcodes), request.opcode) == std::end(kOpcodes)) {
+        if (std::find(std::begin(kPlayed), std::end(kPlayed), request.opcode) == std::end(kPlayed)) {
             throw not_played(request.opcode);
         }
         modify_queue_pair(request);

@@ -41,7 +41,12 @@ LinkEncoding encode_link(Bandwidth speed)
             }
         }
     }
-    const Signalling* best = &kSignalling[0];
+    // No real link is as slow as this; sysfs can say it nevertheless, and the one attribute that is left is the slowest.
+    const Signalling& slowest = kSignalling[0];
+    if (gbps < 4 * slowest.gbps) {
+        return {kWidths[0].code, slowest.code, fmt::format("{} Gb/sec (1X {})", gbps, slowest.name)};
+    }
+    const Signalling* best = &slowest;
     for (const auto& signalling : kSignalling) {
         if (4 * signalling.gbps <= gbps) {
             best = &signalling;

@@ -14,7 +14,8 @@ struct LinkEncoding {
     std::string text;           // of sysfs: "100 Gb/sec (4X EDR)"
 };
 
-// The encoding of exactly this speed, 4X before others; else 4X of the next slower one.
+// The encoding of exactly this speed, 4X before others; else 4X of the next slower one. Slower than all of those: 1X of the
+// slowest, and the text says the speed.
 [[nodiscard]] LinkEncoding encode_link(Bandwidth speed);
 
 }    // namespace rdmaqos::emulator

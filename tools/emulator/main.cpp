@@ -10,17 +10,15 @@
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/model/profile.h"
 #include "policy/yaml/simulation_reader.h"
 #include "tools/emulator/control.h"
+#include "tools/emulator/control_client.h"
 #include "tools/emulator/firmware_process.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/server.h"
@@ -50,8 +48,9 @@ struct Options {
     std::string directory;
     bool isolate_queue_groups = false;
     bool release_busy_leaf = false;
-    bool data_path = false;
+    bool no_data_path = false;
     bool json = false;
+    bool summary = false;
     std::vector<std::string> modules = {"fake_mlx5"};
     bool plug = false;
     std::vector<std::string> words;
@@ -77,7 +76,7 @@ ServerOptions server_options(const Options& options)
         }
     }
     return {fs::canonical(options.directory), *read.value, options.isolate_queue_groups, !options.release_busy_leaf,
-            options.data_path};
+            !options.no_data_path};
 }
 
 // Beside the program in a build tree, else where it is installed.
@@ -296,43 +295,46 @@ int serve_firmware(const Options& options)
 
 // ---- ctl and trace ----
 
-int ask(const Options& options, const std::vector<std::string>& words)
+fs::path directory_of(const Options& options)
 {
     const char* inherited = std::getenv(kDirectoryVariable);
     const std::string directory = !options.directory.empty() ? options.directory
                                   : inherited != nullptr     ? inherited
                                                              : "";
     if (directory.empty()) {
-        return complain(fmt::format("which emulator? give --directory, or run this below `rdma-qos-emulator run` "
-                                    "({} is not set)",
-                                    kDirectoryVariable));
+        throw std::runtime_error(fmt::format("which emulator? give --directory, or run this below `rdma-qos-emulator "
+                                             "run` ({} is not set)",
+                                             kDirectoryVariable));
     }
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = directory + "/control.sock";
-    if (path.size() >= sizeof(address.sun_path)) {
-        return complain(path + " is too long for a socket");
-    }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-        return complain(fmt::format("{}: {}", path, std::strerror(errno)));
-    }
-    const std::string request = nlohmann::json(words).dump() + "\n";
-    (void)send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
-    char buffer[16384];
-    int status = -1;
-    ssize_t length = 0;
-    while ((length = recv(fd.get(), buffer, sizeof(buffer), 0)) > 0) {
-        std::string_view text(buffer, static_cast<std::size_t>(length));
-        if (status < 0) {
-            status = text.front() == '0' ? 0 : 1;
-            text.remove_prefix(std::min<std::size_t>(2, text.size()));
-        }
-        std::fwrite(text.data(), 1, text.size(), status == 0 ? stdout : stderr);
+    return directory;
+}
+
+int show_answer(const Options& options, const std::vector<std::string>& words)
+{
+    const auto answered = ask(directory_of(options), words, [](std::string_view text) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
         std::fflush(stdout);
+    });
+    if (!answered) {
+        fmt::print(stderr, "{}", answered.error().message);
     }
-    return status < 0 ? complain("the emulator did not answer") : status;
+    return answered ? 0 : 1;
+}
+
+// top [SECONDS [COUNT]]
+int top(const Options& options)
+{
+    constexpr double kLongest = 3600;
+    double seconds = 1;
+    unsigned count = 0;
+    const auto& words = options.words;
+    if ((words.size() > 1 && !CLI::detail::lexical_cast(words[1], seconds)) ||
+        (words.size() > 2 && !CLI::detail::lexical_cast(words[2], count)) || words.size() > 3 || seconds < 0.01 ||
+        seconds > kLongest) {
+        return complain("usage: top [SECONDS [COUNT]], with 0.01 to 3600 seconds");
+    }
+    return show_rates(directory_of(options),
+                      std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)), count);
 }
 
 void add_server_options(CLI::App& command, Options& options)
@@ -347,9 +349,7 @@ void add_server_options(CLI::App& command, Options& options)
 
 void add_data_path_option(CLI::App& command, Options& options)
 {
-    command.add_flag("--data-path", options.data_path,
-                     "Moves the data of posted work, as fast as the links are and in the order of the trees; in "
-                     "development");
+    command.add_flag("--no-data-path", options.no_data_path, "Moves no data: work that is posted never completes");
 }
 
 CLI::App& add_firmware_command(CLI::App& app, Options& options)
@@ -372,8 +372,8 @@ CLI::App& add_firmware_command(CLI::App& app, Options& options)
 
 int main(int argc, char** argv)
 {
-    CLI::App app("Plays mlx5 devices for unmodified libibverbs and libmlx5. Without --data-path no data moves: "
-                 "work that is posted never completes.");
+    CLI::App app("Plays mlx5 devices for unmodified libibverbs and libmlx5, and moves their data at the speed of the links "
+                 "they describe, in the order of their scheduling trees.");
     app.require_subcommand(1);
     Options options;
 
@@ -390,14 +390,21 @@ int main(int argc, char** argv)
 
     CLI::App& firmware_command = add_firmware_command(app, options);
 
-    CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help());
+    CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help() +
+                                                         "  top [SECONDS [COUNT]]                                      "
+                                                         "what moves, every so many seconds (1), so often (for ever)");
+
     ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
     ctl_command.add_option("words", options.words, "What to do")->required();
     ctl_command.prefix_command();
 
     CLI::App& trace_command = *app.add_subcommand("trace", "Shows every call as it ends");
     trace_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
-    trace_command.add_flag("--json", options.json, "JSON, a line each");
+    auto* json = trace_command.add_flag("--json", options.json, "JSON, a line each");
+    trace_command
+        .add_flag("--summary", options.summary,
+                  "At the end (SIGINT, SIGTERM or the emulator's), a table of the calls, and what has moved")
+        ->excludes(json);
     CLI11_PARSE(app, argc, argv);
 
     try {
@@ -420,10 +427,13 @@ int main(int argc, char** argv)
         }
         if (ctl_command) {
             with_rest(ctl_command);
-            return ask(options, options.words);
+            return options.words.front() == "top" ? top(options) : show_answer(options, options.words);
         }
-        return ask(options,
-                   options.json ? std::vector<std::string>{"trace", "--json"} : std::vector<std::string>{"trace"});
+        if (options.summary) {
+            return show_summary(directory_of(options));
+        }
+        return show_answer(options, options.json ? std::vector<std::string>{"trace", "--json"}
+                                                 : std::vector<std::string>{"trace"});
     } catch (const std::exception& mistake) {
         return complain(mistake.what());
     }

@@ -248,9 +248,14 @@ std::uint32_t Context::publish(const std::shared_ptr<Object>& object)
     const pid_t process = call.caller().pid;
     const auto thread = static_cast<pid_t>(call.caller().thread);
     object->creator = {process, thread == 0 ? process : own_number(process, thread)};
-    const std::uint32_t handle = file.add(object);
-    call.note("new-handle", handle);
-    return handle;
+    try {
+        const std::uint32_t handle = file.add(object);
+        call.note("new-handle", handle);
+        return handle;
+    } catch (const Failure&) {
+        object->end();    // the device went meanwhile
+        throw;
+    }
 }
 
 void Context::complete()

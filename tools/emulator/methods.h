@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -41,6 +42,11 @@ public:
     [[nodiscard]] bool is_infiniband(std::uint32_t port) const;
     // On the device, in RESET. EIO: the file is from before a reset.
     void create_queue_pair(std::uint32_t number, QueuePairType type);
+    // For the data path, as long as the object has not ended.
+    [[nodiscard]] std::function<void(AsyncEvent)> sender_for(Object& object) const
+    {
+        return [&to = file, &object](AsyncEvent event) { to.send(event, object); };
+    }
     // The object exists from now on.
     std::uint32_t publish(const std::shared_ptr<Object>& object);
     // What was taken for its end goes; to be called when the call has succeeded.

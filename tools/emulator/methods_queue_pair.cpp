@@ -86,8 +86,7 @@ mlx5_ib_create_qp_resp vendor_answer(const QueuePairData& data, std::uint32_t qp
 void add_memory(Context& context, Hardware& hardware, Object& queue_pair, QueuePairType type)
 {
     Call& call = context.call;
-    const auto vendor = call.has(UVERBS_ATTR_UHW_IN) ? call.in_as<mlx5_ib_create_qp>(UVERBS_ATTR_UHW_IN, 0)
-                                                     : mlx5_ib_create_qp{};
+    const auto vendor = call.vendor_in_as<mlx5_ib_create_qp>();
     const auto number_of = [&context](std::uint16_t attribute) {
         const auto object = context.object_or_null(attribute);
         return object ? object->number : 0;
@@ -112,7 +111,8 @@ void add_memory(Context& context, Hardware& hardware, Object& queue_pair, QueueP
     memory.send_queue = number_of(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE);
     memory.receive_queue = number_of(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE);
     memory.shared_receive_queue = number_of(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
-    hardware.add(context.device, memory);
+    memory.event = context.sender_for(queue_pair);
+    hardware.add(context.device, std::move(memory));
     queue_pair.on_end = [&hardware, &device = context.device, number = queue_pair.number] {
         hardware.remove_queue_pair(device, number);
     };
@@ -262,10 +262,7 @@ void keep(ib_uverbs_modify_qp& kept, const ib_uverbs_modify_qp& request)
 
 std::optional<RateLimit> rate_of(Context& context, std::uint32_t kbps)
 {
-    mlx5_ib_modify_qp vendor{};
-    if (context.call.has(UVERBS_ATTR_UHW_IN)) {
-        vendor = context.call.in_as<mlx5_ib_modify_qp>(UVERBS_ATTR_UHW_IN, 0);
-    }
+    const auto vendor = context.call.vendor_in_as<mlx5_ib_modify_qp>();
     if (vendor.comp_mask != 0 || vendor.burst_info.reserved != 0) {
         throw Failure(EOPNOTSUPP);
     }

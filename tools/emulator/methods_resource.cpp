@@ -1,10 +1,13 @@
 // Everything beside queue pairs that a program allocates: protection domains, memory regions, completion queues and
 // channels, shared receive queues, address handles, doorbell pages.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
+#include <system_error>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <net/ethernet.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "lib/mlx5/prm.h"
+#include "tools/emulator/datapath/client_memory.h"
 #include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/methods.h"
 
@@ -133,12 +137,26 @@ void create_comp_channel(Context& context)
     context.call.out_descriptor_at(kCoreOut, offsetof(ib_uverbs_create_comp_channel_resp, fd), channel);
 }
 
+// Programs that nothing can be moved for: they would wait for completions, and not know why. Each is named once.
+void warn_of_unreadable_memory(const Caller& caller, std::uint64_t address)
+{
+    static std::atomic<pid_t> last{0};
+    const int error = try_to_read(caller.pid, address);
+    if (error != EPERM || last.exchange(caller.pid) == caller.pid) {
+        return;
+    }
+    fmt::print(stderr,
+               "rdma-qos-emulator: no data moves for process {} of uid {}: its memory cannot be read ({}).\n"
+               "  Run the emulator as that user or as root, or give it CAP_SYS_PTRACE (docker: --cap-add SYS_PTRACE). If\n"
+               "  it has that, look at kernel.yama.ptrace_scope: 3 forbids it to everybody.\n",
+               caller.pid, caller.uid, std::generic_category().message(error));
+}
+
 // Where it is in the program's memory.
 void add_memory(Context& context, Hardware& hardware, Object& queue, std::uint32_t entries)
 {
     Call& call = context.call;
-    const auto vendor = call.has(UVERBS_ATTR_UHW_IN) ? call.in_as<mlx5_ib_create_cq>(UVERBS_ATTR_UHW_IN, 0)
-                                                     : mlx5_ib_create_cq{};
+    const auto vendor = call.vendor_in_as<mlx5_ib_create_cq>();
     CompletionQueueMemory memory;
     memory.number = queue.number;
     memory.process = call.caller().pid;
@@ -148,6 +166,8 @@ void add_memory(Context& context, Hardware& hardware, Object& queue, std::uint32
     memory.entries = entries;
     memory.user_handle = queue.user_handle;
     memory.page = vendor.uar_page_index;
+    memory.event = context.sender_for(queue);
+    warn_of_unreadable_memory(call.caller(), memory.record);
     if (call.has(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)) {
         const std::string channel = "/proc/" + std::to_string(memory.process) + "/fd/" +
                                     std::to_string(call.handle(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL));
@@ -200,9 +220,7 @@ void resize_cq(Context& context)
     }
     const auto queue = context.take(request.cq_handle, ObjectType::CompletionQueue, Access::Read);
     const std::uint32_t entries = std::bit_ceil(request.cqe + 1) - 1;
-    const auto vendor = context.call.has(UVERBS_ATTR_UHW_IN)
-                            ? context.call.in_as<mlx5_ib_resize_cq>(UVERBS_ATTR_UHW_IN, 0)
-                            : mlx5_ib_resize_cq{};
+    const auto vendor = context.call.vendor_in_as<mlx5_ib_resize_cq>();
     Hardware* const hardware = context.device.hardware();
     if (hardware != nullptr &&
         !hardware->resize(context.device, queue->number, vendor.buf_addr, vendor.cqe_size, entries + 1)) {
@@ -228,14 +246,23 @@ void create_srq(Context& context)
     const auto queue = make(context, ObjectType::SharedReceiveQueue);
     queue->user_handle = call.value(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE);
     queue->uses = {context.object_or_null(UVERBS_ATTR_CREATE_SRQ_PD_HANDLE)};
-    queue->data = SharedReceiveQueueData{
-        wr, sge, static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_SRQ_LIMIT))};
+    queue->data.emplace<SharedReceiveQueueData>(wr, sge,
+                                                static_cast<std::uint32_t>(call.value(UVERBS_ATTR_CREATE_SRQ_LIMIT)));
     if (Hardware* const hardware = context.device.hardware()) {
-        const auto vendor = call.has(UVERBS_ATTR_UHW_IN) ? call.in_as<mlx5_ib_create_srq>(UVERBS_ATTR_UHW_IN, 0)
-                                                         : mlx5_ib_create_srq{};
-        hardware->add(context.device, SharedReceiveQueueMemory{queue->number, call.caller().pid, vendor.buf_addr,
-                                                               vendor.db_addr, std::bit_ceil(wr + 1),
-                                                               std::bit_ceil(std::max(32U, 16 + sge * 16))});
+        const auto vendor = call.vendor_in_as<mlx5_ib_create_srq>();
+        SharedReceiveQueueMemory memory;
+        memory.number = queue->number;
+        memory.process = call.caller().pid;
+        memory.buffer = vendor.buf_addr;
+        memory.record = vendor.db_addr;
+        memory.entries = std::bit_ceil(wr + 1);
+        memory.stride = std::bit_ceil(std::max(32U, 16 + sge * 16));
+        memory.limit = std::get<SharedReceiveQueueData>(queue->data).limit;
+        memory.event = [send = context.sender_for(*queue), object = queue.get()](AsyncEvent event) {
+            std::get<SharedReceiveQueueData>(object->data).limit = 0;
+            send(event);
+        };
+        hardware->add(context.device, std::move(memory));
         queue->on_end = [hardware, &device = context.device, number = queue->number] {
             hardware->remove_shared_receive_queue(device, number);
         };
@@ -260,6 +287,9 @@ void modify_srq(Context& context)
     }
     if ((request.attr_mask & kLimitBit) != 0) {
         data.limit = request.srq_limit;
+        if (Hardware* const hardware = context.device.hardware()) {
+            hardware->set_limit(context.device, queue->number, request.srq_limit);
+        }
     }
 }
 

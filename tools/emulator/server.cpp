@@ -175,7 +175,8 @@ pid_t peer_of(int socket)
 
 Server::Server(const ServerOptions& options)
     : directory_(options.directory), devices_(make_devices(options, next_appearance_)),
-      counts_(std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return moves_traffic(*device); })),
+      counts_(options.move_data ||
+              std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return moves_traffic(*device); })),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
     if (!epoll_ || !wakeup_) {
@@ -302,8 +303,13 @@ void Server::count_traffic()
     }
     counted_ = since_start;
     for (const auto& device : devices_) {
-        if (moves_traffic(*device) && device->firmware().presence() == DevicePresence::Present) {
-            write_counters(directory_ / "sys", *device, since_start);
+        if (device->firmware().presence() != DevicePresence::Present) {
+            continue;
+        }
+        const auto traffic = device->traffic();
+        const auto moved = traffic ? traffic->ports : std::vector<PortTraffic>();
+        if (std::exchange(moved_[device.get()], moved) != moved || moves_traffic(*device)) {
+            write_counters(directory_ / "sys", *device, since_start, moved);
         }
     }
 }
@@ -403,8 +409,9 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
 void Server::map_page(UverbsFile& file, const UniqueFd& conversation, std::uint64_t offset)
 {
     std::shared_ptr<DoorbellPage> page;
+    const auto number = static_cast<std::uint32_t>(offset / DoorbellPage::kSize);
     for (const auto& object : file.objects()) {
-        if (object->type == ObjectType::Uar && std::uint64_t{object->number} * DoorbellPage::kSize == offset) {
+        if (object->type == ObjectType::Uar && object->number == number) {
             const auto* found = std::get_if<std::shared_ptr<DoorbellPage>>(&object->data);
             page = found != nullptr ? *found : nullptr;
         }
@@ -432,8 +439,7 @@ void Server::map_page(UverbsFile& file, const UniqueFd& conversation, std::uint6
         return;
     }
     if (auto got = take_descriptors(message); got.size() == 1) {
-        page->watch(std::move(got.front()), address);
-        file.device().hardware()->page_changed();
+        file.device().hardware()->watch_page(file.device(), number, std::move(got.front()), address);
     }
 }
 

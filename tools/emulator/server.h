@@ -24,7 +24,7 @@ struct ServerOptions {
     std::vector<SimulatedDevice> ports;     // those of one name are one device
     bool isolate_queue_groups = false;
     bool refuse_busy_leaf = true;
-    bool move_data = false;    // else posted work never completes
+    bool move_data = true;    // else posted work never completes
 };
 
 class Server {
@@ -113,6 +113,7 @@ private:
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
     std::mutex counting_;    // held while the sysfs tree of a device comes or goes, or its counters are written
     std::chrono::milliseconds counted_{0};    // since then
+    std::map<const Device*, std::vector<PortTraffic>> moved_;    // until then, by the data path
     Behaviour behaviour_;
     Trace trace_;
     std::atomic<unsigned> next_appearance_{0};    // the devices take theirs from it

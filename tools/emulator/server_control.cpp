@@ -38,6 +38,7 @@ public:
         return objects;
     }
     [[nodiscard]] Result<std::vector<QueuePairOwner>> owners() const override { return owners_of(*device_); }
+    [[nodiscard]] std::optional<DeviceTraffic> traffic() const override { return device_->traffic(); }
     bool order_queue_pairs(const std::vector<std::uint32_t>& numbers) override
     {
         return device_->order_queue_pairs(numbers);

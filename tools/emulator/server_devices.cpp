@@ -147,6 +147,9 @@ void Server::plug(Device& device)
         return;
     }
     device.set_appearance(free_index(), next_appearance_++);
+    if (hardware_) {
+        hardware_->clear_traffic(device);
+    }
     {
         const std::lock_guard lock(counting_);
         device.firmware().replug();

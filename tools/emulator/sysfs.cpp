@@ -264,7 +264,8 @@ void write_port_state(const fs::path& sys, const Device& device, std::uint32_t p
     }
 }
 
-void write_counters(const fs::path& sys, const Device& device, std::chrono::milliseconds since_start)
+void write_counters(const fs::path& sys, const Device& device, std::chrono::milliseconds since_start,
+                    std::span<const PortTraffic> moved)
 {
     std::uint32_t number = 0;
     for (const auto& port : device.ports()) {
@@ -273,12 +274,15 @@ void write_counters(const fs::path& sys, const Device& device, std::chrono::mill
             continue;
         }
         const fs::path folder = ports_of(sys, device) / std::to_string(number) / "counters";
-        // kbit/s times milliseconds are bits; the counters count words of 4 bytes.
-        const auto words = [&](Bandwidth traffic) {
-            return traffic.kbps() * static_cast<std::uint64_t>(since_start.count()) / 32;
+        // The counters count words of 4 bytes; kbit/s times milliseconds are bits.
+        const auto words = [&](std::uint64_t bytes, Bandwidth traffic) {
+            return bytes / 4 + traffic.kbps() * static_cast<std::uint64_t>(since_start.count()) / 32;
         };
-        put(folder / "port_xmit_data", std::to_string(words(port.transmit_traffic)));
-        put(folder / "port_rcv_data", std::to_string(words(port.receive_traffic)));
+        const PortTraffic real = number <= moved.size() ? moved[number - 1] : PortTraffic{};
+        put(folder / "port_xmit_data", std::to_string(words(real.sent.bytes, port.transmit_traffic)));
+        put(folder / "port_rcv_data", std::to_string(words(real.received.bytes, port.receive_traffic)));
+        put(folder / "port_xmit_packets", std::to_string(real.sent.packets));
+        put(folder / "port_rcv_packets", std::to_string(real.received.packets));
     }
 }
 

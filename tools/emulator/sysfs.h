@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <span>
 
 #include "tools/emulator/device.h"
 
@@ -25,8 +26,10 @@ void write_sysfs(const std::filesystem::path& sys, const Device& device);
 // Those of before are gone.
 void write_pkeys(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
 void write_port_state(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
-// What each port has moved after so long, by the traffic of its description, as long as it is up.
-void write_counters(const std::filesystem::path& sys, const Device& device, std::chrono::milliseconds since_start);
+// What each port has moved after so long: what the data path has (by port), and by the traffic of its description, as
+// long as it is up.
+void write_counters(const std::filesystem::path& sys, const Device& device, std::chrono::milliseconds since_start,
+                    std::span<const PortTraffic> moved);
 void remove_sysfs(const std::filesystem::path& sys, const Device& device);
 
 }    // namespace rdmaqos::emulator

@@ -57,9 +57,13 @@ struct MemoryRegionData {
 };
 
 struct SharedReceiveQueueData {
-    std::uint32_t max_wr = 0;
-    std::uint32_t max_sge = 0;
-    std::uint32_t limit = 0;
+    SharedReceiveQueueData(std::uint32_t of_max_wr, std::uint32_t of_max_sge, std::uint32_t of_limit)
+        : max_wr(of_max_wr), max_sge(of_max_sge), limit(of_limit)
+    {
+    }
+    const std::uint32_t max_wr;
+    const std::uint32_t max_sge;
+    std::atomic<std::uint32_t> limit;
 };
 
 struct CompletionQueueData {

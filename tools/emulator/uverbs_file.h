@@ -10,19 +10,11 @@
 #include <vector>
 
 #include "lib/base/file.h"
+#include "tools/emulator/async_event.h"
 #include "tools/emulator/device.h"
 #include "tools/emulator/uobject.h"
 
 namespace rdmaqos::emulator {
-
-// enum ib_event_type, which user space shares.
-enum class AsyncEvent : std::uint32_t {
-    QueuePairFatal = 1,
-    DeviceFatal = 8,
-    PortActive = 9,
-    PortError = 10,
-    PkeyChange = 12
-};
 
 class UverbsFile {
 public:

@@ -71,14 +71,16 @@ static void check_shared_queue(const struct world* world)
     if (!check_errno(ERRNO_OF_POINTER(srq), 0, "ibv_create_srq")) {
         return;
     }
+    struct ibv_recv_wr work = {.wr_id = 1};
+    struct ibv_recv_wr* bad = NULL;
+    for (int posted = 0; posted < 5; ++posted) {    // fewer, and the limit is reached at once
+        check_errno(ibv_post_srq_recv(srq, &work, &bad), 0, "ibv_post_srq_recv");
+    }
     struct ibv_srq_attr attr = {.srq_limit = 5};
     check_errno(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0, "ibv_modify_srq");
     memset(&attr, 0, sizeof(attr));
     check_errno(ibv_query_srq(srq, &attr), 0, "ibv_query_srq");
     check_number(attr.srq_limit, 5, "its limit");
-    struct ibv_recv_wr work = {.wr_id = 1};
-    struct ibv_recv_wr* bad = NULL;
-    check_errno(ibv_post_srq_recv(srq, &work, &bad), 0, "ibv_post_srq_recv");
 
     struct ibv_qp_init_attr with = {
         .send_cq = world->cq,

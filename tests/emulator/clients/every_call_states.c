@@ -92,19 +92,10 @@ static void check_posting(struct ibv_qp* qp, bool receive)
     if (qp->qp_type != IBV_QPT_RC && qp->qp_type != IBV_QPT_UC) {
         return;
     }
-    static char memory[64];
-    struct ibv_mr* mr = ibv_reg_mr(qp->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
-    if (mr == NULL) {
-        check(false, "memory to send", "%s", strerror(errno));
-        return;
-    }
-    struct ibv_sge piece = {(uintptr_t)memory, sizeof(memory), mr->lkey};
-    struct ibv_send_wr work = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    // To itself, which has a receive request for it; whether data moves is for other tests.
+    struct ibv_send_wr work = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
     struct ibv_send_wr* bad = NULL;
     check_errno(ibv_post_send(qp, &work, &bad), 0, "a send is taken");
-    struct ibv_wc completion;
-    check_number(ibv_poll_cq(qp->send_cq, 1, &completion), 0, "and does not complete");
-    check_errno(ibv_dereg_mr(mr), 0, "its memory goes");
 }
 
 static void check_rest(struct ibv_qp* qp)

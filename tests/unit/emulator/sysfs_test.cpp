@@ -117,7 +117,9 @@ TEST(EmulatorLink, InTheWordsOfInfiniBand)
     EXPECT_EQ(words(200), "200 Gb/sec (4X HDR)");
     EXPECT_EQ(words(400), "400 Gb/sec (4X NDR)");
     EXPECT_EQ(words(77), "56 Gb/sec (4X FDR)");
-    EXPECT_EQ(words(1), "10 Gb/sec (4X SDR)");
+    EXPECT_EQ(words(12), "10 Gb/sec (4X SDR)");
+    EXPECT_EQ(words(1), "1 Gb/sec (1X SDR)");
+    EXPECT_EQ(encode_link(Bandwidth::from_mbps(400)).text, "0.4 Gb/sec (1X SDR)");
 }
 
 }    // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -31,11 +32,11 @@ public:
     {
         flows_[number] = {piece, demand, 0, 0};
         arbiter.set_flow(number, leaf, cap);
-        arbiter.set_backlogged(number, !demand);
+        arbiter.set_backlogged(number, !demand, now);
     }
     void stop(Arbiter::FlowNumber number)
     {
-        arbiter.set_backlogged(number, false);
+        arbiter.set_backlogged(number, false, now);
         flows_.erase(number);
     }
     void run(Time length)
@@ -86,7 +87,7 @@ private:
     {
         for (const auto& [number, flow] : flows_) {
             if (flow.demand) {
-                arbiter.set_backlogged(number, due(flow) <= now);
+                arbiter.set_backlogged(number, due(flow) <= now, now);
             }
         }
     }
@@ -114,9 +115,9 @@ TEST(Arbiter, NobodyHasAnythingToSend)
     EXPECT_FALSE(arbiter.turn(0ns).next);
     arbiter.set_flow(7, 0, std::nullopt);
     EXPECT_FALSE(arbiter.turn(0ns).flow);
-    arbiter.set_backlogged(7, true);
+    arbiter.set_backlogged(7, true, 0ns);
     EXPECT_EQ(arbiter.turn(0ns).flow, 7U);
-    arbiter.set_backlogged(7, false);
+    arbiter.set_backlogged(7, false, 0ns);
     EXPECT_FALSE(arbiter.turn(0ns).flow);
 }
 
@@ -226,12 +227,175 @@ TEST(Arbiter, ParentsThatMakeNoTreeHangFromTheLink)
     EXPECT_NEAR(load.rates().at(1), 500, 10);
 }
 
-TEST(Arbiter, ALinkThatIsDownSendsNothing)
+TEST(Arbiter, ALinkThatGetsFasterIsFasterAtOnce)
 {
     Load load{Bandwidth()};
     load.add(1, 0);
     load.run(1s);
     EXPECT_LT(load.rates().at(1), 1) << "but for the first piece";
+    load.arbiter.set_link(kGigabit);
+    load.run(1s);
+    EXPECT_NEAR(load.rates().at(1), 1'000, 3);
+}
+
+TEST(Arbiter, CountsWhatWasSentBelowAnElement)
+{
+    Load load;
+    load.arbiter.set_elements({{1, {0, 1, {}}}, {2, {1, 1, {}}}, {3, {1, 3, {}}}});
+    load.add(1, 2, 1000);
+    load.add(2, 3, 1000);
+    load.run(100ms);
+    const auto bytes = load.arbiter.bytes_of_elements();
+    EXPECT_NEAR(static_cast<double>(bytes.at(1)), 12.5e6, 0.1e6) << "100 ms at 1 Gbit/s";
+    EXPECT_EQ(bytes.at(1), bytes.at(2) + bytes.at(3));
+    EXPECT_NEAR(static_cast<double>(bytes.at(3)), 3 * static_cast<double>(bytes.at(2)), 0.1e6);
+}
+
+// ---- programs that do not always have a processor ----
+
+// Programs that keep a window of small messages posted as long as they have a processor, which they share with others.
+class Programs {
+public:
+    Programs(Bandwidth link, Time burst, bool are_expected) : arbiter(burst), are_expected_(are_expected)
+    {
+        arbiter.set_link(link);
+    }
+
+    // Off the processor for `off` after each `on`.
+    void add(Arbiter::FlowNumber number, Arbiter::ElementNumber leaf, Time on, Time off)
+    {
+        arbiter.set_flow(number, leaf, std::nullopt);
+        programs_[number] = {on, off};
+    }
+    // Each piece takes the device this long.
+    void run(Time length, Time effort)
+    {
+        constexpr Time kLook = 50us;
+        const Time end = now + length;
+        while (now < end) {
+            for (auto& [number, program] : programs_) {
+                if (program.has_processor(now) && std::exchange(program.posted, kWindow) == 0) {
+                    arbiter.set_backlogged(number, true, now);
+                }
+            }
+            const auto turn = arbiter.turn(now);
+            if (turn.flow) {
+                Program& program = programs_.at(*turn.flow);
+                arbiter.sent(*turn.flow, kMessage, now);
+                program.sent += kMessage;
+                if (--program.posted == 0) {
+                    are_expected_ ? arbiter.expect(*turn.flow, now) : arbiter.set_backlogged(*turn.flow, false, now);
+                }
+                now += effort;
+            } else {
+                now = std::min(now + kLook, turn.next.value_or(end));
+            }
+        }
+    }
+    // Of all that was sent, in percent.
+    [[nodiscard]] double part(Arbiter::FlowNumber number) const
+    {
+        double all = 0;
+        for (const auto& [each, program] : programs_) {
+            all += static_cast<double>(program.sent);
+        }
+        return 100 * static_cast<double>(programs_.at(number).sent) / all;
+    }
+    [[nodiscard]] double mbps() const
+    {
+        double all = 0;
+        for (const auto& [each, program] : programs_) {
+            all += static_cast<double>(program.sent);
+        }
+        return all * 8e3 / static_cast<double>(now.count());
+    }
+
+    Arbiter arbiter;
+    Time now{0};
+
+private:
+    static constexpr int kWindow = 128;
+    static constexpr std::size_t kMessage = 256;
+    struct Program {
+        Time on{0};
+        Time off{0};
+        int posted = 0;
+        std::uint64_t sent = 0;
+
+        [[nodiscard]] bool has_processor(Time now) const { return now % (on + off) < on; }
+    };
+    const bool are_expected_;
+    std::map<Arbiter::FlowNumber, Program> programs_;
+};
+
+// 70 of a link of 50 Mbit/s drains a window of 128 messages of 256 bytes in 7.5 ms.
+TEST(Arbiter, WaitsForProgramsThatHaveNoProcessor)
+{
+    const auto heavy_part_of = [](bool are_expected, double& mbps) {
+        Programs programs(Bandwidth::from_mbps(50), 50ms, are_expected);
+        programs.arbiter.set_elements({{1, {0, 70, {}}}, {2, {0, 30, {}}}});
+        programs.add(1, 1, 3ms, 17ms);
+        programs.add(2, 2, 3ms, 4ms);
+        programs.run(2s, 5us);
+        mbps = programs.mbps();
+        return programs.part(1);
+    };
+    double mbps = 0;
+    EXPECT_NEAR(heavy_part_of(true, mbps), 70, 1);
+    EXPECT_NEAR(mbps, 50, 1) << "and loses nothing of the link";
+    EXPECT_LT(heavy_part_of(false, mbps), 60) << "it would not get its share";
+}
+
+TEST(Arbiter, WaitsInAnElementThatItsCapHolds)
+{
+    Programs programs(Bandwidth::from_mbps(200), 50ms, true);
+    programs.arbiter.set_elements(
+        {{1, {0, 1, Bandwidth::from_mbps(50)}}, {11, {1, 70, {}}}, {12, {1, 30, {}}}, {2, {0, 1, {}}}});
+    programs.add(1, 11, 3ms, 9ms);
+    programs.add(2, 12, 3ms, 4ms);
+    programs.add(3, 2, 3ms, 1us);
+    programs.run(2s, 5us);
+    const double capped = programs.part(1) + programs.part(2);
+    EXPECT_NEAR(100 * programs.part(1) / capped, 70, 1);
+    EXPECT_NEAR(capped * programs.mbps() / 100, 50, 2);
+    EXPECT_GT(programs.mbps(), 180) << "others do not wait for it";
+}
+
+// What a device cannot send for its own slowness is nothing that waiting would share better.
+TEST(Arbiter, DoesNotWaitWhereNoRateHoldsBack)
+{
+    Programs programs(kGigabit, 50ms, true);
+    programs.add(1, 0, 3ms, 17ms);
+    programs.add(2, 0, 3ms, 1us);
+    programs.run(2s, 20us);
+    EXPECT_GT(programs.mbps(), 100) << "102 Mbit/s is all that this device does";
+    EXPECT_GT(programs.part(2), 60);
+}
+
+TEST(Arbiter, WhoDoesNotComeBackIsNotWaitedForAnyLonger)
+{
+    Arbiter arbiter(20ms);
+    arbiter.set_link(kGigabit);
+    for (const Arbiter::FlowNumber flow : {1, 2}) {
+        arbiter.set_flow(flow, 0, std::nullopt);
+        arbiter.set_backlogged(flow, true, 0ns);
+    }
+    const auto first = *arbiter.turn(0ns).flow;
+    arbiter.sent(first, 125'000, 0ns);
+    EXPECT_EQ(arbiter.turn(0ns).next, 1ms) << "the link is short from now on";
+    const auto second = *arbiter.turn(1ms).flow;
+    EXPECT_NE(second, first);
+    arbiter.expect(second, 1ms);
+    const auto turn = arbiter.turn(2ms);
+    EXPECT_FALSE(turn.flow);
+    EXPECT_EQ(turn.awaited, second);
+    EXPECT_EQ(turn.next, 21ms);
+    EXPECT_EQ(arbiter.turn(21ms).flow, first);
+
+    arbiter.set_backlogged(second, true, 21ms);
+    arbiter.expect(second, 21ms);
+    arbiter.set_backlogged(second, false, 21ms);
+    EXPECT_EQ(arbiter.turn(21ms).flow, first) << "it was said that it does not come";
 }
 
 // What is allowed: 2 % of the link.

@@ -3,8 +3,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 namespace rdmaqos::emulator {
 namespace {
@@ -14,20 +20,37 @@ void* in_client(std::uint64_t address)
     return reinterpret_cast<void*>(address);    // NOLINT(performance-no-int-to-ptr): of another process
 }
 
+// The third field of /proc/PID/stat, behind a name that may have any characters.
+char state_of(const std::filesystem::path& stat)
+{
+    std::ifstream file(stat);
+    std::string text;
+    std::getline(file, text);
+    const auto name_end = text.rfind(')');
+    return name_end == std::string::npos || name_end + 2 >= text.size() ? 'X' : text[name_end + 2];
+}
+
 }    // namespace
+
+ClientProcess::ClientProcess(pid_t process)
+    : number(process), handle(static_cast<int>(syscall(SYS_pidfd_open, process, 0)))
+{
+}
 
 bool ClientMemory::read(std::uint64_t address, std::span<std::uint8_t> to) const
 {
     const iovec here{to.data(), to.size()};
     const iovec there{in_client(address), to.size()};
-    return to.empty() || process_vm_readv(process_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(to.size());
+    return to.empty() || (!process_->has_ended && process_vm_readv(process_->number, &here, 1, &there, 1, 0) ==
+                                                      static_cast<ssize_t>(to.size()));
 }
 
 bool ClientMemory::write(std::uint64_t address, std::span<const std::uint8_t> from) const
 {
     const iovec here{const_cast<std::uint8_t*>(from.data()), from.size()};    // NOLINT(*-const-cast): only read
     const iovec there{in_client(address), from.size()};
-    return from.empty() || process_vm_writev(process_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(from.size());
+    return from.empty() || (!process_->has_ended && process_vm_writev(process_->number, &here, 1, &there, 1, 0) ==
+                                                        static_cast<ssize_t>(from.size()));
 }
 
 bool ClientMemory::write_completion(std::uint64_t address, const CompletionBytes& completion) const
@@ -35,13 +58,43 @@ bool ClientMemory::write_completion(std::uint64_t address, const CompletionBytes
     constexpr std::size_t kLast = std::tuple_size_v<CompletionBytes> - 1;
     const iovec here{const_cast<std::uint8_t*>(completion.data()), completion.size()};    // NOLINT(*-const-cast)
     const std::array there{iovec{in_client(address), kLast}, iovec{in_client(address + kLast), 1}};
-    return process_vm_writev(process_, &here, 1, there.data(), there.size(), 0) ==
-           static_cast<ssize_t>(completion.size());
+    return !process_->has_ended && process_vm_writev(process_->number, &here, 1, there.data(), there.size(), 0) ==
+                                       static_cast<ssize_t>(completion.size());
 }
 
 bool ClientMemory::is_gone() const
 {
-    return kill(process_, 0) != 0 && errno == ESRCH;
+    return process_->has_ended || (kill(process_->number, 0) != 0 && errno == ESRCH);
+}
+
+std::optional<std::chrono::nanoseconds> ClientMemory::processor_time() const
+{
+    clockid_t clock{};
+    timespec time{};
+    if (process_->has_ended || clock_getcpuclockid(process_->number, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        return std::nullopt;
+    }
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+bool ClientMemory::is_runnable() const
+{
+    const std::filesystem::path tasks = "/proc/" + std::to_string(process_->number) + "/task";
+    std::error_code error;
+    for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end; task.increment(error)) {
+        if (state_of(task->path() / "stat") == 'R') {
+            return true;
+        }
+    }
+    return false;
+}
+
+int try_to_read(pid_t process, std::uint64_t address)
+{
+    std::uint8_t byte = 0;
+    const iovec here{&byte, sizeof(byte)};
+    const iovec there{in_client(address), sizeof(byte)};
+    return process_vm_readv(process, &here, 1, &there, 1, 0) < 0 ? errno : 0;
 }
 
 }    // namespace rdmaqos::emulator

@@ -1,19 +1,34 @@
 // The memory of a program, as its device reads and writes it.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include <sys/types.h>
 
+#include "lib/base/file.h"
 #include "tools/emulator/datapath/completion.h"
 
 namespace rdmaqos::emulator {
 
+// A process whose memory is used. Its number may be another's after its end: once that is seen, nobody's memory is used.
+struct ClientProcess {
+    explicit ClientProcess(pid_t process);
+
+    const pid_t number;
+    const UniqueFd handle;    // pidfd_open(2): readable when it has ended
+    std::atomic<bool> has_ended{false};
+};
+
 class ClientMemory {
 public:
-    explicit ClientMemory(pid_t process) : process_(process) {}
+    explicit ClientMemory(std::shared_ptr<const ClientProcess> process) : process_(std::move(process)) {}
 
     // False: it is not there (any more), or this process may not. Not whole then.
     [[nodiscard]] bool read(std::uint64_t address, std::span<std::uint8_t> to) const;
@@ -23,10 +38,18 @@ public:
     // The process has ended: what it had posted is nobody's.
     [[nodiscard]] bool is_gone() const;
 
+    // What all its threads have computed so far. Empty: it has ended.
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> processor_time() const;
+    // One of its threads has a processor, or waits for one.
+    [[nodiscard]] bool is_runnable() const;
+
     friend bool operator==(const ClientMemory&, const ClientMemory&) = default;
 
 private:
-    pid_t process_;
+    std::shared_ptr<const ClientProcess> process_;
 };
+
+// Whether this process may read that one's memory; else the errno. `address`: of something that is there.
+[[nodiscard]] int try_to_read(pid_t process, std::uint64_t address);
 
 }    // namespace rdmaqos::emulator

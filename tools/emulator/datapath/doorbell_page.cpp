@@ -51,7 +51,6 @@ DoorbellPage::~DoorbellPage()
 void DoorbellPage::watch(UniqueFd userfault, std::uint64_t address)
 {
     release();
-    const std::lock_guard lock(mutex_);
     userfault_ = std::move(userfault);
     address_ = address;
 }
@@ -87,26 +86,18 @@ bool DoorbellPage::protect(bool on)
 
 bool DoorbellPage::guard()
 {
-    const std::lock_guard lock(mutex_);
     guarded_ = guarded_ || protect(true);
     return guarded_;
 }
 
 void DoorbellPage::release()
 {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(guarded_, false) && !protect(false)) {
-        userfault_.reset();    // its program has ended
+    if (std::exchange(guarded_, false)) {
+        (void)protect(false);    // fails when its program has ended
     }
     uffd_msg message{};
     while (userfault_ && read(userfault_.get(), &message, sizeof(message)) == sizeof(message)) {
     }
-}
-
-int DoorbellPage::watcher() const
-{
-    const std::lock_guard lock(mutex_);
-    return userfault_.get();
 }
 
 }    // namespace rdmaqos::emulator

@@ -4,11 +4,10 @@
 // program's first store waits in the kernel until the page is released, and `watcher()` is readable meanwhile
 // (userfaultfd(2), which the preload library makes for its mapping; without one a page cannot be guarded).
 //
-// Thread-safe only in watch().
+// Not thread-safe, but for fd().
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "lib/base/file.h"
 
@@ -25,7 +24,7 @@ public:
     DoorbellPage& operator=(const DoorbellPage&) = delete;
 
     [[nodiscard]] int fd() const { return fd_.get(); }
-    // The program has mapped it there. `userfault` empty: it cannot be guarded.
+    // The program has mapped it there.
     void watch(UniqueFd userfault, std::uint64_t address);
 
     struct Rung {
@@ -39,15 +38,14 @@ public:
     bool guard();
     void release();
     [[nodiscard]] bool is_guarded() const { return guarded_; }
-    // Of a guarded page: readable when somebody stores into it, or its program has ended.
-    [[nodiscard]] int watcher() const;
+    // Of a guarded page: readable when somebody stores into it. Negative: it cannot be guarded.
+    [[nodiscard]] int watcher() const { return userfault_.get(); }
 
 private:
     bool protect(bool on);
 
     UniqueFd fd_;
     std::uint8_t* memory_ = nullptr;
-    mutable std::mutex mutex_;    // of what follows
     UniqueFd userfault_;
     std::uint64_t address_ = 0;    // in the program
     bool guarded_ = false;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include <rdma/ib_user_verbs.h>
@@ -16,11 +17,17 @@
 
 #include "lib/base/file.h"
 #include "lib/model/firmware.h"
+#include "tools/emulator/async_event.h"
 #include "tools/emulator/datapath/doorbell_page.h"
+#include "tools/emulator/datapath/traffic.h"
 
 namespace rdmaqos::emulator {
 
 class Device;
+class Engine;
+
+// Sends an event about an object to its program. Called from the engine's thread, and not after the object was removed.
+using EventSender = std::function<void(AsyncEvent)>;
 
 // Numbers are the device's, addresses the program's.
 struct CompletionQueueMemory {
@@ -33,6 +40,7 @@ struct CompletionQueueMemory {
     std::uint64_t user_handle = 0;
     std::uint32_t page = 0;
     UniqueFd channel;    // to which events are written; empty: none
+    EventSender event;
 };
 
 struct MemoryRegion {
@@ -52,6 +60,8 @@ struct SharedReceiveQueueMemory {
     std::uint64_t record = 0;
     std::uint32_t entries = 0;
     std::uint32_t stride = 0;
+    std::uint32_t limit = 0;    // fewer requests than that: an event, once
+    EventSender event;
 };
 
 struct QueuePairMemory {
@@ -71,6 +81,7 @@ struct QueuePairMemory {
     std::uint32_t send_queue = 0;    // of completions
     std::uint32_t receive_queue = 0;
     std::uint32_t shared_receive_queue = 0;    // 0: none
+    EventSender event;
 };
 
 class Hardware {
@@ -83,8 +94,8 @@ public:
     void add(Device& device);
     void add_page(Device& device, std::uint32_t number, std::shared_ptr<DoorbellPage> page);
     void remove_page(Device& device, std::uint32_t number);
-    // The page has got its userfault descriptor.
-    void page_changed();
+    // The program has mapped the page at this address, and can be told when it stores into it.
+    void watch_page(Device& device, std::uint32_t number, UniqueFd userfault, std::uint64_t address);
 
     void add(Device& device, CompletionQueueMemory memory);
     // False: more is waiting than there is room for.
@@ -96,15 +107,19 @@ public:
     void add(Device& device, const MemoryRegion& region);
     // What is under way in it fails.
     void remove_region(Device& device, std::uint32_t key);
-    void add(Device& device, const SharedReceiveQueueMemory& memory);
+    void add(Device& device, SharedReceiveQueueMemory memory);
+    void set_limit(Device& device, std::uint32_t shared_receive_queue, std::uint32_t limit);
     void remove_shared_receive_queue(Device& device, std::uint32_t number);
 
-    void add(Device& device, const QueuePairMemory& memory);
+    void add(Device& device, QueuePairMemory memory);
     void modify(Device& device, std::uint32_t number, QueuePairState to, const ib_uverbs_modify_qp& attributes);
     void remove_queue_pair(Device& device, std::uint32_t number);
 
+    [[nodiscard]] DeviceTraffic traffic(Device& device);
+    // Its ports count from 0 again.
+    void clear_traffic(Device& device);
+
 private:
-    class Engine;
     std::unique_ptr<Engine> engine_;
 };
 

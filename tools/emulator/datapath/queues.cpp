@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/emulator/datapath/queues.h"
+#include "tools/emulator/device.h"
 
 namespace rdmaqos::emulator {
 namespace {
@@ -45,7 +46,8 @@ Time monotonic_now()
 
 // ---- completion queues ----
 
-CompletionQueue::CompletionQueue(CompletionQueueMemory memory) : memory_(std::move(memory)), client_(memory_.process)
+CompletionQueue::CompletionQueue(CompletionQueueMemory memory, ClientMemory client)
+    : memory_(std::move(memory)), client_(std::move(client))
 {
     // The first arm of all writes what is there already, 0: from now on something else is there.
     const std::array<std::uint8_t, 4> other{0xff, 0xff, 0xff, 0xff};
@@ -60,16 +62,17 @@ std::uint32_t CompletionQueue::taken() const
     return read_words(client_, memory_.record, record) ? record[0] & kNumber : known_taken_;
 }
 
-void CompletionQueue::push(Completion completion)
+bool CompletionQueue::push(Completion completion)
 {
     if (overrun_) {
-        return;
+        return false;
     }
     if (((produced_ - known_taken_) & kNumber) >= memory_.entries) {
         known_taken_ = taken();
         if (((produced_ - known_taken_) & kNumber) >= memory_.entries) {
             overrun_ = true;    // what would be overwritten was not read yet
-            return;
+            memory_.event(AsyncEvent::CompletionQueueError);
+            return false;
         }
     }
     const bool is_error = completion.kind == MLX5_CQE_REQ_ERR || completion.kind == MLX5_CQE_RESP_ERR;
@@ -79,6 +82,7 @@ void CompletionQueue::push(Completion completion)
         solicited_ = produced_;
     }
     send_event();
+    return true;
 }
 
 void CompletionQueue::write(const Completion& completion)
@@ -166,14 +170,25 @@ std::uint32_t CompletionQueue::close()
 
 // ---- receive queues ----
 
+bool SharedReceiveQueue::look_at_record()
+{
+    std::array<std::uint32_t, 1> record{};
+    if (!read_words(client_, memory_.record, record)) {
+        return false;
+    }
+    posted_ = static_cast<std::uint16_t>(record[0]);
+    return true;
+}
+
 std::optional<ReceiveRequest> SharedReceiveQueue::take()
 {
-    if (posted_ == taken_) {
-        std::array<std::uint32_t, 1> record{};
-        if (!read_words(client_, memory_.record, record)) {
-            return std::nullopt;
-        }
-        posted_ = static_cast<std::uint16_t>(record[0]);
+    if (!returned_.empty()) {
+        ReceiveRequest request = std::move(returned_.back());
+        returned_.pop_back();
+        return request;
+    }
+    if ((posted_ == taken_ || memory_.limit > 0) && !look_at_record()) {
+        return std::nullopt;
     }
     std::vector<std::uint8_t> bytes(memory_.stride);
     if (posted_ == taken_ || head_ >= memory_.entries ||
@@ -184,14 +199,41 @@ std::optional<ReceiveRequest> SharedReceiveQueue::take()
     ReceiveRequest request{head_, parse_receive(std::span(bytes).subspan(kLink))};
     head_ = static_cast<std::uint16_t>(be32_at(bytes, 0));
     ++taken_;
+    look_at_limit();
     return request;
+}
+
+void SharedReceiveQueue::set_limit(std::uint32_t limit)
+{
+    memory_.limit = limit;
+    if (limit > 0 && look_at_record()) {
+        look_at_limit();
+    }
+}
+
+void SharedReceiveQueue::look_at_limit()
+{
+    if (static_cast<std::uint16_t>(posted_ - taken_) < memory_.limit) {
+        memory_.limit = 0;
+        memory_.event(AsyncEvent::SharedReceiveQueueLimit);
+    }
 }
 
 // ---- queue pairs ----
 
-QueuePair::QueuePair(const QueuePairMemory& of_memory, DeviceState& of_device)
-    : memory(of_memory), client(of_memory.process), device(of_device)
+QueuePair::QueuePair(QueuePairMemory of_memory, ClientMemory of_client, DeviceState& of_device)
+    : memory(std::move(of_memory)), client(std::move(of_client)), device(of_device)
 {
+}
+
+DeviceState::DeviceState(Device& of_device, std::uint32_t of_number)
+    : device(of_device), number(of_number), ports(of_device.ports().size())
+{
+}
+
+DeviceState::Port& port_of(DeviceState& device, std::uint8_t port)
+{
+    return device.ports.at(port >= 1 && port <= device.ports.size() ? port - 1U : 0);
 }
 
 bool QueuePair::can_receive() const
@@ -234,6 +276,15 @@ std::optional<ReceiveRequest> QueuePair::take_receive()
     return request;
 }
 
+void QueuePair::give_back(ReceiveRequest request)
+{
+    if (shared) {
+        shared->give_back(std::move(request));
+    } else {
+        --receive_done;    // of a connected queue pair, which has one sender: it was the last one
+    }
+}
+
 std::optional<WorkRequest> QueuePair::head(std::uint32_t& blocks) const
 {
     std::array<std::uint8_t, kBlock * kMaxBlocks> bytes{};
@@ -268,13 +319,13 @@ std::optional<Ranges> find_ranges(const DeviceState& device, std::uint32_t domai
         if (found == device.regions.end()) {
             return std::nullopt;
         }
-        const MemoryRegion& region = found->second;
+        const auto& [region, client] = found->second;
         const std::uint64_t offset = piece.address - region.virtual_address;
         if (region.domain != domain || (region.access & needs) != needs || piece.address < region.virtual_address ||
             offset > region.length || piece.length > region.length - offset) {
             return std::nullopt;
         }
-        ranges.push_back({ClientMemory(region.process), region.start + offset, piece.length});
+        ranges.push_back({client, region.start + offset, piece.length});
     }
     return ranges;
 }

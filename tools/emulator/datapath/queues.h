@@ -28,10 +28,10 @@ using Time = Arbiter::Time;    // of the monotonic clock
 
 class CompletionQueue {
 public:
-    explicit CompletionQueue(CompletionQueueMemory memory);
+    CompletionQueue(CompletionQueueMemory memory, ClientMemory client);
 
-    [[nodiscard]] const CompletionQueueMemory& memory() const { return memory_; }
-    void push(Completion completion);
+    // False: the queue is, or was once, full of completions that nobody has read. It takes no more.
+    [[nodiscard]] bool push(Completion completion);
     // The program may have asked for an event.
     void look_at_arm();
     [[nodiscard]] bool resize(std::uint64_t buffer, std::uint32_t entry_bytes, std::uint32_t entries);
@@ -66,13 +66,23 @@ struct ReceiveRequest {
 
 class SharedReceiveQueue {
 public:
-    explicit SharedReceiveQueue(const SharedReceiveQueueMemory& memory) : memory_(memory), client_(memory.process) {}
+    SharedReceiveQueue(SharedReceiveQueueMemory memory, ClientMemory client)
+        : memory_(std::move(memory)), client_(std::move(client))
+    {
+    }
 
     [[nodiscard]] std::optional<ReceiveRequest> take();
+    // The last one that was taken is not needed after all.
+    void give_back(ReceiveRequest request) { returned_.push_back(std::move(request)); }
+    void set_limit(std::uint32_t limit);
 
 private:
-    const SharedReceiveQueueMemory memory_;
+    [[nodiscard]] bool look_at_record();
+    void look_at_limit();
+
+    SharedReceiveQueueMemory memory_;
     const ClientMemory client_;
+    std::vector<ReceiveRequest> returned_;
     std::uint16_t head_ = 0;
     std::uint16_t taken_ = 0;
     std::uint16_t posted_ = 0;
@@ -91,13 +101,14 @@ using Ranges = std::vector<Range>;
 struct DeviceState;
 
 struct QueuePair {
-    QueuePair(const QueuePairMemory& of_memory, DeviceState& of_device);
+    QueuePair(QueuePairMemory of_memory, ClientMemory of_client, DeviceState& of_device);
 
     [[nodiscard]] bool can_receive() const;
     // Producer indexes from the program's memory. False: it is not there.
     bool look_at_record();
     [[nodiscard]] bool has_work() const { return send_posted != send_done; }
     [[nodiscard]] std::optional<ReceiveRequest> take_receive();
+    void give_back(ReceiveRequest request);
     // The send request at the head of the queue; empty: it is malformed, and `blocks` how much of the queue it takes.
     [[nodiscard]] std::optional<WorkRequest> head(std::uint32_t& blocks) const;
 
@@ -119,6 +130,9 @@ struct QueuePair {
     std::uint8_t retries = 0;
     std::uint8_t receiver_retries = 0;
     std::uint8_t receiver_timer = 0;
+    std::uint8_t port = 1;
+    std::uint32_t packet = 1024;    // its path's MTU in bytes
+    bool is_established = false;    // something has come from the other end
 
     // As the tree has it.
     std::uint32_t requester_leaf = 0;
@@ -146,17 +160,34 @@ struct QueuePair {
     int tries = 0;
     int receiver_tries = 0;
     bool removed = false;
+    TrafficCount traffic;
+
+    // Others wait until its program has had a processor to post more.
+    struct Chance {
+        Time asked{0};
+        Time computed{0};    // by the program, when it was asked first
+    };
+    std::optional<Chance> chance;
 };
 
 struct DeviceState {
-    explicit DeviceState(Device& of_device, std::uint32_t of_number) : device(of_device), number(of_number) {}
+    DeviceState(Device& of_device, std::uint32_t of_number);
 
     Device& device;
     const std::uint32_t number;
     std::unordered_map<std::uint32_t, std::shared_ptr<QueuePair>> queue_pairs;
     std::unordered_map<std::uint32_t, std::shared_ptr<CompletionQueue>> completion_queues;
     std::unordered_map<std::uint32_t, std::shared_ptr<SharedReceiveQueue>> shared_receive_queues;
-    std::unordered_map<std::uint32_t, MemoryRegion> regions;
+    struct Region {
+        MemoryRegion memory;
+        ClientMemory client;
+    };
+    std::unordered_map<std::uint32_t, Region> regions;
+    struct Port {
+        bool is_up = true;
+        PortTraffic traffic;
+    };
+    std::vector<Port> ports;
     struct Page {
         std::shared_ptr<DoorbellPage> page;
         std::vector<std::weak_ptr<QueuePair>> queue_pairs;
@@ -164,11 +195,14 @@ struct DeviceState {
         Time heard{0};
     };
     std::map<std::uint32_t, Page> pages;
-    // Longer than the engine's thread waits for a processor on a busy host.
-    Arbiter arbiter{std::chrono::milliseconds(20)};
-    std::uint64_t generation = ~std::uint64_t{0};    // of the firmware, whose tree the arbiter has
+    // Longer than the engine's thread, or a program, waits for a processor on a busy host.
+    Arbiter arbiter{std::chrono::milliseconds(100)};
+    std::uint64_t generation = ~std::uint64_t{0};    // of the device, whose tree the arbiter has
     std::map<Arbiter::FlowNumber, std::weak_ptr<QueuePair>> flows;
 };
+
+// That a queue pair of this device uses; the first one if there is none such.
+[[nodiscard]] DeviceState::Port& port_of(DeviceState& device, std::uint8_t port);
 
 // The ranges of these pieces, all allowed; empty: one is not, or does not exist.
 [[nodiscard]] std::optional<Ranges> find_ranges(const DeviceState& device, std::uint32_t domain,

@@ -11,8 +11,6 @@
 namespace rdmaqos::emulator {
 namespace {
 
-using Transfer = QueuePair::Transfer;
-
 // Of a message that is sent in one turn. Small enough that who has a small message does not wait long.
 constexpr std::size_t kPiece = 16384;
 // What a message takes of the link at least: its headers.
@@ -58,22 +56,6 @@ Completion completion_for(const QueuePair& queue_pair)
     return completion;
 }
 
-void complete_receive(QueuePair& queue_pair, Completion completion)
-{
-    if (queue_pair.receive_queue) {
-        queue_pair.receive_queue->push(completion);
-    }
-}
-
-void complete_receive_error(QueuePair& queue_pair, std::uint16_t index, std::uint8_t syndrome)
-{
-    Completion completion = completion_for(queue_pair);
-    completion.kind = MLX5_CQE_RESP_ERR;
-    completion.syndrome = syndrome;
-    completion.index = index;
-    complete_receive(queue_pair, completion);
-}
-
 // Of the side whose memory it is: nobody's if its process has ended.
 std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
 {
@@ -82,9 +64,36 @@ std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
                : otherwise;
 }
 
-void set_flow(const std::shared_ptr<QueuePair>& queue_pair)
+std::uint64_t packets_of(std::uint64_t bytes, const QueuePair& queue_pair)
 {
-    Transfer& transfer = *queue_pair->transfer;
+    return std::max<std::uint64_t>(1, (bytes + queue_pair.packet - 1) / queue_pair.packet);
+}
+
+// Whether what is under way between them goes on.
+bool reaches(const QueuePair& from, const QueuePair& to)
+{
+    return !to.removed && to.can_receive() && port_of(from.device, from.port).is_up && port_of(to.device, to.port).is_up;
+}
+
+void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint64_t bytes)
+{
+    const TrafficCount moved{bytes, packets_of(bytes, queue_pair)};
+    queue_pair.traffic += moved;
+    if (!transfer.peer) {
+        port_of(queue_pair.device, queue_pair.port).traffic.sent += moved;
+        return;
+    }
+    const bool is_read = transfer.request.operation == Operation::Read;
+    QueuePair& peer = *transfer.peer;
+    const QueuePair& from = is_read ? peer : queue_pair;
+    const QueuePair& to = is_read ? queue_pair : peer;
+    port_of(from.device, from.port).traffic.sent += moved;
+    port_of(to.device, to.port).traffic.received += moved;
+}
+
+void set_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+{
+    QueuePair::Transfer& transfer = *queue_pair->transfer;
     DeviceState& own = queue_pair->device;
     const bool is_read = transfer.request.operation == Operation::Read && transfer.peer;
     constexpr Arbiter::FlowNumber kResponder = Arbiter::FlowNumber{1} << 63;
@@ -95,7 +104,8 @@ void set_flow(const std::shared_ptr<QueuePair>& queue_pair)
     sender.flows[transfer.flow] = queue_pair;
     sender.arbiter.set_flow(transfer.flow, is_read ? scheduled.responder_leaf : scheduled.requester_leaf,
                             is_read ? std::nullopt : scheduled.rate);
-    sender.arbiter.set_backlogged(transfer.flow, true);
+    sender.arbiter.set_backlogged(transfer.flow, true, now);
+    queue_pair->chance.reset();
 }
 
 }    // namespace
@@ -103,6 +113,9 @@ void set_flow(const std::shared_ptr<QueuePair>& queue_pair)
 std::shared_ptr<QueuePair> Transfers::find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
                                                 std::uint32_t number) const
 {
+    if (!port_of(from.device, from.port).is_up) {
+        return nullptr;
+    }
     const auto has_gid = [gid](const DeviceState& device) {
         return std::ranges::any_of(device.device.ports(), [gid](const SimulatedDevice& port) {
             return std::ranges::any_of(port.gids, [gid](const Gid& each) { return each.bytes == *gid; });
@@ -113,10 +126,10 @@ std::shared_ptr<QueuePair> Transfers::find_peer(const QueuePair& from, const std
             continue;
         }
         const auto found = device->queue_pairs.find(number);
-        return found != device->queue_pairs.end() && found->second->can_receive() &&
-                       found->second->memory.type == from.memory.type
-                   ? found->second
-                   : nullptr;
+        const bool answers = found != device->queue_pairs.end() && found->second->can_receive() &&
+                             found->second->memory.type == from.memory.type &&
+                             port_of(*device, found->second->port).is_up;
+        return answers ? found->second : nullptr;
     }
     return nullptr;
 }
@@ -160,20 +173,22 @@ bool Transfers::begin(const std::shared_ptr<QueuePair>& queue_pair, Time now)
         return true;
     }
     transfer.local = std::move(*local);
-    const bool goes_nowhere = queue_pair->memory.type == QueuePairType::RawPacket ||
-                              transfer.request.operation == Operation::Nothing;
-    const bool begun = goes_nowhere ? (queue_pair->transfer = std::move(transfer), true)
-                       : queue_pair->memory.type == QueuePairType::Ud
-                           ? begin_datagram(*queue_pair, std::move(transfer))
-                           : begin_connected(queue_pair, std::move(transfer), now);
+    bool begun = true;
+    if (queue_pair->memory.type == QueuePairType::RawPacket || transfer.request.operation == Operation::Nothing) {
+        queue_pair->transfer = std::move(transfer);    // it goes nowhere
+    } else if (queue_pair->memory.type == QueuePairType::Ud) {
+        begin_datagram(*queue_pair, std::move(transfer));
+    } else {
+        begun = begin_connected(queue_pair, std::move(transfer), now);
+    }
     if (queue_pair->transfer) {
-        set_flow(queue_pair);
+        set_flow(queue_pair, now);
     }
     return begun;
 }
 
 // Who cannot get it, does not.
-bool Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
+void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
 {
     const Datagram& datagram = transfer.request.datagram;
     constexpr std::uint32_t kOwnKey = 1U << 31;
@@ -189,7 +204,6 @@ bool Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
         }
     }
     queue_pair.transfer = std::move(transfer);
-    return true;
 }
 
 bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now)
@@ -214,6 +228,9 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         return wait(*queue_pair, now + std::min<Time>(pause, std::chrono::seconds(1)));
     }
     QueuePair& peer = *transfer.peer;
+    if (!std::exchange(peer.is_established, true) && peer.state == QueuePairState::Rtr) {
+        peer.memory.event(AsyncEvent::CommunicationEstablished);
+    }
     if (!check_remote(queue_pair, transfer)) {
         return true;
     }
@@ -240,11 +257,11 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         auto ranges = find_ranges(peer.device, peer.memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
         const bool fits = ranges && room_of(transfer.receive->pieces) >= transfer.request.length;
         if (!fits) {
-            complete_receive_error(peer, transfer.receive->index,
+            complete_receive_error(transfer.peer, transfer.receive->index,
                                    ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
             finish(queue_pair, transfer.request,
                    ranges ? MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR : MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
-            fail(transfer.peer);
+            fail(transfer.peer);    // its completion says why
             return true;
         }
         transfer.remote = std::move(*ranges);
@@ -281,8 +298,19 @@ bool Transfers::check_remote(const std::shared_ptr<QueuePair>& queue_pair, Trans
         return true;
     }
     finish(queue_pair, request, syndrome);
-    fail(transfer.peer);
+    fail_responder(transfer.peer, syndrome == MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR ? AsyncEvent::QueuePairAccessError
+                                                                                 : AsyncEvent::QueuePairRequestError);
     return false;
+}
+
+void Transfers::try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+{
+    Transfer transfer = std::move(*std::exchange(queue_pair->transfer, std::nullopt));
+    if (transfer.receive && !transfer.peer->removed) {
+        transfer.peer->give_back(std::move(*transfer.receive));
+    }
+    transfer.sender->arbiter.set_backlogged(transfer.flow, false, now);
+    advance(queue_pair, now);
 }
 
 std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time now)
@@ -294,14 +322,21 @@ std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time n
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
     const std::size_t length = std::min<std::uint64_t>(kPiece, transfer.request.length - transfer.done);
     std::uint8_t syndrome = 0;
-    if (transfer.peer && (transfer.peer->removed || !transfer.peer->can_receive())) {
+    if (transfer.peer && !reaches(*queue_pair, *transfer.peer)) {
         syndrome = MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR;
     } else if (transfer.peer) {
         syndrome = transfer.request.is_atomic() ? do_atomic(transfer) : copy_piece(*queue_pair, transfer, length);
     }
+    if (syndrome == MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR && is_reliable) {
+        try_again(queue_pair, now);
+        return 0;
+    }
     if (syndrome != 0 && !is_reliable && syndrome != MLX5_CQE_SYNDROME_LOCAL_PROT_ERR) {
         transfer.peer.reset();    // lost
         syndrome = 0;
+    }
+    if (syndrome == 0) {
+        count(*queue_pair, transfer, length);
     }
     transfer.done += length;
     if (syndrome != 0 || transfer.done >= transfer.request.length) {
@@ -312,8 +347,12 @@ std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time n
         finish(queue_pair, ended.request, syndrome);
         advance(queue_pair, now);
         const auto& next = queue_pair->transfer;
-        if (!next || next->sender != &sender || next->flow != flow) {
-            sender.arbiter.set_backlogged(flow, false);
+        if (next && next->sender == &sender && next->flow == flow) {
+            // It goes on.
+        } else if (!next && queue_pair->state == QueuePairState::Rts && !queue_pair->has_work()) {
+            sender.arbiter.expect(flow, now);
+        } else {
+            sender.arbiter.set_backlogged(flow, false, now);
         }
     }
     return std::max(length + (is_datagram ? kRoute : 0), kLeast);
@@ -361,7 +400,7 @@ std::uint8_t Transfers::do_atomic(const Transfer& transfer)
 
 void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
 {
-    QueuePair& peer = *transfer.peer;
+    const QueuePair& peer = *transfer.peer;
     const WorkRequest& request = transfer.request;
     const bool is_datagram = from.memory.type == QueuePairType::Ud;
     if (is_datagram) {
@@ -387,7 +426,38 @@ void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
     completion.is_solicited = request.is_solicited;
     completion.source = from.memory.number;
     completion.has_route = is_datagram;
-    complete_receive(peer, completion);
+    complete(transfer.peer, peer.receive_queue.get(), completion);
+}
+
+void Transfers::complete(const std::shared_ptr<QueuePair>& queue_pair, CompletionQueue* queue,
+                         const Completion& completion)
+{
+    if (queue != nullptr && !queue->push(completion)) {
+        overrun_.push_back(queue_pair);
+    }
+}
+
+void Transfers::complete_receive_error(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index,
+                                       std::uint8_t syndrome)
+{
+    Completion completion = completion_for(*queue_pair);
+    completion.kind = MLX5_CQE_RESP_ERR;
+    completion.syndrome = syndrome;
+    completion.index = index;
+    complete(queue_pair, queue_pair->receive_queue.get(), completion);
+}
+
+void Transfers::end_overrun()
+{
+    for (const auto& weak : std::exchange(overrun_, {})) {
+        const auto queue_pair = weak.lock();
+        if (queue_pair && !queue_pair->removed && queue_pair->state != QueuePairState::Error) {
+            stop(*queue_pair);
+            queue_pair->state = QueuePairState::Error;
+            queue_pair->device.device.firmware().set_queue_pair_state(queue_pair->memory.number, QueuePairState::Error);
+            queue_pair->memory.event(AsyncEvent::QueuePairFatal);
+        }
+    }
 }
 
 void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome)
@@ -399,7 +469,7 @@ void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkR
         completion.opcode = request.opcode;
         completion.index = request.index;
         completion.bytes = static_cast<std::uint32_t>(request.length);
-        queue_pair->send_queue->push(completion);
+        complete(queue_pair, queue_pair->send_queue.get(), completion);
     }
     queue_pair->send_done = static_cast<std::uint16_t>(queue_pair->send_done + request.blocks);
     queue_pair->tries = 0;
@@ -411,10 +481,24 @@ void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkR
 
 void Transfers::fail(const std::shared_ptr<QueuePair>& queue_pair)
 {
-    queue_pair->state = QueuePairState::Error;
     queue_pair->device.device.firmware().set_queue_pair_state(queue_pair->memory.number, QueuePairState::Error);
-    failed.push_back(queue_pair);
+    enter_error(queue_pair);
+}
+
+void Transfers::fail_responder(const std::shared_ptr<QueuePair>& queue_pair, AsyncEvent why)
+{
+    fail(queue_pair);
+    queue_pair->memory.event(why);
+}
+
+void Transfers::enter_error(const std::shared_ptr<QueuePair>& queue_pair)
+{
+    const bool is_new = std::exchange(queue_pair->state, QueuePairState::Error) != QueuePairState::Error;
+    failed.insert(queue_pair);
     flush(queue_pair);
+    if (is_new && queue_pair->shared) {
+        queue_pair->memory.event(AsyncEvent::LastRequestReached);
+    }
 }
 
 void Transfers::stop(QueuePair& queue_pair)
@@ -444,15 +528,13 @@ void Transfers::flush(const std::shared_ptr<QueuePair>& queue_pair)
         completion.kind = MLX5_CQE_REQ_ERR;
         completion.opcode = request ? request->opcode : 0;
         completion.index = queue_pair->send_done;
-        if (queue_pair->send_queue) {
-            queue_pair->send_queue->push(completion);
-        }
+        complete(queue_pair, queue_pair->send_queue.get(), completion);
         queue_pair->send_done = static_cast<std::uint16_t>(queue_pair->send_done + blocks);
     }
     queue_pair->send_done = queue_pair->send_posted;
     for (std::uint32_t left = queue_pair->memory.receive_entries;
          !queue_pair->shared && queue_pair->receive_done != queue_pair->receive_posted && left > 0; --left) {
-        complete_receive_error(*queue_pair, queue_pair->receive_done, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+        complete_receive_error(queue_pair, queue_pair->receive_done, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
         ++queue_pair->receive_done;
     }
     queue_pair->receive_done = queue_pair->receive_posted;

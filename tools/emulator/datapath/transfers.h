@@ -3,8 +3,8 @@
 // retried is a peer that is not there or not ready).
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "tools/emulator/datapath/queues.h"
@@ -23,34 +23,47 @@ public:
     std::size_t move(const std::shared_ptr<QueuePair>& queue_pair, Time now);
     // It is in ERR: whatever was posted, or is, completes as flushed.
     void flush(const std::shared_ptr<QueuePair>& queue_pair);
+    // It is in ERR from now on.
+    void enter_error(const std::shared_ptr<QueuePair>& queue_pair);
     // Forgets what is under way.
     static void stop(QueuePair& queue_pair);
+    // Those whose completions found no room are in ERR from now on.
+    void end_overrun();
 
     // Those that are not to be looked at before a certain time.
     std::vector<std::weak_ptr<QueuePair>> blocked;
-    // Those that went into ERR by themselves.
-    std::vector<std::weak_ptr<QueuePair>> failed;
+    // Those in ERR, to which more may be posted.
+    std::set<std::weak_ptr<QueuePair>, std::owner_less<>> failed;
 
 private:
+    using Transfer = QueuePair::Transfer;
     // True: something is under way, or the request has ended. False: it has to wait.
     bool begin(const std::shared_ptr<QueuePair>& queue_pair, Time now);
-    bool begin_datagram(QueuePair& queue_pair, QueuePair::Transfer transfer);
-    bool begin_connected(const std::shared_ptr<QueuePair>& queue_pair, QueuePair::Transfer transfer, Time now);
+    void begin_datagram(QueuePair& queue_pair, Transfer transfer);
+    bool begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now);
     // Finds out whether the other end lets this happen; true if it does.
-    bool check_remote(const std::shared_ptr<QueuePair>& queue_pair, QueuePair::Transfer& transfer);
+    bool check_remote(const std::shared_ptr<QueuePair>& queue_pair, Transfer& transfer);
     bool wait(QueuePair& queue_pair, Time until);
+    // The other end is not there: as if its packets were lost.
+    void try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now);
     void finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome);
     void fail(const std::shared_ptr<QueuePair>& queue_pair);
+    // `why`: what its program is told.
+    void fail_responder(const std::shared_ptr<QueuePair>& queue_pair, AsyncEvent why);
+    void complete(const std::shared_ptr<QueuePair>& queue_pair, CompletionQueue* queue, const Completion& completion);
+    void complete_receive_error(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index,
+                                std::uint8_t syndrome);
     // All of it is there: its receiver is told.
-    static void deliver(const QueuePair& from, const QueuePair::Transfer& transfer);
+    void deliver(const QueuePair& from, const Transfer& transfer);
     // A syndrome, or 0.
-    std::uint8_t copy_piece(QueuePair& queue_pair, QueuePair::Transfer& transfer, std::size_t length);
-    static std::uint8_t do_atomic(const QueuePair::Transfer& transfer);
+    std::uint8_t copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length);
+    static std::uint8_t do_atomic(const Transfer& transfer);
     [[nodiscard]] std::shared_ptr<QueuePair> find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
                                                        std::uint32_t number) const;
 
     std::vector<std::unique_ptr<DeviceState>>& devices_;
     std::vector<std::uint8_t> buffer_;
+    std::vector<std::weak_ptr<QueuePair>> overrun_;
 };
 
 }    // namespace rdmaqos::emulator

@@ -191,29 +191,6 @@ int watch_stores(void* page, size_t length)
     return fd;
 }
 
-// Its memory; -1: nobody looks at it.
-int receive_page(int conversation)
-{
-    char byte = 0;
-    iovec part{&byte, sizeof(byte)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    ssize_t length = 0;
-    do {
-        length = recvmsg(conversation, &message, MSG_CMSG_CLOEXEC);
-    } while (length < 0 && errno == EINTR);
-    int fd = -1;
-    if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
-        length == 1 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-        memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    }
-    return fd;
-}
-
 void send_watcher(int conversation, void* page, size_t length)
 {
     std::uint64_t address = reinterpret_cast<std::uint64_t>(page);
@@ -242,7 +219,12 @@ void* map_page(int file, std::uint64_t offset, size_t length, Map map)
     iovec parts[1] = {{&header, sizeof(header)}};
     const bool sent = send_opening(file, parts, {ends[1]});
     close(ends[1]);
-    const int memory = sent ? receive_page(ends[0]) : -1;
+    char byte = 0;
+    iovec answer[1] = {{&byte, sizeof(byte)}};
+    int memory = -1;
+    if (sent) {
+        receive_message(ends[0], answer, memory);
+    }
     void* const mapped = map(memory);
     if (memory >= 0) {
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);    // its memory is read and written as a device does

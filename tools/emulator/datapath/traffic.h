@@ -1,0 +1,39 @@
+// What the data path has moved.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace rdmaqos::emulator {
+
+struct TrafficCount {
+    std::uint64_t bytes = 0;    // of messages, without headers
+    std::uint64_t packets = 0;
+
+    TrafficCount& operator+=(const TrafficCount& other)
+    {
+        bytes += other.bytes;
+        packets += other.packets;
+        return *this;
+    }
+    friend bool operator==(const TrafficCount&, const TrafficCount&) = default;
+};
+
+struct PortTraffic {
+    TrafficCount sent;
+    TrafficCount received;
+
+    friend bool operator==(const PortTraffic&, const PortTraffic&) = default;
+};
+
+// Of a device since it came.
+struct DeviceTraffic {
+    std::vector<PortTraffic> ports;
+    // What the work requests of each queue pair have moved, by its number.
+    std::map<std::uint32_t, TrafficCount> queue_pairs;
+    // What was sent below each element, headers included.
+    std::map<std::uint32_t, std::uint64_t> elements;
+};
+
+}    // namespace rdmaqos::emulator
