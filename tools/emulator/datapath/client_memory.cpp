@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -64,7 +63,8 @@ bool ClientMemory::write_completion(std::uint64_t address, const CompletionBytes
 
 bool ClientMemory::is_gone() const
 {
-    return process_->has_ended || (kill(process_->number, 0) != 0 && errno == ESRCH);
+    // A process that ends loses its memory first: until it is waited for, it can still be signalled.
+    return process_->has_ended || try_to_read(process_->number, 0) == ESRCH;
 }
 
 std::optional<std::chrono::nanoseconds> ClientMemory::processor_time() const
