@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <string>
 
 #include <fcntl.h>
@@ -218,6 +219,25 @@ std::uint32_t UverbsFile::settle_events(Object& object)
     return object.events - std::min(unread, object.events);
 }
 
+namespace {
+
+// The newest first, as the kernel does it: a queue pair goes before the memory that it uses, and whoever sends to it
+// finds nobody.
+void end_all(const std::map<std::uint32_t, std::shared_ptr<Object>>& objects)
+{
+    std::vector<std::shared_ptr<Object>> by_age;
+    by_age.reserve(objects.size());
+    for (const auto& [handle, object] : objects) {
+        by_age.push_back(object);
+    }
+    std::ranges::sort(by_age, std::ranges::greater(), &Object::age);
+    for (const auto& object : by_age) {
+        object->end();
+    }
+}
+
+}    // namespace
+
 void UverbsFile::disassociate()
 {
     std::map<std::uint32_t, std::shared_ptr<Object>> ended;
@@ -231,9 +251,7 @@ void UverbsFile::disassociate()
         objects_.clear();
         context_.reset();
     }
-    for (const auto& [handle, object] : ended) {
-        object->end();
-    }
+    end_all(ended);
 }
 
 void UverbsFile::hang_up()
@@ -265,9 +283,7 @@ UverbsFile::Closed UverbsFile::close()
         lost_.clear();
         context = std::exchange(context_, std::nullopt);
     }
-    for (const auto& [handle, object] : ended) {
-        object->end();
-    }
+    end_all(ended);
     closed.leaked = context ? device_->firmware().close_context(*context) : 0;
     return closed;
 }
