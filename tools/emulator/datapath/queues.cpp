@@ -271,6 +271,8 @@ std::optional<ReceiveRequest> QueuePair::take_receive()
     if (client.read(memory.receive_buffer + entry * memory.receive_stride, bytes)) {
         request.pieces = parse_receive(
             std::span(bytes).subspan(std::min<std::size_t>(memory.receive_skip, bytes.size())));
+    } else if (client.is_gone()) {
+        return std::nullopt;    // nothing is wrong with it, and the queue pair goes next
     }
     ++receive_done;
     return request;
@@ -278,6 +280,9 @@ std::optional<ReceiveRequest> QueuePair::take_receive()
 
 void QueuePair::give_back(ReceiveRequest request)
 {
+    if (std::erase(receiving, request.index) == 0) {
+        return;    // it was flushed meanwhile, or is from before a RESET
+    }
     if (shared) {
         shared->give_back(std::move(request));
     } else {

@@ -143,6 +143,8 @@ struct QueuePair {
     std::uint16_t send_done = 0;
     std::uint16_t receive_posted = 0;
     std::uint16_t receive_done = 0;
+    // Receive requests that messages under way have taken.
+    std::vector<std::uint16_t> receiving;
 
     // What is under way.
     struct Transfer {

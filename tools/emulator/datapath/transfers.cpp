@@ -64,6 +64,15 @@ std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
                : otherwise;
 }
 
+// A receive request is a message's from here on, and completes with it or when its queue pair fails.
+void take_receive(QueuePair::Transfer& transfer, QueuePair& peer)
+{
+    transfer.receive = peer.take_receive();
+    if (transfer.receive) {
+        peer.receiving.push_back(transfer.receive->index);
+    }
+}
+
 std::uint64_t packets_of(std::uint64_t bytes, const QueuePair& queue_pair)
 {
     return std::max<std::uint64_t>(1, (bytes + queue_pair.packet - 1) / queue_pair.packet);
@@ -200,6 +209,7 @@ void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
                                        : std::nullopt;
         if (ranges && room_of(transfer.receive->pieces) >= transfer.request.length + kRoute) {
             transfer.remote = std::move(*ranges);
+            peer->receiving.push_back(transfer.receive->index);
             transfer.peer = std::move(peer);
         }
     }
@@ -238,7 +248,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         queue_pair->transfer = std::move(transfer);
         return true;
     }
-    transfer.receive = peer.take_receive();
+    take_receive(transfer, peer);
     if (!transfer.receive) {
         if (!is_reliable) {
             transfer.peer.reset();
@@ -257,6 +267,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         auto ranges = find_ranges(peer.device, peer.memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
         const bool fits = ranges && room_of(transfer.receive->pieces) >= transfer.request.length;
         if (!fits) {
+            std::erase(peer.receiving, transfer.receive->index);
             complete_receive_error(transfer.peer, transfer.receive->index,
                                    ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
             finish(queue_pair, transfer.request,
@@ -419,6 +430,7 @@ void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
         (void)scatter(transfer.remote, 0, route);
     }
     Completion completion = completion_for(peer);
+    std::erase(peer.receiving, transfer.receive->index);
     completion.kind = kind_of_receive(request);
     completion.index = transfer.receive->index;
     completion.bytes = static_cast<std::uint32_t>(request.length + (is_datagram ? kRoute : 0));
@@ -532,6 +544,9 @@ void Transfers::flush(const std::shared_ptr<QueuePair>& queue_pair)
         queue_pair->send_done = static_cast<std::uint16_t>(queue_pair->send_done + blocks);
     }
     queue_pair->send_done = queue_pair->send_posted;
+    for (const std::uint16_t index : std::exchange(queue_pair->receiving, {})) {
+        complete_receive_error(queue_pair, index, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+    }
     for (std::uint32_t left = queue_pair->memory.receive_entries;
          !queue_pair->shared && queue_pair->receive_done != queue_pair->receive_posted && left > 0; --left) {
         complete_receive_error(queue_pair, queue_pair->receive_done, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
