@@ -145,11 +145,13 @@ struct QueuePair {
     std::uint16_t receive_done = 0;
     // Receive requests that messages under way have taken.
     std::vector<std::uint16_t> receiving;
+    std::uint32_t life = 0;    // counts its times in RESET
 
     // What is under way.
     struct Transfer {
         WorkRequest request;
         std::shared_ptr<QueuePair> peer;    // null: it goes nowhere
+        std::uint32_t peer_life = 0;        // in another one it is somebody else's
         std::optional<ReceiveRequest> receive;
         Ranges local;
         Ranges remote;

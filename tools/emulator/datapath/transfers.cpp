@@ -78,10 +78,12 @@ std::uint64_t packets_of(std::uint64_t bytes, const QueuePair& queue_pair)
     return std::max<std::uint64_t>(1, (bytes + queue_pair.packet - 1) / queue_pair.packet);
 }
 
-// Whether what is under way between them goes on.
-bool reaches(const QueuePair& from, const QueuePair& to)
+// The other end is there, and the one that it was when this began.
+bool reaches(const QueuePair& from, const QueuePair::Transfer& transfer)
 {
-    return !to.removed && to.can_receive() && port_of(from.device, from.port).is_up && port_of(to.device, to.port).is_up;
+    const QueuePair& to = *transfer.peer;
+    return !to.removed && to.can_receive() && to.life == transfer.peer_life && port_of(from.device, from.port).is_up &&
+           port_of(to.device, to.port).is_up;
 }
 
 void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint64_t bytes)
@@ -210,6 +212,7 @@ void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
         if (ranges && room_of(transfer.receive->pieces) >= transfer.request.length + kRoute) {
             transfer.remote = std::move(*ranges);
             peer->receiving.push_back(transfer.receive->index);
+            transfer.peer_life = peer->life;
             transfer.peer = std::move(peer);
         }
     }
@@ -238,6 +241,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         return wait(*queue_pair, now + std::min<Time>(pause, std::chrono::seconds(1)));
     }
     QueuePair& peer = *transfer.peer;
+    transfer.peer_life = peer.life;
     if (!std::exchange(peer.is_established, true) && peer.state == QueuePairState::Rtr) {
         peer.memory.event(AsyncEvent::CommunicationEstablished);
     }
@@ -333,7 +337,7 @@ std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time n
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
     const std::size_t length = std::min<std::uint64_t>(kPiece, transfer.request.length - transfer.done);
     std::uint8_t syndrome = 0;
-    if (transfer.peer && !reaches(*queue_pair, *transfer.peer)) {
+    if (transfer.peer && !reaches(*queue_pair, transfer)) {
         syndrome = MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR;
     } else if (transfer.peer) {
         syndrome = transfer.request.is_atomic() ? do_atomic(transfer) : copy_piece(*queue_pair, transfer, length);
@@ -411,7 +415,7 @@ std::uint8_t Transfers::do_atomic(const Transfer& transfer)
 
 void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
 {
-    const QueuePair& peer = *transfer.peer;
+    QueuePair& peer = *transfer.peer;
     const WorkRequest& request = transfer.request;
     const bool is_datagram = from.memory.type == QueuePairType::Ud;
     if (is_datagram) {
