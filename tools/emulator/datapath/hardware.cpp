@@ -138,6 +138,13 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
     if (!queue_pair) {
         return;
     }
+    // It may have failed after the call looked at its state.
+    if (queue_pair->state == QueuePairState::Error && to != QueuePairState::Reset) {
+        to = QueuePairState::Error;
+    }
+    if (to == QueuePairState::Reset || to == QueuePairState::Error) {
+        device.firmware().set_queue_pair_state(number, to);
+    }
     std::ranges::copy(attributes.dest.dgid, queue_pair->remote_gid.begin());
     queue_pair->is_global = attributes.dest.is_global != 0;
     queue_pair->remote_number = attributes.dest_qp_num;

@@ -73,6 +73,13 @@ void take_receive(QueuePair::Transfer& transfer, QueuePair& peer)
     }
 }
 
+// Before a completion tells of it: its program may ask for the state next, or change it.
+void set_error(QueuePair& queue_pair)
+{
+    queue_pair.state = QueuePairState::Error;
+    queue_pair.device.device.firmware().set_queue_pair_state(queue_pair.memory.number, QueuePairState::Error);
+}
+
 std::uint64_t packets_of(std::uint64_t bytes, const QueuePair& queue_pair)
 {
     return std::max<std::uint64_t>(1, (bytes + queue_pair.packet - 1) / queue_pair.packet);
@@ -272,6 +279,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         const bool fits = ranges && room_of(transfer.receive->pieces) >= transfer.request.length;
         if (!fits) {
             std::erase(peer.receiving, transfer.receive->index);
+            set_error(peer);
             complete_receive_error(transfer.peer, transfer.receive->index,
                                    ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
             finish(queue_pair, transfer.request,
@@ -469,8 +477,7 @@ void Transfers::end_overrun()
         const auto queue_pair = weak.lock();
         if (queue_pair && !queue_pair->removed && queue_pair->state != QueuePairState::Error) {
             stop(*queue_pair);
-            queue_pair->state = QueuePairState::Error;
-            queue_pair->device.device.firmware().set_queue_pair_state(queue_pair->memory.number, QueuePairState::Error);
+            set_error(*queue_pair);
             queue_pair->memory.event(AsyncEvent::QueuePairFatal);
         }
     }
@@ -478,6 +485,9 @@ void Transfers::end_overrun()
 
 void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome)
 {
+    if (syndrome != 0) {
+        set_error(*queue_pair);
+    }
     if (queue_pair->send_queue && (syndrome != 0 || request.is_signaled)) {
         Completion completion = completion_for(*queue_pair);
         completion.kind = syndrome != 0 ? MLX5_CQE_REQ_ERR : MLX5_CQE_REQ;
@@ -497,7 +507,7 @@ void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkR
 
 void Transfers::fail(const std::shared_ptr<QueuePair>& queue_pair)
 {
-    queue_pair->device.device.firmware().set_queue_pair_state(queue_pair->memory.number, QueuePairState::Error);
+    set_error(*queue_pair);
     enter_error(queue_pair);
 }
 
@@ -509,8 +519,8 @@ void Transfers::fail_responder(const std::shared_ptr<QueuePair>& queue_pair, Asy
 
 void Transfers::enter_error(const std::shared_ptr<QueuePair>& queue_pair)
 {
-    const bool is_new = std::exchange(queue_pair->state, QueuePairState::Error) != QueuePairState::Error;
-    failed.insert(queue_pair);
+    queue_pair->state = QueuePairState::Error;
+    const bool is_new = failed.insert(queue_pair).second;
     flush(queue_pair);
     if (is_new && queue_pair->shared) {
         queue_pair->memory.event(AsyncEvent::LastRequestReached);
