@@ -122,8 +122,17 @@ TEST(WorkRequest, InlineDataGoesOverBlocks)
     EXPECT_EQ(std::string(request->inlined.begin(), request->inlined.end()), text);
     EXPECT_EQ(request->length, 200U);
     EXPECT_EQ(request->blocks, 4U);
-    EXPECT_FALSE(Written(MLX5_OPCODE_SEND).inlined(text).data(1, 2, 3).parsed()) << "one or the other";
     EXPECT_FALSE(Written(MLX5_OPCODE_RDMA_READ).remote(1, 2).inlined("x").parsed()) << "there is nothing to write to";
+}
+
+TEST(WorkRequest, InlineDataStandsInFrontOfPieces)
+{
+    const auto request = Written(MLX5_OPCODE_SEND).inlined("header").data(4096, 0x100, 0x1000).parsed();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(std::string(request->inlined.begin(), request->inlined.end()), "header");
+    EXPECT_EQ(request->pieces, (std::vector<Piece>{{0x100, 0x1000, 4096}}));
+    EXPECT_EQ(request->length, 4102U);
+    EXPECT_FALSE(Written(MLX5_OPCODE_SEND).data(1, 2, 3).inlined("footer").parsed()) << "behind them";
 }
 
 TEST(WorkRequest, Datagrams)

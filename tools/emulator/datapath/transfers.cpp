@@ -390,9 +390,11 @@ std::uint8_t Transfers::copy_piece(QueuePair& queue_pair, Transfer& transfer, st
     constexpr std::uint8_t kHere = MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
     constexpr std::uint8_t kThere = MLX5_CQE_SYNDROME_REMOTE_OP_ERR;
     buffer_.resize(length);
-    if (!transfer.request.inlined.empty()) {
-        std::memcpy(buffer_.data(), transfer.request.inlined.data() + transfer.done, length);
-    } else if (!gather(from, transfer.done, buffer_)) {
+    const std::span inlined(transfer.request.inlined);
+    const auto front = inlined.subspan(std::min<std::size_t>(transfer.done, inlined.size()));
+    const std::size_t copied = std::min(front.size(), length);
+    std::ranges::copy(front.first(copied), buffer_.begin());
+    if (copied < length && !gather(from, transfer.done + copied - inlined.size(), std::span(buffer_).subspan(copied))) {
         return is_read ? why(from, kThere) : kHere;
     }
     if (!scatter(to, transfer.done + (is_datagram ? kRoute : 0), buffer_)) {

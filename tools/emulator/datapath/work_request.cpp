@@ -48,7 +48,7 @@ bool set_operation(WorkRequest& request)
     }
 }
 
-// The data segments, some of which may have the data in themselves.
+// The data segments, the first of which may have the data in themselves, as UCX writes headers in front of its data.
 bool add_data(WorkRequest& request, std::span<const std::uint8_t> rest)
 {
     while (!rest.empty()) {
@@ -56,7 +56,7 @@ bool add_data(WorkRequest& request, std::span<const std::uint8_t> rest)
         std::size_t taken = kSegment;
         if ((count & MLX5_INLINE_SEG) != 0) {
             const std::size_t length = count & ~static_cast<std::uint32_t>(MLX5_INLINE_SEG);
-            if (length > rest.size() - sizeof(count)) {
+            if (length > rest.size() - sizeof(count) || !request.pieces.empty()) {
                 return false;
             }
             const auto data = rest.subspan(sizeof(count), length);
@@ -69,7 +69,7 @@ bool add_data(WorkRequest& request, std::span<const std::uint8_t> rest)
         }
         rest = rest.subspan(std::min(taken, rest.size()));
     }
-    return request.inlined.empty() || request.pieces.empty();
+    return true;
 }
 
 // The segments between the control segment and the data, which it takes off `rest`.

@@ -46,7 +46,7 @@ struct WorkRequest {
     bool invalidates = false;       // a key at the other end, which is `immediate`
     std::uint32_t immediate = 0;    // as it stands there
     std::vector<Piece> pieces;
-    std::vector<std::uint8_t> inlined;    // instead of pieces
+    std::vector<std::uint8_t> inlined;    // in front of the pieces
     std::uint64_t length = 0;
     std::uint64_t remote_address = 0;
     std::uint32_t remote_key = 0;
