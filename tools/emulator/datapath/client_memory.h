@@ -43,8 +43,6 @@ public:
     // One of its threads has a processor, or waits for one.
     [[nodiscard]] bool is_runnable() const;
 
-    friend bool operator==(const ClientMemory&, const ClientMemory&) = default;
-
 private:
     std::shared_ptr<const ClientProcess> process_;
 };

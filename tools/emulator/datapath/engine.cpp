@@ -126,16 +126,16 @@ void Engine::remove(const std::shared_ptr<QueuePair>& queue_pair)
     }
 }
 
-void Engine::take_away(const DeviceState::Region& region)
+void Engine::take_away(const DeviceState& device, std::uint32_t key)
 {
-    const auto is_in = [&region](const Range& range) {
-        return range.client == region.client && range.address >= region.memory.start &&
-               range.address - region.memory.start < region.memory.length;
-    };
-    for (const auto& device : devices_) {
-        for (const auto& [number, queue_pair] : device->queue_pairs) {
-            if (auto& transfer = queue_pair->transfer) {
+    const auto is_in = [key](const Range& range) { return range.key == key; };
+    for (const auto& each : devices_) {
+        for (const auto& [number, queue_pair] : each->queue_pairs) {
+            auto& transfer = queue_pair->transfer;
+            if (transfer && each.get() == &device) {
                 std::erase_if(transfer->local, is_in);
+            }
+            if (transfer && transfer->peer && &transfer->peer->device == &device) {
                 std::erase_if(transfer->remote, is_in);
             }
         }

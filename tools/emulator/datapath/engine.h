@@ -39,8 +39,8 @@ public:
     [[nodiscard]] DeviceState& of(Device& device);
     [[nodiscard]] ClientMemory memory_of(pid_t process);
     void remove(const std::shared_ptr<QueuePair>& queue_pair);
-    // What is under way there finds no memory any more.
-    void take_away(const DeviceState::Region& region);
+    // What is under way there finds no memory any more. By the key: the same memory may be registered more than once.
+    void take_away(const DeviceState& device, std::uint32_t key);
     void watch_page(DeviceState& device, std::uint32_t number, UniqueFd userfault, std::uint64_t address);
     void remove_page(DeviceState& device, std::uint32_t number);
 

@@ -87,9 +87,9 @@ void Hardware::add(Device& device, const MemoryRegion& region)
 void Hardware::remove_region(Device& device, std::uint32_t key)
 {
     const Engine::Access access(*engine_);
-    const auto region = engine_->of(device).regions.extract(key);
-    if (!region.empty()) {
-        engine_->take_away(region.mapped());
+    DeviceState& state = engine_->of(device);
+    if (state.regions.erase(key) > 0) {
+        engine_->take_away(state, key);
     }
 }
 

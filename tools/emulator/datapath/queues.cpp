@@ -330,7 +330,7 @@ std::optional<Ranges> find_ranges(const DeviceState& device, std::uint32_t domai
             offset > region.length || piece.length > region.length - offset) {
             return std::nullopt;
         }
-        ranges.push_back({client, region.start + offset, piece.length});
+        ranges.push_back({client, region.start + offset, piece.length, region.key});
     }
     return ranges;
 }

@@ -95,6 +95,7 @@ struct Range {
     ClientMemory client;
     std::uint64_t address = 0;
     std::uint64_t length = 0;
+    std::uint32_t key = 0;    // by which it was found
 };
 using Ranges = std::vector<Range>;
 
