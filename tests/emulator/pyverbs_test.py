@@ -116,6 +116,12 @@ class QueuePairTest(unittest.TestCase):
         attr.qkey = 0x11111111
         return attr
 
+    def test_the_receive_queue_is_rounded_up(self):
+        cap = QPCap(max_send_wr=8, max_recv_wr=5, max_send_sge=1, max_recv_sge=3)
+        qp = QP(self.pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=cap))
+        attr, _ = qp.query(enums.IBV_QP_CAP)
+        self.assertEqual((attr.cap.max_recv_wr, attr.cap.max_recv_sge), (8, 4))
+
     def test_states(self):
         for qp_type in (enums.IBV_QPT_RC, enums.IBV_QPT_UC, enums.IBV_QPT_UD):
             qp = self.create(qp_type)

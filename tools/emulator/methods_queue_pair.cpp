@@ -67,6 +67,18 @@ void check_cap(const ib_uverbs_qp_cap& cap)
     }
 }
 
+// Queries tell the receive queue that there is, which libmlx5 makes larger than it was asked for.
+void keep_receive_cap(ib_uverbs_qp_cap& cap, const mlx5_ib_create_qp& vendor)
+{
+    constexpr std::uint32_t kSegment = 16;
+    constexpr std::uint32_t kLargest = 12;    // of a shift: more than any request has
+    if (vendor.rq_wqe_count != 0 && vendor.rq_wqe_shift <= kLargest) {
+        const bool has_signature = (vendor.flags & MLX5_QP_FLAG_SIGNATURE) != 0;
+        cap.max_recv_wr = vendor.rq_wqe_count;
+        cap.max_recv_sge = (1U << vendor.rq_wqe_shift) / kSegment - (has_signature ? 1 : 0);
+    }
+}
+
 // What libmlx5 learns of the queues behind a queue pair.
 mlx5_ib_create_qp_resp vendor_answer(const QueuePairData& data, std::uint32_t qpn)
 {
@@ -153,6 +165,7 @@ void create_qp(Context& context)
     call.note("type", to_string(*type));
     call.note("qpn", number);
     call.out_as(UVERBS_ATTR_CREATE_QP_RESP_CAP, data->cap);
+    keep_receive_cap(data->cap, call.vendor_in_as<mlx5_ib_create_qp>());
     queue_pair->data = std::move(data);
     context.create_queue_pair(number, *type);
     if (Hardware* const hardware = context.device.hardware()) {
