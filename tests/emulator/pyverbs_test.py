@@ -52,6 +52,15 @@ class DeviceTest(unittest.TestCase):
                 self.assertEqual(mr.read(3, 0), b'abc')
 
 
+    def test_registration_changes(self):
+        with device.Context(name='mlx5_0') as context, PD(context) as first, PD(context) as second:
+            region = MR(first, 4096, enums.IBV_ACCESS_LOCAL_WRITE)
+            region.rereg(enums.IBV_REREG_MR_CHANGE_PD, second)
+            first.close()    # nothing uses it any more
+            with self.assertRaises(PyverbsRDMAError):
+                region.rereg(enums.IBV_REREG_MR_CHANGE_ACCESS, second, access=enums.IBV_ACCESS_REMOTE_WRITE)
+
+
 def netlink_owners(index):
     """The numbers and owners of a device's queue pairs, as the kernel's RDMA netlink tells them."""
     nldev, res_qp_get, dump = 5 << 10, 10, 0x301

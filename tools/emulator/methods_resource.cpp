@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <infiniband/verbs.h>
 #include <net/ethernet.h>
 #include <unistd.h>
 
@@ -75,24 +76,36 @@ void check_memory(Context& context, std::uint64_t start, std::uint64_t length)
     context.call.touch(start + length - 1);
 }
 
+void check_access(std::uint32_t flags)
+{
+    const bool local_write = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+    const auto remote = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+    if ((flags & remote) != 0 && !local_write) {
+        throw Failure(EINVAL);
+    }
+}
+
+void check_translation(std::uint64_t start, std::uint64_t virtual_address)
+{
+    if ((start & ~-kPage) != (virtual_address & ~-kPage)) {
+        throw Failure(EINVAL);
+    }
+}
+
 void reg_mr(Context& context)
 {
     const auto request = context.call.in_as<ib_uverbs_reg_mr>(kCoreIn);
-    const bool local_write = (request.access_flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
-    const auto remote = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
-    if ((request.start & ~-kPage) != (request.hca_va & ~-kPage) ||
-        ((request.access_flags & remote) != 0 && !local_write)) {
-        throw Failure(EINVAL);
-    }
+    check_translation(request.start, request.hca_va);
+    check_access(request.access_flags);
     const auto domain = context.take(request.pd_handle, ObjectType::ProtectionDomain, Access::Read);
     check_memory(context, request.start, request.length);
     const auto region = std::make_shared<Object>(ObjectType::MemoryRegion, context.device.next_number() << 8);
     region->uses = {domain};
-    region->data = MemoryRegionData{request.length, request.hca_va};
+    const MemoryRegion memory{region->number, domain->number, context.call.caller().pid, request.start,
+                              request.length, request.hca_va, request.access_flags};
+    region->data = memory;
     if (Hardware* const hardware = context.device.hardware()) {
-        hardware->add(context.device,
-                      MemoryRegion{region->number, domain->number, context.call.caller().pid, request.start,
-                                   request.length, request.hca_va, request.access_flags});
+        hardware->add(context.device, memory);
         region->on_end = [hardware, &device = context.device, key = region->number] {
             hardware->remove_region(device, key);
         };
@@ -105,10 +118,52 @@ void reg_mr(Context& context)
     context.call.note("length", request.length);
 }
 
+// The kernel may give the region another key; where the device can change it in place, as here, it keeps its key.
+void rereg_mr(Context& context)
+{
+    const auto request = context.call.in_as<ib_uverbs_rereg_mr>(kCoreIn);
+    const bool moves = (request.flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    const bool changes_domain = (request.flags & IBV_REREG_MR_CHANGE_PD) != 0;
+    const bool changes_access = (request.flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+    constexpr std::uint32_t kKnown = IBV_REREG_MR_FLAGS_SUPPORTED;
+    if (request.flags == 0 || (request.flags & ~kKnown) != 0) {
+        throw Failure(request.flags == 0 ? EINVAL : EOPNOTSUPP);
+    }
+    if (moves) {
+        check_translation(request.start, request.hca_va);
+    }
+    const auto region = context.take(request.mr_handle, ObjectType::MemoryRegion, Access::Write);
+    auto memory = std::get<MemoryRegion>(region->data);
+    if (changes_access) {
+        check_access(request.access_flags);
+        memory.access = request.access_flags;
+    }
+    const auto domain = changes_domain
+                            ? context.take(request.pd_handle, ObjectType::ProtectionDomain, Access::Read)
+                            : nullptr;
+    if (moves) {
+        check_memory(context, request.start, request.length);
+        memory.process = context.call.caller().pid;
+        memory.start = request.start;
+        memory.length = request.length;
+        memory.virtual_address = request.hca_va;
+    }
+    if (domain) {
+        memory.domain = domain->number;
+        context.file.set_uses(*region, {domain});
+    }
+    region->data = memory;
+    if (Hardware* const hardware = context.device.hardware()) {
+        hardware->remove_region(context.device, memory.key);
+        hardware->add(context.device, memory);
+    }
+    context.call.out_as(kCoreOut, ib_uverbs_rereg_mr_resp{region->number, region->number});
+}
+
 void query_mr(Context& context)
 {
     const Object& region = context.object(UVERBS_ATTR_QUERY_MR_HANDLE);
-    const auto& data = std::get<MemoryRegionData>(region.data);
+    const auto& data = std::get<MemoryRegion>(region.data);
     context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_LKEY, region.number);
     context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_RKEY, region.number);
     context.call.out_as(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, data.length);
@@ -443,6 +498,7 @@ std::vector<WriteCommand> resource_commands()
     return {
         {IB_USER_VERBS_CMD_ALLOC_PD, "alloc-pd", sizeof(ib_uverbs_alloc_pd), sizeof(ib_uverbs_alloc_pd_resp), alloc_pd},
         {IB_USER_VERBS_CMD_REG_MR, "reg-mr", sizeof(ib_uverbs_reg_mr), sizeof(ib_uverbs_reg_mr_resp), reg_mr},
+        {IB_USER_VERBS_CMD_REREG_MR, "rereg-mr", sizeof(ib_uverbs_rereg_mr), sizeof(ib_uverbs_rereg_mr_resp), rereg_mr},
         {IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, "create-comp-channel", sizeof(ib_uverbs_create_comp_channel),
          sizeof(ib_uverbs_create_comp_channel_resp), create_comp_channel},
         {IB_USER_VERBS_CMD_RESIZE_CQ, "resize-cq", sizeof(ib_uverbs_resize_cq), 4, resize_cq},

@@ -19,6 +19,7 @@
 
 #include "lib/model/firmware.h"
 #include "tools/emulator/datapath/doorbell_page.h"
+#include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/pacing_rows.h"
 
 namespace rdmaqos::emulator {
@@ -49,11 +50,6 @@ struct QueuePairData {
 #pragma GCC diagnostic ignored "-Wpedantic"    // it ends in an array without a length
     ib_uverbs_modify_qp attributes{};          // as last set
 #pragma GCC diagnostic pop
-};
-
-struct MemoryRegionData {
-    std::uint64_t length = 0;
-    std::uint64_t virtual_address = 0;
 };
 
 struct SharedReceiveQueueData {
@@ -96,7 +92,7 @@ struct Object {
     std::uint32_t events = 0;      // asynchronous ones sent for it
     std::vector<std::shared_ptr<Object>> uses;
     std::atomic<int> users{0};     // objects that use it: it cannot go before them
-    std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegionData, SharedReceiveQueueData,
+    std::variant<std::monostate, std::unique_ptr<QueuePairData>, MemoryRegion, SharedReceiveQueueData,
                  CompletionQueueData, ElementData, DevxQueuePairData, std::shared_ptr<PacingRow>,
                  std::shared_ptr<DoorbellPage>>
         data;

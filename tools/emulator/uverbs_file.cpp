@@ -127,6 +127,18 @@ void UverbsFile::remove(const Object& object)
     }
 }
 
+void UverbsFile::set_uses(Object& object, std::vector<std::shared_ptr<Object>> uses)
+{
+    const std::lock_guard lock(mutex_);
+    for (const auto& used : uses) {
+        ++used->users;
+    }
+    for (const auto& used : object.uses) {
+        --used->users;
+    }
+    object.uses = std::move(uses);
+}
+
 std::vector<std::shared_ptr<Object>> UverbsFile::objects() const
 {
     const std::lock_guard lock(mutex_);

@@ -38,6 +38,8 @@ public:
     std::uint32_t add(const std::shared_ptr<Object>& object);
     [[nodiscard]] std::shared_ptr<Object> find(std::uint32_t handle) const;    // null: none
     void remove(const Object& object);
+    // The object, which the caller has for itself, uses these from now on.
+    void set_uses(Object& object, std::vector<std::shared_ptr<Object>> uses);
     [[nodiscard]] std::vector<std::shared_ptr<Object>> objects() const;    // by handle
 
     // ---- asynchronous events ----
