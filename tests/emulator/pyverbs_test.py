@@ -16,6 +16,7 @@ from pyverbs.providers.mlx5.mlx5dv_sched import Mlx5dvSchedAttr, Mlx5dvSchedLeaf
 from pyverbs.providers.mlx5 import mlx5_enums
 from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE
 
 SHARE = mlx5_enums.MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE
 RATE = mlx5_enums.MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW
@@ -51,6 +52,19 @@ class DeviceTest(unittest.TestCase):
                 mr.write('abc', 3)
                 self.assertEqual(mr.read(3, 0), b'abc')
 
+
+    def test_advice(self):
+        with device.Context(name='mlx5_0') as context, PD(context) as pd, PD(context) as other:
+            demand = MR(pd, 4096, enums.IBV_ACCESS_LOCAL_WRITE | enums.IBV_ACCESS_ON_DEMAND)
+            usual = MR(pd, 4096, enums.IBV_ACCESS_LOCAL_WRITE)
+            fetch = enums._IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE
+            pd.advise_mr(fetch, enums._IBV_ADVISE_MR_FLAG_FLUSH, [SGE(demand.buf, 4096, demand.lkey)])
+            wrong = [(pd, fetch, usual.lkey, errno.ENOENT), (other, fetch, demand.lkey, errno.EPERM),
+                     (pd, 17, demand.lkey, errno.EOPNOTSUPP)]
+            for domain, advice, key, error in wrong:
+                with self.assertRaises(PyverbsRDMAError) as caught:
+                    domain.advise_mr(advice, 0, [SGE(demand.buf, 4096, key)])
+                self.assertEqual(caught.exception.error_code, error)
 
     def test_registration_changes(self):
         with device.Context(name='mlx5_0') as context, PD(context) as first, PD(context) as second:

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 #include <fcntl.h>
@@ -173,6 +174,41 @@ void query_mr(Context& context)
 void destroy_mr(Context& context)
 {
     refuse_busy(context.object(UVERBS_ATTR_DESTROY_MR_HANDLE));
+}
+
+// Of memory that is registered on demand. The emulator reads memory wherever it is: there is nothing to fetch.
+void advise_mr(Context& context)
+{
+    Call& call = context.call;
+    if ((call.value(UVERBS_ATTR_ADVISE_MR_FLAGS) & ~static_cast<std::uint64_t>(IB_UVERBS_ADVISE_MR_FLAG_FLUSH)) != 0) {
+        throw Failure(EINVAL);
+    }
+    const auto advice = call.value(UVERBS_ATTR_ADVISE_MR_ADVICE);
+    if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) {
+        throw Failure(EOPNOTSUPP);
+    }
+    const auto bytes = call.in(UVERBS_ATTR_ADVISE_MR_SGE_LIST, sizeof(ib_uverbs_sge));
+    std::vector<ib_uverbs_sge> pieces(bytes.size() / sizeof(ib_uverbs_sge));
+    std::memcpy(pieces.data(), bytes.data(), pieces.size() * sizeof(ib_uverbs_sge));
+    const std::uint32_t domain = context.object(UVERBS_ATTR_ADVISE_MR_PD_HANDLE).number;
+    const auto objects = context.file.objects();
+    for (const ib_uverbs_sge& piece : pieces) {
+        const auto found = std::ranges::find_if(objects, [&piece](const auto& each) {
+            return each->type == ObjectType::MemoryRegion && each->number == piece.lkey;
+        });
+        if (found == objects.end() || !(*found)->try_read()) {
+            throw Failure(ENOENT);
+        }
+        const MemoryRegion memory = std::get<MemoryRegion>((*found)->data);
+        (*found)->end_read();
+        const bool writes = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+        if ((memory.access & IB_UVERBS_ACCESS_ON_DEMAND) == 0) {
+            throw Failure(ENOENT);
+        }
+        if (memory.domain != domain || (writes && (memory.access & IB_UVERBS_ACCESS_LOCAL_WRITE) == 0)) {
+            throw Failure(EPERM);
+        }
+    }
 }
 
 // ---- completion queues and channels ----
@@ -460,6 +496,9 @@ std::vector<Method> resource_methods()
          {UVERBS_ATTR_QUERY_MR_RESP_LKEY, UVERBS_ATTR_QUERY_MR_RESP_RKEY, UVERBS_ATTR_QUERY_MR_RESP_LENGTH,
           UVERBS_ATTR_QUERY_MR_RESP_IOVA},
          {{UVERBS_ATTR_QUERY_MR_HANDLE, MemoryRegion}}, query_mr},
+        {UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, "memory-region.advise",
+         {UVERBS_ATTR_ADVISE_MR_ADVICE, UVERBS_ATTR_ADVISE_MR_FLAGS, UVERBS_ATTR_ADVISE_MR_SGE_LIST},
+         {{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, ProtectionDomain}}, advise_mr},
         {UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, "completion-queue.create",
          {UVERBS_ATTR_CREATE_CQ_HANDLE, UVERBS_ATTR_CREATE_CQ_CQE, UVERBS_ATTR_CREATE_CQ_USER_HANDLE,
           UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, UVERBS_ATTR_CREATE_CQ_FLAGS,
