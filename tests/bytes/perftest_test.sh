@@ -5,6 +5,7 @@
 #   tests/bytes/perftest_test.sh EMULATOR CLIENTS [USER]
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../emulator/common.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/pairs.sh"
 need ib_write_bw ib_send_bw ib_read_bw ib_atomic_bw ib_write_lat ib_send_lat ib_read_lat ib_atomic_lat ibv_rc_pingpong
 enter_emulator "$0" "$@"
 
@@ -12,27 +13,8 @@ output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 # The three users run at the same time.
 declare -A first_port=([self]=18600 [ordinary]=18630 [all-ordinary]=18660)
+# shellcheck disable=SC2034    # of pairs.sh
 port=${first_port[$user]}
-
-# pair NAME COMMAND...: a server, then a client of it; both must say that they have done all.
-pair()
-{
-    local name=$1 server status=0
-    shift
-    port=$((port + 1))
-    "${client[@]}" "$@" -p "$port" >"$output/server" 2>&1 &
-    server=$!
-    wait_until 10 listens || fail "$name: the server does not come: $(cat "$output/server")"
-    timeout 60 "${client[@]}" "$@" -p "$port" localhost >"$output/client" 2>&1 || status=$?
-    wait "$server" || status=$((status == 0 ? 1 : status))
-    ((status == 0)) || fail "$name ends with $status: $(tail -n 5 "$output/client") $(tail -n 5 "$output/server")"
-    echo "ok $name"
-}
-
-listens()
-{
-    grep -qi "$(printf ':%04X 0\{8\}' "$port")" /proc/net/tcp || grep -qi "$(printf ':%04X 0\{32\}' "$port")" /proc/net/tcp6
-}
 
 for transport in RC UC UD; do
     for program in ib_write_bw ib_write_lat ib_send_bw ib_send_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat; do

@@ -7,6 +7,7 @@ set -euo pipefail
 daemon=$2 ctl=$3
 set -- "$1" "$(dirname "$2")"
 . "$(dirname "${BASH_SOURCE[0]}")/../emulator/common.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/pairs.sh"
 need ib_write_bw
 
 # Of the link's 400 Mbit/s, and how many points of it a measurement may be off.
@@ -48,11 +49,6 @@ qos-match-rules:
   - {client: {command: [heavy]}, qos-level-name: heavy}
   - {client: {command: [light]}, qos-level-name: light}
 EOF
-}
-
-listens()
-{
-    grep -qi "$(printf ':%04X 0\{8\}' "$1")" /proc/net/tcp || grep -qi "$(printf ':%04X 0\{32\}' "$1")" /proc/net/tcp6
 }
 
 failures=0
