@@ -25,6 +25,12 @@ std::optional<DeviceTraffic> Device::traffic()
     return hardware_ == nullptr ? std::nullopt : std::optional(hardware_->traffic(*this));
 }
 
+std::uint16_t Device::lid(std::uint32_t port) const
+{
+    constexpr unsigned kPorts = 16;    // of a device, at most
+    return ports_[port - 1].infiniband ? static_cast<std::uint16_t>(1 + slot_ * kPorts + port) : std::uint16_t{0};
+}
+
 bool Device::port_is_up(std::uint32_t port) const
 {
     const std::lock_guard lock(mutex_);

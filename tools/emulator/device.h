@@ -66,6 +66,8 @@ public:
     // The first of these: where the device is plugged in.
     [[nodiscard]] unsigned slot() const { return slot_; }
 
+    // Of a port; 0 on Ethernet. The subnet manager has the first one.
+    [[nodiscard]] std::uint16_t lid(std::uint32_t port) const;
     [[nodiscard]] bool port_is_up(std::uint32_t port) const;    // 1...
     void set_port(std::uint32_t port, bool up);
     [[nodiscard]] Bandwidth link_speed(std::uint32_t port) const;

@@ -96,7 +96,7 @@ void query_port(Context& context)
     basic.max_msg_sz = 1U << 30;
     basic.gid_tbl_len = kGidTable;
     basic.pkey_tbl_len = port.infiniband ? static_cast<std::uint16_t>(kMaxPkeys) : std::uint16_t{1};
-    basic.lid = port.infiniband ? static_cast<std::uint16_t>(number + 1) : std::uint16_t{0};
+    basic.lid = context.device.lid(static_cast<std::uint32_t>(number));
     basic.sm_lid = port.infiniband ? std::uint16_t{1} : std::uint16_t{0};
     basic.state = up ? 4 : 1;
     basic.max_mtu = mtu_number(4096);

@@ -142,10 +142,10 @@ void write_function(const fs::path& place, bool is_virtual)
     fs::permissions(place / "resource0", fs::perms::owner_read | fs::perms::owner_write);
 }
 
-void write_port(const fs::path& folder, const SimulatedDevice& port)
+void write_port(const fs::path& folder, const SimulatedDevice& port, std::uint16_t lid)
 {
     put(folder / "link_layer", port.infiniband ? "InfiniBand" : "Ethernet");
-    put(folder / "lid", port.infiniband ? "0x2" : "0x0");
+    put(folder / "lid", fmt::format("{:#x}", lid));
     put(folder / "sm_lid", port.infiniband ? "0x1" : "0x0");
     put(folder / "cap_mask", "0x04010000");
     put(folder / "lid_mask_count", "0");
@@ -223,7 +223,7 @@ void write_sysfs(const fs::path& sys, const Device& device)
     std::uint32_t number = 0;
     for (const auto& port : device.ports()) {
         ++number;
-        write_port(ib / "ports" / std::to_string(number), port);
+        write_port(ib / "ports" / std::to_string(number), port, device.lid(number));
         write_pkeys(sys, device, number);
         write_port_state(sys, device, number);
         if (!port.netdev.empty()) {

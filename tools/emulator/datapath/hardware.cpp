@@ -147,6 +147,7 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
     }
     std::ranges::copy(attributes.dest.dgid, queue_pair->remote_gid.begin());
     queue_pair->is_global = attributes.dest.is_global != 0;
+    queue_pair->remote_lid = attributes.dest.dlid;
     queue_pair->remote_number = attributes.dest_qp_num;
     queue_pair->key = attributes.qkey;
     queue_pair->access = attributes.qp_access_flags;

@@ -124,6 +124,7 @@ struct QueuePair {
     QueuePairState state = QueuePairState::Reset;
     std::array<std::uint8_t, 16> remote_gid{};
     bool is_global = false;
+    std::uint16_t remote_lid = 0;    // if it is not
     std::uint32_t remote_number = 0;
     std::uint32_t key = 0;
     std::uint32_t access = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 #include <infiniband/verbs.h>
@@ -62,6 +63,12 @@ std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
     return !ranges.empty() && ranges.front().client.is_gone()
                ? static_cast<std::uint8_t>(MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR)
                : otherwise;
+}
+
+// A datagram goes by GID, with a global routing header.
+bool has_route(const QueuePair& from, const Datagram& datagram)
+{
+    return datagram.is_global || !from.device.device.ports().front().infiniband;
 }
 
 // A receive request is a message's from here on, and completes with it or when its queue pair fails.
@@ -129,7 +136,7 @@ void set_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
 }    // namespace
 
 std::shared_ptr<QueuePair> Transfers::find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
-                                                std::uint32_t number) const
+                                                std::uint16_t lid, std::uint32_t number) const
 {
     if (!port_of(from.device, from.port).is_up) {
         return nullptr;
@@ -139,8 +146,13 @@ std::shared_ptr<QueuePair> Transfers::find_peer(const QueuePair& from, const std
             return std::ranges::any_of(port.gids, [gid](const Gid& each) { return each.bytes == *gid; });
         });
     };
+    const auto has_lid = [lid](const DeviceState& device) {
+        const auto ports = static_cast<std::uint32_t>(device.device.ports().size());
+        return std::ranges::any_of(std::views::iota(1U, ports + 1),
+                                   [&](std::uint32_t port) { return device.device.lid(port) == lid; });
+    };
     for (const auto& device : devices_) {
-        if (gid == nullptr ? device.get() != &from.device : !has_gid(*device)) {
+        if (gid == nullptr ? lid == 0 || !has_lid(*device) : !has_gid(*device)) {
             continue;
         }
         const auto found = device->queue_pairs.find(number);
@@ -210,7 +222,8 @@ void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
 {
     const Datagram& datagram = transfer.request.datagram;
     constexpr std::uint32_t kOwnKey = 1U << 31;
-    auto peer = find_peer(queue_pair, datagram.gid ? &*datagram.gid : nullptr, datagram.queue_pair);
+    auto peer = find_peer(queue_pair, has_route(queue_pair, datagram) ? &datagram.gid : nullptr, datagram.lid,
+                          datagram.queue_pair);
     if (peer && peer->key == ((datagram.key & kOwnKey) != 0 ? queue_pair.key : datagram.key)) {
         transfer.receive = peer->take_receive();
         auto ranges = transfer.receive ? find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces,
@@ -230,7 +243,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
 {
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
     transfer.peer = find_peer(*queue_pair, queue_pair->is_global ? &queue_pair->remote_gid : nullptr,
-                              queue_pair->remote_number);
+                              queue_pair->remote_lid, queue_pair->remote_number);
     if (transfer.peer && transfer.peer->remote_number != queue_pair->memory.number) {
         transfer.peer.reset();    // it is connected to somebody else, whose packets have other numbers
     }
@@ -428,7 +441,8 @@ void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
     QueuePair& peer = *transfer.peer;
     const WorkRequest& request = transfer.request;
     const bool is_datagram = from.memory.type == QueuePairType::Ud;
-    if (is_datagram) {
+    const bool is_global = is_datagram && has_route(from, request.datagram);
+    if (is_global) {
         std::array<std::uint8_t, kRoute> route{};
         route[0] = 0x60;    // version 6
         route[4] = static_cast<std::uint8_t>(request.length >> 8);
@@ -438,9 +452,7 @@ void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
         if (const auto& gids = from.device.device.ports().front().gids; !gids.empty()) {
             std::ranges::copy(gids.front().bytes, &route[8]);
         }
-        if (request.datagram.gid) {
-            std::ranges::copy(*request.datagram.gid, &route[24]);
-        }
+        std::ranges::copy(request.datagram.gid, &route[24]);
         (void)scatter(transfer.remote, 0, route);
     }
     Completion completion = completion_for(peer);
@@ -451,7 +463,7 @@ void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
     completion.immediate = request.immediate;
     completion.is_solicited = request.is_solicited;
     completion.source = from.memory.number;
-    completion.has_route = is_datagram;
+    completion.has_route = is_global;
     complete(transfer.peer, peer.receive_queue.get(), completion);
 }
 

@@ -58,8 +58,9 @@ private:
     // A syndrome, or 0.
     std::uint8_t copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length);
     static std::uint8_t do_atomic(const Transfer& transfer);
+    // `gid` null: by `lid`.
     [[nodiscard]] std::shared_ptr<QueuePair> find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
-                                                       std::uint32_t number) const;
+                                                       std::uint16_t lid, std::uint32_t number) const;
 
     std::vector<std::unique_ptr<DeviceState>>& devices_;
     std::vector<std::uint8_t> buffer_;

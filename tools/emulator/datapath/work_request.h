@@ -32,7 +32,9 @@ enum class Operation : std::uint8_t { Nothing, Send, Write, Read, CompareAndSwap
 struct Datagram {
     std::uint32_t queue_pair = 0;
     std::uint32_t key = 0;
-    std::optional<std::array<std::uint8_t, 16>> gid;    // empty: on the same subnet, by LID
+    std::uint16_t lid = 0;
+    bool is_global = false;    // by GID, not by LID; on Ethernet it is so without this bit
+    std::array<std::uint8_t, 16> gid{};
 };
 
 struct WorkRequest {
