@@ -1,13 +1,17 @@
 """Two connected queue pairs of Debian's pyverbs, on two devices, exchange data; every byte of their memory is compared.
 
-The memory around the data must stay as it was, so all of a buffer is compared with what it should contain.
+    pyverbs_exchange.py DEVICE DEVICE
+
+The memory around the data must stay as it was, so all of a buffer is compared with what it should contain. InfiniBand
+devices find each other by LID, others by GID.
 """
 import random
+import sys
 import time
 
 import pyverbs.device as device
 import pyverbs.enums as enums
-from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.addr import AH, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.mr import MR
 from pyverbs.pd import PD
@@ -19,6 +23,16 @@ ACCESS = (enums.IBV_ACCESS_LOCAL_WRITE | enums.IBV_ACCESS_REMOTE_WRITE | enums.I
           enums.IBV_ACCESS_REMOTE_ATOMIC)
 # Begin and length of pieces: single bytes, across pages, longer than what the emulator moves in one go.
 PIECES = [[(0, 1)], [(4095, 2)], [(1, 65537)], [(7, 3), (5000, 4096), (100001, 30001)], [(0, BUFFER)]]
+
+
+def is_ethernet(context):
+    return context.query_port(1).link_layer == enums.IBV_LINK_LAYER_ETHERNET
+
+
+def address_of(context):
+    if is_ethernet(context):
+        return AHAttr(gr=GlobalRoute(dgid=context.query_gid(1, 0), sgid_index=0), is_global=1, port_num=1)
+    return AHAttr(dlid=context.query_port(1).lid, is_global=0, port_num=1)
 
 
 class End:
@@ -36,8 +50,7 @@ class End:
     def connect(self, other):
         attr = QPAttr(port_num=1)
         attr.qp_access_flags = ACCESS
-        attr.ah_attr = AHAttr(gr=GlobalRoute(dgid=other.context.query_gid(1, 0), sgid_index=0), is_global=1, port_num=1,
-                              dlid=other.context.query_port(1).lid)
+        attr.ah_attr = address_of(other.context)
         attr.path_mtu = enums.IBV_MTU_1024
         attr.dest_qp_num = other.pair.qp_num
         attr.max_rd_atomic = attr.max_dest_rd_atomic = 1
@@ -133,6 +146,31 @@ def atomics(here, there):
         there.check(name)
 
 
+def datagram(here, there):
+    """Between queue pairs for datagrams; a routing header comes with it on Ethernet."""
+    key, length, route = 0x22222222, 1000, 40
+    pairs = []
+    for end in (here, there):
+        end.fill()
+        attr = QPAttr(port_num=1)
+        attr.qkey = key
+        cap = QPCap(max_send_wr=4, max_recv_wr=4, max_send_sge=1, max_recv_sge=1)
+        init = QPInitAttr(qp_type=enums.IBV_QPT_UD, scq=end.queue, rcq=end.queue, cap=cap)
+        pairs.append(QP(end.domain, init, attr))    # and is ready to send, of this type
+    sender, receiver = pairs
+    receiver.post_recv(RecvWR(num_sge=1, sg=there.elements([(0, route + length)])))
+    request = SendWR(num_sge=1, sg=here.elements([(5, length)]))
+    request.set_wr_ud(AH(here.domain, attr=address_of(there.context)), receiver.qp_num, key)
+    sender.post_send(request)
+    here.finish('a datagram')
+    received = there.finish('a datagram, received')
+    assert (received.byte_len, received.src_qp) == (route + length, sender.qp_num), 'a datagram: its completion'
+    assert bool(received.wc_flags & enums.IBV_WC_GRH) == is_ethernet(there.context), 'a datagram: its routing header'
+    there.put([(0, route)], there.region.read(route, 0))
+    there.put([(route, length)], here.taken([(5, length)]))
+    there.check('a datagram')
+
+
 def refused(what, change):
     """A write that the other end does not allow: an error for its owner, and nothing is written."""
     here, there = connected()
@@ -183,7 +221,7 @@ def registered_twice(here, there):
 
 
 def connected():
-    here, there = End('mlx5_0'), End('mlx5_1')
+    here, there = End(sys.argv[1]), End(sys.argv[2])
     here.connect(there)
     there.connect(here)
     return here, there
@@ -199,6 +237,7 @@ def main():
                 exchange(one, other, what, getattr(enums, 'IBV_WR_' + name), pieces)
     atomics(here, there)
     registered_twice(here, there)
+    datagram(here, there)
     moved(here, there)
     refused('a write with a wrong key', lambda end: end.region.rkey ^ 0x5500)
     refused('a write to memory that allows none any more', without_access)
