@@ -21,7 +21,7 @@ devices:
 YAML
     chmod a+r "$devices"
     # shellcheck disable=SC2034    # of common.sh
-    emulator_options=(--data-path --devices "$devices")
+    emulator_options=(--devices "$devices")
     (enter_emulator "$0" "$@")
     exit
 fi
