@@ -111,6 +111,38 @@ left()
     ! rdma-qosctl --root . tree mlx5_0 | grep -q "pid:$1 "
 }
 
+flows=(rpc training backup)
+
+listens()
+{
+    grep -qi ":$(printf '%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6
+}
+
+# in_tree NAME...: whether a queue pair of each program is in a leaf of the first NIC.
+in_tree()
+{
+    local name queue_pairs
+    queue_pairs=$(rdma-qosctl --root . qps)
+    for name in "$@"; do
+        grep -qE "^mlx5_0/1 .* $name +$name +/" <<<"$queue_pairs" || return 1
+    done
+}
+
+# What each flow should get, and what it said last. Of perftest's lines the fourth word is the average, in units of 2^20
+# bytes per second.
+compare()
+{
+    local predicted flow
+    predicted=$(rdma-qosctl --root . simulate --load "rpc=inf,training=inf,backup=inf" --json)
+    for flow in "${flows[@]}"; do
+        awk -v flow="$flow" -v RS=, '
+            /"level":/ { level = $0; sub(/.*"level": "/, "", level); sub(/".*/, "", level) }
+            /"gets":/ && level == flow && !done { gets = $0; sub(/.*: /, "", gets); done = 1; printf "  %-10s predicted %6.1f", flow, gets / 1000 }
+        ' <<<"$predicted"
+        awk '/^ *[0-9]+ +[0-9]+ /{ rate = $4 * 8.388608 } END { printf "   measured %6.1f\n", rate }' "$flow.log"
+    done
+}
+
 wait_for()
 {
     local what=$1 tries=0
@@ -132,7 +164,7 @@ step "1. A policy"
 mkdir -p etc/rdma-qos
 cp "$project_dir/config/examples/demo.yaml" etc/rdma-qos/policy.yaml
 cp "$project_dir/config/examples/devices.yaml" devices.yaml
-printf 'version: 1\ndrift-interval: 2s\n' >etc/rdma-qos/rdma-qosd.yaml
+printf 'version: 1\ndrift-interval: 2s\nunregistered: adopt\n' >etc/rdma-qos/rdma-qosd.yaml
 note "What is written here, and what a host has in /etc/rdma-qos/policy.yaml: four classes of traffic, their shares,
 and two rules that choose a class by destination."
 show "cat etc/rdma-qos/policy.yaml"
@@ -191,7 +223,7 @@ show "dbus-send --system --print-reply=literal --dest=org.rdmaqos1 /org/rdmaqos1
 step "3. Processes join"
 note "rdma-qos-sample is a small RDMA program (its source, in tools/, is the worked example for yours). It makes queue pairs through
 libibverbs, asks for a level, and passes the daemon its open device, so that the daemon can put them into their leaf. It
-holds them while 'sleep' runs. Nothing is sent: an emulated NIC has no wire."
+holds them while 'sleep' runs, and sends nothing."
 client "rdma-qos-sample --root . --device mlx5_0 --level rpc --qps 1 -- sleep 600"
 client "rdma-qos-sample --root . --device mlx5_0 --level rpc --qps 100 -- sleep 600"
 client "rdma-qos-sample --root . --device mlx5_0 --level training --qps 8 -- sleep 600"
@@ -270,7 +302,56 @@ show "rdma-qosctl --root . tree mlx5_0 --busy"
 step "10. Status"
 show "rdma-qosctl --root . status"
 
-step "11. The end"
+step "11. Traffic"
+note "What are shares worth? The NICs get slow, so that this host's processors are not what limits programs, and a policy for three programs,
+which know nothing of the daemon. It adopts them (setting 'unregistered: adopt')."
+for device in mlx5_0 mlx5_1; do
+    show "rdma-qos-emulator ctl link-speed $device 400Mbps"
+done
+cat >etc/rdma-qos/policy.yaml <<'YAML'
+version: 1
+scheduling-nodes:
+  - {name: apps, share: 70}
+qos-levels:
+  - {name: DEFAULT}
+  - {name: rpc, schedule: {parent: apps, share: 60, fair-by: process}}
+  - {name: training, schedule: {parent: apps, share: 40}}
+  - {name: backup, schedule: {share: 30, max-rate: 80Mbps}}
+qos-match-rules:
+  - {client: {command: [rpc]}, qos-level-name: rpc}
+  - {client: {command: [training]}, qos-level-name: training}
+  - {client: {command: [backup]}, qos-level-name: backup}
+YAML
+show "cat etc/rdma-qos/policy.yaml"
+show "rdma-qosctl --root . reload"
+note "Each of the programs is ib_write_bw of perftest under another name. They write as much as they can, from mlx5_0 to mlx5_1:"
+mkdir -p bin
+ports=(18500 18501 18502)
+for number in 0 1 2; do
+    flow=${flows[number]}
+    cp "$(command -v ib_write_bw)" "bin/$flow"
+    ib_write_bw -d mlx5_1 -x 0 -F -s 65536 -p "${ports[number]}" --run_infinitely -D 1 >/dev/null 2>&1 &
+    clients+=($!)
+    wait_for "a server" listens "${ports[number]}"
+    shown "./bin/$flow -d mlx5_0 -x 0 -F -s 65536 -p ${ports[number]} --run_infinitely -D 1 localhost &"
+    stdbuf -oL "./bin/$flow" -d mlx5_0 -x 0 -F -s 65536 -p "${ports[number]}" --run_infinitely -D 1 localhost >"$flow.log" 2>&1 &
+    clients+=($!)
+done
+wait_for "the adoption of the programs" in_tree rpc training backup
+sleep 4
+note ""
+by_firmware "Predicted from the policy, and measured by the programs, in Mbit/s:" \
+    "Measured by the programs, in Mbit/s. Caps hold; shares do not, between processes, on this firmware (predicted is what they would be):"
+compare
+note ""
+note "The policy changes, while they run:"
+show "sed -i -e 's/share: 60, fair-by/share: 10, fair-by/' -e 's/max-rate: 80Mbps/max-rate: 200Mbps/' etc/rdma-qos/policy.yaml"
+show "rdma-qosctl --root . reload"
+sleep 4
+compare
+note ""
+
+step "12. The end"
 note "Stopping takes every queue pair out of the tree, then takes the tree down. The programs and their queue pairs go on,
 without classes."
 shown "kill -TERM $daemon        # the daemon"

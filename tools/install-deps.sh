@@ -18,13 +18,14 @@ build_packages=(
     libexpected-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev
     libsystemd-dev libudev-dev libibverbs-dev librdmacm-dev
 )
-# The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5; ps and kill, setsid and flock.
-run_packages=(dbus ibverbs-providers procps util-linux)
+# The daemon is tried on a bus of its own, on emulated NICs below the host's libmlx5, with traffic of perftest; ps and
+# kill, setsid and flock.
+run_packages=(dbus ibverbs-providers perftest procps util-linux)
 # From ibverbs-utils on: programs that know nothing of the emulator and run below it; busctl and systemd-analyze of
 # systemd; zsh for its completion.
 test_packages=(
     libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev
-    ibverbs-utils perftest python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils zsh
+    ibverbs-utils python3-jeepney python3-pyverbs systemd ucx-utils valgrind xz-utils zsh
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)

@@ -17,6 +17,8 @@
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
+#   bytes         what policies do to the traffic of stock programs, five times, beside a compiler; optimised  25 min
+#   rdma-core     rdma-core's own tests on the emulator; RDMAQOS_RDMA_CORE is its source  2 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
 #   package       the Debian packages, in a bare Debian 12, a container (needs root) and on a kernel 26 min
@@ -29,7 +31,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel faults kernel-faults kernel-clients e2e tsan fuzz-long soak bench package html lint clean-root)
+extra_groups=(attack kernel faults kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package html lint clean-root)
 
 passed=0
 failed=0
@@ -256,6 +258,17 @@ run_group()
             RDMAQOS_FUZZ_SECONDS=${RDMAQOS_FUZZ_SECONDS:-60} run_label asan fuzz fuzz-long
             build_once fuzz fuzzers
             run_command libfuzzer "$project_dir/tests/libfuzzer/run.sh" "$project_dir/build/fuzz"
+            ;;
+        bytes)
+            build_once release rdma-qos-emulator rdma-qosd rdma-qosctl
+            local programs=("$project_dir"/build/release/{tools/emulator/rdma-qos-emulator,daemon/rdma-qosd,tools/rdma-qosctl/rdma-qosctl})
+            run_command bytes "$project_dir/tests/bytes/table.py" "${programs[@]}"
+            run_command bytes-isolated "$project_dir/tests/bytes/table.py" "${programs[@]}" --isolated
+            ;;
+        rdma-core)
+            build_once release rdma-qos-emulator
+            run_command rdma-core "$project_dir/tests/bytes/rdma_core_tests.sh" \
+                "$project_dir/build/release/tools/emulator/rdma-qos-emulator" "$project_dir/build/release"
             ;;
         soak)
             build_once asan

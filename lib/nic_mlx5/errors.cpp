@@ -176,6 +176,15 @@ Meaning not_allowed(Command command, int error)
 }
 
 // On kernels that do not pass on a status this is all there is, and the errno may be a translated status.
+Meaning not_there(Command command)
+{
+    if (is_element_command(command)) {
+        return {ErrorCode::InvalidArgument, "there is no such element (any more)", ENOENT};
+    }
+    return {ErrorCode::BadQueuePair,
+            "there is no such queue pair in its owner's file: it was destroyed, or the handle is another's", ENOENT};
+}
+
 Meaning of_errno(Command command, int error)
 {
     switch (error) {
@@ -186,12 +195,7 @@ Meaning of_errno(Command command, int error)
     case EBUSY:
         return in_use(command);
     case ENOENT:
-        if (is_element_command(command)) {
-            return {ErrorCode::InvalidArgument, "there is no such element (any more)", ENOENT};
-        }
-        return {ErrorCode::BadQueuePair,
-                "there is no such queue pair in its owner's file: it was destroyed, or the handle is another's",
-                ENOENT};
+        return not_there(command);
     case EPERM:
     case EACCES:
         return not_allowed(command, error);
