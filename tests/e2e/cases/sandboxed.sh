@@ -7,14 +7,13 @@
 readonly settings=/etc/rdma-qos/rdma-qosd.yaml
 readonly textfiles=/var/lib/prometheus/node-exporter
 
-# pingpong UNIT PORT [HOST]: a packaged program that knows nothing of the daemon. The emulator moves no data: it waits
-# for ever.
+# pingpong UNIT PORT [HOST]: a packaged program that knows nothing of the daemon. It does not end by itself.
 pingpong()
 {
     local unit=$1
     shift
     systemd-run --quiet --collect --unit="$unit" --uid=bob -p EnvironmentFile=/run/emulator.env -- \
-        ibv_rc_pingpong -d mlx5_0 -g 0 -p "$@"
+        ibv_rc_pingpong -d mlx5_0 -g 0 -n 1000000000 -p "$@"
     echo "$unit.service" >>"$scratch/held"
 }
 

@@ -42,6 +42,10 @@ std::string own_gid()
 
 // ---- packaged programs ----
 
+// They are ended when the test is.
+constexpr const char* kForEver = "1000000000";
+constexpr const char* kTenMinutes = "600";
+
 struct Packaged {
     const char* name;
     Words options;
@@ -87,10 +91,11 @@ TEST_P(EveryPackaged, ThatRanBeforeTheDaemon)
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, EveryPackaged,
-                         ::testing::Values(Packaged{"ibv_rc_pingpong", {"-g", "0"}},
-                                           Packaged{"ibv_ud_pingpong", {"-g", "0"}},
-                                           Packaged{"ib_write_bw", {"-b"}},    // the other way too, or one may not send
-                                           Packaged{"ib_send_lat", {}}),
+                         ::testing::Values(Packaged{"ibv_rc_pingpong", {"-g", "0", "-n", kForEver}},
+                                           Packaged{"ibv_ud_pingpong", {"-g", "0", "-n", kForEver}},
+                                           // The other way too, or one may not send.
+                                           Packaged{"ib_write_bw", {"-b", "-D", kTenMinutes}},
+                                           Packaged{"ib_send_lat", {"-D", kTenMinutes}}),
                          [](const auto& each) { return each.param.name; });
 
 // By where it is connected to, as the kernel says; a datagram queue pair is connected to nothing.
@@ -103,11 +108,11 @@ TEST(AdoptPackaged, ByItsDestination)
     const std::string placeholder = kTarget;
     options.policy.replace(options.policy.find(placeholder), placeholder.size(), own_gid());
     const Daemon daemon(options);
-    const ServerAndClient connected({packaged("ib_write_bw"), "-d", "mlx5_0", "-b", "-x", "0"});
+    const ServerAndClient connected({packaged("ib_write_bw"), "-d", "mlx5_0", "-b", "-x", "0", "-D", kTenMinutes});
     for (const pid_t process : connected.pids()) {
         expect_adopted(daemon, process, 1, kInStorage, "storage");
     }
-    const ServerAndClient datagrams({packaged("ibv_ud_pingpong"), "-d", "mlx5_0", "-g", "0"});
+    const ServerAndClient datagrams({packaged("ibv_ud_pingpong"), "-d", "mlx5_0", "-g", "0", "-n", kForEver});
     for (const pid_t process : datagrams.pids()) {
         const auto number = ready_of(process, 1).at(0);
         EXPECT_EQ(standing(daemon, number, "no-rule"), "no-rule");

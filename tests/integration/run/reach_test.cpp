@@ -159,7 +159,7 @@ TEST_F(Reach, EveryTypeOfQueuePair)
 // Two of the stock program, which talk to each other.
 TEST_F(Reach, StockPingpong)
 {
-    const Words pingpong{"ibv_rc_pingpong", "-d", "mlx5_0", "-g", "0", "-p", "18611"};
+    const Words pingpong{"ibv_rc_pingpong", "-d", "mlx5_0", "-g", "0", "-n", "1000000000", "-p", "18611"};
     Launched server(daemon.root(), {"--level", "rpc"}, pingpong);
     usleep(500'000);    // until it listens
     Words calling = pingpong;
