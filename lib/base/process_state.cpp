@@ -10,14 +10,19 @@
 namespace rdmaqos {
 
 // "4711 (rdma-qosd) S 1 ...": the state follows the name, in which anything may stand.
+std::optional<char> task_state(const std::filesystem::path& stat)
+{
+    const auto text = read_kernel_file(stat);
+    const auto end = text ? text->rfind(") ") : std::string::npos;
+    if (end == std::string::npos || end + 2 >= text->size()) {
+        return std::nullopt;
+    }
+    return (*text)[end + 2];
+}
+
 bool has_died(const std::filesystem::path& proc, pid_t process)
 {
-    const auto stat = read_kernel_file(proc / std::to_string(process) / "stat");
-    const auto end = stat ? stat->rfind(") ") : std::string::npos;
-    if (end == std::string::npos || end + 2 >= stat->size()) {
-        return false;
-    }
-    const char state = (*stat)[end + 2];
+    const auto state = task_state(proc / std::to_string(process) / "stat");
     return state == 'Z' || state == 'X';
 }
 

@@ -9,6 +9,9 @@
 
 namespace rdmaqos {
 
+// The letter of the state in a file /proc/PID/stat or /proc/PID/task/TID/stat: 'R', 'S', 'Z'... Empty: it cannot be read.
+[[nodiscard]] std::optional<char> task_state(const std::filesystem::path& stat);
+
 // It was killed, but is still listed: its parent has not asked for its status yet, or the kernel does not return from a
 // call of one of its threads. It runs no code of its own any more, but may hold its files.
 [[nodiscard]] bool has_died(const std::filesystem::path& proc, pid_t process);

@@ -16,9 +16,3 @@ pair()
     ((status == 0)) || fail "$name ends with $status: $(tail -n 5 "$output/client") $(tail -n 5 "$output/server")"
     echo "ok $name"
 }
-
-# PORT: somebody waits for connections there.
-listens()
-{
-    grep -qi "$(printf ':%04X 0\{8\}' "$1")" /proc/net/tcp || grep -qi "$(printf ':%04X 0\{32\}' "$1")" /proc/net/tcp6
-}

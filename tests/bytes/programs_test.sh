@@ -8,10 +8,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/pairs.sh"
 # Another python3 that comes first in the path knows nothing of Debian's packages.
 python=/usr/bin/python3
-if [[ -z ${RDMA_QOS_EMULATOR:-} ]]; then
-    devices=$(mktemp)
-    trap 'rm -f "$devices"' EXIT
-    cat >"$devices" <<'YAML'
+enter_emulator_with "$0" "$@" <<'YAML'
 version: 1
 devices:
   - {name: mlx5_0, link-layer: ethernet, gids: ["fd00:20::1"]}
@@ -19,12 +16,6 @@ devices:
   - {name: mlx5_2, link-layer: infiniband, gids: ["fe80::2"]}
   - {name: mlx5_3, link-layer: infiniband, gids: ["fe80::3"]}
 YAML
-    chmod a+r "$devices"
-    # shellcheck disable=SC2034    # of common.sh
-    emulator_options=(--devices "$devices")
-    (enter_emulator "$0" "$@")
-    exit
-fi
 
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT

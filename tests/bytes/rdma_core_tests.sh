@@ -15,21 +15,12 @@ python=/usr/bin/python3
 "$python" -c 'import pyverbs.device' 2>/dev/null || skip "python3-pyverbs is not installed"
 
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-if [[ -z ${RDMA_QOS_EMULATOR:-} ]]; then
-    devices=$(mktemp)
-    trap 'rm -f "$devices"' EXIT
-    cat >"$devices" <<'YAML'
+enter_emulator_with "$0" "$@" <<'YAML'
 version: 1
 devices:
   - {name: mlx5_0, link-layer: ethernet, gids: ["fe80::1", "::ffff:10.2.0.1"]}
   - {name: mlx5_1, link-layer: infiniband, gids: ["fe80::2"]}
 YAML
-    chmod a+r "$devices"
-    # shellcheck disable=SC2034    # of common.sh
-    emulator_options=(--devices "$devices")
-    (enter_emulator "$0" "$@")
-    exit
-fi
 
 # So many pass at least, on either device and without root; else the tests have found nothing to run on.
 least=100

@@ -59,6 +59,26 @@ enter_emulator()
     exec "$emulator" run "${emulator_options[@]}" -- "$@"
 }
 
+# enter_emulator_with SCRIPT ARGUMENTS...: the same, with the devices that stdin describes.
+enter_emulator_with()
+{
+    local devices status=0
+    [[ -z ${RDMA_QOS_EMULATOR:-} ]] || return 0
+    devices=$(mktemp)
+    cat >"$devices"
+    chmod a+r "$devices"
+    emulator_options+=(--devices "$devices")
+    (enter_emulator "$@") || status=$?
+    rm -f "$devices"
+    exit "$status"
+}
+
+# PORT: somebody waits for connections there.
+listens()
+{
+    grep -qi ":$(printf '%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6
+}
+
 # Before a command: as the user in question.
 # shellcheck disable=SC2034    # for the scripts that source this
 client=()

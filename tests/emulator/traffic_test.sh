@@ -54,19 +54,13 @@ start()
     pids+=($!)
 }
 
-# PORT: somebody listens there.
-is_taken()
-{
-    grep -qi ":$(printf '%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6
-}
-
 listening()
 {
-    ! everybody_runs || is_taken "$1"
+    ! everybody_runs || listens "$1"
 }
 
 port=$((20000 + RANDOM % 20000))
-while is_taken "$port"; do
+while listens "$port"; do
     port=$((port + 1))
 done
 start "$port" || failed "the server does not listen"

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -191,8 +190,8 @@ int show_rates(const std::filesystem::path& directory, std::chrono::milliseconds
         auto after = Json::parse(answer_to(directory, {"state", "--json"}));
         const auto now = std::chrono::steady_clock::now();
         std::vector<Json> owners;
-        std::istringstream lines(answer_to(directory, {"resource", "qp"}));
-        for (std::string line; std::getline(lines, line);) {
+        const std::string lines = answer_to(directory, {"resource", "qp"});
+        for (const auto line : lines_of(lines)) {
             owners.push_back(Json::parse(line));
         }
         fmt::print("{}{}{}", is_screen ? "\033[H\033[J" : "", describe_rates(before, after, now - started, owners),

@@ -392,7 +392,7 @@ int main(int argc, char** argv)
 
     CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help() +
                                                          "  top [SECONDS [COUNT]]                                      "
-                                                         "what moves, every so many seconds (1), so often (for ever)");
+                                                         "what moves, every SECONDS (1), COUNT times (no limit)");
 
     ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
     ctl_command.add_option("words", options.words, "What to do")->required();

@@ -306,8 +306,7 @@ void Server::count_traffic()
         if (device->firmware().presence() != DevicePresence::Present) {
             continue;
         }
-        const auto traffic = device->traffic();
-        const auto moved = traffic ? traffic->ports : std::vector<PortTraffic>();
+        const auto moved = hardware_ ? hardware_->traffic_of_ports(*device) : std::vector<PortTraffic>();
         if (std::exchange(moved_[device.get()], moved) != moved || moves_traffic(*device)) {
             write_counters(directory_ / "sys", *device, since_start, moved);
         }

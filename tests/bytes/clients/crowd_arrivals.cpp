@@ -110,7 +110,7 @@ void Lane::look_at_fetched(Request& request, const ibv_wc& completion)
         }
     }
     if (!local_.area.is_guarded(message.number % kDepth)) {
-        wrong("%s %llu wrote beside its block; %s", name_of(message.kind), shown(message.number),
+        wrong("%s %llu wrote outside its block; %s", name_of(message.kind), shown(message.number),
               description().c_str());
     }
     count(message);
@@ -148,7 +148,7 @@ void Lane::complete_receive(const ibv_wc& completion)
         }
     }
     if (!receives_.area.is_guarded(receive.block)) {
-        wrong("message %llu was written beside its block; %s", shown(verified_ - 1), description().c_str());
+        wrong("message %llu was written outside its block; %s", shown(verified_ - 1), description().c_str());
     }
     look_at_sum();
     if (state_ != State::Broken) {
@@ -196,7 +196,7 @@ void Lane::look_at_written(const Message& message)
     const std::size_t begin = message.offset - std::min<std::size_t>(message.offset, kGuard);
     const auto near = block.subspan(begin, std::min(end + kGuard, block.size()) - begin);
     if (broken_guard(is_roll(16) ? block : near) || !window_.area.is_guarded(number)) {
-        wrong("%s %llu of %u bytes at %u was written beside its place; %s", name_of(message.kind),
+        wrong("%s %llu of %u bytes at %u was written outside its place; %s", name_of(message.kind),
               shown(message.number), message.length, message.offset, description().c_str());
     }
     count(message);

@@ -58,7 +58,7 @@ private:
     enum class State { Unused, Ready, Connected, Running, Broken };
 
     struct Words {
-        std::uint64_t released;                          // of this end's messages the other end has looked at so many
+        std::uint64_t released;                          // how many of this end's messages the other end has checked
         std::uint64_t sum;                               // the other end adds to it
         std::array<std::uint64_t, kSends> to_release;    // what is written over there: one for each request
     };

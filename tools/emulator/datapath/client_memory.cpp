@@ -4,12 +4,13 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "lib/base/process_state.h"
 
 namespace rdmaqos::emulator {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 void* in_client(std::uint64_t address)
 {
     return reinterpret_cast<void*>(address);    // NOLINT(performance-no-int-to-ptr): of another process
-}
-
-// The third field of /proc/PID/stat, behind a name that may have any characters.
-char state_of(const std::filesystem::path& stat)
-{
-    std::ifstream file(stat);
-    std::string text;
-    std::getline(file, text);
-    const auto name_end = text.rfind(')');
-    return name_end == std::string::npos || name_end + 2 >= text.size() ? 'X' : text[name_end + 2];
 }
 
 }    // namespace
@@ -82,7 +73,7 @@ bool ClientMemory::is_runnable() const
     const std::filesystem::path tasks = "/proc/" + std::to_string(process_->number) + "/task";
     std::error_code error;
     for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end; task.increment(error)) {
-        if (state_of(task->path() / "stat") == 'R') {
+        if (task_state(task->path() / "stat") == 'R') {
             return true;
         }
     }

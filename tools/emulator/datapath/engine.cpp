@@ -230,14 +230,9 @@ void Engine::bring_up_to_date(DeviceState& state)
     }
     for (const auto& [flow, weak] : state.flows) {
         const auto queue_pair = weak.lock();
-        if (!queue_pair || !queue_pair->transfer || queue_pair->transfer->flow != flow) {
-            continue;
+        if (queue_pair && queue_pair->transfer && queue_pair->transfer->flow == flow) {
+            Transfers::place_flow(*queue_pair);
         }
-        const bool is_own = &queue_pair->device == &state &&
-                            queue_pair->transfer->request.operation != Operation::Read;
-        const QueuePair& scheduled = is_own || !queue_pair->transfer->peer ? *queue_pair : *queue_pair->transfer->peer;
-        state.arbiter.set_flow(flow, is_own ? scheduled.requester_leaf : scheduled.responder_leaf,
-                               is_own ? scheduled.rate : std::nullopt);
     }
 }
 

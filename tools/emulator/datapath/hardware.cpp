@@ -16,6 +16,15 @@ std::shared_ptr<T> at(const std::unordered_map<std::uint32_t, std::shared_ptr<T>
     return found == all.end() ? nullptr : found->second;
 }
 
+std::vector<PortTraffic> ports_of(const DeviceState& state)
+{
+    std::vector<PortTraffic> traffic;
+    for (const auto& port : state.ports) {
+        traffic.push_back(port.traffic);
+    }
+    return traffic;
+}
+
 }    // namespace
 
 Hardware::Hardware() : engine_(std::make_unique<Engine>()) {}
@@ -187,14 +196,18 @@ DeviceTraffic Hardware::traffic(Device& device)
     const Engine::Access access(*engine_);
     const DeviceState& state = engine_->of(device);
     DeviceTraffic traffic;
-    for (const auto& port : state.ports) {
-        traffic.ports.push_back(port.traffic);
-    }
+    traffic.ports = ports_of(state);
     for (const auto& [number, queue_pair] : state.queue_pairs) {
         traffic.queue_pairs.emplace(number, queue_pair->traffic);
     }
     traffic.elements = state.arbiter.bytes_of_elements();
     return traffic;
+}
+
+std::vector<PortTraffic> Hardware::traffic_of_ports(Device& device)
+{
+    const Engine::Access access(*engine_);
+    return ports_of(engine_->of(device));
 }
 
 void Hardware::clear_traffic(Device& device)

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <rdma/ib_user_verbs.h>
 #include <sys/types.h>
@@ -116,6 +117,7 @@ public:
     void remove_queue_pair(Device& device, std::uint32_t number);
 
     [[nodiscard]] DeviceTraffic traffic(Device& device);
+    [[nodiscard]] std::vector<PortTraffic> traffic_of_ports(Device& device);
     // Its ports count from 0 again.
     void clear_traffic(Device& device);
 

@@ -100,6 +100,12 @@ bool reaches(const QueuePair& from, const QueuePair::Transfer& transfer)
            port_of(to.device, to.port).is_up;
 }
 
+// What is read is sent by the other end.
+bool is_sent_by_peer(const QueuePair::Transfer& transfer)
+{
+    return transfer.request.operation == Operation::Read && transfer.peer;
+}
+
 void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint64_t bytes)
 {
     const TrafficCount moved{bytes, packets_of(bytes, queue_pair)};
@@ -108,7 +114,7 @@ void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint
         port_of(queue_pair.device, queue_pair.port).traffic.sent += moved;
         return;
     }
-    const bool is_read = transfer.request.operation == Operation::Read;
+    const bool is_read = is_sent_by_peer(transfer);
     QueuePair& peer = *transfer.peer;
     const QueuePair& from = is_read ? peer : queue_pair;
     const QueuePair& to = is_read ? queue_pair : peer;
@@ -116,20 +122,17 @@ void count(QueuePair& queue_pair, const QueuePair::Transfer& transfer, std::uint
     port_of(to.device, to.port).traffic.received += moved;
 }
 
-void set_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
+void begin_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
 {
     QueuePair::Transfer& transfer = *queue_pair->transfer;
     DeviceState& own = queue_pair->device;
-    const bool is_read = transfer.request.operation == Operation::Read && transfer.peer;
     constexpr Arbiter::FlowNumber kResponder = Arbiter::FlowNumber{1} << 63;
+    const bool is_read = is_sent_by_peer(transfer);
     transfer.sender = is_read ? &transfer.peer->device : &own;
     transfer.flow = (is_read ? kResponder : 0) | Arbiter::FlowNumber{own.number} << 32 | queue_pair->memory.number;
-    const QueuePair& scheduled = is_read ? *transfer.peer : *queue_pair;
-    DeviceState& sender = *transfer.sender;
-    sender.flows[transfer.flow] = queue_pair;
-    sender.arbiter.set_flow(transfer.flow, is_read ? scheduled.responder_leaf : scheduled.requester_leaf,
-                            is_read ? std::nullopt : scheduled.rate);
-    sender.arbiter.set_backlogged(transfer.flow, true, now);
+    transfer.sender->flows[transfer.flow] = queue_pair;
+    Transfers::place_flow(*queue_pair);
+    transfer.sender->arbiter.set_backlogged(transfer.flow, true, now);
     queue_pair->chance.reset();
 }
 
@@ -212,7 +215,7 @@ bool Transfers::begin(const std::shared_ptr<QueuePair>& queue_pair, Time now)
         begun = begin_connected(queue_pair, std::move(transfer), now);
     }
     if (queue_pair->transfer) {
-        set_flow(queue_pair, now);
+        begin_flow(queue_pair, now);
     }
     return begun;
 }
@@ -297,7 +300,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
                                    ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
             finish(queue_pair, transfer.request,
                    ranges ? MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR : MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
-            fail(transfer.peer);    // its completion says why
+            enter_error(transfer.peer);    // its completion says why
             return true;
         }
         transfer.remote = std::move(*ranges);
@@ -515,19 +518,14 @@ void Transfers::finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkR
     queue_pair->tries = 0;
     queue_pair->receiver_tries = 0;
     if (syndrome != 0) {
-        fail(queue_pair);
+        enter_error(queue_pair);
     }
-}
-
-void Transfers::fail(const std::shared_ptr<QueuePair>& queue_pair)
-{
-    set_error(*queue_pair);
-    enter_error(queue_pair);
 }
 
 void Transfers::fail_responder(const std::shared_ptr<QueuePair>& queue_pair, AsyncEvent why)
 {
-    fail(queue_pair);
+    set_error(*queue_pair);
+    enter_error(queue_pair);
     queue_pair->memory.event(why);
 }
 
@@ -538,6 +536,16 @@ void Transfers::enter_error(const std::shared_ptr<QueuePair>& queue_pair)
     flush(queue_pair);
     if (is_new && queue_pair->shared) {
         queue_pair->memory.event(AsyncEvent::LastRequestReached);
+    }
+}
+
+void Transfers::place_flow(const QueuePair& queue_pair)
+{
+    const Transfer& transfer = *queue_pair.transfer;
+    if (is_sent_by_peer(transfer)) {
+        transfer.sender->arbiter.set_flow(transfer.flow, transfer.peer->responder_leaf, std::nullopt);
+    } else {
+        transfer.sender->arbiter.set_flow(transfer.flow, queue_pair.requester_leaf, queue_pair.rate);
     }
 }
 

@@ -25,6 +25,8 @@ public:
     void flush(const std::shared_ptr<QueuePair>& queue_pair);
     // It is in ERR from now on.
     void enter_error(const std::shared_ptr<QueuePair>& queue_pair);
+    // Puts the flow of what is under way into the leaf in which its sender is.
+    static void place_flow(const QueuePair& queue_pair);
     // Forgets what is under way.
     static void stop(QueuePair& queue_pair);
     // Those whose completions found no room are in ERR from now on.
@@ -47,7 +49,6 @@ private:
     // The other end is not there: as if its packets were lost.
     void try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now);
     void finish(const std::shared_ptr<QueuePair>& queue_pair, const WorkRequest& request, std::uint8_t syndrome);
-    void fail(const std::shared_ptr<QueuePair>& queue_pair);
     // `why`: what its program is told.
     void fail_responder(const std::shared_ptr<QueuePair>& queue_pair, AsyncEvent why);
     void complete(const std::shared_ptr<QueuePair>& queue_pair, CompletionQueue* queue, const Completion& completion);

@@ -42,6 +42,14 @@ T* need(T* pointer, const char* what)
     return pointer != nullptr ? pointer : (give_up(what), pointer);
 }
 
+void modify(ibv_qp* queue_pair, ibv_qp_attr& values, int mask)
+{
+    errno = ibv_modify_qp(queue_pair, &values, mask);
+    if (errno != 0) {
+        give_up("ibv_modify_qp");
+    }
+}
+
 struct Options {
     int entries = 64;    // of the completion queue that both use
     bool shared = false;
@@ -209,16 +217,6 @@ private:
                    IBV_QP_MAX_QP_RD_ATOMIC);
     }
 
-public:
-    static void modify(ibv_qp* queue_pair, ibv_qp_attr& values, int mask)
-    {
-        errno = ibv_modify_qp(queue_pair, &values, mask);
-        if (errno != 0) {
-            give_up("ibv_modify_qp");
-        }
-    }
-
-private:
     const Options options_;
     ibv_pd* domain_ = nullptr;
     ibv_mr* region_ = nullptr;
@@ -257,7 +255,7 @@ void check_limit_of_shared_queue()
 
     ibv_qp_attr values{};
     values.qp_state = IBV_QPS_ERR;
-    Pair::modify(pair.queue_pairs[1], values, IBV_QP_STATE);
+    modify(pair.queue_pairs[1], values, IBV_QP_STATE);
     pair.expect(IBV_EVENT_QP_LAST_WQE_REACHED, pair.queue_pairs[1], "in ERR it takes no more requests");
 }
 
