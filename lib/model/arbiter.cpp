@@ -25,7 +25,10 @@ void Arbiter::Bucket::charge(std::size_t bytes, Bandwidth rate, Time now, Time b
 {
     if (full_until < now - burst) {
         full_until = now - burst;
-        is_short = false;
+        if (std::exchange(is_short, false)) {
+            constexpr int kPause = 10;
+            patient_from = now + kPause * burst;
+        }
     }
     full_until += time_for(bytes, rate);
 }
@@ -211,7 +214,7 @@ bool Arbiter::is_held(Sibling& child, Time& next) const
     if (!child.cap || child.bucket.full_until <= now_) {
         return false;
     }
-    child.bucket.is_short = true;
+    child.bucket.is_short = now_ >= child.bucket.patient_from;
     next = std::min(next, child.bucket.full_until);
     return true;
 }
@@ -221,10 +224,13 @@ Arbiter::Outcome Arbiter::choose(Node& at, bool rate_is_short, Choice& choice) c
     rate_is_short = rate_is_short || at.bucket.is_short;
     // The earliest may be held by a cap, its own or those of all below it: then the next one is asked.
     std::set<const Sibling*> passed;
+    const auto is_away = [&](const Sibling& child) {
+        return child.flow && !child.is_backlogged && !(rate_is_short && child.expected_until > now_);
+    };
     while (true) {
         Sibling* first = nullptr;
         for (Sibling* child : at.competing) {
-            if (is_held(*child, choice.next)) {
+            if (is_away(*child) || is_held(*child, choice.next)) {
                 child->virtual_time = std::max(child->virtual_time, at.virtual_time_of_children);
             } else if ((first == nullptr || child->virtual_time < first->virtual_time) && !passed.contains(child)) {
                 first = child;
@@ -242,7 +248,7 @@ Arbiter::Outcome Arbiter::choose(Node& at, bool rate_is_short, Choice& choice) c
         } else if (first->is_backlogged) {
             choice.flow = first;
             return Outcome::Found;
-        } else if (rate_is_short && first->expected_until > now_) {
+        } else {
             choice.awaited = first;
             return Outcome::Await;
         }

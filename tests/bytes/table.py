@@ -144,14 +144,15 @@ class Host:
         self.running: list[Running] = []
         self.link = 0
         self.port = 19000
-        for folder in ("etc/rdma-qos", "bin"):
-            os.makedirs(f"{root}/{folder}", exist_ok=True)
+        os.makedirs(f"{root}/etc/rdma-qos")
         with open(f"{root}/etc/rdma-qos/rdma-qosd.yaml", "w") as file:
             file.write("version: 1\nunregistered: adopt\ndrift-interval: 2s\n")
 
     def program(self, program: str, name: str) -> str:
-        path = f"{self.root}/bin/{name}"
-        if not os.path.exists(path) or os.path.getsize(path) != os.path.getsize(shutil.which(program)):
+        folder = f"{self.root}/bin/{program}"
+        path = f"{folder}/{name}"
+        if not os.path.exists(path):
+            os.makedirs(folder, exist_ok=True)
             shutil.copy(shutil.which(program), path)
         return path
 

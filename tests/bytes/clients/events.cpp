@@ -55,6 +55,7 @@ struct Options {
     bool shared = false;
     unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     std::uint8_t retries = 2;
+    std::uint32_t first_sent = 0;    // PSN; 0 is expected
     bool only_receives = false;    // the second one stays in RTR
 };
 
@@ -212,6 +213,7 @@ private:
         values.retry_cnt = options_.retries;
         values.rnr_retry = 7;
         values.max_rd_atomic = 1;
+        values.sq_psn = options_.first_sent;
         modify(queue_pair, values,
                IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                    IBV_QP_MAX_QP_RD_ATOMIC);
@@ -296,6 +298,16 @@ void check_first_message()
     pair.expect_none("once");
 }
 
+void check_packet_numbers()
+{
+    check_group("packets that are not those expected");
+    Options options;
+    options.first_sent = 7;
+    Pair pair(options);
+    pair.post(IBV_WR_RDMA_WRITE);
+    check_number(pair.sent(), IBV_WC_RETRY_EXC_ERR, "they are dropped, as those of a connection that is over");
+}
+
 void check_port_down()
 {
     check_group("a port that goes down");
@@ -351,6 +363,7 @@ int main(int argc, char** argv)
     check_overrun();
     check_errors_of_responders();
     check_first_message();
+    check_packet_numbers();
     check_port_down();
     check_fatal();
     return check_result();

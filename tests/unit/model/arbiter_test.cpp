@@ -372,6 +372,18 @@ TEST(Arbiter, DoesNotWaitWhereNoRateHoldsBack)
     EXPECT_GT(programs.part(2), 60);
 }
 
+// Many have nothing to send most of the time, and the first would pay for it.
+TEST(Arbiter, WaitingInVainTakesLittleOfTheLink)
+{
+    Programs programs(Bandwidth::from_mbps(50), 50ms, true);
+    programs.add(0, 0, 3ms, 1us);
+    for (Arbiter::FlowNumber number = 1; number <= 12; ++number) {
+        programs.add(number, 0, 1ms, 80ms + 7ms * number);
+    }
+    programs.run(10s, 5us);
+    EXPECT_GT(programs.mbps(), 45);
+}
+
 TEST(Arbiter, WhoDoesNotComeBackIsNotWaitedForAnyLonger)
 {
     Arbiter arbiter(20ms);

@@ -158,6 +158,8 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
     queue_pair->is_global = attributes.dest.is_global != 0;
     queue_pair->remote_lid = attributes.dest.dlid;
     queue_pair->remote_number = attributes.dest_qp_num;
+    queue_pair->send_psn = attributes.sq_psn;
+    queue_pair->receive_psn = attributes.rq_psn;
     queue_pair->key = attributes.qkey;
     queue_pair->access = attributes.qp_access_flags;
     queue_pair->timeout = attributes.timeout & 0x1f;

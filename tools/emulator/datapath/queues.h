@@ -126,6 +126,8 @@ struct QueuePair {
     bool is_global = false;
     std::uint16_t remote_lid = 0;    // if it is not
     std::uint32_t remote_number = 0;
+    std::uint32_t send_psn = 0;       // of the first packet in this life
+    std::uint32_t receive_psn = 0;
     std::uint32_t key = 0;
     std::uint32_t access = 0;
     std::uint8_t timeout = 0;

@@ -247,8 +247,9 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
     transfer.peer = find_peer(*queue_pair, queue_pair->is_global ? &queue_pair->remote_gid : nullptr,
                               queue_pair->remote_lid, queue_pair->remote_number);
-    if (transfer.peer && transfer.peer->remote_number != queue_pair->memory.number) {
-        transfer.peer.reset();    // it is connected to somebody else, whose packets have other numbers
+    if (transfer.peer && (transfer.peer->remote_number != queue_pair->memory.number ||
+                          transfer.peer->receive_psn != queue_pair->send_psn)) {
+        transfer.peer.reset();    // it is connected to somebody else, or anew: it drops packets with these numbers
     }
     if (!transfer.peer) {
         if (!is_reliable) {
@@ -345,7 +346,8 @@ bool Transfers::check_remote(const std::shared_ptr<QueuePair>& queue_pair, Trans
 void Transfers::try_again(const std::shared_ptr<QueuePair>& queue_pair, Time now)
 {
     Transfer transfer = std::move(*std::exchange(queue_pair->transfer, std::nullopt));
-    if (transfer.receive && !transfer.peer->removed) {
+    // In another life of the other end, the index may be that of another request.
+    if (transfer.receive && !transfer.peer->removed && transfer.peer->life == transfer.peer_life) {
         transfer.peer->give_back(std::move(*transfer.receive));
     }
     transfer.sender->arbiter.set_backlogged(transfer.flow, false, now);
