@@ -158,17 +158,26 @@ def datagram(here, there):
         init = QPInitAttr(qp_type=enums.IBV_QPT_UD, scq=end.queue, rcq=end.queue, cap=cap)
         pairs.append(QP(end.domain, init, attr))    # and is ready to send, of this type
     sender, receiver = pairs
+    address = AH(here.domain, attr=address_of(there.context))
     receiver.post_recv(RecvWR(num_sge=1, sg=there.elements([(0, route + length)])))
-    request = SendWR(num_sge=1, sg=here.elements([(5, length)]))
-    request.set_wr_ud(AH(here.domain, attr=address_of(there.context)), receiver.qp_num, key)
-    sender.post_send(request)
-    here.finish('a datagram')
+    for sent in (length + 1, length):    # the first one does not fit: it is dropped, and leaves its place to the second
+        request = SendWR(num_sge=1, sg=here.elements([(5, sent)]))
+        request.set_wr_ud(address, receiver.qp_num, key)
+        sender.post_send(request)
+        here.finish('a datagram')
     received = there.finish('a datagram, received')
     assert (received.byte_len, received.src_qp) == (route + length, sender.qp_num), 'a datagram: its completion'
     assert bool(received.wc_flags & enums.IBV_WC_GRH) == is_ethernet(there.context), 'a datagram: its routing header'
     there.put([(0, route)], there.region.read(route, 0))
     there.put([(route, length)], here.taken([(5, length)]))
     there.check('a datagram')
+
+    receiver.post_recv(RecvWR(num_sge=1, sg=[SGE(there.region.buf, route + length, there.region.lkey ^ 0x5500)]))
+    sender.post_send(request)
+    here.finish('a datagram to memory that must not be written')
+    status = there.completion().status
+    assert status == enums.IBV_WC_LOC_PROT_ERR, f'memory of a receive request that must not be written: status {status}'
+    there.check('a datagram to memory that must not be written')
 
 
 def refused(what, change):

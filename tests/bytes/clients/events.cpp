@@ -149,6 +149,14 @@ public:
         }
         return -1;
     }
+    // The second one begins a new life, with the parameters of the first.
+    void reconnect_receiver()
+    {
+        ibv_qp_attr values{};
+        values.qp_state = IBV_QPS_RESET;
+        modify(queue_pairs[1], values, IBV_QP_STATE);
+        connect(queue_pairs[1], queue_pairs[0], IBV_QPS_RTS);
+    }
     // The next event must be this one, of this object; its end is acknowledged.
     void expect(ibv_event_type type, const void* object, const char* name)
     {
@@ -306,6 +314,15 @@ void check_packet_numbers()
     Pair pair(options);
     pair.post(IBV_WR_RDMA_WRITE);
     check_number(pair.sent(), IBV_WC_RETRY_EXC_ERR, "they are dropped, as those of a connection that is over");
+
+    Pair again;
+    again.post(IBV_WR_RDMA_WRITE, 3);
+    for (int i = 0; i < 3; ++i) {
+        check_number(again.sent(), IBV_WC_SUCCESS, "a message");
+    }
+    again.reconnect_receiver();
+    again.post(IBV_WR_RDMA_WRITE);
+    check_number(again.sent(), IBV_WC_RETRY_EXC_ERR, "to a receiver that was connected anew with the same numbers");
 }
 
 void check_port_down()

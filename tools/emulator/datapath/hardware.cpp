@@ -179,6 +179,7 @@ void Hardware::modify(Device& device, std::uint32_t number, QueuePairState to, c
         queue_pair->send_posted = queue_pair->send_done = 0;
         queue_pair->receive_posted = queue_pair->receive_done = 0;
         queue_pair->receiving.clear();
+        queue_pair->packets_sent = queue_pair->packets_received = 0;
         ++queue_pair->life;
     } else if (to == QueuePairState::Rts && queue_pair->look_at_record()) {
         engine_->transfers.advance(queue_pair, monotonic_now());    // what was posted before

@@ -15,7 +15,7 @@
 namespace rdmaqos::emulator {
 namespace {
 
-constexpr std::uint32_t kNumber = 0xffffff;    // consumer indexes have 24 bits
+constexpr std::uint32_t kNumber = 0xffffff;    // consumer indexes and packet numbers have 24 bits
 
 // Whether `a` is ahead of `b`, of numbers with 24 bits.
 bool is_ahead(std::uint32_t a, std::uint32_t b)
@@ -109,7 +109,8 @@ void CompletionQueue::look_at_arm()
     send_event();
 }
 
-// An arm does not report what an earlier event has covered.
+// An arm does not report what an earlier event has covered: who arms and polls then, as perftest does, would get an event
+// for what he has polled.
 void CompletionQueue::send_event()
 {
     const std::uint32_t newest = armed_solicited_ ? solicited_ : produced_;
@@ -227,8 +228,11 @@ QueuePair::QueuePair(QueuePairMemory of_memory, ClientMemory of_client, DeviceSt
 }
 
 DeviceState::DeviceState(Device& of_device, std::uint32_t of_number)
-    : device(of_device), number(of_number), ports(of_device.ports().size())
+    : device(of_device), number(of_number)
 {
+    for (const SimulatedDevice& port : of_device.ports()) {
+        ports.push_back({port});
+    }
 }
 
 DeviceState::Port& port_of(DeviceState& device, std::uint8_t port)
@@ -240,6 +244,14 @@ bool QueuePair::can_receive() const
 {
     return state == QueuePairState::Rtr || state == QueuePairState::Rts || state == QueuePairState::Sqd ||
            state == QueuePairState::Sqe;
+}
+
+// Of another connection, packets have other numbers: what is left of one does not get into the next.
+bool QueuePair::is_connected_to(const QueuePair& other) const
+{
+    const auto next_sent = send_psn + packets_sent;
+    const auto next_expected = other.receive_psn + other.packets_received;
+    return other.remote_number == memory.number && ((next_sent ^ next_expected) & kNumber) == 0;
 }
 
 bool QueuePair::look_at_record()
@@ -256,9 +268,15 @@ bool QueuePair::look_at_record()
 
 std::optional<ReceiveRequest> QueuePair::take_receive()
 {
-    if (shared) {
-        return shared->take();
+    auto request = shared ? shared->take() : take_own_receive();
+    if (request) {
+        receiving.push_back(request->index);
     }
+    return request;
+}
+
+std::optional<ReceiveRequest> QueuePair::take_own_receive()
+{
     if (receive_posted == receive_done) {
         look_at_record();    // nobody rings for receive requests
     }
@@ -286,7 +304,7 @@ void QueuePair::give_back(ReceiveRequest request)
     if (shared) {
         shared->give_back(std::move(request));
     } else {
-        --receive_done;    // of a connected queue pair, which has one sender: it was the last one
+        --receive_done;    // it was the last one, as messages arrive one after the other
     }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/model/arbiter.h"
+#include "policy/model/simulation.h"
 #include "tools/emulator/datapath/client_memory.h"
 #include "tools/emulator/datapath/completion.h"
 #include "tools/emulator/datapath/hardware.h"
@@ -108,6 +109,8 @@ struct QueuePair {
     // Producer indexes from the program's memory. False: it is not there.
     bool look_at_record();
     [[nodiscard]] bool has_work() const { return send_posted != send_done; }
+    [[nodiscard]] bool is_connected_to(const QueuePair& other) const;
+    // It is a message's from here on, and completes with it or when this queue pair fails, unless it is given back.
     [[nodiscard]] std::optional<ReceiveRequest> take_receive();
     void give_back(ReceiveRequest request);
     // The send request at the head of the queue; empty: it is malformed, and `blocks` how much of the queue it takes.
@@ -126,8 +129,10 @@ struct QueuePair {
     bool is_global = false;
     std::uint16_t remote_lid = 0;    // if it is not
     std::uint32_t remote_number = 0;
-    std::uint32_t send_psn = 0;       // of the first packet in this life
+    std::uint32_t send_psn = 0;    // of the first packet in this life
     std::uint32_t receive_psn = 0;
+    std::uint64_t packets_sent = 0;    // of messages that have arrived, in this life
+    std::uint64_t packets_received = 0;
     std::uint32_t key = 0;
     std::uint32_t access = 0;
     std::uint8_t timeout = 0;
@@ -151,7 +156,6 @@ struct QueuePair {
     std::vector<std::uint16_t> receiving;
     std::uint32_t life = 0;    // counts its times in RESET
 
-    // What is under way.
     struct Transfer {
         WorkRequest request;
         std::shared_ptr<QueuePair> peer;    // null: it goes nowhere
@@ -163,7 +167,7 @@ struct QueuePair {
         DeviceState* sender = nullptr;    // whose link the data takes
         Arbiter::FlowNumber flow = 0;
     };
-    std::optional<Transfer> transfer;
+    std::optional<Transfer> transfer;    // what is under way
     std::optional<Time> blocked_until;
     int tries = 0;
     int receiver_tries = 0;
@@ -176,6 +180,9 @@ struct QueuePair {
         Time computed{0};    // by the program, when it was asked first
     };
     std::optional<Chance> chance;
+
+private:
+    [[nodiscard]] std::optional<ReceiveRequest> take_own_receive();
 };
 
 struct DeviceState {
@@ -192,8 +199,9 @@ struct DeviceState {
     };
     std::unordered_map<std::uint32_t, Region> regions;
     struct Port {
+        const SimulatedDevice& description;
         bool is_up = true;
-        PortTraffic traffic;
+        PortTraffic traffic{};
     };
     std::vector<Port> ports;
     struct Page {

@@ -68,16 +68,7 @@ std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
 // A datagram goes by GID, with a global routing header.
 bool has_route(const QueuePair& from, const Datagram& datagram)
 {
-    return datagram.is_global || !from.device.device.ports().front().infiniband;
-}
-
-// A receive request is a message's from here on, and completes with it or when its queue pair fails.
-void take_receive(QueuePair::Transfer& transfer, QueuePair& peer)
-{
-    transfer.receive = peer.take_receive();
-    if (transfer.receive) {
-        peer.receiving.push_back(transfer.receive->index);
-    }
+    return datagram.is_global || !port_of(from.device, from.port).description.infiniband;
 }
 
 // Before a completion tells of it: its program may ask for the state next, or change it.
@@ -220,7 +211,7 @@ bool Transfers::begin(const std::shared_ptr<QueuePair>& queue_pair, Time now)
     return begun;
 }
 
-// Who cannot get it, does not.
+// Who cannot get it, does not: it is dropped, and its sender is not told.
 void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
 {
     const Datagram& datagram = transfer.request.datagram;
@@ -229,17 +220,23 @@ void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
                           datagram.queue_pair);
     if (peer && peer->key == ((datagram.key & kOwnKey) != 0 ? queue_pair.key : datagram.key)) {
         transfer.receive = peer->take_receive();
-        auto ranges = transfer.receive ? find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces,
-                                                     IBV_ACCESS_LOCAL_WRITE)
-                                       : std::nullopt;
-        if (ranges && room_of(transfer.receive->pieces) >= transfer.request.length + kRoute) {
+    }
+    if (transfer.receive) {
+        auto ranges = find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
+        if (!ranges) {
+            fail_receive(peer, transfer.receive->index, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+            enter_error(peer);
+        } else if (room_of(transfer.receive->pieces) < transfer.request.length + kRoute) {
+            peer->give_back(std::move(*transfer.receive));    // it waits for one that fits
+        } else {
             transfer.remote = std::move(*ranges);
-            peer->receiving.push_back(transfer.receive->index);
             transfer.peer_life = peer->life;
             transfer.peer = std::move(peer);
         }
     }
-    queue_pair.transfer = std::move(transfer);
+    if (queue_pair.state == QueuePairState::Rts) {    // it was not its own receiver, and failed as that
+        queue_pair.transfer = std::move(transfer);
+    }
 }
 
 bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now)
@@ -247,9 +244,8 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
     transfer.peer = find_peer(*queue_pair, queue_pair->is_global ? &queue_pair->remote_gid : nullptr,
                               queue_pair->remote_lid, queue_pair->remote_number);
-    if (transfer.peer && (transfer.peer->remote_number != queue_pair->memory.number ||
-                          transfer.peer->receive_psn != queue_pair->send_psn)) {
-        transfer.peer.reset();    // it is connected to somebody else, or anew: it drops packets with these numbers
+    if (transfer.peer && !queue_pair->is_connected_to(*transfer.peer)) {
+        transfer.peer.reset();    // which drops what this one sends
     }
     if (!transfer.peer) {
         if (!is_reliable) {
@@ -276,7 +272,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         queue_pair->transfer = std::move(transfer);
         return true;
     }
-    take_receive(transfer, peer);
+    transfer.receive = peer.take_receive();
     if (!transfer.receive) {
         if (!is_reliable) {
             transfer.peer.reset();
@@ -295,10 +291,8 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
         auto ranges = find_ranges(peer.device, peer.memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
         const bool fits = ranges && room_of(transfer.receive->pieces) >= transfer.request.length;
         if (!fits) {
-            std::erase(peer.receiving, transfer.receive->index);
-            set_error(peer);
-            complete_receive_error(transfer.peer, transfer.receive->index,
-                                   ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+            fail_receive(transfer.peer, transfer.receive->index,
+                         ranges ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
             finish(queue_pair, transfer.request,
                    ranges ? MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR : MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
             enter_error(transfer.peer);    // its completion says why
@@ -382,7 +376,7 @@ std::size_t Transfers::move(const std::shared_ptr<QueuePair>& queue_pair, Time n
     transfer.done += length;
     if (syndrome != 0 || transfer.done >= transfer.request.length) {
         const Transfer ended = std::move(*std::exchange(queue_pair->transfer, std::nullopt));
-        if (syndrome == 0 && ended.peer && ended.receive) {
+        if (syndrome == 0 && ended.peer) {
             deliver(*queue_pair, ended);
         }
         finish(queue_pair, ended.request, syndrome);
@@ -441,10 +435,16 @@ std::uint8_t Transfers::do_atomic(const Transfer& transfer)
     return scatter(transfer.local, 0, bytes) ? 0 : static_cast<std::uint8_t>(MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
-void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
+void Transfers::deliver(QueuePair& from, const Transfer& transfer)
 {
     QueuePair& peer = *transfer.peer;
     const WorkRequest& request = transfer.request;
+    const auto packets = packets_of(request.length, from);
+    from.packets_sent += packets;
+    peer.packets_received += packets;
+    if (!transfer.receive) {
+        return;
+    }
     const bool is_datagram = from.memory.type == QueuePairType::Ud;
     const bool is_global = is_datagram && has_route(from, request.datagram);
     if (is_global) {
@@ -454,7 +454,7 @@ void Transfers::deliver(const QueuePair& from, const Transfer& transfer)
         route[5] = static_cast<std::uint8_t>(request.length);
         route[6] = 0x1b;    // what follows: a transport header
         route[7] = 0xff;
-        if (const auto& gids = from.device.device.ports().front().gids; !gids.empty()) {
+        if (const auto& gids = port_of(from.device, from.port).description.gids; !gids.empty()) {
             std::ranges::copy(gids.front().bytes, &route[8]);
         }
         std::ranges::copy(request.datagram.gid, &route[24]);
@@ -488,6 +488,13 @@ void Transfers::complete_receive_error(const std::shared_ptr<QueuePair>& queue_p
     completion.syndrome = syndrome;
     completion.index = index;
     complete(queue_pair, queue_pair->receive_queue.get(), completion);
+}
+
+void Transfers::fail_receive(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index, std::uint8_t syndrome)
+{
+    std::erase(queue_pair->receiving, index);
+    set_error(*queue_pair);
+    complete_receive_error(queue_pair, index, syndrome);
 }
 
 void Transfers::end_overrun()

@@ -54,8 +54,10 @@ private:
     void complete(const std::shared_ptr<QueuePair>& queue_pair, CompletionQueue* queue, const Completion& completion);
     void complete_receive_error(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index,
                                 std::uint8_t syndrome);
-    // All of it is there: its receiver is told.
-    void deliver(const QueuePair& from, const Transfer& transfer);
+    // What was to be received there cannot be. The queue pair is in ERR from now on; enter_error() flushes the others.
+    void fail_receive(const std::shared_ptr<QueuePair>& queue_pair, std::uint16_t index, std::uint8_t syndrome);
+    // All of it is there: its receiver is told, if it is to know.
+    void deliver(QueuePair& from, const Transfer& transfer);
     // A syndrome, or 0.
     std::uint8_t copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length);
     static std::uint8_t do_atomic(const Transfer& transfer);
