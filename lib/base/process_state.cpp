@@ -22,7 +22,7 @@ std::optional<char> task_state(const std::filesystem::path& stat)
 
 bool has_died(const std::filesystem::path& proc, pid_t process)
 {
-    const auto state = task_state(proc / std::to_string(process) / "stat");
+    const char state = task_state(proc / std::to_string(process) / "stat").value_or(' ');
     return state == 'Z' || state == 'X';
 }
 

@@ -54,7 +54,7 @@ public:
     void set_elements(const std::map<ElementNumber, ElementSettings>& elements);
     // Adds the flow, or changes it. `leaf` not there: as 0.
     void set_flow(FlowNumber number, ElementNumber leaf, std::optional<Bandwidth> cap);
-    void remove_flow(FlowNumber flow);
+    void remove_flow(FlowNumber number);
     // Whether it has something to send.
     void set_backlogged(FlowNumber number, bool backlogged, Time now);
     // It has run out of work, and is expected to have more before `burst` has passed.

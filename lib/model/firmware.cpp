@@ -4,6 +4,20 @@
 #include <utility>
 
 namespace rdmaqos {
+namespace {
+
+template <typename Key, typename Record>
+std::vector<Record> records_of(const std::map<Key, Record>& records)
+{
+    std::vector<Record> all;
+    all.reserve(records.size());
+    for (const auto& [key, record] : records) {
+        all.push_back(record);
+    }
+    return all;
+}
+
+}    // namespace
 
 Firmware::Firmware(FirmwareOptions options)
     : options_(std::move(options)), contexts_{{kHostContext, 0}}, pacing_(options_.capabilities.pacing)
@@ -91,6 +105,7 @@ Answer<ObjectId> Firmware::create(const CreateCommand& command)
     }
     leaves_ += command.kind == ElementKind::Leaf ? 1 : 0;
     elements_.emplace(record.id, record);
+    elements_changed_ = true;
     return record.id;
 }
 
@@ -113,6 +128,7 @@ Answer<void> Firmware::modify(ContextId context, ObjectId element, const Schedul
     if ((fields.flags & kSchedulingMaxRate) != 0) {
         record.max_rate_mbps = fields.max_rate_mbps;
     }
+    elements_changed_ = true;
     return {};
 }
 
@@ -255,6 +271,7 @@ Answer<void> Firmware::create_queue_pair(std::uint32_t number, QueuePairType typ
     erase_queue_pair(number);
     queue_pairs_.emplace(number,
                          QueuePairRecord{number, context, type, state, kNoObject, kNoObject, std::nullopt, false});
+    changed_.insert(number);
     return {};
 }
 
@@ -266,6 +283,7 @@ void Firmware::set_queue_pair_state(std::uint32_t number, QueuePairState state)
         return;
     }
     found->second.state = state;
+    changed_.insert(number);
     if (state == QueuePairState::Reset) {
         put_into(found->second, kNoObject, kNoObject);
     }
@@ -308,7 +326,9 @@ void Firmware::lose_everything(DevicePresence presence)
     const Change change(*this);
     presence_ = presence;
     elements_.clear();
+    elements_changed_ = true;
     queue_pairs_.clear();
+    changed_.clear();
     contexts_.clear();
     pacing_.clear();
     leaves_ = 0;
@@ -323,6 +343,7 @@ bool Firmware::drift(ObjectId element, std::uint32_t share, std::uint32_t max_ra
     }
     found->second.share = share;
     found->second.max_rate_mbps = max_rate_mbps;
+    elements_changed_ = true;
     return true;
 }
 
@@ -348,23 +369,13 @@ bool Firmware::lose(ObjectId element)
 std::vector<ElementRecord> Firmware::elements() const
 {
     const std::lock_guard lock(mutex_);
-    std::vector<ElementRecord> all;
-    all.reserve(elements_.size());
-    for (const auto& [id, record] : elements_) {
-        all.push_back(record);
-    }
-    return all;
+    return records_of(elements_);
 }
 
 std::vector<QueuePairRecord> Firmware::queue_pairs() const
 {
     const std::lock_guard lock(mutex_);
-    std::vector<QueuePairRecord> all;
-    all.reserve(queue_pairs_.size());
-    for (const auto& [number, record] : queue_pairs_) {
-        all.push_back(record);
-    }
-    return all;
+    return records_of(queue_pairs_);
 }
 
 std::optional<QueuePairRecord> Firmware::queue_pair(std::uint32_t number) const
@@ -375,6 +386,19 @@ std::optional<QueuePairRecord> Firmware::queue_pair(std::uint32_t number) const
         return std::nullopt;
     }
     return found->second;
+}
+
+FirmwareChanges Firmware::take_changes()
+{
+    const std::lock_guard lock(mutex_);
+    FirmwareChanges changes;
+    if (std::exchange(elements_changed_, false)) {
+        changes.elements = records_of(elements_);
+    }
+    for (const std::uint32_t number : std::exchange(changed_, {})) {
+        changes.queue_pairs.push_back(queue_pairs_.at(number));
+    }
+    return changes;
 }
 
 FirmwareUsage Firmware::usage() const

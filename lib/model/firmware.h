@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,14 @@ struct FirmwareOptions {
     std::uint32_t roots_per_context = 1;
 };
 
+// What has become of a firmware in the meantime.
+struct FirmwareChanges {
+    // All of them, by id, if one has come, gone or been set; how many queue pairs they have does not count.
+    std::optional<std::vector<ElementRecord>> elements;
+    // By number. Those that are gone are not among them.
+    std::vector<QueuePairRecord> queue_pairs;
+};
+
 struct FirmwareUsage {
     std::uint32_t elements = 0;
     std::uint32_t leaves = 0;
@@ -189,6 +198,8 @@ public:
     [[nodiscard]] std::vector<ElementRecord> elements() const;    // by id
     [[nodiscard]] std::vector<QueuePairRecord> queue_pairs() const;
     [[nodiscard]] std::optional<QueuePairRecord> queue_pair(std::uint32_t number) const;
+    // Since this was called last. For one caller, to whom many changes are not to cost a look at all there is each time.
+    [[nodiscard]] FirmwareChanges take_changes();
     [[nodiscard]] FirmwareUsage usage() const;
 
 private:
@@ -218,6 +229,7 @@ private:
     void drop_rate(QueuePairRecord& queue_pair);
     void forget_if_idle(std::uint32_t number);
     void erase_queue_pair(std::uint32_t number);
+    void erase(std::map<std::uint32_t, QueuePairRecord>::iterator queue_pair);
     void erase_element(ObjectId element);
     void lose_everything(DevicePresence presence);
 
@@ -229,6 +241,8 @@ private:
     DevicePresence presence_ = DevicePresence::Present;
     std::map<ObjectId, ElementRecord> elements_;
     std::map<std::uint32_t, QueuePairRecord> queue_pairs_;
+    bool elements_changed_ = false;
+    std::set<std::uint32_t> changed_;    // of queue_pairs_
     std::map<ContextId, std::uint32_t> contexts_;    // roots of each
     PacingTable pacing_;
     std::uint32_t leaves_ = 0;

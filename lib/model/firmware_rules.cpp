@@ -284,6 +284,7 @@ std::optional<Refusal> Firmware::check_rate(const RateCommand& command) const
 
 QueuePairRecord& Firmware::queue_pair_for(ContextId context, std::uint32_t number_of, QueuePairType type)
 {
+    changed_.insert(number_of);
     return queue_pairs_
         .try_emplace(number_of, QueuePairRecord{number_of, context, type, QueuePairState::Rts, kNoObject, kNoObject,
                                                 std::nullopt, true})
@@ -304,6 +305,7 @@ void Firmware::put_into(QueuePairRecord& queue_pair, ObjectId requester, ObjectI
     }
     queue_pair.requester = requester;
     queue_pair.responder = responder;
+    changed_.insert(queue_pair.number);
 }
 
 void Firmware::drop_rate(QueuePairRecord& queue_pair)
@@ -318,7 +320,7 @@ void Firmware::forget_if_idle(std::uint32_t number_of)
 {
     const auto found = queue_pairs_.find(number_of);
     if (found != queue_pairs_.end() && found->second.implicit && !is_used(found->second)) {
-        queue_pairs_.erase(found);
+        erase(found);
     }
 }
 
@@ -330,7 +332,13 @@ void Firmware::erase_queue_pair(std::uint32_t number_of)
     }
     put_into(found->second, kNoObject, kNoObject);
     drop_rate(found->second);
-    queue_pairs_.erase(found);
+    erase(found);
+}
+
+void Firmware::erase(std::map<std::uint32_t, QueuePairRecord>::iterator queue_pair)
+{
+    changed_.erase(queue_pair->first);
+    queue_pairs_.erase(queue_pair);
 }
 
 void Firmware::erase_element(ObjectId element)
@@ -351,6 +359,7 @@ void Firmware::erase_element(ObjectId element)
         --context->second;
     }
     elements_.erase(found);
+    elements_changed_ = true;
 }
 
 }    // namespace rdmaqos

@@ -69,7 +69,8 @@ std::optional<std::uint16_t> Policy::find_qos_class(std::string_view name) const
 std::span<const LevelOverride> Policy::overrides_of(const QosLevel& level) const
 {
     const auto index = static_cast<std::size_t>(&level - levels.data());
-    return std::ranges::equal_range(overrides, index, {}, &LevelOverride::level);
+    return {std::ranges::lower_bound(overrides, index, {}, &LevelOverride::level),
+            std::ranges::upper_bound(overrides, index, {}, &LevelOverride::level)};
 }
 
 std::string Policy::describe_rule(const MatchRule& rule) const

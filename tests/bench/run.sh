@@ -18,15 +18,18 @@ for program in "${programs[@]}"; do
     }
 done
 
-# below_emulator TITLE PROGRAM
+# below_emulator TITLE COMMAND...
 below_emulator()
 {
-    printf '\n-- %s\n' "$1"
-    "$build/tools/emulator/rdma-qos-emulator" run -- "$2" || {
-        echo "FAILED: $1"
+    local title=$1
+    shift
+    printf '\n-- %s\n' "$title"
+    "$build/tools/emulator/rdma-qos-emulator" run -- "$@" || {
+        echo "FAILED: $title"
         failures=$((failures + 1))
     }
 }
 below_emulator "what a call costs on an emulated device" "$build/tests/emulator/clients/cost"
 below_emulator "attaching on an emulated device" "$build/tests/bench/mlx5/attach_cost"
+below_emulator "moving data" "$(dirname "${BASH_SOURCE[0]}")/datapath/measure.sh" emulator mlx5_0 mlx5_1 -x 0
 ((failures == 0))

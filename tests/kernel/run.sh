@@ -25,7 +25,8 @@
 # processors of the machine; RDMAQOS_KERNEL_OVERLAY, a folder with files that are in the machine instead of those that `build` put
 # there; RDMAQOS_KERNEL_DISK (none), the size of a disk, /disk in the machine, empty at first. A program may then reset the
 # machine, which boots again and runs LIST from its beginning. The programs get RDMAQOS_SOAK_..., and
-# RDMAQOS_FAULT_STRIDE (61).
+# RDMAQOS_FAULT_STRIDE (61). For `build`: RDMAQOS_KERNEL_MODULES (none), more of the kernel's modules; /modules/more names
+# their files in the order in which they can be loaded.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
@@ -136,6 +137,12 @@ make_root()
         cp "$file" "$root/modules/"
         echo "${file##*/}"
     done < <(modules_for virtio_pci virtio_blk ext4) >"$root/modules/disk"
+    local more=()
+    read -r -a more <<<"${RDMAQOS_KERNEL_MODULES:-}"
+    while read -r file; do
+        cp "$file" "$root/modules/"
+        echo "${file##*/}"
+    done < <(modules_for "${more[@]}") >"$root/modules/more"
     cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
     # Beside busybox, which is linked statically, what a preload library goes into.

@@ -368,6 +368,18 @@ CLI::App& add_firmware_command(CLI::App& app, Options& options)
     return firmware_command;
 }
 
+CLI::App& add_ctl_command(CLI::App& app, Options& options)
+{
+    CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help() +
+                                                         "  top [SECONDS [COUNT]]                                      "
+                                                         "what moves, every SECONDS (1), COUNT times (no limit)");
+
+    ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
+    ctl_command.add_option("words", options.words, "What to do")->required();
+    ctl_command.prefix_command();
+    return ctl_command;
+}
+
 }    // namespace
 
 int main(int argc, char** argv)
@@ -390,13 +402,7 @@ int main(int argc, char** argv)
 
     CLI::App& firmware_command = add_firmware_command(app, options);
 
-    CLI::App& ctl_command = *app.add_subcommand("ctl", "Changes how the devices behave\n\n" + control_help() +
-                                                         "  top [SECONDS [COUNT]]                                      "
-                                                         "what moves, every SECONDS (1), COUNT times (no limit)");
-
-    ctl_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");
-    ctl_command.add_option("words", options.words, "What to do")->required();
-    ctl_command.prefix_command();
+    CLI::App& ctl_command = add_ctl_command(app, options);
 
     CLI::App& trace_command = *app.add_subcommand("trace", "Shows every call as it ends");
     trace_command.add_option("--directory", options.directory, "Of the emulator; default: the one around this command");

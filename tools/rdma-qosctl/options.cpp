@@ -152,7 +152,7 @@ Parser::Parser()
     add_policy_commands();
     add_trials();
     add_rules();
-    add_override_command(app_, options_->level_override, [this](OverrideRun run) {
+    add_override_command(app_, options_->level_override, [this](const OverrideRun& run) {
         run_ = runner([options = options_, run](const Context& context) { return run(context); });
     });
     add_simulate();

@@ -1,6 +1,8 @@
 #include "lib/model/firmware.h"
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -341,6 +343,80 @@ TEST(Firmware, AnyNumberOfRootsWhenAllowed)
     make(firmware, ElementKind::Node, {});
     make(firmware, ElementKind::Node, {});
     EXPECT_EQ(firmware.elements().size(), 2U);
+}
+
+// Whoever follows the changes knows as much as who looks at everything, and nobody is told of what stays.
+class FollowedFirmware : public testing::Test {
+protected:
+    // How many queue pairs are told, of those that there are.
+    std::size_t follow()
+    {
+        const FirmwareChanges changes = firmware.take_changes();
+        elements_were_told = changes.elements.has_value();
+        elements = changes.elements.value_or(elements);
+        std::erase_if(known, [&](const auto& entry) { return !firmware.queue_pair(entry.first); });
+        for (const auto& each : changes.queue_pairs) {
+            known.insert_or_assign(each.number, each);
+        }
+        EXPECT_EQ(firmware.queue_pairs().size(), known.size());
+        for (const auto& each : firmware.queue_pairs()) {
+            EXPECT_EQ(known[each.number], each) << each.number;
+        }
+        for (const auto& each : firmware.elements()) {
+            const auto same = std::ranges::find(elements, each.id, &ElementRecord::id);
+            EXPECT_TRUE(same != elements.end() && same->share == each.share && same->parent == each.parent &&
+                        same->max_rate_mbps == each.max_rate_mbps);
+        }
+        return changes.queue_pairs.size();
+    }
+
+    Firmware firmware{default_capabilities()};
+    bool elements_were_told = false;
+    std::vector<ElementRecord> elements;
+    std::map<std::uint32_t, QueuePairRecord> known;
+};
+
+TEST_F(FollowedFirmware, TellsWhatHasChanged)
+{
+    const ObjectId root = make(firmware, ElementKind::Node, {});
+    const ObjectId leaf = make(firmware, ElementKind::Leaf, root);
+    const ObjectId other = make(firmware, ElementKind::Leaf, root);
+    for (std::uint32_t number = 1; number <= 10; ++number) {
+        firmware.create_queue_pair(number, QueuePairType::Rc, QueuePairState::Rts);
+    }
+    EXPECT_EQ(follow(), 10U);
+    EXPECT_TRUE(elements_were_told);
+    EXPECT_EQ(follow(), 0U);
+    EXPECT_FALSE(elements_were_told);
+
+    ASSERT_TRUE(firmware.attach(attach_to(3, leaf)));
+    ASSERT_TRUE(firmware.attach(attach_to(4, other)));
+    firmware.set_queue_pair_state(5, QueuePairState::Error);
+    ASSERT_TRUE(firmware.set_rate({kHostContext, 6, QueuePairType::Rc, RateLimit{Bandwidth::from_mbps(1000), std::nullopt, std::nullopt}}));
+    EXPECT_EQ(follow(), 4U);
+    EXPECT_FALSE(elements_were_told) << "an attached queue pair is not a change of its leaf";
+
+    ASSERT_TRUE(firmware.attach(attach_to(7, leaf)));
+    firmware.destroy_queue_pair(7);
+    firmware.set_queue_pair_state(6, QueuePairState::Reset);
+    EXPECT_EQ(follow(), 1U);
+
+    EXPECT_TRUE(firmware.drift(leaf, 42, 1000));
+    EXPECT_EQ(follow(), 0U);
+    EXPECT_TRUE(elements_were_told);
+
+    EXPECT_TRUE(firmware.lose(leaf));
+    EXPECT_GE(follow(), 1U) << "of the queue pair that was in it";
+    EXPECT_TRUE(elements_were_told);
+
+    ASSERT_TRUE(firmware.attach(attach_to(1000, other))) << "one that nobody has created";
+    EXPECT_EQ(follow(), 1U);
+    ASSERT_TRUE(firmware.attach(attach_to(1000, kNoObject)));
+    EXPECT_EQ(follow(), 0U);
+
+    firmware.reset();
+    EXPECT_EQ(follow(), 0U);
+    EXPECT_TRUE(elements_were_told);
 }
 
 TEST(Firmware, ThreadsDoNotDisturbEachOther)

@@ -46,6 +46,18 @@ void merge(std::optional<Time>& next, std::optional<Time> other)
     }
 }
 
+std::map<Arbiter::ElementNumber, Arbiter::ElementSettings> settings_of(const std::vector<ElementRecord>& elements)
+{
+    std::map<Arbiter::ElementNumber, Arbiter::ElementSettings> settings;
+    for (const auto& each : elements) {
+        const auto cap = each.max_rate_mbps == 0 ? std::nullopt
+                                                 : std::optional(Bandwidth::from_mbps(each.max_rate_mbps));
+        settings[static_cast<std::uint32_t>(each.id)] = {each.parent ? static_cast<std::uint32_t>(*each.parent) : 0,
+                                                         each.share, cap};
+    }
+    return settings;
+}
+
 void watch(const UniqueFd& watched, int fd, std::uint64_t name)
 {
     epoll_event event{};
@@ -203,31 +215,30 @@ void Engine::bring_up_to_date(DeviceState& state)
     if (std::exchange(state.generation, generation) == generation) {
         return;
     }
-    std::map<Arbiter::ElementNumber, Arbiter::ElementSettings> elements;
-    for (const auto& each : device.firmware().elements()) {
-        const auto cap = each.max_rate_mbps == 0 ? std::nullopt
-                                                 : std::optional(Bandwidth::from_mbps(each.max_rate_mbps));
-        elements[static_cast<std::uint32_t>(each.id)] = {each.parent ? static_cast<std::uint32_t>(*each.parent) : 0,
-                                                         each.share, cap};
+    const FirmwareChanges changes = device.firmware().take_changes();
+    bool is_tree_new = changes.elements.has_value();
+    if (changes.elements) {
+        state.arbiter.set_elements(settings_of(*changes.elements));
     }
-    state.arbiter.set_elements(elements);
     state.arbiter.set_link(device.link_speed(1));
     for (std::size_t port = 0; port < state.ports.size(); ++port) {
         state.ports[port].is_up = device.port_is_up(static_cast<std::uint32_t>(port) + 1);
     }
-    for (const auto& each : device.firmware().queue_pairs()) {
+    for (const auto& each : changes.queue_pairs) {
         const auto found = state.queue_pairs.find(each.number);
         if (found == state.queue_pairs.end()) {
             continue;
         }
         const auto queue_pair = found->second;
-        queue_pair->requester_leaf = static_cast<std::uint32_t>(each.requester);
-        queue_pair->responder_leaf = static_cast<std::uint32_t>(each.responder);
-        queue_pair->rate = each.rate ? std::optional(each.rate->rate) : std::nullopt;
+        is_tree_new = queue_pair->take_place(each) || is_tree_new;
         if (each.state == QueuePairState::Error && queue_pair->state != QueuePairState::Error) {
             transfers.enter_error(queue_pair);
         }
     }
+    if (!is_tree_new) {
+        return;
+    }
+    // Of other devices, too: what they read from here is sent by this one.
     for (const auto& [flow, weak] : state.flows) {
         const auto queue_pair = weak.lock();
         if (queue_pair && queue_pair->transfer && queue_pair->transfer->flow == flow) {

@@ -53,7 +53,7 @@ private:
     void hear(Time now);
     void stop_listening_to(const DoorbellPage& page) const;
     // The tree, the speed of the link and the state of the ports are what the device has.
-    void bring_up_to_date(DeviceState& device);
+    void bring_up_to_date(DeviceState& state);
     // True: a bell has rung.
     bool listen(DeviceState& device, Time now);
     // True: something was moved.

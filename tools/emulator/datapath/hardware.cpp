@@ -134,6 +134,9 @@ void Hardware::add(Device& device, QueuePairMemory of_memory)
     queue_pair->send_queue = at(state.completion_queues, memory.send_queue);
     queue_pair->receive_queue = at(state.completion_queues, memory.receive_queue);
     queue_pair->shared = at(state.shared_receive_queues, memory.shared_receive_queue);
+    if (const auto record = device.firmware().queue_pair(memory.number)) {
+        queue_pair->take_place(*record);
+    }
     state.queue_pairs[memory.number] = queue_pair;
     if (const auto page = state.pages.find(memory.page); page != state.pages.end()) {
         page->second.queue_pairs.push_back(queue_pair);

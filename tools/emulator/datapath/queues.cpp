@@ -254,6 +254,22 @@ bool QueuePair::is_connected_to(const QueuePair& other) const
     return other.remote_number == memory.number && ((next_sent ^ next_expected) & kNumber) == 0;
 }
 
+Time QueuePair::pause_without_answer() const
+{
+    constexpr Time kUnit(4096);
+    constexpr Time kLongest = std::chrono::seconds(1);
+    return timeout == 0 ? kLongest : std::min<Time>(kUnit * (1ULL << timeout), kLongest);
+}
+
+Time QueuePair::pause_without_receive() const
+{
+    // InfiniBand, table "Encoding for RNR NAK timer field", in 10 us.
+    constexpr std::array<std::uint32_t, 32> kTimers{
+        65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+        256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+    return std::chrono::microseconds(10) * kTimers.at(receiver_timer % kTimers.size());
+}
+
 bool QueuePair::look_at_record()
 {
     std::array<std::uint32_t, 2> record{};
@@ -264,6 +280,18 @@ bool QueuePair::look_at_record()
     receive_posted = static_cast<std::uint16_t>(record[0]);
     send_posted = static_cast<std::uint16_t>(record[1]);
     return true;
+}
+
+bool QueuePair::take_place(const QueuePairRecord& record)
+{
+    const auto new_rate = record.rate ? std::optional(record.rate->rate) : std::nullopt;
+    const auto to_requester = static_cast<std::uint32_t>(record.requester);
+    const auto to_responder = static_cast<std::uint32_t>(record.responder);
+    const bool is_new = requester_leaf != to_requester || responder_leaf != to_responder || rate != new_rate;
+    requester_leaf = to_requester;
+    responder_leaf = to_responder;
+    rate = new_rate;
+    return is_new;
 }
 
 std::optional<ReceiveRequest> QueuePair::take_receive()
@@ -326,6 +354,45 @@ std::optional<WorkRequest> QueuePair::head(std::uint32_t& blocks) const
         }
     }
     return parse_send(std::span(bytes).first(blocks * kBlock), memory.type, memory.number, send_done);
+}
+
+namespace {
+
+bool has_gid(const Device& device, const std::array<std::uint8_t, 16>& gid)
+{
+    return std::ranges::any_of(device.ports(), [&gid](const SimulatedDevice& port) {
+        return std::ranges::any_of(port.gids, [&gid](const Gid& each) { return each.bytes == gid; });
+    });
+}
+
+bool has_lid(const Device& device, std::uint16_t lid)
+{
+    for (std::uint32_t port = 1; port <= device.ports().size(); ++port) {
+        if (lid != 0 && device.lid(port) == lid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}    // namespace
+
+std::shared_ptr<QueuePair> find_peer(std::span<const std::unique_ptr<DeviceState>> devices, const QueuePair& from,
+                                     const std::array<std::uint8_t, 16>* gid, std::uint16_t lid, std::uint32_t number)
+{
+    if (!port_of(from.device, from.port).is_up) {
+        return nullptr;
+    }
+    const auto device = std::ranges::find_if(devices, [&](const auto& each) {
+        return gid != nullptr ? has_gid(each->device, *gid) : has_lid(each->device, lid);
+    });
+    if (device == devices.end()) {
+        return nullptr;
+    }
+    const auto found = (*device)->queue_pairs.find(number);
+    const bool answers = found != (*device)->queue_pairs.end() && found->second->can_receive() &&
+                         found->second->memory.type == from.memory.type && port_of(**device, found->second->port).is_up;
+    return answers ? found->second : nullptr;
 }
 
 // ---- memory ----

@@ -110,9 +110,15 @@ struct QueuePair {
     bool look_at_record();
     [[nodiscard]] bool has_work() const { return send_posted != send_done; }
     [[nodiscard]] bool is_connected_to(const QueuePair& other) const;
+    // Before a message is sent again: when its receiver does not answer this one (at most 1 s), and when this one has
+    // nothing to receive it with.
+    [[nodiscard]] Time pause_without_answer() const;
+    [[nodiscard]] Time pause_without_receive() const;
     // It is a message's from here on, and completes with it or when this queue pair fails, unless it is given back.
     [[nodiscard]] std::optional<ReceiveRequest> take_receive();
     void give_back(ReceiveRequest request);
+    // Where the firmware has it in the tree, and its rate. False: nothing is new.
+    bool take_place(const QueuePairRecord& record);
     // The send request at the head of the queue; empty: it is malformed, and `blocks` how much of the queue it takes.
     [[nodiscard]] std::optional<WorkRequest> head(std::uint32_t& blocks) const;
 
@@ -143,7 +149,7 @@ struct QueuePair {
     std::uint32_t packet = 1024;    // its path's MTU in bytes
     bool is_established = false;    // something has come from the other end
 
-    // As the tree has it.
+    // As the firmware has it.
     std::uint32_t requester_leaf = 0;
     std::uint32_t responder_leaf = 0;
     std::optional<Bandwidth> rate;
@@ -219,6 +225,11 @@ struct DeviceState {
 
 // That a queue pair of this device uses; the first one if there is none such.
 [[nodiscard]] DeviceState::Port& port_of(DeviceState& device, std::uint8_t port);
+
+// Who gets what this queue pair sends to a number at a GID or, if that is null, LID. Null: nobody answers there.
+[[nodiscard]] std::shared_ptr<QueuePair> find_peer(std::span<const std::unique_ptr<DeviceState>> devices,
+                                                   const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
+                                                   std::uint16_t lid, std::uint32_t number);
 
 // The ranges of these pieces, all allowed; empty: one is not, or does not exist.
 [[nodiscard]] std::optional<Ranges> find_ranges(const DeviceState& device, std::uint32_t domain,

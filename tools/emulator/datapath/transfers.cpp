@@ -19,11 +19,6 @@ constexpr std::size_t kLeast = 64;
 // The global routing header, for which a datagram's receiver has to leave room.
 constexpr std::size_t kRoute = 40;
 
-// Of a receiver that is not ready, by `min_rnr_timer`: InfiniBand, table "Encoding for RNR NAK timer field", in 10 us.
-constexpr std::array<std::uint32_t, 32> kReceiverTimers{
-    65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
-    256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
-
 std::uint32_t remote_access(Operation operation)
 {
     switch (operation) {
@@ -129,35 +124,6 @@ void begin_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
 
 }    // namespace
 
-std::shared_ptr<QueuePair> Transfers::find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
-                                                std::uint16_t lid, std::uint32_t number) const
-{
-    if (!port_of(from.device, from.port).is_up) {
-        return nullptr;
-    }
-    const auto has_gid = [gid](const DeviceState& device) {
-        return std::ranges::any_of(device.device.ports(), [gid](const SimulatedDevice& port) {
-            return std::ranges::any_of(port.gids, [gid](const Gid& each) { return each.bytes == *gid; });
-        });
-    };
-    const auto has_lid = [lid](const DeviceState& device) {
-        const auto ports = static_cast<std::uint32_t>(device.device.ports().size());
-        return std::ranges::any_of(std::views::iota(1U, ports + 1),
-                                   [&](std::uint32_t port) { return device.device.lid(port) == lid; });
-    };
-    for (const auto& device : devices_) {
-        if (gid == nullptr ? lid == 0 || !has_lid(*device) : !has_gid(*device)) {
-            continue;
-        }
-        const auto found = device->queue_pairs.find(number);
-        const bool answers = found != device->queue_pairs.end() && found->second->can_receive() &&
-                             found->second->memory.type == from.memory.type &&
-                             port_of(*device, found->second->port).is_up;
-        return answers ? found->second : nullptr;
-    }
-    return nullptr;
-}
-
 void Transfers::advance(const std::shared_ptr<QueuePair>& queue_pair, Time now)
 {
     while (queue_pair->state == QueuePairState::Rts && !queue_pair->removed && !queue_pair->transfer &&
@@ -216,33 +182,48 @@ void Transfers::begin_datagram(QueuePair& queue_pair, Transfer transfer)
 {
     const Datagram& datagram = transfer.request.datagram;
     constexpr std::uint32_t kOwnKey = 1U << 31;
-    auto peer = find_peer(queue_pair, has_route(queue_pair, datagram) ? &datagram.gid : nullptr, datagram.lid,
-                          datagram.queue_pair);
-    if (peer && peer->key == ((datagram.key & kOwnKey) != 0 ? queue_pair.key : datagram.key)) {
-        transfer.receive = peer->take_receive();
+    transfer.peer = find_peer(devices_, queue_pair, has_route(queue_pair, datagram) ? &datagram.gid : nullptr, datagram.lid,
+                              datagram.queue_pair);
+    if (transfer.peer && transfer.peer->key != ((datagram.key & kOwnKey) != 0 ? queue_pair.key : datagram.key)) {
+        transfer.peer.reset();
     }
-    if (transfer.receive) {
-        auto ranges = find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
-        if (!ranges) {
-            fail_receive(peer, transfer.receive->index, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
-            enter_error(peer);
-        } else if (room_of(transfer.receive->pieces) < transfer.request.length + kRoute) {
-            peer->give_back(std::move(*transfer.receive));    // it waits for one that fits
-        } else {
-            transfer.remote = std::move(*ranges);
-            transfer.peer_life = peer->life;
-            transfer.peer = std::move(peer);
-        }
+    if (transfer.peer) {
+        transfer.peer_life = transfer.peer->life;
+        find_place(transfer, kRoute);
     }
-    if (queue_pair.state == QueuePairState::Rts) {    // it was not its own receiver, and failed as that
+    if (queue_pair.state == QueuePairState::Rts) {    // it may be its own receiver, which has failed as that
         queue_pair.transfer = std::move(transfer);
     }
+}
+
+void Transfers::find_place(Transfer& transfer, std::size_t front)
+{
+    const auto peer = transfer.peer;
+    transfer.receive = peer->take_receive();
+    if (transfer.receive && transfer.request.operation != Operation::Send) {
+        return;
+    }
+    auto ranges = transfer.receive ? find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces,
+                                                 IBV_ACCESS_LOCAL_WRITE)
+                                   : std::nullopt;
+    if (ranges && room_of(transfer.receive->pieces) >= transfer.request.length + front) {
+        transfer.remote = std::move(*ranges);
+        return;
+    }
+    if (ranges) {
+        peer->give_back(std::move(*transfer.receive));
+    } else if (transfer.receive) {
+        fail_receive(peer, transfer.receive->index, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+        enter_error(peer);
+    }
+    transfer.receive.reset();
+    transfer.peer.reset();
 }
 
 bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now)
 {
     const bool is_reliable = queue_pair->memory.type == QueuePairType::Rc;
-    transfer.peer = find_peer(*queue_pair, queue_pair->is_global ? &queue_pair->remote_gid : nullptr,
+    transfer.peer = find_peer(devices_, *queue_pair, queue_pair->is_global ? &queue_pair->remote_gid : nullptr,
                               queue_pair->remote_lid, queue_pair->remote_number);
     if (transfer.peer && !queue_pair->is_connected_to(*transfer.peer)) {
         transfer.peer.reset();    // which drops what this one sends
@@ -256,9 +237,7 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
             finish(queue_pair, transfer.request, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
             return true;
         }
-        constexpr Time kUnit(4096);
-        const Time pause = queue_pair->timeout == 0 ? std::chrono::seconds(1) : kUnit * (1ULL << queue_pair->timeout);
-        return wait(*queue_pair, now + std::min<Time>(pause, std::chrono::seconds(1)));
+        return wait(*queue_pair, now + queue_pair->pause_without_answer());
     }
     QueuePair& peer = *transfer.peer;
     transfer.peer_life = peer.life;
@@ -268,24 +247,29 @@ bool Transfers::begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Tr
     if (!check_remote(queue_pair, transfer)) {
         return true;
     }
-    if (!transfer.peer || !transfer.request.consumes_receive()) {
-        queue_pair->transfer = std::move(transfer);
-        return true;
+    if (transfer.peer && transfer.request.consumes_receive()) {
+        if (is_reliable) {
+            return begin_message(queue_pair, std::move(transfer), now);
+        }
+        find_place(transfer, 0);
     }
+    if (queue_pair->state == QueuePairState::Rts) {
+        queue_pair->transfer = std::move(transfer);
+    }
+    return true;
+}
+
+bool Transfers::begin_message(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now)
+{
+    QueuePair& peer = *transfer.peer;
     transfer.receive = peer.take_receive();
     if (!transfer.receive) {
-        if (!is_reliable) {
-            transfer.peer.reset();
-            queue_pair->transfer = std::move(transfer);
-            return true;
-        }
         constexpr std::uint8_t kForEver = 7;
         if (queue_pair->receiver_retries != kForEver && queue_pair->receiver_tries++ >= queue_pair->receiver_retries) {
             finish(queue_pair, transfer.request, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
             return true;
         }
-        const auto ten_microseconds = kReceiverTimers.at(peer.receiver_timer % kReceiverTimers.size());
-        return wait(*queue_pair, now + std::chrono::microseconds(10) * ten_microseconds);
+        return wait(*queue_pair, now + peer.pause_without_receive());
     }
     if (transfer.request.operation == Operation::Send) {
         auto ranges = find_ranges(peer.device, peer.memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);

@@ -43,6 +43,11 @@ private:
     bool begin(const std::shared_ptr<QueuePair>& queue_pair, Time now);
     void begin_datagram(QueuePair& queue_pair, Transfer transfer);
     bool begin_connected(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now);
+    // One that takes a receive request of the other end, which answers.
+    bool begin_message(const std::shared_ptr<QueuePair>& queue_pair, Transfer transfer, Time now);
+    // The same where nobody answers. If there is no receive request, or none with room for `front` bytes and the message,
+    // that is lost, and the request is there for the next one.
+    void find_place(Transfer& transfer, std::size_t front);
     // Finds out whether the other end lets this happen; true if it does.
     bool check_remote(const std::shared_ptr<QueuePair>& queue_pair, Transfer& transfer);
     bool wait(QueuePair& queue_pair, Time until);
@@ -61,9 +66,6 @@ private:
     // A syndrome, or 0.
     std::uint8_t copy_piece(QueuePair& queue_pair, Transfer& transfer, std::size_t length);
     static std::uint8_t do_atomic(const Transfer& transfer);
-    // `gid` null: by `lid`.
-    [[nodiscard]] std::shared_ptr<QueuePair> find_peer(const QueuePair& from, const std::array<std::uint8_t, 16>* gid,
-                                                       std::uint16_t lid, std::uint32_t number) const;
 
     std::vector<std::unique_ptr<DeviceState>>& devices_;
     std::vector<std::uint8_t> buffer_;
