@@ -20,6 +20,16 @@ std::optional<char> task_state(const std::filesystem::path& stat)
     return (*text)[end + 2];
 }
 
+std::optional<std::chrono::nanoseconds> task_processor_time(const std::filesystem::path& schedstat)
+{
+    const auto text = read_kernel_file(schedstat);
+    std::uint64_t nanoseconds = 0;
+    if (!text || std::from_chars(text->data(), text->data() + text->size(), nanoseconds).ec != std::errc()) {
+        return std::nullopt;
+    }
+    return std::chrono::nanoseconds(nanoseconds);
+}
+
 bool has_died(const std::filesystem::path& proc, pid_t process)
 {
     const char state = task_state(proc / std::to_string(process) / "stat").value_or(' ');

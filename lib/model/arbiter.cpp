@@ -26,8 +26,10 @@ void Arbiter::Bucket::charge(std::size_t bytes, Bandwidth rate, Time now, Time b
     if (full_until < now - burst) {
         full_until = now - burst;
         if (std::exchange(is_short, false)) {
-            constexpr int kPause = 10;
-            patient_from = now + kPause * burst;
+            const Time longest = 10 * burst;
+            const bool is_rare = now > patient_from + 2 * longest;
+            pause = std::clamp(is_rare ? pause / 2 : 2 * pause, burst, longest);
+            patient_from = now + pause;
         }
     }
     full_until += time_for(bytes, rate);

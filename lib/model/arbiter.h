@@ -77,8 +77,9 @@ private:
         Time full_until{0};
         // Somebody had to wait, and no time was lost since that cannot be caught up with.
         bool is_short = false;
-        // Time was lost by waiting: until then nobody is waited for.
+        // Time was lost by waiting: until then nobody is waited for; `pause` later, the more often it happens.
         Time patient_from{0};
+        Time pause{0};
 
         void charge(std::size_t bytes, Bandwidth rate, Time now, Time burst);
         // Who had nothing to send has nothing to catch up with.

@@ -267,6 +267,8 @@ public:
         arbiter.set_flow(number, leaf, std::nullopt);
         programs_[number] = {on, off};
     }
+    // Off the processor for this long from now on.
+    void stop(Arbiter::FlowNumber number, Time length) { programs_.at(number).stopped_until = now + length; }
     // Each piece takes the device this long.
     void run(Time length, Time effort)
     {
@@ -321,8 +323,9 @@ private:
         Time off{0};
         int posted = 0;
         std::uint64_t sent = 0;
+        Time stopped_until{0};
 
-        [[nodiscard]] bool has_processor(Time now) const { return now % (on + off) < on; }
+        [[nodiscard]] bool has_processor(Time now) const { return now >= stopped_until && now % (on + off) < on; }
     };
     const bool are_expected_;
     std::map<Arbiter::FlowNumber, Program> programs_;
@@ -344,6 +347,21 @@ TEST(Arbiter, WaitsForProgramsThatHaveNoProcessor)
     EXPECT_NEAR(heavy_part_of(true, mbps), 70, 1);
     EXPECT_NEAR(mbps, 50, 1) << "and loses nothing of the link";
     EXPECT_LT(heavy_part_of(false, mbps), 60) << "it would not get its share";
+}
+
+// Once in a while a host has no processor for anybody for longer than can be caught up with.
+TEST(Arbiter, WaitsAgainSoonAfterTimeWasLostOnce)
+{
+    Programs programs(Bandwidth::from_mbps(50), 50ms, true);
+    programs.arbiter.set_elements({{1, {0, 70, {}}}, {2, {0, 30, {}}}});
+    programs.add(1, 1, 3ms, 17ms);
+    programs.add(2, 2, 3ms, 4ms);
+    for (int time = 0; time < 8; ++time) {
+        programs.stop(1, 120ms);
+        programs.stop(2, 120ms);
+        programs.run(1500ms, 5us);
+    }
+    EXPECT_NEAR(programs.part(1), 70, 1);
 }
 
 TEST(Arbiter, WaitsInAnElementThatItsCapHolds)

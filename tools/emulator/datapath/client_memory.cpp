@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <filesystem>
 #include <string>
 
@@ -58,26 +57,27 @@ bool ClientMemory::is_gone() const
     return process_->has_ended || try_to_read(process_->number, 0) == ESRCH;
 }
 
-std::optional<std::chrono::nanoseconds> ClientMemory::processor_time() const
+std::optional<std::vector<RunnableThread>> ClientMemory::runnable_threads() const
 {
-    clockid_t clock{};
-    timespec time{};
-    if (process_->has_ended || clock_getcpuclockid(process_->number, &clock) != 0 || clock_gettime(clock, &time) != 0) {
-        return std::nullopt;
-    }
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-bool ClientMemory::is_runnable() const
-{
+    constexpr int kMost = 16;
     const std::filesystem::path tasks = "/proc/" + std::to_string(process_->number) + "/task";
+    std::vector<RunnableThread> threads;
+    int count = 0;
     std::error_code error;
     for (std::filesystem::directory_iterator task(tasks, error), end; !error && task != end; task.increment(error)) {
-        if (task_state(task->path() / "stat") == 'R') {
-            return true;
+        if (++count > kMost) {
+            return std::nullopt;
         }
+        if (task_state(task->path() / "stat") != 'R') {
+            continue;
+        }
+        const auto computed = task_processor_time(task->path() / "schedstat");
+        if (!computed) {
+            return std::nullopt;
+        }
+        threads.push_back({static_cast<pid_t>(std::stol(task->path().filename())), *computed});
     }
-    return false;
+    return count == 0 || process_->has_ended ? std::nullopt : std::optional(std::move(threads));
 }
 
 int try_to_read(pid_t process, std::uint64_t address)

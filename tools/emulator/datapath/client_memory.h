@@ -2,17 +2,18 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
 #include "lib/base/file.h"
+#include "tools/emulator/datapath/chance.h"
 #include "tools/emulator/datapath/completion.h"
 
 namespace rdmaqos::emulator {
@@ -38,10 +39,9 @@ public:
     // The process has ended: what it had posted is nobody's.
     [[nodiscard]] bool is_gone() const;
 
-    // What all its threads have computed so far. Empty: it has ended.
-    [[nodiscard]] std::optional<std::chrono::nanoseconds> processor_time() const;
-    // One of its threads has a processor, or waits for one.
-    [[nodiscard]] bool is_runnable() const;
+    // Its threads that have a processor or wait for one. Empty: it has ended, or has too many threads to look at each, or the
+    // kernel does not count what they compute.
+    [[nodiscard]] std::optional<std::vector<RunnableThread>> runnable_threads() const;
 
 private:
     std::shared_ptr<const ClientProcess> process_;

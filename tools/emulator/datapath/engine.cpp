@@ -30,10 +30,8 @@ constexpr Time kLookAtErrors = 5ms;
 // Pieces that are moved before doorbells are looked at again.
 constexpr int kPiecesInARow = 8;
 
-// A program that is waited for is asked so often what became of it. Who has computed for so long and has posted nothing
-// will not.
-constexpr Time kAsk = 200us;
-constexpr Time kChance = 200us;
+// How often it is looked at what becomes of a program that others wait for.
+constexpr Time kLookAtThreads = 200us;
 
 // What epoll(7) gives back: a device and a page of it, or a process, or this.
 constexpr std::uint64_t kWakeup = ~std::uint64_t{0};
@@ -307,19 +305,17 @@ void Engine::look_at_awaited(DeviceState& device, Arbiter::FlowNumber flow, Time
     const auto found = device.flows.find(flow);
     const auto queue_pair = found == device.flows.end() ? nullptr : found->second.lock();
     bool is_lost = !queue_pair || queue_pair->state != QueuePairState::Rts || queue_pair->has_work();
-    if (!is_lost && !queue_pair->chance) {
-        queue_pair->chance = {now, queue_pair->client.processor_time().value_or(Time(0))};
-    } else if (!is_lost && now >= queue_pair->chance->asked + kAsk) {
-        queue_pair->chance->asked = now;
-        const auto computed = queue_pair->client.processor_time();
-        is_lost = !computed || *computed >= queue_pair->chance->computed + kChance ||
-                  !queue_pair->client.is_runnable();
+    if (!is_lost && (!queue_pair->awaited || now >= queue_pair->awaited->looked_at + kLookAtThreads)) {
+        auto& awaited = queue_pair->awaited ? *queue_pair->awaited : queue_pair->awaited.emplace();
+        awaited.looked_at = now;
+        const auto threads = queue_pair->client.runnable_threads();
+        is_lost = !threads || awaited.chance.is_over(*threads);
     }
     if (is_lost) {
         device.arbiter.set_backlogged(flow, false, now);
         merge(next, now);
     } else {
-        merge(next, queue_pair->chance->asked + kAsk);
+        merge(next, queue_pair->awaited->looked_at + kLookAtThreads);
     }
 }
 

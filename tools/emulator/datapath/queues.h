@@ -181,11 +181,11 @@ struct QueuePair {
     TrafficCount traffic;
 
     // Others wait until its program has had a processor to post more.
-    struct Chance {
-        Time asked{0};
-        Time computed{0};    // by the program, when it was asked first
+    struct Awaited {
+        Time looked_at{0};
+        Chance chance;
     };
-    std::optional<Chance> chance;
+    std::optional<Awaited> awaited;
 
 private:
     [[nodiscard]] std::optional<ReceiveRequest> take_own_receive();

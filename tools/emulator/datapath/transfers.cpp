@@ -119,7 +119,7 @@ void begin_flow(const std::shared_ptr<QueuePair>& queue_pair, Time now)
     transfer.sender->flows[transfer.flow] = queue_pair;
     Transfers::place_flow(*queue_pair);
     transfer.sender->arbiter.set_backlogged(transfer.flow, true, now);
-    queue_pair->chance.reset();
+    queue_pair->awaited.reset();
 }
 
 }    // namespace
