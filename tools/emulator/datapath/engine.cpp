@@ -306,10 +306,12 @@ void Engine::look_at_awaited(DeviceState& device, Arbiter::FlowNumber flow, Time
     const auto queue_pair = found == device.flows.end() ? nullptr : found->second.lock();
     bool is_lost = !queue_pair || queue_pair->state != QueuePairState::Rts || queue_pair->has_work();
     if (!is_lost && (!queue_pair->awaited || now >= queue_pair->awaited->looked_at + kLookAtThreads)) {
-        auto& awaited = queue_pair->awaited ? *queue_pair->awaited : queue_pair->awaited.emplace();
-        awaited.looked_at = now;
+        if (!queue_pair->awaited) {
+            queue_pair->awaited = QueuePair::Awaited{};
+        }
+        queue_pair->awaited->looked_at = now;
         const auto threads = queue_pair->client.runnable_threads();
-        is_lost = !threads || awaited.chance.is_over(*threads);
+        is_lost = !threads || queue_pair->awaited->chance.is_over(*threads);
     }
     if (is_lost) {
         device.arbiter.set_backlogged(flow, false, now);
