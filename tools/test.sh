@@ -17,7 +17,7 @@
 #   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
-#   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  25 min
+#   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  20 min
 #   rdma-core     rdma-core's own tests on the emulator; RDMAQOS_RDMA_CORE is its source  2 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
