@@ -17,9 +17,9 @@ struct RunnableThread {
 
 class Chance {
 public:
-    // Those threads of the program that are runnable now; to be told again and again. True: none of them is about to post,
-    // each has computed long enough without; or none was runnable twice in a row (who comes to a guarded page of the device
-    // sleeps for a moment).
+    // Told again and again which threads of the program are runnable now. True: nobody is about to post. For the second time
+    // in a row, each thread sleeps or has computed long enough without (who comes to a guarded page of the device sleeps for
+    // a moment).
     [[nodiscard]] bool is_over(std::span<const RunnableThread> threads);
 
 private:

@@ -332,7 +332,7 @@ void QueuePair::give_back(ReceiveRequest request)
     if (shared) {
         shared->give_back(std::move(request));
     } else {
-        --receive_done;    // it was the last one, as messages arrive one after the other
+        --receive_done;    // it was the last one: of a connected queue pair, or taken just now
     }
 }
 
