@@ -45,18 +45,30 @@ measure()
     wait $server
 }
 
-rate="MB/s 4"
-# Of the minimum, the maximum and the median, the third.
-latency="us 5"
+rate()
+{
+    what=$1
+    shift
+    measure "$what" "MiB/s" 4 "$@" -D "$seconds"
+}
+
+# Of the least, the most and the median, the third.
+latency()
+{
+    what=$1
+    shift
+    measure "$what" "us" 5 "$@" -s 8 -n 2000
+}
+
 for size in 65536 4096 256; do
-    measure "write $size B" $rate ib_write_bw -s $size -D "$seconds" "$@"
+    rate "write $size B" ib_write_bw -s $size "$@"
 done
-measure "send 4096 B" $rate ib_send_bw -s 4096 -D "$seconds" "$@"
-measure "read 65536 B" $rate ib_read_bw -s 65536 -D "$seconds" "$@"
-measure "datagrams of 1024 B" $rate ib_send_bw -c UD -s 1024 -D "$seconds" "$@"
-measure "latency of a write" $latency ib_write_lat -s 8 -n 2000 "$@"
-measure "latency of a send" $latency ib_send_lat -s 8 -n 2000 "$@"
-measure "the same, with events" $latency ib_send_lat -e -s 8 -n 2000 "$@"
+rate "send 4096 B" ib_send_bw -s 4096 "$@"
+rate "read 65536 B" ib_read_bw -s 65536 "$@"
+rate "datagrams of 1024 B" ib_send_bw -c UD -s 1024 "$@"
+latency "latency of a write" ib_write_lat "$@"
+latency "latency of a send" ib_send_lat "$@"
+latency "the same, with events" ib_send_lat -e "$@"
 
 # A program that has a context, and waits for its client.
 ib_write_bw -d "$receiver" -p $((port + 1)) -F "$@" >/dev/null 2>&1 &
