@@ -382,7 +382,7 @@ TEST_F(FollowedFirmware, TellsWhatHasChanged)
     const ObjectId leaf = make(firmware, ElementKind::Leaf, root);
     const ObjectId other = make(firmware, ElementKind::Leaf, root);
     for (std::uint32_t number = 1; number <= 10; ++number) {
-        firmware.create_queue_pair(number, QueuePairType::Rc, QueuePairState::Rts);
+        firmware.create_queue_pair(number, number == 6 ? QueuePairType::RawPacket : QueuePairType::Rc, QueuePairState::Rts);
     }
     EXPECT_EQ(follow(), 10U);
     EXPECT_TRUE(elements_were_told);
@@ -392,7 +392,8 @@ TEST_F(FollowedFirmware, TellsWhatHasChanged)
     ASSERT_TRUE(firmware.attach(attach_to(3, leaf)));
     ASSERT_TRUE(firmware.attach(attach_to(4, other)));
     firmware.set_queue_pair_state(5, QueuePairState::Error);
-    ASSERT_TRUE(firmware.set_rate({kHostContext, 6, QueuePairType::Rc, RateLimit{Bandwidth::from_mbps(1000), std::nullopt, std::nullopt}}));
+    ASSERT_TRUE(
+        firmware.set_rate({kHostContext, 6, QueuePairType::RawPacket, RateLimit{Bandwidth::from_mbps(10), {}, {}}}));
     EXPECT_EQ(follow(), 4U);
     EXPECT_FALSE(elements_were_told) << "an attached queue pair is not a change of its leaf";
 
