@@ -38,6 +38,13 @@ die()
     exit 1
 }
 
+# skip REASON: ends a test that cannot run here.
+skip()
+{
+    note "skipped: $*"
+    exit 77
+}
+
 # Prints the leading comment of a script: its --help.
 help_of()
 {

@@ -30,12 +30,6 @@ packages=(
 )
 seconds_per_boot=${RDMAQOS_E2E_SECONDS:-600}
 
-skip()
-{
-    note "skipped: $*"
-    exit 77
-}
-
 fresh=no keep=no shell=no filter='*' packages_from='' previous_from=''
 while (($# > 0)); do
     case $1 in

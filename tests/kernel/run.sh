@@ -30,12 +30,6 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
-skip()
-{
-    note "skipped: $*"
-    exit 77
-}
-
 here=$project_dir/tests/kernel
 
 # The newest kernel that modules can be built for.
@@ -116,9 +110,18 @@ modules_for()
     done | awk '!seen[$0]++'
 }
 
+# put_modules NAME...: into the machine; prints the names of the files as modules_for() does.
+put_modules()
+{
+    local file
+    while read -r file; do
+        cp "$file" "$root/modules/"
+        echo "${file##*/}"
+    done < <(modules_for "$@")
+}
+
 make_root()
 {
-    local module file
     root=$work/root
     rm -rf "$root"
     mkdir -p "$root"/{bin,dev,etc,modules,proc,run,sys,tmp}
@@ -128,21 +131,11 @@ make_root()
     printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
     # mlx5_core without a cache of memory keys: it takes seconds to fill.
-    while read -r file; do
-        module=${file##*/}
-        cp "$file" "$root/modules/$module"
-        echo "$module$([[ $module != mlx5_core.ko ]] || echo ' prof_sel=0')"
-    done < <(modules_for mlx5_ib sch_mqprio) >"$root/modules/list"
-    while read -r file; do
-        cp "$file" "$root/modules/"
-        echo "${file##*/}"
-    done < <(modules_for virtio_pci virtio_blk ext4) >"$root/modules/disk"
+    put_modules mlx5_ib sch_mqprio | sed 's/^mlx5_core\.ko$/& prof_sel=0/' >"$root/modules/list"
+    put_modules virtio_pci virtio_blk ext4 >"$root/modules/disk"
     local more=()
     read -r -a more <<<"${RDMAQOS_KERNEL_MODULES:-}"
-    while read -r file; do
-        cp "$file" "$root/modules/"
-        echo "${file##*/}"
-    done < <(modules_for "${more[@]}") >"$root/modules/more"
+    put_modules "${more[@]}" >"$root/modules/more"
     cp "$work"/fake_mlx5*/fake_mlx5*.ko "$root/modules/"
 
     # Beside busybox, which is linked statically, what a preload library goes into.

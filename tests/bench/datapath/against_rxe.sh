@@ -9,12 +9,6 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../../tools/lib.sh"
 
-skip()
-{
-    note "skipped: $*"
-    exit 77
-}
-
 build=$(realpath "$1")
 here=$project_dir/tests/bench/datapath
 machine=$build/tests/bench/datapath/machine
@@ -25,7 +19,9 @@ done
 export RDMAQOS_KERNEL_MODULES="rdma_rxe crc32_generic dummy" RDMAQOS_KERNEL_CPUS=2 RDMAQOS_KERNEL_SECONDS=400
 mkdir -p "$machine"
 # The kernel that the tests have unpacked.
-ln -sfn "$build"/tests/kernel/machine/linux-* "$machine/" 2>/dev/null || true
+for unpacked in "$build"/tests/kernel/machine/linux-*; do
+    [[ ! -d $unpacked ]] || ln -sfn "$unpacked" "$machine/"
+done
 "$project_dir/tests/kernel/run.sh" build "$machine" "$here"/{guest,measure}.sh "${programs[@]}" \
     "$build"/tools/emulator/{rdma-qos-emulator,librdmaqos-emulator-preload.so} \
     /usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so

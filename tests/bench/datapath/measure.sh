@@ -12,7 +12,7 @@ seconds=${RDMAQOS_BENCH_SECONDS:-5}
 port=19500
 server=
 output=/tmp/measure.$$
-trap 'kill $server 2>/dev/null || true; rm -f "$output"' EXIT
+trap 'kill $server 2>/dev/null || true; rm -f "$output" "$output.server"' EXIT
 
 # Two numbers in 1/100 s: the time, and how long all processors together have computed.
 now()

@@ -322,7 +322,7 @@ void check_packet_numbers()
     }
     again.reconnect_receiver();
     again.post(IBV_WR_RDMA_WRITE);
-    check_number(again.sent(), IBV_WC_RETRY_EXC_ERR, "to a receiver that was connected anew with the same numbers");
+    check_number(again.sent(), IBV_WC_RETRY_EXC_ERR, "after its receiver was reset and reconnected with the same PSNs");
 }
 
 void check_port_down()

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
 #include <utility>
 
 #include <infiniband/verbs.h>
@@ -64,6 +63,12 @@ std::uint8_t why(const Ranges& ranges, std::uint8_t otherwise)
 bool has_route(const QueuePair& from, const Datagram& datagram)
 {
     return datagram.is_global || !port_of(from.device, from.port).description.infiniband;
+}
+
+// Where a message goes that this request receives; empty: its memory must not be written.
+std::optional<Ranges> ranges_of(const QueuePair& receiver, const ReceiveRequest& request)
+{
+    return find_ranges(receiver.device, receiver.memory.domain, request.pieces, IBV_ACCESS_LOCAL_WRITE);
 }
 
 // Before a completion tells of it: its program may ask for the state next, or change it.
@@ -203,9 +208,7 @@ void Transfers::find_place(Transfer& transfer, std::size_t front)
     if (transfer.receive && transfer.request.operation != Operation::Send) {
         return;
     }
-    auto ranges = transfer.receive ? find_ranges(peer->device, peer->memory.domain, transfer.receive->pieces,
-                                                 IBV_ACCESS_LOCAL_WRITE)
-                                   : std::nullopt;
+    auto ranges = transfer.receive ? ranges_of(*peer, *transfer.receive) : std::nullopt;
     if (ranges && room_of(transfer.receive->pieces) >= transfer.request.length + front) {
         transfer.remote = std::move(*ranges);
         return;
@@ -272,7 +275,7 @@ bool Transfers::begin_message(const std::shared_ptr<QueuePair>& queue_pair, Tran
         return wait(*queue_pair, now + peer.pause_without_receive());
     }
     if (transfer.request.operation == Operation::Send) {
-        auto ranges = find_ranges(peer.device, peer.memory.domain, transfer.receive->pieces, IBV_ACCESS_LOCAL_WRITE);
+        auto ranges = ranges_of(peer, *transfer.receive);
         const bool fits = ranges && room_of(transfer.receive->pieces) >= transfer.request.length;
         if (!fits) {
             fail_receive(transfer.peer, transfer.receive->index,
