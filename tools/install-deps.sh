@@ -1,5 +1,7 @@
 #!/bin/bash
-# Installs the Debian 12 packages that are missing, and nothing else. Does nothing, and needs no rights, when all are there.
+# Installs the packages of Debian 12 or 13 that are missing, and nothing else. Does nothing, and needs no rights, when all are
+# there. While another program holds the locks of apt or dpkg, as unattended-upgrades does on a new machine, it waits for
+# RDMAQOS_APT_SECONDS (600) seconds.
 #
 #   tools/install-deps.sh            what building and testing needs
 #   tools/install-deps.sh --demo     what building and the demo need
@@ -31,7 +33,7 @@ test_packages=(
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)
 kernel_packages=(qemu-system-x86 busybox-static cpio e2fsprogs kmod iproute2 make linux-headers-amd64)
 e2e_packages=(mmdebstrap systemd-container)
-full_packages=(clang clang-tidy libclang-rt-14-dev llvm-14 shellcheck git chromium libxml2-utils prometheus)
+full_packages=(clang clang-tidy libclang-rt-dev llvm shellcheck git chromium libxml2-utils prometheus)
 
 option=--test
 packages=()
@@ -96,11 +98,33 @@ mkdir -p "$project_dir/build"
 note "installing ${#missing[@]} packages: ${missing[*]}"
 started=$SECONDS
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-if ! {
-    apt-get -q update &&
-        apt-get -q install -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}"
-} >"$log" 2>&1 </dev/null; then
+
+# apt ARGUMENT...: apt-get, once the locks that it needs are free. Its own option for that leaves out the one of the lists.
+apt()
+{
+    local holder told=''
+    while ! apt-get -q -o Dpkg::Use-Pty=0 "$@" >"$log.part" 2>&1 </dev/null; do
+        cat "$log.part" >>"$log"
+        holder=$(sed -n 's/^E: Could not get lock \([^ ]*\)\. It is held by \(process .*\)$/\2 holds \1/p; t
+            s/^E: Could not get lock \([^ ]*\).*/another program holds \1/p' "$log.part" | head -n 1)
+        [[ -n $holder ]] || return 1
+        if ((SECONDS - started >= ${RDMAQOS_APT_SECONDS:-600})); then
+            warn "$holder, still after $(duration $((SECONDS - started))); try again when it has ended"
+            return 1
+        fi
+        if [[ $holder != "$told" ]]; then
+            note "waiting: $holder"
+            told=$holder
+        fi
+        sleep 1
+    done
+    cat "$log.part" >>"$log"
+}
+
+: >"$log"
+if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; }; then
     tail -n 40 "$log" >&2
     die "apt-get failed; all of it is in $log"
 fi
+rm -f "$log.part"
 note "installed in $(duration $((SECONDS - started)))"
