@@ -2,36 +2,43 @@
 # Installs what is missing, builds with address and undefined behaviour sanitizers, and runs the tests.
 #
 #   tools/test.sh               unit, golden, property, integration and (short) fuzz tests, and checks of the scripts
-#   tools/test.sh --full        these and every group below
+#   tools/test.sh quick         what is worth waiting for at each save: the unit tests, the scripts, a daemon and its command
+#   tools/test.sh --full        the default groups and every group below; those marked * on each Debian release
 #   tools/test.sh GROUP...      only these groups
+#   tools/test.sh --debian N GROUP...   these groups on Debian N, in a root file system of tools/in-debian.sh
 #   tools/test.sh --ci          the default groups, then attack, kernel and e2e
 #   tools/test.sh --list        the groups
 #
 # Groups of the default run: unit (with golden files and properties), integration, fuzz, scripts. Beyond it, each with
 # what it takes on two cores:
 #   attack        what hostile local users do, on an optimised build                    6 min
-#   kernel        on the kernel's own mlx5 driver, in virtual machines; optimised      11 min
+#   kernel        * on the kernel's own mlx5 driver, in virtual machines; optimised    11 min
 #   faults        a fault at each step of what the daemon does, one at a time; optimised  20 min
 #   kernel-faults  the same on the kernel's own driver, in virtual machines            30 min
 #   kernel-clients  programs there that are adopted, launched, or use the library       8 min
-#   e2e           in containers with systemd, D-Bus and polkit (needs root)             3 min
+#   e2e           * in containers with systemd, D-Bus and polkit (needs root)           3 min
 #   tsan          the unit and integration tests with the thread sanitizer              15 min
 #   fuzz-long     every fuzzer, libFuzzer's too, for RDMAQOS_FUZZ_SECONDS (60) seconds  16 min
 #   bytes         traffic of stock programs against what policies predict, while a compiler runs; optimised  20 min
 #   rdma-core     rdma-core's own tests on the emulator; RDMAQOS_RDMA_CORE is its source  2 min
 #   soak          many clients, reloads and faults for RDMAQOS_SOAK_SECONDS (300)      23 min
 #   bench         the benchmarks, optimised build                                       8 min
-#   package       the Debian packages, in a bare Debian 12, a container (needs root) and on a kernel 26 min
+#   package       * the packages, in a bare Debian, a container (needs root) and on a kernel 26 min
+#   arm64         cross-built for arm64, and the unit tests below qemu-user (needs root)  30 min
 #   html          the pages of rdma-qosctl simulate in headless Chromium                1 min
 #   lint          clang-tidy over the sources                                           20 min
-#   clean-root    demo.sh and test.sh in a bare Debian 12 (needs root)                  22 min
+#   clean-root    * demo.sh and test.sh in a bare Debian (needs root)                   22 min
 #
 # The last line is "N passed, N failed", and the exit status is 0 only if nothing failed.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$project_dir/tools/debian.sh"
 
 default_groups=(unit integration fuzz scripts)
-extra_groups=(attack kernel faults kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package html lint clean-root)
+extra_groups=(attack kernel faults kernel-faults kernel-clients e2e tsan fuzz-long bytes rdma-core soak bench package arm64 html lint clean-root)
+# What depends on the system: --full runs it on each release.
+groups_of_releases=(kernel e2e package clean-root)
+own_release=$(debian_here)
 
 passed=0
 failed=0
@@ -298,11 +305,51 @@ run_group()
             run_command html "$project_dir/tests/html/run.sh" "$project_dir/build/release/tools/rdma-qosctl/rdma-qosctl"
             ;;
         lint) run_command lint "$project_dir/tools/lint.sh" ;;
-        clean-root) run_command clean-root "$project_dir/tests/clean-root/run.sh" ;;
+        arm64) run_command arm64 "$project_dir/tests/arm64/run.sh" ;;
+        clean-root) run_command clean-root "$project_dir/tests/clean-root/run.sh" --debian "${own_release:-12}" ;;
     esac
 }
 
+# run_on RELEASE GROUP...: on another Debian; what that run counts is added.
+run_on()
+{
+    local release=$1 group output=$results/debian-$1.log started=$SECONDS status=0 numbers
+    shift
+    heading "Debian $release"
+    if ((EUID != 0)); then
+        note "skipped: a root file system of Debian $release needs root: ${*}"
+        count 0 0 $# "debian-$release" 0
+        return
+    fi
+    # The bare system is another one each time.
+    local here=()
+    for group in "$@"; do
+        if [[ $group == clean-root ]]; then
+            run_command "clean-root-$release" "$project_dir/tests/clean-root/run.sh" --debian "$release"
+        else
+            here+=("$group")
+        fi
+    done
+    ((${#here[@]} > 0)) || return 0
+    "$project_dir/tools/in-debian.sh" "$release" ./tools/test.sh "${here[@]}" 2>&1 | tee "$output" || status=$?
+    # The last line of that run.
+    read -r -a numbers < <(awk '
+        / skipped$/ && NF == 2 { out = $1 }
+        /^[0-9]+ passed, [0-9]+ failed$/ { passed = $1; failed = $3; found = 1 }
+        END { if (found) print passed, failed, out + 0 }' "$output")
+    while read -r group; do
+        failures+=("Debian $release: $group")
+    done < <(sed -n 's/^failed: //p' "$output")
+    if ((${#numbers[@]} == 0)); then
+        failures+=("Debian $release: ${here[*]} ended with status $status and no result")
+        numbers=(0 1 0)
+    fi
+    count "${numbers[@]}" "debian-$release" $((SECONDS - started))
+}
+
 wanted=()
+releases=()
+full=no
 set_of_packages=--test
 # Groups whose packages come on top; without them the group is skipped, and the rest is still worth running.
 groups_with_packages=()
@@ -310,7 +357,13 @@ while (($# > 0)); do
     case $1 in
         --full)
             wanted=("${default_groups[@]}" "${extra_groups[@]}")
+            full=yes
             set_of_packages=--full
+            ;;
+        --debian)
+            debian_suite "${2:?--debian needs a release}" >/dev/null
+            releases+=("$2")
+            shift
             ;;
         --ci)
             wanted+=("${default_groups[@]}" attack kernel e2e)
@@ -324,7 +377,7 @@ while (($# > 0)); do
             help_of "$0"
             exit 0
             ;;
-        fuzz-long | html | lint | clean-root)
+        fuzz-long | html | lint | clean-root | arm64)
             wanted+=("$1")
             set_of_packages=--full
             ;;
@@ -352,18 +405,28 @@ if ((${#wanted[@]} == 0)); then
 fi
 
 started=$SECONDS
-heading "packages"
-"$project_dir/tools/install-deps.sh" "$set_of_packages"
-if [[ $set_of_packages != --full ]]; then
-    for group in "${groups_with_packages[@]}"; do
-        "$project_dir/tools/install-deps.sh" "--$group" ||
-            warn "packages for the group $group are missing: it will be skipped"
+if ((${#releases[@]} == 0)) || [[ " ${releases[*]} " == *" $own_release "* ]]; then
+    heading "packages"
+    "$project_dir/tools/install-deps.sh" "$set_of_packages"
+    if [[ $set_of_packages != --full ]]; then
+        for group in "${groups_with_packages[@]}"; do
+            "$project_dir/tools/install-deps.sh" "--$group" ||
+                warn "packages for the group $group are missing: it will be skipped"
+        done
+    fi
+    heading "build and tests"
+    for group in "${wanted[@]}"; do
+        run_group "$group"
     done
 fi
-heading "build and tests"
-for group in "${wanted[@]}"; do
-    run_group "$group"
+for release in "${releases[@]}"; do
+    [[ $release == "$own_release" ]] || run_on "$release" "${wanted[@]}"
 done
+if [[ $full == yes ]]; then
+    for release in "${debian_releases[@]}"; do
+        [[ $release == "$own_release" || " ${releases[*]} " == *" $release "* ]] || run_on "$release" "${groups_of_releases[@]}"
+    done
+fi
 
 left_out=()
 for group in "${default_groups[@]}" "${extra_groups[@]}"; do

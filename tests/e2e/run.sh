@@ -12,22 +12,18 @@
 #   --shell BOOT   a root shell in a container that has booted, instead of its cases
 #   --filter GLOB  only the cases whose names match
 #
-# The devices are those of rdma-qos-emulator. The base root file system is made once by mmdebstrap, and kept in
+# The containers are of this system's Debian release (tools/in-debian.sh has others), the devices those of rdma-qos-emulator. The base root file system is made once by mmdebstrap, and kept in
 # ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd; each boot writes to a layer of its own in memory, and nothing of it remains.
 #
 # Results: a line per case, and BUILD/e2e/results.tap. The exit status is 0 if no case failed, 77 if none could run.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
+. "$project_dir/tools/debian.sh"
 
 here=$project_dir/tests/e2e
-suite=bookworm
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/rdma-qosd
-# What the daemon's packages depend on, a system's services, and what the cases look with.
-packages=(
-    systemd dbus dbus-broker polkitd
-    ibverbs-providers ibverbs-utils libcap2-bin librdmacm1 libfmt9 libspdlog1.10 libsystemd0 libudev1 libyaml-cpp0.7
-    jq procps util-linux
-)
+cache=$(debian_cache)
+# A system's services, and what the cases look with; the libraries of what is installed come on top.
+packages=(systemd dbus dbus-broker polkitd ibverbs-providers ibverbs-utils libcap2-bin librdmacm1 jq procps util-linux)
 seconds_per_boot=${RDMAQOS_E2E_SECONDS:-600}
 
 fresh=no keep=no shell=no filter='*' packages_from='' previous_from=''
@@ -73,6 +69,9 @@ results=$build/e2e
 for tool in mmdebstrap systemd-nspawn unshare; do
     command -v "$tool" >/dev/null || skip "$tool is not installed; run: sudo ./tools/install-deps.sh --e2e"
 done
+release=$(debian_here)
+[[ -n $release ]] || skip "the container is a Debian of this system's release, and this system is not Debian"
+suite=$(debian_suite "$release")
 grep -qw cgroup2 /proc/filesystems || skip "this kernel has no cgroup2, which systemd needs in the container"
 grep -qw overlay /proc/filesystems || modprobe overlay 2>/dev/null || skip "this kernel has no overlayfs"
 # shellcheck disable=SC2016 # expanded in the namespace
@@ -81,6 +80,21 @@ unshare --mount bash -c 'mount -t cgroup2 cgroup2 /mnt' 2>/dev/null ||
 
 # ---- the root file system ----
 
+# libraries_of PROGRAM...: the packages that have the shared libraries they need.
+libraries_of()
+{
+    local library
+    ldd "$@" | sed -n 's|.*=> \(/[^ ]*\) .*|\1|p' | sort -u | while read -r library; do
+        # Which of the two a package calls it depends on when it was built.
+        dpkg-query -S "/usr${library#/usr}" "${library#/usr}" 2>/dev/null || true
+    done | sed 's/:.*//' | sort -u
+}
+
+for file in "$build/daemon/rdma-qosd" "$build/tests/e2e/e2e_probe" "$build/tools/rdma-qos-sample/rdma-qos-sample"; do
+    [[ -x $file ]] || die "$file is not there: build the target e2e_programs first"
+done
+mapfile -t -O "${#packages[@]}" packages < <(libraries_of "$build"/{daemon/rdma-qosd,tools/rdma-qosctl/rdma-qosctl,tools/emulator/rdma-qos-emulator} \
+    "$build"/{tests/e2e/e2e_probe,tools/rdma-qos-sample/rdma-qos-sample})
 # One for each list of packages: a changed list makes a new one, and the old ones go.
 base=$cache/e2e-$suite-$(printf '%s\n' "${packages[@]}" | cksum | cut -d ' ' -f 1)
 
@@ -161,9 +175,6 @@ report()
 
 mkdir -p "$results"
 : >"$results/results.tap"
-for file in "$build/daemon/rdma-qosd" "$build/tests/e2e/e2e_probe" "$build/tools/rdma-qos-sample/rdma-qos-sample"; do
-    [[ -x $file ]] || die "$file is not there: build the target e2e_programs first"
-done
 # Whoever makes a base file system removes others; whoever boots one needs it.
 mkdir -p "$cache"
 exec {lock}>"$cache/e2e.lock"

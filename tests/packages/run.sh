@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the Debian packages and lets them live in a Debian 12 of their own: lintian, what is in them, installing, using, upgrading,
+# Builds the Debian packages and lets them live in a Debian of their own, of this system's release: lintian, what is in them, installing, using, upgrading,
 # removing, purging.
 #
 #   tests/packages/run.sh             everything
@@ -11,11 +11,11 @@
 # The base system is made from Debian's mirror; what follows has no network.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
+. "$project_dir/tools/debian.sh"
 
 here=$project_dir/tests/packages
 golden=$project_dir/tests/golden/packages
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/rdma-qosd
-suite=bookworm
+cache=$(debian_cache)
 update=no
 keep=no
 fresh=no
@@ -34,15 +34,17 @@ while (($# > 0)); do
 done
 
 if ((EUID != 0)); then
-    note "skipped: the packages are installed into a root file system of their own, which needs root"
-    exit 77
+    skip "the packages are installed into a root file system of their own, which needs root"
 fi
 for program in mmdebstrap lintian unshare chroot; do
     if ! command -v "$program" >/dev/null; then
-        note "skipped: $program is not installed (tools/install-deps.sh --package)"
-        exit 77
+        skip "$program is not installed (tools/install-deps.sh --package)"
     fi
 done
+
+release=$(debian_here)
+[[ -n $release ]] || skip "the packages are for Debian, and this system is not"
+suite=$(debian_suite "$release")
 
 if [[ $keep == yes ]]; then
     work=$project_dir/build/package-test
@@ -106,12 +108,13 @@ fi
 # ---- what is in them ----
 
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-# contents DEB: mode, owner and path of each file, links with their goals, and which files are configuration.
+# contents DEB: mode, owner and path of each file, links with their goals, and which files are configuration. What is in /lib on
+# Debian 12 is in /usr/lib on later ones, which is the same directory.
 contents()
 {
     dpkg-deb --fsys-tarfile "$1" | tar -tvf - | awk '
         { start = $1 " " $2; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ +/, ""); print start, $0 }' |
-        sed "s|$triplet|TRIPLET|g; /\/\$/d" | LC_ALL=C sort -k 3
+        sed "s|$triplet|TRIPLET|g; s| \./lib/| ./usr/lib/|; /\/\$/d" | LC_ALL=C sort -k 3
     dpkg-deb --ctrl-tarfile "$1" | tar -xOf - ./conffiles 2>/dev/null | sed 's/^/conffile /' || true
 }
 mkdir -p "$golden"
@@ -151,6 +154,6 @@ cp -r "$work/previous" "$work/current" "$work/root/srv"
 cp "$here/inside.sh" "$here/life.sh" "$here/systemctl.sh" "$work/root/srv"
 cp "$project_dir/config/policy.yaml" "$project_dir/config/examples/devices.yaml" "$work/root/srv"
 unshare --mount --propagation private --pid --net --fork --kill-child "$work/root/srv/inside.sh" "$work/root" \
-    /srv/life.sh "$previous" "$version" || fail "the packages in a Debian 12 of their own: see above"
+    /srv/life.sh "$previous" "$version" || fail "the packages in a Debian $release of their own: see above"
 
-((failures == 0)) && note "packages of version $version: lintian, contents, install, use, upgrade, remove and purge"
+((failures == 0)) && note "packages of version $version: lintian, contents, install, use, upgrade, remove and purge, on Debian $release"
