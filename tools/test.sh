@@ -235,6 +235,12 @@ run_group()
             build_once asan
             run_label asan "$1"
             ;;
+        quick)
+            build_once asan quick_programs
+            run_label asan unit quick-unit
+            run_label asan quick
+            run_command scripts check_scripts
+            ;;
         scripts) run_command scripts check_scripts ;;
         attack)
             build_once release attacks
@@ -394,7 +400,7 @@ while (($# > 0)); do
             groups_with_packages+=(package e2e kernel)
             ;;
         *)
-            [[ " ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"
+            [[ " quick ${default_groups[*]} ${extra_groups[*]} " == *" $1 "* ]] || die "unknown group $1 (try --help)"
             wanted+=("$1")
             ;;
     esac
@@ -428,6 +434,8 @@ if [[ $full == yes ]]; then
     done
 fi
 
+# Of integration, quick has only what shows most.
+[[ " ${wanted[*]} " != *" quick "* ]] || wanted+=(unit scripts)
 left_out=()
 for group in "${default_groups[@]}" "${extra_groups[@]}"; do
     [[ " ${wanted[*]} " == *" $group "* ]] || left_out+=("$group")
