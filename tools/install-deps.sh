@@ -104,7 +104,6 @@ apt()
 {
     local holder told=''
     while ! apt-get -q -o Dpkg::Use-Pty=0 "$@" >"$log.part" 2>&1 </dev/null; do
-        cat "$log.part" >>"$log"
         holder=$(sed -n 's/^E: Could not get lock \([^ ]*\)\. It is held by \(process .*\)$/\2 holds \1/p; t
             s/^E: Could not get lock \([^ ]*\).*/another program holds \1/p' "$log.part" | head -n 1)
         [[ -n $holder ]] || return 1
@@ -123,6 +122,8 @@ apt()
 
 : >"$log"
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; }; then
+    cat "$log.part" >>"$log"
+    rm -f "$log.part"
     tail -n 40 "$log" >&2
     die "apt-get failed; all of it is in $log"
 fi
