@@ -45,14 +45,17 @@ debian_base()
 }
 
 # debian_unpack RELEASE ROOT: the base system into the folder ROOT, with this host's way to its mirrors: proxies always, the
-# mirror itself if it is one of the same release.
+# mirror itself if it is one of the same release. What belongs to packages of this host is left out: the same package, installed
+# there, would ask which of the two files to keep.
 debian_unpack()
 {
     local base file files=()
     base=$(debian_base "$1")
     mkdir -p "$2"
     tar -C "$2" -xf "$base" --exclude='./dev/*'
-    files=(/etc/apt/apt.conf.d/*)
+    for file in /etc/apt/apt.conf.d/*; do
+        dpkg-query -S "$file" >/dev/null 2>&1 || files+=("$file")
+    done
     if [[ $(debian_here) == "$1" ]]; then
         for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
             [[ ! -e $file ]] || rm -f "$2/etc/apt/sources.list"

@@ -40,20 +40,42 @@ root=$(mktemp -d "${TMPDIR:-/tmp}/rdma-qos-demo.XXXXXX")
 emulator=
 daemon=
 bus=
-clients=()    # rdma-qos-sample
+# The RDMA programs: their processes, how each is called in messages, and what it writes to.
+clients=()
+names=()
+logs=()
+
+# wrote NAME LOG: shows the end of what a program wrote.
+wrote()
+{
+    [[ -s $2 ]] || return 0
+    printf '\n%s wrote:\n' "$1" >&2
+    tail -n 20 "$2" | sed 's/^/  /' >&2
+}
+
+# After a failure: what the daemon and the other programs wrote, and which of them have ended.
+explain_failure()
+{
+    local number state
+    printf '\nThe demo failed.\n' >&2
+    wrote "The daemon" "$root/daemon.log"
+    wrote "The message bus" "$root/bus.log"
+    for number in "${!clients[@]}"; do
+        state=running
+        kill -0 "${clients[number]}" 2>/dev/null || state=ended
+        wrote "${names[number]} (process ${clients[number]}, $state)" "${logs[number]}"
+    done
+}
 
 clean_up()
 {
     local status=$? pid
+    ((status == 0 || status == 130 || status == 143)) || explain_failure
     # The emulator last: the others have its devices open.
     for pid in "${clients[@]}" $daemon $bus $emulator; do
         kill -TERM "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
-    if ((status != 0)) && [[ -s $root/daemon.log ]]; then
-        printf '\nThe demo failed. The daemon wrote:\n' >&2
-        tail -n 20 "$root/daemon.log" >&2
-    fi
     rm -rf "$root"
 }
 trap clean_up EXIT
@@ -87,6 +109,14 @@ show()
     note ""
 }
 
+# remember PID NAME LOG: a program that was started in the background
+remember()
+{
+    clients+=("$1")
+    names+=("$2")
+    logs+=("$3")
+}
+
 # client COMMAND: starts a client in the background, and shows the line that it prints when it has its place.
 client()
 {
@@ -94,7 +124,7 @@ client()
     shown "$1 &"
     # shellcheck disable=SC2086 # a command line, split on purpose
     $1 >"$root/client.$number.log" 2>&1 &
-    clients+=($!)
+    remember $! "$1" "$root/client.$number.log"
     wait_for "a client's session" joined "$number" 1
     sed 's/^/  /' "$root/client.$number.log"
 }
@@ -330,12 +360,12 @@ ports=(18500 18501 18502)
 for number in 0 1 2; do
     flow=${flows[number]}
     cp "$(command -v ib_write_bw)" "bin/$flow"
-    ib_write_bw -d mlx5_1 -x 0 -F -s 65536 -p "${ports[number]}" --run_infinitely -D 1 >/dev/null 2>&1 &
-    clients+=($!)
+    ib_write_bw -d mlx5_1 -x 0 -F -s 65536 -p "${ports[number]}" --run_infinitely -D 1 >"$flow.server.log" 2>&1 &
+    remember $! "the server of $flow" "$root/$flow.server.log"
     wait_for "a server" listens "${ports[number]}"
-    shown "./bin/$flow -d mlx5_0 -x 0 -F -s 65536 -p ${ports[number]} --run_infinitely -D 1 localhost &"
-    stdbuf -oL "./bin/$flow" -d mlx5_0 -x 0 -F -s 65536 -p "${ports[number]}" --run_infinitely -D 1 localhost >"$flow.log" 2>&1 &
-    clients+=($!)
+    shown "./bin/$flow -d mlx5_0 -x 0 -F -s 65536 -p ${ports[number]} --run_infinitely -D 1 127.0.0.1 &"
+    stdbuf -oL "./bin/$flow" -d mlx5_0 -x 0 -F -s 65536 -p "${ports[number]}" --run_infinitely -D 1 127.0.0.1 >"$flow.log" 2>&1 &
+    remember $! "./bin/$flow" "$root/$flow.log"
 done
 wait_for "the adoption of the programs" in_tree rpc training backup
 sleep 4

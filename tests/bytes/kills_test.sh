@@ -20,7 +20,7 @@ begin_pair()
     "$program" -d mlx5_0 -x 0 -F -q 2 -D 60 -p $port >/dev/null 2>&1 &
     running+=($!)
     sleep 0.2
-    "$program" -d mlx5_0 -x 0 -F -q 2 -D 60 -p $port localhost >/dev/null 2>&1 &
+    "$program" -d mlx5_0 -x 0 -F -q 2 -D 60 -p $port 127.0.0.1 >/dev/null 2>&1 &
     running+=($!)
 }
 running=()
@@ -43,5 +43,5 @@ wait_until 10 nothing_is_left || fail "something is left: $(ctl state)"
 # It still moves data.
 ib_write_bw -d mlx5_0 -x 0 -F -n 100 -p 18799 >/dev/null 2>&1 &
 sleep 1
-timeout 30 ib_write_bw -d mlx5_0 -x 0 -F -n 100 -p 18799 localhost >/dev/null || fail "no data moves any more"
+timeout 30 ib_write_bw -d mlx5_0 -x 0 -F -n 100 -p 18799 127.0.0.1 >/dev/null || fail "no data moves any more"
 echo "$kills programs were killed"

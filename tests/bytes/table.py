@@ -99,7 +99,7 @@ class Running:
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(f"no server for {flow.name}", lambda: is_taken(port))
         self.client = subprocess.Popen(
-            ["stdbuf", "-oL", host.program(flow.program, client[1]), "-d", client[0], *options, "localhost"],
+            ["stdbuf", "-oL", host.program(flow.program, client[1]), "-d", client[0], *options, "127.0.0.1"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.sender = self.server if flow.sender_is_server else self.client
         self.reader = threading.Thread(target=self.read)

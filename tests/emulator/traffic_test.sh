@@ -1,5 +1,5 @@
 #!/bin/bash
-# traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND is a server, and with "localhost" at its end a client of it.
+# traffic_test.sh EMULATOR CLIENTS USER COMMAND...: COMMAND is a server, and with "127.0.0.1" at its end a client of it.
 # Both bring a queue pair to RTS, and then wait: nothing carries data here.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -50,7 +50,7 @@ start()
     "${client[@]}" timeout 60 "${program[@]}" -p "$1" >"$scratch/server" 2>&1 &
     pids=($!)
     wait_until 10 listening "$1" || return 1
-    "${client[@]}" timeout 60 "${program[@]}" -p "$1" localhost >"$scratch/client" 2>&1 &
+    "${client[@]}" timeout 60 "${program[@]}" -p "$1" 127.0.0.1 >"$scratch/client" 2>&1 &
     pids+=($!)
 }
 
