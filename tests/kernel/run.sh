@@ -42,7 +42,7 @@ kernel_version()
 check_tools()
 {
     local tool
-    for tool in qemu-system-x86_64 busybox cpio modprobe mke2fs make gcc; do
+    for tool in qemu-system-x86_64 busybox cpio modprobe mke2fs make gcc xz; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
             skip "$tool is not installed; run: sudo ./tools/install-deps.sh --kernel"
     done
@@ -68,6 +68,8 @@ find_kernel()
     (cd "$modules/package" && apt-get -q download "linux-image-$kernel") >"$work/download.log" 2>&1 ||
         skip "linux-image-$kernel cannot be downloaded; try apt-get update: $(tail -n 1 "$work/download.log")"
     dpkg -x "$modules"/package/*.deb "$modules"
+    # From Debian 13 on the package has them below usr.
+    [[ ! -d $modules/usr/lib/modules ]] || mv "$modules/usr/lib" "$modules/lib"
     rm -rf "${modules:?}/package" "${modules:?}/usr"
     PATH=$PATH:/sbin:/usr/sbin depmod -b "$modules" "$kernel"
     touch "$modules/complete"
@@ -110,13 +112,20 @@ modules_for()
     done | awk '!seen[$0]++'
 }
 
-# put_modules NAME...: into the machine; prints the names of the files as modules_for() does.
+# put_modules NAME...: into the machine; prints the names of the files as modules_for() does. Debian 13 has them compressed, and
+# not every insmod or finit_module(2) takes them so.
 put_modules()
 {
-    local file
+    local file name
     while read -r file; do
-        cp "$file" "$root/modules/"
-        echo "${file##*/}"
+        name=${file##*/}
+        name=${name%.ko*}.ko
+        case $file in
+            *.ko) cp "$file" "$root/modules/$name" ;;
+            *.ko.xz) xz -dc "$file" >"$root/modules/$name" ;;
+            *) die "$file: this kind of compression is not known here" ;;
+        esac
+        echo "$name"
     done < <(modules_for "$@")
 }
 

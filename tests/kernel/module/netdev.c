@@ -6,8 +6,10 @@
  */
 #include <linux/dcbnl.h>
 #include <linux/etherdevice.h>
+#include <linux/kprobes.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/version.h>
 #include <net/dcbnl.h>
 #include <net/pkt_cls.h>
 
@@ -108,6 +110,45 @@ static const struct net_device_ops operations = {
 	.ndo_setup_tc = offload,
 };
 
+/*
+ * Before Linux 6.3 mlx5_ib looks for the function's network device among all there are. Since then it asks mlx5_core, which knows
+ * the one that mlx5e has made. Here it is made to know this one, whenever it is asked: it forgets it as the driver is bound again.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+/* mlx5_core_uplink_netdev_event_replay(device) */
+static int introduce(struct kprobe *probe, struct pt_regs *registers)
+{
+	struct mlx5_core_dev *asked = (void *)registers->di;
+
+	if (asked->device == device->dev.parent)
+		asked->mlx5e_res.uplink_netdev = device;
+	return 0;
+}
+
+static struct kprobe question = { .symbol_name = "mlx5_core_uplink_netdev_event_replay", .pre_handler = introduce };
+
+static int start_introducing(void)
+{
+	question.addr = NULL;	/* of the last time */
+	question.flags = 0;
+	return register_kprobe(&question);
+}
+
+static void stop_introducing(void)
+{
+	unregister_kprobe(&question);
+}
+#else
+static int start_introducing(void)
+{
+	return 0;
+}
+
+static void stop_introducing(void)
+{
+}
+#endif
+
 int fm5_netdev_add(struct device *parent, bool link_up)
 {
 	u8 address[ETH_ALEN];
@@ -123,6 +164,12 @@ int fm5_netdev_add(struct device *parent, bool link_up)
 	u64_to_ether_addr(FM5_MAC, address);
 	eth_hw_addr_set(device, address);
 	fm5_netdev_link(link_up);
+	err = start_introducing();
+	if (err) {
+		free_netdev(device);
+		device = NULL;
+		return err;
+	}
 	rtnl_lock();
 	err = register_netdevice(device);
 	if (!err)
@@ -137,6 +184,7 @@ void fm5_netdev_remove(void)
 {
 	if (!device)
 		return;
+	stop_introducing();
 	if (device->reg_state == NETREG_REGISTERED)
 		unregister_netdev(device);
 	free_netdev(device);

@@ -157,17 +157,29 @@ int fm5_pci_add(void)
 	pci_scan_child_bus(bus);
 	/* Claimed where it is: x86 assigns nothing within an e820 reservation, and the BAR lies in one. */
 	pci_bus_claim_resources(bus);
-	pci_bus_add_devices(bus);
-	pci_unlock_rescan_remove();
+	/* Before the driver finds the function: mlx5e, too, has its network device before mlx5_ib looks for one. */
 	if (fm5_eth)
 		add_netdev();
+	pci_bus_add_devices(bus);
+	pci_unlock_rescan_remove();
 	return 0;
+}
+
+/* The driver goes first, as pci_stop_root_bus() would do; it must not have the network device any more when that goes. */
+static void release_driver(void)
+{
+	struct pci_dev *function = pci_get_slot(bus, 0);
+
+	if (function)
+		device_release_driver(&function->dev);
+	pci_dev_put(function);
 }
 
 void fm5_pci_remove(void)
 {
-	fm5_netdev_remove();
 	pci_lock_rescan_remove();
+	release_driver();
+	fm5_netdev_remove();
 	pci_stop_root_bus(bus);
 	pci_remove_root_bus(bus);
 	bus = NULL;
