@@ -18,10 +18,10 @@
 #include "daemon/lifecycle.h"
 #include "daemon/log_sink.h"
 #include "daemon/metrics/metrics_file.h"
-#include "daemon/model/version.h"
 #include "daemon/simulation.h"
 #include "daemon/survey/host_survey.h"
 #include "daemon/transient_watch.h"
+#include "lib/base/version.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
 #include "lib/nic_mlx5/self_test.h"
@@ -45,12 +45,15 @@ std::optional<Options> parse(int argc, char** argv, int& status)
     std::string level = "info";
     CLI::App app{"Keeps the transmit-scheduling trees of RDMA devices equal to a policy."};
     app.set_version_flag("--version", std::string("rdma-qosd ") + kVersion);
-    app.add_option("--root", options.root, "Prefix of every path; without --system-bus only the socket below it is served");
+    app.add_option("--root", options.root,
+                   "Prefix of every path; without --system-bus only the socket below it is served");
     app.add_option("--simulate", options.simulate, "Serve the simulated devices of this file");
     app.add_flag("--host-devices", options.host_devices, "Serve the host's NICs although --root is given");
     app.add_option("--direct-socket", options.socket, "Where to listen, instead of /run/rdma-qos/bus below the root");
-    app.add_flag_callback("--system-bus", [&] { options.system_bus = true; }, "Serve the system bus");
-    app.add_flag_callback("--no-system-bus", [&] { options.system_bus = false; }, "Serve the socket alone");
+    app.add_flag_callback(
+        "--system-bus", [&] { options.system_bus = true; }, "Serve the system bus");
+    app.add_flag_callback(
+        "--no-system-bus", [&] { options.system_bus = false; }, "Serve the socket alone");
     app.add_option("--log-level", level, "debug, info, notice, warning or error")
         ->check(CLI::IsMember({"debug", "info", "notice", "warning", "error"}));
     try {
@@ -126,8 +129,8 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     }
     Service service(std::move(of_service), loop, clock);
     BusTransports transports(service, loop,
-                   {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
-                    options.system_bus.value_or(on_host)});
+                             {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
+                              options.system_bus.value_or(on_host)});
     Lifecycle lifecycle(loop, service);
     Handover handover(of_host ? systemd_store() : nullptr, take_kept_descriptors());
     Discovery discovery(service, loop, handover, below_root(options.root, "/var/lib/rdma-qos"));

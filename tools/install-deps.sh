@@ -6,7 +6,8 @@
 #   tools/install-deps.sh            what building and testing needs
 #   tools/install-deps.sh --demo     what building and the demo need
 #   tools/install-deps.sh --test     the default
-#   tools/install-deps.sh --package  what tools/package.sh needs, and the test of the packages
+#   tools/install-deps.sh --package  what tools/package.sh and tools/rpm.sh need, and the tests of the packages
+#   tools/install-deps.sh --rpm      what tools/rpm.sh needs, and the test of its packages
 #   tools/install-deps.sh --kernel   also what `tools/test.sh kernel` needs: QEMU, busybox, the kernel's headers
 #   tools/install-deps.sh --e2e      also what `tools/test.sh e2e` needs: mmdebstrap and systemd-nspawn
 #   tools/install-deps.sh --full     also what `tools/test.sh --full` needs: those, clang with its libFuzzer, clang-tidy,
@@ -31,6 +32,8 @@ test_packages=(
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)
+# debugedit for the symbols; rpmlint for the test.
+rpm_packages=(rpm debugedit rpmlint)
 kernel_packages=(qemu-system-x86 busybox-static cpio e2fsprogs kmod iproute2 make linux-headers-amd64)
 e2e_packages=(mmdebstrap systemd-container)
 full_packages=(clang clang-tidy libclang-rt-dev llvm shellcheck git chromium libxml2-utils prometheus)
@@ -44,11 +47,12 @@ select_set()
     case $1 in
         --demo) ;;
         --test) packages+=("${test_packages[@]}") ;;
-        --package) packages+=("${package_packages[@]}") ;;
+        --package) packages+=("${package_packages[@]}" "${rpm_packages[@]}") ;;
+        --rpm) packages+=("${rpm_packages[@]}") ;;
         --kernel) packages+=("${test_packages[@]}" "${kernel_packages[@]}") ;;
         --e2e) packages+=("${test_packages[@]}" "${e2e_packages[@]}") ;;
         --full)
-            packages+=("${test_packages[@]}" "${package_packages[@]}" "${kernel_packages[@]}" "${e2e_packages[@]}"
+            packages+=("${test_packages[@]}" "${package_packages[@]}" "${rpm_packages[@]}" "${kernel_packages[@]}" "${e2e_packages[@]}"
                 "${full_packages[@]}")
             ;;
     esac
@@ -57,7 +61,7 @@ select_set()
 select_set --test
 for argument in "$@"; do
     case $argument in
-        --demo | --test | --package | --kernel | --e2e | --full) select_set "$argument" ;;
+        --demo | --test | --package | --rpm | --kernel | --e2e | --full) select_set "$argument" ;;
         --list)
             printf '%s\n' "${packages[@]}"
             exit 0

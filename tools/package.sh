@@ -9,13 +9,14 @@
 # get packages of their own, in DIRECTORY/debug. Root is needed only to install packages that are missing.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$project_dir/tools/packaging.sh"
 
 directory=
 version=
 while (($# > 0)); do
     case $1 in
         --version)
-            version=${2:?--version needs a version}
+            version=$(packaging_value "$@")
             shift
             ;;
         -h | --help)
@@ -39,31 +40,26 @@ started=$SECONDS
 heading "Packages and build"
 "$project_dir/tools/install-deps.sh" --package
 
-# Built from a copy: dpkg-buildpackage writes into its sources and beside them. What is compiled stays there, in the obj
-# folder; times are copied too, so that only what changed is compiled again.
-mkdir -p "$source"
-exec {lock}>"$work/lock"
-flock -n "$lock" || die "another $0 is at work in $work; wait for its end"
-find "$source" -mindepth 1 -maxdepth 1 ! -name 'obj-*' -exec rm -rf {} +
+copy_to_build "$work" 'obj-*'
 rm -f "$work"/*.deb "$work"/*.ddeb
-tar -C "$project_dir" --exclude=./build --exclude=./.git --exclude=__pycache__ -cf - . | tar -C "$source" -xf -
 if [[ -n $version ]]; then
     dpkg --validate-version "$version" || die "$version is no version of a Debian package"
-    sed -i "1s/([^)]*)/($version)/" "$source/debian/changelog"
+    set_version "$source" "$version"
 fi
-version=$(dpkg-parsechangelog -l "$source/debian/changelog" -S Version)
+version=$(version_in "$source")
 
-note "building version $version ($(jobs_to_use) jobs); output in ${log#"$project_dir"/}"
-if ! (
+# In a shell of its own, because it goes elsewhere.
+build()
+(
     cd "$source"
     # Whoever runs this has their own options in mind for other packages.
     export DEB_BUILD_OPTIONS
     DEB_BUILD_OPTIONS="parallel=$(jobs_to_use)"
     dpkg-buildpackage --build=binary --no-sign --no-pre-clean
-) >"$log" 2>&1 </dev/null; then
-    grep -A 40 '^FAILED' "$log" >&2 || tail -n 60 "$log" >&2
-    die "building the packages failed; all of it is in $log"
-fi
+)
+note "building version $version ($(jobs_to_use) jobs); output in ${log#"$project_dir"/}"
+: >"$log"
+logged_build "$log" build
 note "built in $(duration $((SECONDS - started)))"
 
 # Others, of an earlier version, would be installed with them.
@@ -72,9 +68,7 @@ rm -f "$directory"/{rdma-qosd,rdma-qos-tools,rdma-qos-emulator,librdmaqos1,librd
 mv "$work"/*-dbgsym_*.deb "$directory/debug"
 mv "$work"/*.deb "$directory"
 
-# The way from here, if it is shorter.
-shown_directory=$(realpath --relative-base="$PWD" "$directory")
-[[ $shown_directory == /* ]] || shown_directory=./$shown_directory
+shown_directory=$(shown_path "$directory")
 heading "Packages of version $version in $shown_directory"
 for file in "$directory"/*.deb; do
     name=${file##*/}

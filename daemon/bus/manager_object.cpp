@@ -17,7 +17,7 @@
 #include "daemon/bus/slices.h"
 #include "daemon/bus/trial_calls.h"
 #include "daemon/metrics/metrics_text.h"
-#include "daemon/model/version.h"
+#include "lib/base/version.h"
 #include "lib/bus/names.h"
 #include "policy/explain/explain_render.h"
 #include "policy/path/multi_path.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "daemon/loop/gathering.h"
-#include "daemon/model/version.h"
+#include "lib/base/version.h"
 
 namespace rdmaqos {
 namespace {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "lib/base/version.h"
 #include "tools/rdma-qos-run/default_tos.h"
 #include "tools/rdma-qos-run/marks.h"
 #include "tools/rdma-qos-run/preload/complaint.h"
@@ -188,7 +189,7 @@ int run(int argc, char** argv)
 {
     Options options;
     CLI::App app("Runs a program so that its queue pairs are in classes of rdma-qosd.", "rdma-qos-run");
-    app.set_version_flag("--version", RDMAQOS_VERSION);
+    app.set_version_flag("--version", kVersion);
     app.add_option("--level", options.level, "the level of all its queue pairs, instead of one for each by the rules")
         ->type_name("LEVEL");
     app.add_flag("--required", options.required,

@@ -4,10 +4,12 @@
 #include <array>
 #include <memory>
 #include <sstream>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "lib/base/version.h"
 #include "policy/model/client_keys.h"
 #include "tools/rdma-qosctl/commands/check.h"
 #include "tools/rdma-qosctl/commands/explain.h"
@@ -46,8 +48,8 @@ constexpr std::string_view kCommandMark = "--";
 
 // Those that show something; the others do something.
 constexpr std::array<std::string_view, 15> kPaged{
-    "check",      "devices",  "explain",     "hardware-report", "levels", "metrics", "plan",
-    "qps",        "query-path", "sessions", "show-config", "simulate",        "status", "tree",    "why"};
+    "check",      "devices",  "explain",     "hardware-report", "levels", "metrics", "plan", "qps",
+    "query-path", "sessions", "show-config", "simulate",        "status", "tree",    "why"};
 
 // What the options of all commands are stored in; lives as long as the chosen command runs.
 struct Options {
@@ -137,7 +139,7 @@ Parser::Parser()
     app_.fallthrough();
     app_.require_subcommand(1);
     app_.footer(kFooter);
-    app_.set_version_flag("--version", "rdma-qosctl " RDMAQOS_VERSION, "Print the version and exit");
+    app_.set_version_flag("--version", std::string("rdma-qosctl ") + kVersion, "Print the version and exit");
     app_.add_option("--root", root_, "Take every path below DIR instead of / (daemon socket, policy, settings)")
         ->type_name("DIR");
     app_.add_flag("--system-bus", system_bus_, "Talk to the daemon over the system bus instead of its direct socket");
@@ -372,7 +374,9 @@ void Parser::add_listings()
         "names", "List names for the completion of shells", "  rdma-qosctl names levels",
         [options = options_](const Context& context) { return names(context, options->kind); });
     names_command->group("");
-    names_command->add_option("KIND", options_->kind)->required()->check(CLI::IsMember({"levels", "devices", "sessions"}));
+    names_command->add_option("KIND", options_->kind)
+        ->required()
+        ->check(CLI::IsMember({"levels", "devices", "sessions"}));
 }
 
 void Parser::add_hardware_report()

@@ -67,7 +67,72 @@ done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$at/lib/systemd/system/rdma
 service=$(sed -n 's/^SystemdService=//p' "$at/share/dbus-1/system-services/org.rdmaqos1.service")
 [[ -e $at/lib/systemd/system/$service ]] || fail "the bus starts $service, which is not installed"
 
-# Installed to another place than the one that was configured, everything is there and names what is there.
+# ---- prefixes ----
+
+. "$(dirname "${BASH_SOURCE[0]}")/../../packages/lists.sh"
+for package in $(debian_packages); do
+    debian_files "$package"
+done | LC_ALL=C sort >"$stage/packaged"
+
+# places NAME: where those who look for this file look.
+places()
+{
+    case $1 in
+        rdma-qosd.service) echo /etc/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system ;;
+        rdma-qosd.catalog) echo /usr/local/lib/systemd/catalog /usr/lib/systemd/catalog ;;
+        90-rdma-qosd.rules) echo /etc/udev/rules.d /usr/local/lib/udev/rules.d /usr/lib/udev/rules.d ;;
+        org.rdmaqos1.conf) echo /etc/dbus-1/system.d /usr/share/dbus-1/system.d ;;
+        org.rdmaqos1.service) echo /usr/local/share/dbus-1/system-services /usr/share/dbus-1/system-services ;;
+        org.rdmaqos1.policy) echo /usr/share/polkit-1/actions ;;
+        policy.yaml | rdma-qosd.yaml) echo /etc/rdma-qos ;;
+    esac
+}
+
+# named STAGE PREFIX: files of ours below a prefix that installed files name, wherever they are. /usr/lib/rdma-qos has drop-ins of
+# others, whatever the prefix is.
+named()
+{
+    find "$1" -type f ! -path '*/share/doc/*' -exec grep -Iq . {} \; -print0 | xargs -0 sed 's/\\-/-/g' |
+        grep -oE '(/[A-Za-z0-9_.*@-]+){2,}' | grep -E "^(/usr|$2)/.*rdma" | sed 's/\.$//' |
+        grep -vE '^/usr/lib/rdma-qos(/|$)' | LC_ALL=C sort -u
+}
+
+# try_prefix PREFIX: everything that the packages have is there, names what is there, and is found.
+try_prefix()
+{
+    local prefix=$1 root=$stage/prefix$1 path name place found
+    mkdir -p "$root"
+    DESTDIR=$root "$cmake" --install "$build" --prefix "$prefix" >"$root.log" 2>&1 || fail "--prefix $prefix: $(cat "$root.log")"
+    installed_files "$root" "$prefix" >"$stage/is"
+    diff -u --label packages --label "--prefix $prefix" "$stage/packaged" "$stage/is" ||
+        fail "with the prefix $prefix there is not what the packages have"
+
+    named "$root" "$prefix" >"$stage/named"
+    (($(wc -l <"$stage/named") >= 8)) || fail "with the prefix $prefix files name only $(cat "$stage/named")"
+    while read -r path; do
+        compgen -G "$root$path" >/dev/null || fail "with the prefix $prefix a file names $path"
+    done <"$stage/named"
+    found=$(PKG_CONFIG_PATH=$(dirname "$(find "$root" -name librdmaqos.pc)") pkg-config --variable=includedir librdmaqos)
+    [[ -e $found/rdmaqos.h ]] || fail "with the prefix $prefix pkg-config names $found"
+
+    # Where the system does not look, the install says how it finds them.
+    sed -n "/^  \(mkdir\|ln\) /s| /| $root/|gp" "$root.log" >"$stage/links"
+    sh -e "$stage/links" || fail "with the prefix $prefix these do not run: $(cat "$stage/links")"
+    for name in rdma-qosd.service rdma-qosd.catalog 90-rdma-qosd.rules org.rdmaqos1.{conf,service,policy} policy.yaml rdma-qosd.yaml; do
+        found=
+        for place in $(places "$name"); do
+            [[ ! -s $root$place/$name ]] || found+=" $place"
+        done
+        [[ $found == ' '* && $found != ' '*' '* ]] || fail "with the prefix $prefix $name is found in${found:- no place}"
+    done
+    [[ $prefix != /usr || ! -s $stage/links ]] || fail "with the prefix /usr there are links: $(cat "$stage/links")"
+    "$root$prefix/bin/rdma-qosctl" --root "$root" check >"$stage/said" 2>&1 || fail "rdma-qosctl check: $(cat "$stage/said")"
+}
+try_prefix /usr
+try_prefix /usr/local
+try_prefix /opt/rdma-qosd
+
+# Installed to where it is, what starts and loads something finds it.
 moved=$stage/moved
 "$cmake" --install "$build" --prefix "$moved" >"$stage/log" 2>&1 || fail "cmake --install --prefix: $(cat "$stage/log")"
 while read -r program; do
@@ -75,8 +140,17 @@ while read -r program; do
 done < <(sed -n 's/^Exec[A-Za-z]*=\([^ ]*\).*/\1/p' "$moved/lib/systemd/system/rdma-qosd.service")
 grep -q '^ExecStart=' "$moved/lib/systemd/system/rdma-qosd.service" || fail "with --prefix the unit starts nothing"
 present 644 "$moved/etc/rdma-qos/policy.yaml" "$moved/etc/rdma-qos/rdma-qosd.yaml"
-library=$("$moved/bin/rdma-qos-emulator" run -- printenv LD_PRELOAD) || fail "with --prefix the emulator does not run"
-[[ $library == "$moved"/* && -e $library ]] || fail "with --prefix the emulator loads $library"
+for launcher in 'rdma-qos-emulator run' rdma-qos-run; do
+    # shellcheck disable=SC2086 # two words
+    library=$("$moved/bin/"$launcher -- printenv LD_PRELOAD) || fail "with --prefix $launcher does not run"
+    [[ $library == "$moved"/* && -e $library ]] || fail "with --prefix $launcher loads $library"
+done
+# The governor is loaded from the folder of the library that loads it.
+[[ -e $(dirname "$library")/librdma-qos-run-governor.so ]] || fail "with --prefix the governor is not beside $library"
+# An edited file stays, and so does a link to it.
+echo '# edited' >>"$moved/etc/rdma-qos/policy.yaml"
+"$cmake" --install "$build" --prefix "$moved" >"$stage/log" 2>&1 || fail "installed again: $(cat "$stage/log")"
+grep -q '^# edited' "$moved/etc/rdma-qos/policy.yaml" || fail "an edited policy is overwritten"
 
 # No template was left unfilled, and no file tells where it was built.
 if grep -rlE --exclude='*.catalog' '@[A-Z_]+@' "$at/lib/systemd" "$at/share/dbus-1"; then

@@ -9,13 +9,14 @@
 #include <sys/utsname.h>
 
 #include "lib/base/text.h"
+#include "lib/base/version.h"
 #include "lib/shapers/shapers.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
 #include "tools/rdma-qosctl/rendering/hardware_report.h"
-#include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/host.h"
+#include "tools/rdma-qosctl/rendering/levels.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
@@ -76,9 +77,9 @@ HostView this_host()
 {
     utsname names{};
     if (uname(&names) != 0) {
-        return {"not known", "", RDMAQOS_VERSION};
+        return {"not known", "", kVersion};
     }
-    return {names.release, names.machine, RDMAQOS_VERSION};
+    return {names.release, names.machine, kVersion};
 }
 
 // Simulated devices are on no host.

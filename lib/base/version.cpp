@@ -1,0 +1,7 @@
+#include "lib/base/version.h"
+
+namespace rdmaqos {
+
+const char* const kVersion = RDMAQOS_VERSION;
+
+}    // namespace rdmaqos
