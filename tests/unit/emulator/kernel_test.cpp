@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/support/qemu_user.h"
 #include "tests/support/uverbs_client.h"
 
 namespace rdmaqos::test {
@@ -89,6 +90,7 @@ TEST_F(EmulatorKernel, TheProbeForWritesIsAnsweredAsLibibverbsExpects)
 
 TEST_F(EmulatorKernel, BadPointersAreFaultsOfTheCaller)
 {
+    RDMAQOS_NOT_BELOW_QEMU_USER(kNoProcessMemory);
     auto* forbidden = static_cast<std::uint8_t*>(
         mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     const std::uint64_t request = 0;
