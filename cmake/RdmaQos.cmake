@@ -31,6 +31,11 @@ target_compile_options(rdmaqos_options INTERFACE -Wall -Wextra -Wpedantic -Wconv
 if(RDMAQOS_WERROR)
     target_compile_options(rdmaqos_options INTERFACE -Werror)
 endif()
+# Machines with a fused multiply-add, as every arm64 is, would round figures otherwise than x86-64: what the policy gives to whom must
+# not depend on the machine.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+    target_compile_options(rdmaqos_options INTERFACE -ffp-contract=off)
+endif()
 # A sixth of the compiler's time is its garbage collection, which these sources hardly need.
 target_compile_options(rdmaqos_options INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=500000>)

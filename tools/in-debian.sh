@@ -5,6 +5,8 @@
 #   sudo tools/in-debian.sh RELEASE COMMAND...         e.g. tools/in-debian.sh 13 ./tools/demo.sh
 #
 #   --fresh        make the root file system anew
+#   --root NAME    in a root file system of that release for packages that the usual one is better without: root-SUITE-NAME,
+#                  whose build folder is build/debian-RELEASE-NAME
 #
 # The root file system is made once by mmdebstrap, and kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd with the packages that commands
 # install into it; the command runs in the folder of this project there. What is built goes to build/debian-RELEASE, which is
@@ -14,9 +16,14 @@ set -euo pipefail
 . "$project_dir/tools/debian.sh"
 
 fresh=no
+name=''
 while (($# > 0)); do
     case $1 in
         --fresh) fresh=yes ;;
+        --root)
+            name=-${2:?--root needs a name}
+            shift
+            ;;
         -h | --help)
             help_of "$0"
             exit 0
@@ -32,15 +39,13 @@ shift
 suite=$(debian_suite "$release")
 ((EUID == 0)) || die "needs root (mounts): sudo $0"
 
-root=$(debian_cache)/root-$suite
+root=$(debian_cache)/root-$suite$name
 mkdir -p "$(debian_cache)"
 exec {lock}>"$root.lock"
-# Shared by those who use it, exclusive for who makes it.
 flock --shared "$lock"
 if [[ $fresh == yes || ! -e $root/complete ]]; then
-    flock "$lock"
-    [[ $fresh == no ]] || rm -rf --one-file-system "$root"
-    if [[ ! -e $root/complete ]]; then
+    flock "$lock"    # alone with it
+    if [[ $fresh == yes || ! -e $root/complete ]]; then
         note "making a Debian $release in $root"
         rm -rf --one-file-system "$root"
         debian_unpack "$release" "$root"
@@ -49,7 +54,7 @@ if [[ $fresh == yes || ! -e $root/complete ]]; then
     flock --shared "$lock"
 fi
 
-build=$project_dir/build/debian-$release
+build=$project_dir/build/debian-$release$name
 mkdir -p "$build"
 environment=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8)
 while IFS= read -r -d '' variable; do

@@ -55,7 +55,7 @@ int path_argument(std::string_view name)
     if (name == "openat" || name == "unlinkat" || name == "mkdirat") {
         return 1;
     }
-    if (name == "renameat2") {
+    if (name == "renameat" || name == "renameat2") {
         return 3;
     }
     if (name == "rename") {

@@ -51,6 +51,9 @@ inline constexpr std::array kWatchedCalls{
     WatchedCall{SYS_renameat2, "renameat2", Resource::None, -1, true},
     WatchedCall{SYS_unlinkat, "unlinkat", Resource::None, -1, true},
     WatchedCall{SYS_mkdirat, "mkdirat", Resource::None, -1, true},
+#ifdef SYS_renameat    // what rename() of libc calls where there is no SYS_rename, as on arm64
+    WatchedCall{SYS_renameat, "renameat", Resource::None, -1, true},
+#endif
 #ifdef SYS_rename
     WatchedCall{SYS_rename, "rename", Resource::None, -1, true},
     WatchedCall{SYS_unlink, "unlink", Resource::None, -1, true},

@@ -21,11 +21,11 @@
 #include "tools/emulator/datapath/client_memory.h"
 #include "tools/emulator/datapath/hardware.h"
 #include "tools/emulator/methods.h"
+#include "tools/emulator/page_size.h"
 
 namespace rdmaqos::emulator {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kMaxCqe = 4194303;
 constexpr std::uint32_t kMaxSrqWr = 32767;
 
@@ -88,7 +88,7 @@ void check_access(std::uint32_t flags)
 
 void check_translation(std::uint64_t start, std::uint64_t virtual_address)
 {
-    if ((start & ~-kPage) != (virtual_address & ~-kPage)) {
+    if (start % page_size() != virtual_address % page_size()) {
         throw Failure(EINVAL);
     }
 }
@@ -447,8 +447,8 @@ void alloc_uar(Context& context)
         };
     }
     context.call.out_handle(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, context.publish(page));
-    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, std::uint64_t{page->number} * kPage);
-    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(kPage));
+    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, std::uint64_t{page->number} * page_size());
+    context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, static_cast<std::uint32_t>(page_size()));
     context.call.out_as(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, page->number);
 }
 

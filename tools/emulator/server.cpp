@@ -21,6 +21,7 @@
 #include "tools/emulator/control.h"
 #include "tools/emulator/methods.h"
 #include "tools/emulator/netlink.h"
+#include "tools/emulator/page_size.h"
 #include "tools/emulator/protocol.h"
 #include "tools/emulator/sysfs.h"
 
@@ -408,7 +409,7 @@ void Server::welcome(const Peer& listener, UniqueFd fd)
 void Server::map_page(UverbsFile& file, const UniqueFd& conversation, std::uint64_t offset)
 {
     std::shared_ptr<DoorbellPage> page;
-    const auto number = static_cast<std::uint32_t>(offset / DoorbellPage::kSize);
+    const auto number = static_cast<std::uint32_t>(offset / page_size());
     for (const auto& object : file.objects()) {
         if (object->type == ObjectType::Uar && object->number == number) {
             const auto* found = std::get_if<std::shared_ptr<DoorbellPage>>(&object->data);

@@ -24,7 +24,7 @@ for unpacked in "$build"/tests/kernel/machine/linux-*; do
 done
 "$project_dir/tests/kernel/run.sh" build "$machine" "$here"/{guest,measure}.sh "${programs[@]}" \
     "$build"/tools/emulator/{rdma-qos-emulator,librdmaqos-emulator-preload.so} \
-    /usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so
+    "/usr/lib/$(uname -m)-linux-gnu"/libibverbs/librxe-rdmav*.so
 echo "against_rxe module * $here/guest.sh" >"$machine/list"
 "$project_dir/tests/kernel/run.sh" boot "$machine" "$machine/results" "$machine/list"
 exec "$project_dir/tests/kernel/result.sh" "$machine/results" against_rxe

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/support/golden.h"
+#include "tests/support/qemu_user.h"
 
 namespace rdmaqos {
 namespace {
@@ -43,6 +44,7 @@ TEST(AdoptionAbility, WhatIsMissingIsSaidWithWhatToDo)
 // In a container without the call, adoption was said to be possible, and no program could be adopted.
 TEST(AdoptionAbility, AFilterOfSystemCallsIsNoticed)
 {
+    RDMAQOS_NOT_BELOW_QEMU_USER(kNoSeccomp);
     const pid_t child = fork();
     if (child == 0) {
         std::array<sock_filter, 4> program{

@@ -12,6 +12,7 @@
 
 #include "lib/bus/client.h"
 #include "tests/support/old_kernel.h"
+#include "tests/support/qemu_user.h"
 #include "tests/support/toy_server.h"
 
 namespace rdmaqos::bus {
@@ -22,8 +23,9 @@ using test::ToyServer;
 
 class OldKernel : public testing::Test {
 protected:
-    OldKernel()
+    void SetUp() override
     {
+        RDMAQOS_NOT_BELOW_QEMU_USER(kNoSeccomp);
         on_loop([] { test::play_old_kernel(); });
     }
     void on_loop(const std::function<void()>& function)

@@ -11,6 +11,7 @@
 
 #include "lib/base/descriptor_message.h"
 #include "tests/support/old_kernel.h"
+#include "tests/support/qemu_user.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -33,6 +34,7 @@ TEST(Peer, IsWhoTheKernelSays)
 // What was sent before the pidfd was there proves nothing.
 TEST(Peer, IsUnprovenWhereTheKernelTellsTheNumberAlone)
 {
+    RDMAQOS_NOT_BELOW_QEMU_USER(kNoSeccomp);
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const UniqueFd a(ends[0]);

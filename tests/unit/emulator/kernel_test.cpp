@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "tests/support/qemu_user.h"
 #include "tests/support/uverbs_client.h"
 
 namespace rdmaqos::test {
@@ -88,6 +90,7 @@ TEST_F(EmulatorKernel, TheProbeForWritesIsAnsweredAsLibibverbsExpects)
 
 TEST_F(EmulatorKernel, BadPointersAreFaultsOfTheCaller)
 {
+    RDMAQOS_NOT_BELOW_QEMU_USER(kNoProcessMemory);
     auto* forbidden = static_cast<std::uint8_t*>(
         mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     const std::uint64_t request = 0;
@@ -111,6 +114,27 @@ TEST_F(EmulatorKernel, BadPointersAreFaultsOfTheCaller)
     ib_uverbs_reg_mr_resp answer{};
     EXPECT_EQ(client.write(IB_USER_VERBS_CMD_REG_MR, mr, answer), EFAULT);
     munmap(forbidden, 4096);
+}
+
+// As mlx5_ib does: what a program maps for doorbells is a page of its machine, which may have 64 KiB.
+TEST_F(EmulatorKernel, DoorbellPagesAreAsLargeAsThoseOfTheMachine)
+{
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    for (int i = 0; i < 2; ++i) {
+        std::uint64_t offset = 0;
+        std::uint32_t length = 0;
+        std::uint32_t id = 0;
+        ASSERT_EQ(Ioctl(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC)
+                      .handle(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)
+                      .in(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, std::uint64_t{MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC})
+                      .out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, offset)
+                      .out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length)
+                      .out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, id)
+                      .run(client.fd()),
+                  0);
+        EXPECT_EQ(length, page);
+        EXPECT_EQ(offset, id * page);
+    }
 }
 
 TEST_F(EmulatorKernel, HandlesAreOfTheirTypeAndInUseWhileUsed)

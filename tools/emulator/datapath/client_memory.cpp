@@ -44,6 +44,8 @@ bool ClientMemory::write(std::uint64_t address, std::span<const std::uint8_t> fr
 
 bool ClientMemory::write_completion(std::uint64_t address, const CompletionBytes& completion) const
 {
+    // The kernel locks the program's memory for each part: nobody sees the second before the first, on whatever
+    // processor.
     constexpr std::size_t kLast = std::tuple_size_v<CompletionBytes> - 1;
     const iovec here{const_cast<std::uint8_t*>(completion.data()), completion.size()};    // NOLINT(*-const-cast)
     const std::array there{iovec{in_client(address), kLast}, iovec{in_client(address + kLast), 1}};

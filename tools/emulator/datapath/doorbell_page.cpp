@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tools/emulator/page_size.h"
+
 namespace rdmaqos::emulator {
 namespace {
 
@@ -30,11 +32,11 @@ constexpr std::size_t kArm = 0x20;
 
 DoorbellPage::DoorbellPage() : fd_(memfd_create("doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING))
 {
-    if (!fd_ || ftruncate(fd_.get(), kSize) != 0 ||
+    if (!fd_ || ftruncate(fd_.get(), page_size()) != 0 ||
         fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         give_up("a page for doorbells");
     }
-    void* const mapped = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    void* const mapped = mmap(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
     if (mapped == MAP_FAILED) {
         give_up("a page for doorbells");
     }
@@ -45,7 +47,7 @@ DoorbellPage::DoorbellPage() : fd_(memfd_create("doorbells", MFD_CLOEXEC | MFD_A
 DoorbellPage::~DoorbellPage()
 {
     release();
-    munmap(memory_, kSize);
+    munmap(memory_, page_size());
 }
 
 void DoorbellPage::watch(UniqueFd userfault, std::uint64_t address)
@@ -80,7 +82,7 @@ bool DoorbellPage::is_rung() const
 
 bool DoorbellPage::protect(bool on)
 {
-    uffdio_writeprotect protection{{address_, kSize}, on ? UFFDIO_WRITEPROTECT_MODE_WP : 0ULL};
+    uffdio_writeprotect protection{{address_, page_size()}, on ? UFFDIO_WRITEPROTECT_MODE_WP : 0ULL};
     return userfault_ && ioctl(userfault_.get(), UFFDIO_WRITEPROTECT, &protection) == 0;
 }
 

@@ -2,7 +2,8 @@
 //
 // Nobody says that it was written to, so somebody has to look. While nothing happens the page is guarded instead: the
 // program's first store waits in the kernel until the page is released, and `watcher()` is readable meanwhile
-// (userfaultfd(2), which the preload library makes for its mapping; without one a page cannot be guarded).
+// (userfaultfd(2), which the preload library makes for its mapping; without one a page cannot be guarded, as on arm64
+// before Linux 6.10).
 //
 // Not thread-safe, but for fd().
 #pragma once
@@ -15,8 +16,6 @@ namespace rdmaqos::emulator {
 
 class DoorbellPage {
 public:
-    static constexpr std::size_t kSize = 4096;
-
     // Throws std::system_error.
     DoorbellPage();
     ~DoorbellPage();
