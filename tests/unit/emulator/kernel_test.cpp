@@ -1,11 +1,12 @@
 // The rules of the kernel between program and device: attributes, handles, locks, errors, events.
-#include <chrono>
 #include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "tests/support/gate.h"
+#include "tests/support/patience.h"
 #include "tests/support/uverbs_client.h"
 
 namespace rdmaqos::test {
@@ -22,12 +23,16 @@ struct EmulatorKernel : testing::Test {
         emulator.firmware().set_queue_pair_state(made.number, QueuePairState::Rts);
         return made;
     }
-    // Runs `during` while a slow command of the other thread is on its object.
-    void while_busy(const std::function<void()>& slow, const std::function<void()>& during)
+    // Runs `during` while an attach of the other thread is on its object.
+    void while_busy(const std::function<void()>& attach, const std::function<void()>& during)
     {
-        std::thread other(slow);
-        std::this_thread::sleep_for(100ms);
+        Gate gate;
+        emulator.firmware().faults().set_sleeper([wait = gate.waiter()](std::chrono::milliseconds) { wait(); });
+        emulator.firmware().faults().delay(CommandKind::Attach, std::chrono::milliseconds(1));
+        std::thread other(attach);
+        gate.wait_until_it_holds();
         during();
+        gate.open();
         other.join();
     }
 
@@ -135,7 +140,6 @@ TEST_F(EmulatorKernel, NobodyDestroysWhatACallIsOn)
     const auto root = client.make_element(false, 0);
     const auto leaf = client.make_element(true, root.id());
     const auto queue_pair = queue_pair_in_rts();
-    emulator.firmware().faults().delay(CommandKind::Attach, 300ms);
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); },
                [&] { EXPECT_EQ(client.destroy_qp(queue_pair.handle), EBUSY); });
     EXPECT_EQ(client.destroy_qp(queue_pair.handle), 0);
@@ -152,7 +156,6 @@ TEST_F(EmulatorKernel, OlderKernelsLockADevxModifyForItself)
         ib_uverbs_query_qp_resp answer{};
         return client.write(IB_USER_VERBS_CMD_QUERY_QP, request, answer);
     };
-    emulator.firmware().faults().delay(CommandKind::Attach, 300ms);
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); }, [&] { EXPECT_EQ(query(), 0); });
     emulator.server().behaviour().exclusive_modify = true;
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); }, [&] { EXPECT_EQ(query(), EBUSY); });
@@ -357,10 +360,7 @@ TEST_F(EmulatorKernel, GarbageHarmsOnlyItsSender)
     EXPECT_EQ(client.make_pd(), 0U) << "others do not notice";
     bad.close();
     open.clear();
-    for (int tries = 0; tries < 500 && emulator.device().files().size() > 1; ++tries) {
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(emulator.device().files().size(), 1U);
+    EXPECT_TRUE(eventually([&] { return emulator.device().files().size() == 1; }));
     EXPECT_EQ(emulator.server().internal_errors(), 0U);
 }
 
@@ -383,19 +383,9 @@ TEST_F(EmulatorKernel, AProcessHasABoundedNumberOfCalls)
             open.push_back(half_a_call(*file));
         }
     }
-    int refused = 0;
-    for (int tries = 0; tries < 500 && refused == 0; ++tries) {
-        refused = client.get_context() == EAGAIN ? 1 : 0;    // this process is the greedy one
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(refused, 1);
+    EXPECT_TRUE(eventually([&] { return client.get_context() == EAGAIN; })) << "this process is the greedy one";
     open.clear();
-    int answer = EAGAIN;
-    for (int tries = 0; tries < 500 && answer == EAGAIN; ++tries) {
-        answer = client.get_context();
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(answer, EINVAL) << "it has a context, and is heard again";
+    EXPECT_TRUE(eventually([&] { return client.get_context() == EINVAL; })) << "it has a context, and is heard again";
 }
 
 }    // namespace
