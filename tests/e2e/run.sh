@@ -28,7 +28,7 @@ packages=(
     ibverbs-providers ibverbs-utils libcap2-bin librdmacm1 libfmt9 libspdlog1.10 libsystemd0 libudev1 libyaml-cpp0.7
     jq procps util-linux
 )
-seconds_per_boot=${RDMAQOS_E2E_SECONDS:-600}
+seconds_per_boot=${RDMAQOS_E2E_SECONDS:-6000}
 
 fresh=no keep=no shell=no filter='*' packages_from='' previous_from=''
 while (($# > 0)); do
