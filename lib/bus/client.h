@@ -40,14 +40,16 @@ public:
     void allow_interaction();
 
     // Calls a method; arguments and results by their D-Bus types. An error reply becomes an Error with the code of its
-    // name; a lost connection is NoDaemon.
+    // name; a lost connection is NoDaemon. Without a `timeout` it may take as long as sd-bus says: 25 s, or what
+    // SYSTEMD_BUS_TIMEOUT is.
     [[nodiscard]] Result<std::vector<Value>> call(const std::string& path, const std::string& interface,
                                                   const std::string& method, const std::vector<Value>& arguments,
-                                                  std::chrono::milliseconds timeout = std::chrono::seconds(25));
+                                                  std::chrono::milliseconds timeout = {});
     // Calls a method without arguments on each object, many at a time; the answers are in the order of the paths.
-    [[nodiscard]] std::vector<Result<std::vector<Value>>> call_each(
-        const std::vector<std::string>& paths, const std::string& interface, const std::string& method,
-        std::chrono::milliseconds timeout = std::chrono::seconds(25));
+    [[nodiscard]] std::vector<Result<std::vector<Value>>> call_each(const std::vector<std::string>& paths,
+                                                                    const std::string& interface,
+                                                                    const std::string& method,
+                                                                    std::chrono::milliseconds timeout = {});
     [[nodiscard]] Result<Dict> properties(const std::string& path, const std::string& interface);
     [[nodiscard]] Result<ManagedObjects> managed_objects();
 

@@ -48,7 +48,7 @@ void pass(Wire& wire, Way way, std::span<const int> descriptors)
         method = methods::kCheck;
         body = policy_descriptor();
     } else if (way == Way::AsUverbs) {
-        const auto session = wire.ask(methods::kRegister, request_for("rpc"), 5s);
+        const auto session = wire.ask(methods::kRegister, request_for("rpc"));
         method = methods::of_session(session ? session->text() : "/", "Attach");
         body = queue_pairs(1, count, true);
     }
@@ -114,14 +114,14 @@ void attach_and_release(Attacker& me)
         return;
     }
     for (int count = 0; count < 200 && wire.is_open(); ++count) {
-        const auto session = wire.ask(methods::kRegister, request_for("rpc"), 10s);
+        const auto session = wire.ask(methods::kRegister, request_for("rpc"));
         if (!session) {
             return;
         }
         const std::string path = session->text();
         constexpr std::uint32_t kSerial = 1U << 20U;
         wire.send(call(methods::of_session(path, "Attach"), queue_pairs(1000, 1, true), kSerial), std::array{nothing});
-        if (!wire.answer_to(kSerial, 10s) || !wire.ask(methods::of_session(path, "Release"), {}, 10s)) {
+        if (!wire.answer_to(kSerial) || !wire.ask(methods::of_session(path, "Release"), {})) {
             return;
         }
         usleep(5000);

@@ -95,14 +95,13 @@ TEST(Unread, Lists)
     constexpr std::uint32_t kEach = 256;
     const auto list = [](Attacker& me) {
         Wire wire(me.socket);
-        const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk"), 10s)
-                                                 : std::nullopt;
+        const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk")) : std::nullopt;
         const std::string path = session ? session->text() : "/";
         for (std::uint32_t first = 1; wire.is_open() && first < kQueuePairs; first += kEach) {
-            static_cast<void>(wire.ask(methods::of_session(path, "Attach"), queue_pairs(first, kEach), 10s));
+            static_cast<void>(wire.ask(methods::of_session(path, "Attach"), queue_pairs(first, kEach)));
         }
         for (int count = 0; wire.is_open() && count < kSessions; ++count) {
-            static_cast<void>(wire.ask(methods::kRegister, request_for("rpc"), 10s));
+            static_cast<void>(wire.ask(methods::kRegister, request_for("rpc")));
         }
         const Method properties{path, methods::kGetAll.interface, methods::kGetAll.member};
         crowd(me, {.connections = 20,

@@ -25,8 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Longer than any goal, shorter than the patience of a run.
-constexpr milliseconds kCallPatience = 6s;
+constexpr milliseconds kCallPatience = test::kHung;
 
 std::int64_t in_ns(Clock::time_point time)
 {
@@ -100,29 +99,41 @@ void unmap_shared(void* memory, std::size_t size) noexcept
 
 // ---- victims ----
 
-Victim::Victim(uid_t user, milliseconds pace, const std::function<bool()>& once, Counts counts)
+Victim::Victim(uid_t user, milliseconds pace, const Once& once, const Parts& parts, Counts counts)
     : process_(std::make_unique<test::Child>([&] {
           become(user);
-          live(*ledger_, pace, once, counts);
+          live(*ledger_, pace, once, parts, counts);
       }))
 {
 }
 
 Victim::~Victim() = default;
 
-void Victim::live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once, Counts counts)
+void Victim::live(Ledger& ledger, milliseconds pace, const Once& once, const Parts& parts, Counts counts)
 {
-    auto due = Clock::now();
+    test::ReadyButWaiting waiting;
+    if (parts) {
+        parts(waiting);
+    }
+    // A clock that stands still for what does not count.
+    const auto now = [&waiting] {
+        return Clock::now() -
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(waiting.so_far()));
+    };
+    auto due = now();
     bool late = false;
     while (true) {
-        std::this_thread::sleep_until(due);
-        const auto begin = late ? due : Clock::now();
-        ledger.pending = in_ns(begin);
-        const bool ok = once();
-        const auto end = Clock::now();
+        for (auto left = due - now(); left > Clock::duration::zero(); left = due - now()) {
+            std::this_thread::sleep_for(left);
+        }
+        const auto begin = late ? due : now();
+        const std::int64_t asked = in_ns(Clock::now());
+        ledger.pending = asked;
+        const bool ok = once(waiting);
+        const auto end = std::max(now(), begin);
         const std::size_t index = ledger.count;
         if (index < std::size(ledger.samples)) {
-            ledger.samples[index] = {in_ns(begin), in_ns(end) - in_ns(begin), !ok};
+            ledger.samples[index] = {asked, in_ns(end) - in_ns(begin), !ok};
             ledger.count = index + 1;
         }
         ledger.pending = 0;
@@ -169,16 +180,17 @@ bool Victim::has_answers_until(Clock::time_point then) const
     return pending == 0 || pending >= in_ns(then);
 }
 
-std::function<bool()> pinging(const std::filesystem::path& socket)
+Victim::Once pinging(const std::filesystem::path& socket)
 {
-    return [line = std::make_shared<Line>(socket, Wire())] {
+    return [line = std::make_shared<Line>(socket, Wire())](test::ReadyButWaiting& /*waiting*/) {
         return line->is_up() && line->ask(methods::kPing).has_value();
     };
 }
 
-std::function<bool()> registering(const std::filesystem::path& socket)
+Victim::Once registering(const std::filesystem::path& socket)
 {
-    return [line = std::make_shared<Line>(socket, Wire()), request = request_for("rpc")] {
+    return [line = std::make_shared<Line>(socket, Wire()),
+            request = request_for("rpc")](test::ReadyButWaiting& /*waiting*/) {
         if (!line->is_up()) {
             return false;
         }
@@ -187,17 +199,17 @@ std::function<bool()> registering(const std::filesystem::path& socket)
     };
 }
 
-std::function<bool()> visiting(const std::filesystem::path& socket)
+Victim::Once visiting(const std::filesystem::path& socket)
 {
-    return [socket] {
+    return [socket](test::ReadyButWaiting& /*waiting*/) {
         Line line{socket, Wire()};
         return line.is_up() && line.ask(methods::kPing).has_value();
     };
 }
 
-std::function<bool()> asking_for_status(const std::filesystem::path& root)
+Victim::Once asking_for_status(const std::filesystem::path& root)
 {
-    return [program = ctl_program(), root = root.string()] {
+    return [program = ctl_program(), root = root.string()](test::ReadyButWaiting& waiting) {
         std::string words[] = {program, "--root", root, "status"};
         char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
         posix_spawn_file_actions_t quietly{};
@@ -210,27 +222,30 @@ std::function<bool()> asking_for_status(const std::filesystem::path& root)
         if (started != 0) {
             return false;
         }
-        int status = -1;
-        const auto until = Clock::now() + kCallPatience;
-        while (waitpid(pid, &status, WNOHANG) == 0) {
-            if (Clock::now() > until) {
-                kill(pid, SIGKILL);
-                waitpid(pid, &status, 0);
-                return false;
-            }
-            std::this_thread::sleep_for(1ms);
+        const bool ended = test::eventually(
+            [pid] {
+                siginfo_t end{};
+                return waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                       end.si_pid == pid;
+            },
+            kCallPatience);
+        waiting.add_ended(pid);
+        if (!ended) {
+            kill(pid, SIGKILL);
         }
-        return status == 0;
+        int status = -1;
+        waitpid(pid, &status, 0);
+        return ended && status == 0;
     };
 }
 
-std::function<bool()> echoing()
+Victim::Once echoing()
 {
     struct Pair {
         int near = -1;
         std::unique_ptr<test::Child> far;
     };
-    return [pair = std::make_shared<Pair>()] {
+    return [pair = std::make_shared<Pair>()](test::ReadyButWaiting& /*waiting*/) {
         if (pair->near < 0) {
             int ends[2];
             if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {

@@ -17,6 +17,7 @@
 
 #include "tests/attack/wire.h"
 #include "tests/support/process.h"
+#include "tests/support/processor_time.h"
 
 namespace rdmaqos::attack {
 
@@ -64,6 +65,9 @@ struct Latency {
 
 // Does the same thing again and again, at a pace.
 //
+// The time in which those who do it were ready to and had no processor does not count: so the pace and how long calls
+// take are the same on a machine that others keep busy, and what keeps a victim waiting is the daemon.
+//
 // What a call takes counts from when it was due, if the one before it ended only after that: a daemon that answers
 // nobody for a second costs a caller of every 5 ms two hundred late calls, not one. What stands for many programs, each
 // of which comes once, counts from its own beginning: none of them waits for another.
@@ -71,41 +75,48 @@ class Victim {
 public:
     enum class Counts : std::uint8_t { WhenDue, WhenBegun };
 
-    // `once`: one call, made in the victim's process; false: it failed.
-    Victim(uid_t user, milliseconds pace, const std::function<bool()>& once, Counts counts = Counts::WhenDue);
+    // One call, made in the victim's process; false: it failed.
+    using Once = std::function<bool(test::ReadyButWaiting& waiting)>;
+    // Adds whoever has a part in it, in the victim's process; empty: all time counts.
+    using Parts = std::function<void(test::ReadyButWaiting& waiting)>;
+
+    Victim(uid_t user, milliseconds pace, const Once& once, const Parts& parts, Counts counts = Counts::WhenDue);
     ~Victim();
 
     // A call that is still going on counts with the time it has taken so far.
     [[nodiscard]] Latency between(Clock::time_point from, Clock::time_point until) const;
     // Whether it has an answer to all that it asked before `then`.
     [[nodiscard]] bool has_answers_until(Clock::time_point then) const;
+    // So far.
+    [[nodiscard]] std::size_t calls() const { return ledger_->count; }
 
 private:
     struct Sample {
         std::int64_t begin;    // ns of Clock
-        std::int64_t took;
+        std::int64_t took;     // less what does not count
         bool failed;
     };
     struct Ledger {
         std::atomic<std::int64_t> pending;    // since when; 0: nothing
         std::atomic<std::size_t> count;
-        Sample samples[1U << 17U];
+        Sample samples[1U << 20U];
     };
-    [[noreturn]] static void live(Ledger& ledger, milliseconds pace, const std::function<bool()>& once, Counts counts);
+    [[noreturn]] static void live(Ledger& ledger, milliseconds pace, const Once& once, const Parts& parts,
+                                  Counts counts);
 
     Shared<Ledger> ledger_;
     std::unique_ptr<test::Child> process_;
 };
 
 // Ping, or Register and Release (timed as one), on a connection that stays.
-[[nodiscard]] std::function<bool()> pinging(const std::filesystem::path& socket);
-[[nodiscard]] std::function<bool()> registering(const std::filesystem::path& socket);
+[[nodiscard]] Victim::Once pinging(const std::filesystem::path& socket);
+[[nodiscard]] Victim::Once registering(const std::filesystem::path& socket);
 // Comes, says who it is, has one Ping answered, goes.
-[[nodiscard]] std::function<bool()> visiting(const std::filesystem::path& socket);
+[[nodiscard]] Victim::Once visiting(const std::filesystem::path& socket);
 // `rdma-qosctl status`.
-[[nodiscard]] std::function<bool()> asking_for_status(const std::filesystem::path& root);
+[[nodiscard]] Victim::Once asking_for_status(const std::filesystem::path& root);
 // A byte to another process and back: what the machine itself costs, with no daemon in between.
-[[nodiscard]] std::function<bool()> echoing();
+[[nodiscard]] Victim::Once echoing();
 
 // ---- attackers ----
 
@@ -139,11 +150,11 @@ struct Squad {
     uid_t user = users::kAttacker;
     // Descriptors that take more rights to get, as by a program that hands them to users.
     std::function<std::vector<int>()> bring = nullptr;
-    int nice = 19;
+    int nice = 10;
 };
 
-// The processes of all squads. Those that are busy have the lowest priority: what keeps a victim waiting shall be the
-// daemon, not a processor that attackers keep busy.
+// The processes of all squads. Those that are busy have a low priority, so that the daemon has the processors that it
+// wants; not the lowest, with which they would not come to attack where others keep the machine busy.
 class Mob {
 public:
     Mob(const std::vector<Squad>& squads, const std::filesystem::path& socket, const std::filesystem::path& bus);

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "tests/support/processor_time.h"
+
 namespace rdmaqos::attack {
 namespace {
 
@@ -121,7 +123,7 @@ Target::~Target() = default;
 
 bool Target::is_alive()
 {
-    return !process_->wait(0ms).has_value();
+    return !process_->has_ended();
 }
 
 Footprint Target::footprint() const
@@ -137,15 +139,21 @@ void Target::reset_peak() const
     std::ofstream(fmt::format("/proc/{}/clear_refs", process_->pid())) << "5";
 }
 
-std::optional<std::chrono::milliseconds> Target::stop(std::chrono::milliseconds patience)
+bool Target::stop(std::chrono::seconds time)
 {
-    const auto begin = std::chrono::steady_clock::now();
+    test::ReadyButWaiting waiting;
+    waiting.add(pid());
+    const test::TimeOfOurs passed(waiting);
+    double took = 0;    // when it was last seen alive
     process_->signal(SIGTERM);
-    const auto status = process_->wait(patience);
-    if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
-        return std::nullopt;
-    }
-    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+    const bool ended = test::eventually([&] {
+        const double now = passed.seconds();
+        const bool is_over = process_->has_ended();
+        took = is_over ? took : now;
+        return is_over;
+    });
+    const auto status = process_->wait(0ms);
+    return ended && WIFEXITED(*status) && WEXITSTATUS(*status) == 0 && took <= static_cast<double>(time.count());
 }
 
 std::string Target::last_words()

@@ -45,8 +45,9 @@ public:
     [[nodiscard]] bool is_alive();
     [[nodiscard]] Footprint footprint() const;
     void reset_peak() const;
-    // SIGTERM; how long it took to end, if it did within `patience` and with status 0.
-    [[nodiscard]] std::optional<std::chrono::milliseconds> stop(std::chrono::milliseconds patience);
+    // SIGTERM; whether it ends with status 0, in this time, less what it waits for a processor.
+    [[nodiscard]] bool stop(std::chrono::seconds time);
+    [[nodiscard]] pid_t pid() const { return process_->pid(); }
     // The end of the log, and how the daemon ended if it did.
     [[nodiscard]] std::string last_words();
 

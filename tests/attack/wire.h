@@ -12,11 +12,15 @@
 #include <string_view>
 
 #include "lib/base/file.h"
+#include "tests/support/patience.h"
 
 namespace rdmaqos::attack {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+// Of somebody who is not read from.
+constexpr std::chrono::seconds kGivesUp{10};
 
 // Values in D-Bus's little-endian encoding, one after another, each at its alignment.
 class Bytes {
@@ -104,25 +108,24 @@ class Wire {
 public:
     Wire() = default;
     // Waits so long when many others come at this moment.
-    explicit Wire(const std::filesystem::path& socket, milliseconds patience = std::chrono::seconds(10));
+    explicit Wire(const std::filesystem::path& socket, milliseconds patience = test::kHung);
 
     [[nodiscard]] bool is_open() const { return socket_.get() >= 0; }
     [[nodiscard]] int fd() const { return socket_.get(); }
     void close() { socket_.reset(); }
 
     // Says who we are and waits for the server's consent.
-    [[nodiscard]] bool authenticate(milliseconds patience = std::chrono::seconds(10));
+    [[nodiscard]] bool authenticate(milliseconds patience = test::kHung);
     // All of it, waiting for room; false, and closed, when the connection is lost or `patience` is over.
-    bool send(std::string_view bytes, std::span<const int> descriptors = {},
-              milliseconds patience = std::chrono::seconds(10));
+    bool send(std::string_view bytes, std::span<const int> descriptors = {}, milliseconds patience = kGivesUp);
     // What goes without waiting; bytes taken, 0 for none; closed when the connection is lost.
     std::size_t send_some(std::string_view bytes, std::span<const int> descriptors = {});
     // Reads and forgets what is there, at most `most` bytes.
     void discard(std::size_t most = 1U << 20U);
     // Waits for the answer to `serial`, passing over everything else.
-    [[nodiscard]] std::optional<Reply> answer_to(std::uint32_t serial, milliseconds patience);
+    [[nodiscard]] std::optional<Reply> answer_to(std::uint32_t serial, milliseconds patience = test::kHung);
     // call() and answer_to() in one.
-    [[nodiscard]] std::optional<Reply> ask(const Method& method, const Body& body, milliseconds patience);
+    [[nodiscard]] std::optional<Reply> ask(const Method& method, const Body& body, milliseconds patience = test::kHung);
     // The next message of those that have arrived, without waiting.
     [[nodiscard]] std::optional<Reply> next();
     // By the system bus, after authenticate(): calls go to the daemon's name from here on.

@@ -65,11 +65,11 @@ TEST(Work, ListsOfManyQueuePairs)
         for (std::uint32_t first = 0; first < kAll && (wire.is_open() && (first > 0 || wire.authenticate()));
              first += kEach) {
             if (first % kOfASession == 0) {
-                const auto registered = wire.ask(methods::kRegister, request_for("bulk"), 10s);
+                const auto registered = wire.ask(methods::kRegister, request_for("bulk"));
                 session = registered ? registered->text() : "/";
             }
             // Numbers of queue pairs have 24 bits.
-            static_cast<void>(wire.ask(methods::of_session(session, "Attach"), queue_pairs(first + 1, kEach), 10s));
+            static_cast<void>(wire.ask(methods::of_session(session, "Attach"), queue_pairs(first + 1, kEach)));
         }
         crowd(me, {.connections = 60, .first = after_handshake(), .again = call(methods::kManagedObjects)});
     };
@@ -84,11 +84,10 @@ TEST(Work, ManyQueuePairsThatLeave)
         me.ready();
         while (true) {
             Wire wire(me.socket);
-            const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk"), 10s)
-                                                     : std::nullopt;
+            const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("bulk")) : std::nullopt;
             const std::string path = session ? session->text() : "/";
             for (std::uint32_t first = 0; wire.is_open() && first < kOfASession; first += kEach) {
-                static_cast<void>(wire.ask(methods::of_session(path, "Attach"), queue_pairs(first + 1, kEach), 10s));
+                static_cast<void>(wire.ask(methods::of_session(path, "Attach"), queue_pairs(first + 1, kEach)));
             }
         }
     };
@@ -115,7 +114,7 @@ TEST(Work, AttachOfManyEmptyDicts)
     });
     const auto attach = [text = body.str()](Attacker& me) {
         Wire wire(me.socket);
-        const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("rpc"), 10s) : std::nullopt;
+        const auto session = wire.authenticate() ? wire.ask(methods::kRegister, request_for("rpc")) : std::nullopt;
         const Method method = methods::of_session(session ? session->text() : "/", "Attach");
         const std::string message = call(method, {"aa{sv}", text});
         me.ready();

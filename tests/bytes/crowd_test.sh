@@ -43,7 +43,7 @@ few_descriptors()
 {
     (($(descriptors) <= descriptors_before + 2))
 }
-wait_until 10 few_descriptors || fail "$(descriptors) descriptors instead of $descriptors_before: $(ls -l "/proc/$PPID/fd")"
+wait_until few_descriptors || fail "$(descriptors) descriptors instead of $descriptors_before: $(ls -l "/proc/$PPID/fd")"
 resident_after=$(resident_kb)
 echo "the emulator has $(descriptors) descriptors (before: $descriptors_before), $resident_after kB ($resident_before)"
 # Less than what all the queue pairs of a minute would take. Sanitizers keep what was freed.

@@ -10,8 +10,8 @@ pair()
     port=$((port + 1))
     "${client[@]}" "$@" -p "$port" >"$output/server" 2>&1 &
     server=$!
-    wait_until 10 listens "$port" || fail "$name: the server does not come: $(cat "$output/server")"
-    timeout 60 "${client[@]}" "$@" -p "$port" 127.0.0.1 >"$output/client" 2>&1 || status=$?
+    wait_until listens "$port" || fail "$name: the server does not come: $(cat "$output/server")"
+    timeout "$program_hung" "${client[@]}" "$@" -p "$port" 127.0.0.1 >"$output/client" 2>&1 || status=$?
     wait "$server" || status=$((status == 0 ? 1 : status))
     ((status == 0)) || fail "$name ends with $status: $(tail -n 5 "$output/client") $(tail -n 5 "$output/server")"
     echo "ok $name"

@@ -41,4 +41,4 @@ pair "ibv_rc_pingpong with events" ibv_rc_pingpong -c -e -d mlx5_0 -g 0 -n 200
 pair "ibv_uc_pingpong" ibv_uc_pingpong -c -d mlx5_0 -g 0 -n 200
 pair "ibv_ud_pingpong" ibv_ud_pingpong -c -d mlx5_0 -g 0 -n 200
 pair "ibv_srq_pingpong" ibv_srq_pingpong -c -d mlx5_0 -g 0 -n 200
-wait_until 10 nothing_is_left || fail "something is left: $(ctl state)"
+wait_until nothing_is_left || fail "something is left: $(ctl state)"

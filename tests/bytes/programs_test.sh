@@ -38,7 +38,7 @@ run_pyverbs()
     local devices
     for devices in "mlx5_0 mlx5_1" "mlx5_2 mlx5_3"; do
         # shellcheck disable=SC2086    # two words
-        "${client[@]}" timeout 60 "$python" -B "$here/../bytes/pyverbs_exchange.py" $devices >"$output/client" 2>&1 ||
+        "${client[@]}" timeout "$program_hung" "$python" -B "$here/../bytes/pyverbs_exchange.py" $devices >"$output/client" 2>&1 ||
             fail "pyverbs_exchange.py $devices: $(tail -n 5 "$output/client")"
         echo "ok pyverbs_exchange.py $devices"
     done
@@ -98,4 +98,4 @@ runs_without python3-pyverbs "$python" -c 'import pyverbs.device' || run_pyverbs
 runs_without perftest command -v ib_write_bw ib_read_bw ib_send_bw || run_perftest
 runs_without ucx-utils command -v ucx_perftest || run_ucx
 ((${#skipped[@]} < 3)) || skip "none of the programs is installed"
-wait_until 10 nothing_is_left || fail "something is left: $(ctl state)"
+wait_until nothing_is_left || fail "something is left: $(ctl state)"

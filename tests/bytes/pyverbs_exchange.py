@@ -79,7 +79,7 @@ class End:
             raise AssertionError(f'{what}: byte {at} is {found[at]}, not {self.content[at]}')
 
     def completion(self):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             count, completions = self.queue.poll()
             if count > 0:

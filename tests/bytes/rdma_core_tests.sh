@@ -42,7 +42,7 @@ report()
 bad=0
 for device in mlx5_0 mlx5_1; do
     status=0
-    timeout 300 "${client[@]}" "$python" -B "$folder/rdma_core_runner.py" "$RDMAQOS_RDMA_CORE/tests" "$device" \
+    timeout "$program_hung" "${client[@]}" "$python" -B "$folder/rdma_core_runner.py" "$RDMAQOS_RDMA_CORE/tests" "$device" \
         >"$output/outcomes" 2>"$output/log" || status=$?
     for outcome in passed skipped failed; do
         sed -n "s/^$outcome\t//p" "$output/outcomes" | sort >"$output/$outcome"
@@ -68,4 +68,4 @@ for device in mlx5_0 mlx5_1; do
     fi
 done
 ((bad == 0)) || fail "the failures are not those of rdma_core_expected.txt"
-wait_until 10 nothing_is_left || fail "something is left: $(ctl state)"
+wait_until nothing_is_left || fail "something is left: $(ctl state)"

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What policies do to the traffic of stock programs: predicted by the solver, measured by perftest, beside a compiler.
 
-    table.py EMULATOR DAEMON CTL [--runs N] [--rows REGEX] [--isolated] [--quiet]
+    table.py EMULATOR DAEMON CTL [--runs N] [--rows REGEX] [--isolated] [--quiet] [--order]
 
 Each row is a policy and programs that send as much as they can; some have phases, between which something happens while
 the programs run. rdma-qosd adopts the programs, which know nothing of it. What each should get is what `rdma-qosctl tree
 --busy` says; what it gets is what it prints itself. A row fails if one of them is more than 3 points of the link off.
+
+With --order, it measures nothing: a row fails unless everybody moves data, and who should get more has moved more bytes.
+So it says the same on a machine that has no time.
 
 With --isolated, on firmware that lets a process use leaves of its own only: what holds there.
 
@@ -29,6 +32,8 @@ from collections.abc import Callable
 TOLERANCE = 3  # points of the link
 SETTLE = 1.5  # seconds after a change, which are not counted
 SECONDS = 3  # that are measured, at least
+HUNG = 120  # seconds: what takes longer does not come, on a busy machine either
+MOVED = 32 << 20  # bytes of all programs together, after which their order is judged
 
 
 @dataclasses.dataclass
@@ -76,11 +81,11 @@ def levels(rest: str, **schedules: str) -> str:
     return text + rest
 
 
-def wait_until(what: str, condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
+def wait_until(what: str, condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + HUNG
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError(f"{what} in {seconds} s")
+            raise RuntimeError(f"{what} in {HUNG} s")
         time.sleep(0.05)
 
 
@@ -227,13 +232,30 @@ class Host:
             for running in self.running}
 
     def responses(self) -> dict[str, int]:
-        """Bytes that others have read, as the NIC counts them below the leaf: no program says what only this side sends."""
+        """Bytes that others have read: no program says what only this side sends."""
+        return self.bytes_of([running for running in self.running if running.flow.sender_is_server])
+
+    def bytes_of(self, flows: list[Running]) -> dict[str, int]:
+        """What each has sent, as the NIC counts it below the leaf."""
         state = json.loads(self.emulator_ctl("state", "--json"))
         device = next(each for each in state["devices"] if each["name"] == "mlx5_0")
         bytes_of = {element["id"]: element["bytes"] for element in device["tree"]}
-        leaf_of = {each["qpn"]: each["responder"] for each in device["queue-pairs"]}
-        return {running.flow.name: sum(bytes_of[leaf_of[each["number"]]] for each in self.queue_pairs_of(running))
-                for running in self.running if running.flow.sender_is_server}
+        by_number = {each["qpn"]: each for each in device["queue-pairs"]}
+        return {running.flow.name: sum(
+            bytes_of[by_number[each["number"]]["responder" if running.flow.sender_is_server else "requester"]]
+            for each in self.queue_pairs_of(running)) for running in self.running if running in flows}
+
+    def moved(self) -> dict[str, int]:
+        """By each, while all together move enough to compare them."""
+        before = self.bytes_of(self.running)
+        now = dict(before)
+
+        def enough() -> bool:
+            now.update(self.bytes_of(self.running))
+            return sum(now.values()) - sum(before.values()) >= MOVED
+
+        wait_until("too little data moves", enough)
+        return {name: now[name] - before[name] for name in now}
 
 
 # ---- rows ----
@@ -404,6 +426,23 @@ def run_row(host: Host, row: Row, results: dict) -> float:
     return worst
 
 
+def misorder(host: Host, row: Row) -> str:
+    """What is wrong with the order of a row whose tree says what each should get; empty: nothing."""
+    try:
+        host.set_link(row.link)
+        host.write_policy(row.policy)
+        host.start()
+        for flow in row.flows:
+            host.run(flow)
+        wait_until("not all queue pairs have their place", host.all_have_their_place)
+        moved, predicted = host.moved(), host.predicted()
+    finally:
+        host.stop()
+    said = ", ".join(f"{name} has moved {moved[name]} bytes, for a predicted {predicted[name]:.0f} Mbit/s" for name in moved)
+    by_rate, by_bytes = sorted(predicted, key=predicted.get), sorted(moved, key=moved.get)
+    return "" if by_rate == by_bytes and all(moved.values()) else said
+
+
 def print_table(results: dict) -> None:
     print("| policy | program | predicted | measured (mean of runs) | farthest off, points of the link |")
     print("|---|---|--:|--:|--:|")
@@ -450,6 +489,7 @@ def main() -> int:
     parser.add_argument("--rows", default="")
     parser.add_argument("--isolated", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="without a compiler beside")
+    parser.add_argument("--order", action="store_true", help="who gets more, not how much")
     arguments = parser.parse_args()
     for program in ("ib_write_bw", "ib_read_bw", "stdbuf", "g++"):
         if not shutil.which(program):
@@ -462,10 +502,15 @@ def main() -> int:
     failures = 0
     with tempfile.TemporaryDirectory() as root:
         host = Host(arguments, root)
-        compiler = None if arguments.quiet else Compiler(root)
+        compiler = None if arguments.quiet or arguments.order else Compiler(root)
         try:
             for row in isolated_rows() if arguments.isolated else rows():
                 if not re.search(arguments.rows, row.name):
+                    continue
+                if arguments.order:
+                    wrong = misorder(host, row)
+                    failures += bool(wrong)
+                    print(f"{'not ok' if wrong else 'ok'} {row.name}{wrong and ': ' + wrong}", flush=True)
                     continue
                 for run in range(arguments.runs):
                     try:
@@ -478,7 +523,8 @@ def main() -> int:
         finally:
             if compiler:
                 compiler.end()
-    print_table(results)
+    if results:
+        print_table(results)
     return 1 if failures else 0
 
 

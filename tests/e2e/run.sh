@@ -24,7 +24,7 @@ here=$project_dir/tests/e2e
 cache=$(debian_cache)
 # A system's services, and what the cases look with; the libraries of what is installed come on top.
 packages=(systemd dbus dbus-broker polkitd ibverbs-providers ibverbs-utils libcap2-bin librdmacm1 jq procps util-linux)
-seconds_per_boot=${RDMAQOS_E2E_SECONDS:-600}
+seconds_per_boot=${RDMAQOS_E2E_SECONDS:-6000}
 
 fresh=no keep=no shell=no filter='*' packages_from='' previous_from=''
 while (($# > 0)); do

@@ -55,7 +55,7 @@ everybody_is_ready()
         [[ $(head -n 1 "$file") == ready ]] || return 1
     done
 }
-wait_until 10 everybody_is_ready || fail "somebody does not listen: $(head "$scratch"/*)"
+wait_until everybody_is_ready || fail "somebody does not listen: $(head "$scratch"/*)"
 
 ctl unplug mlx5_0
 ctl plug mlx5_0
@@ -76,9 +76,9 @@ add infiniband_verbs $other:01.0/infiniband_verbs/uverbs1 /dev/infiniband/uverbs
 add infiniband $other:01.0/infiniband/mlx5_1 - NAME=mlx5_1 SEQNUM=10
 END
 for source in "${sources[@]}"; do
-    wait_until 10 cmp -s "$scratch/expected" "$scratch/libudev-$source" ||
+    wait_until cmp -s "$scratch/expected" "$scratch/libudev-$source" ||
         fail "from $source: $(diff "$scratch/expected" "$scratch/libudev-$source")"
-    wait_until 10 grep -qx something "$scratch/watcher-$source" || fail "the watcher of $source heard nothing"
+    wait_until grep -qx something "$scratch/watcher-$source" || fail "the watcher of $source heard nothing"
     ! grep -qv '^ready$\|^something$' "$scratch/watcher-$source" || fail "it says $(cat "$scratch/watcher-$source")"
 done
 lines=$(wc -l <"$scratch/watcher-kernel")
@@ -87,5 +87,5 @@ sleep 0.3
 (($(wc -l <"$scratch/watcher-kernel") == lines)) || fail "the watcher wakes up for something else"
 ctl unplug mlx5_1
 more() { (($(wc -l <"$scratch/watcher-kernel") > lines)); }
-wait_until 10 more || fail "the watcher heard nothing more"
+wait_until more || fail "the watcher heard nothing more"
 check_nothing_is_left

@@ -47,10 +47,10 @@ failed()
 # PORT: server and client.
 start()
 {
-    "${client[@]}" timeout 60 "${program[@]}" -p "$1" >"$scratch/server" 2>&1 &
+    "${client[@]}" timeout "$program_hung" "${program[@]}" -p "$1" >"$scratch/server" 2>&1 &
     pids=($!)
-    wait_until 10 listening "$1" || return 1
-    "${client[@]}" timeout 60 "${program[@]}" -p "$1" 127.0.0.1 >"$scratch/client" 2>&1 &
+    wait_until listening "$1" || return 1
+    "${client[@]}" timeout "$program_hung" "${program[@]}" -p "$1" 127.0.0.1 >"$scratch/client" 2>&1 &
     pids+=($!)
 }
 
@@ -64,7 +64,7 @@ while listens "$port"; do
     port=$((port + 1))
 done
 start "$port" || failed "the server does not listen"
-wait_until 30 ready 2 || failed "no two queue pairs in RTS"
+wait_until ready 2 || failed "no two queue pairs in RTS"
 sleep 1
 everybody_runs || failed "one did not wait for data"
 ready 2 || failed "one has left RTS"

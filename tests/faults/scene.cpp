@@ -86,7 +86,7 @@ void Scene::recover()
     std::size_t starts = 0;
     const auto runs = [this] { return daemon.manager.is_ready() || daemon.has_ended(); };
     while (true) {
-        if (!eventually(runs, 60s)) {
+        if (!eventually(runs)) {
             throw std::runtime_error("the daemon does not become ready");
         }
         if (!daemon.has_ended()) {
@@ -209,7 +209,7 @@ void Scene::expect_descriptors()
         counted_ = daemon.pid();
         descriptors_ = descriptors();
     }
-    if (!eventually([this] { return descriptors().size() <= descriptors_.size(); }, 10s)) {
+    if (!eventually([this] { return descriptors().size() <= descriptors_.size(); })) {
         throw std::runtime_error(fmt::format("descriptors: {}\ninstead of: {}", fmt::join(descriptors(), " "),
                                              fmt::join(descriptors_, " ")));
     }

@@ -33,6 +33,7 @@ for program in chromium xmllint; do
     fi
 done
 
+hung=120    # seconds: longer is a hang
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -45,7 +46,7 @@ fail()
 # browse ARGUMENT...: no name is resolved, so nothing that Chromium itself wants reaches the network.
 browse()
 {
-    timeout 120 chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+    timeout "$hung" chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
         --disable-background-networking --disable-component-update --disable-sync \
         --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir="$work/profile" "$@"
 }

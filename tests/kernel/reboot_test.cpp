@@ -59,7 +59,7 @@ public:
         process_ = std::make_unique<Child>(
             std::vector<std::string>{RDMAQOS_DAEMON, "--root", kRoot.string(), "--host-devices"},
             std::vector<std::string>{}, kLog);
-        if (!eventually([this] { return log().find("ready: ") != std::string::npos; }, 60s)) {
+        if (!eventually([this] { return log().find("ready: ") != std::string::npos; })) {
             throw std::runtime_error("rdma-qosd does not become ready: " + log());
         }
     }

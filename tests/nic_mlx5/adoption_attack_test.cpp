@@ -23,33 +23,27 @@ using ::testing::IsEmpty;
 
 class AdoptionAttack : public AdoptionTest {};
 
-// Of a call that only the main loop answers; in seconds.
-double ping(bus::Client& client)
-{
-    const double started = seconds_now();
-    const auto reply = client.call(bus::names::kRoot, "org.freedesktop.DBus.Peer", "Ping", {});
-    EXPECT_TRUE(reply.has_value());
-    return seconds_now() - started;
-}
-
 // Someone who has nothing to do with it, while an attack goes on.
 class Bystander {
 public:
-    explicit Bystander(const Daemon& daemon) : client_(daemon.direct()), before_(stranger_.make(IBV_QPT_UD))
+    explicit Bystander(Daemon& daemon) : client_(daemon.direct()), before_(stranger_.make(IBV_QPT_UD))
     {
+        pinging_.add_main_thread(daemon.process().pid());
+        pinging_.add_own_thread();
         EXPECT_TRUE(comes_to(before_, kInRpc));
     }
 
-    // For so long he makes queue pairs, each of which has to come where it belongs.
+    // For so long he makes queue pairs, some in any case, each of which has to come where it belongs.
     void live(std::chrono::milliseconds time)
     {
+        constexpr int kSome = 5;
         const double until = seconds_now() + std::chrono::duration<double>(time).count();
-        while (seconds_now() < until) {
+        for (int round = 0; round < kSome || seconds_now() < until; ++round) {
             const auto made = stranger_.make_one(IBV_QPT_RC, Towards::Storage);
             EXPECT_TRUE(comes_to(made.number, kInStorage));
             adopted_.add(seconds_now() - made.ready_at);
             for (int i = 0; i < 10; ++i) {
-                pings_.add(ping(client_));
+                pings_.add(ping());
             }
             EXPECT_EQ(stranger_.destroy(made.number), 0);
         }
@@ -59,14 +53,23 @@ public:
         EXPECT_EQ(place_of(before_), kInRpc);
         tell(name + "_bystander", adopted_.in_milliseconds());
         tell(name + "_ping", pings_.in_milliseconds());
-        EXPECT_LT(adopted_.quantile(1), 10);
         EXPECT_LT(pings_.quantile(0.95), on_kernel() ? 0.1 : 0.05);
     }
 
 private:
+    // Of a call that only the main loop answers; in seconds, without those in which the two had no processor.
+    double ping()
+    {
+        const TimeOfOurs time(pinging_);
+        const auto reply = client_.call(bus::names::kRoot, "org.freedesktop.DBus.Peer", "Ping", {});
+        EXPECT_TRUE(reply.has_value());
+        return time.seconds();
+    }
+
     bus::Client client_;
     Stranger stranger_{{"stranger-rpc"}};
     std::uint32_t before_;
+    ReadyButWaiting pinging_;
     Figures adopted_;
     Figures pings_;
 };
@@ -87,7 +90,7 @@ constexpr const char* kByDevice = R"(  - {client: {command: [swapper]}, device: 
 // The descriptor that is found first is one thing when it is looked at, and another one when it is taken.
 TEST_F(AdoptionAttack, ADescriptorThatIsSwapped)
 {
-    const Daemon daemon(adopting(std::string(kAdoptingPolicy) + kByDevice));
+    Daemon daemon(adopting(std::string(kAdoptingPolicy) + kByDevice));
     {
         Bystander bystander(daemon);
         Stranger swapper({"swapper"}, [](Verbs& first, const Line& line) {
@@ -141,7 +144,7 @@ TEST_F(AdoptionAttack, ADescriptorThatIsSwapped)
 // As one that makes room below a number. In attach mode per-process, what the daemon made in it is still there.
 TEST_F(AdoptionAttack, AFileThatMovesToAnotherDescriptor)
 {
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     {
         Stranger mover({"stranger"}, [](Verbs& verbs, const Line& line) {
             while (true) {
@@ -170,7 +173,7 @@ TEST_F(AdoptionAttack, AFileThatMovesToAnotherDescriptor)
 TEST_F(AdoptionAttack, NumbersAreUsedAgain)
 {
     constexpr std::uint32_t kNumber = 77'777;
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     {
         Stranger first({"stranger"});
         Stranger second({"stranger"});
@@ -203,7 +206,7 @@ TEST_F(AdoptionAttack, NumbersAreUsedAgain)
 // The same process makes and destroys without a pause, what it makes going now here, now there.
 TEST_F(AdoptionAttack, QueuePairsThatDoNotLast)
 {
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     {
         Bystander bystander(daemon);
         Stranger hasty({"stranger"}, [](Verbs& verbs, const Line& line) {
@@ -267,7 +270,7 @@ TEST_F(AdoptionAttack, APidThatIsUsedAgain)
 // Its session ends with it. Its leaf is in use as long as the child has the file, which is nobody else's concern.
 TEST_F(AdoptionAttack, QueuePairsThatAreLeftToAChild)
 {
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     {
         Bystander bystander(daemon);
         {
@@ -301,7 +304,7 @@ TEST_F(AdoptionAttack, AThreadLeaderThatHasEnded)
     if (!on_kernel()) {
         GTEST_SKIP() << "the emulator reaches a program's memory by its first thread";
     }
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     Bystander bystander(daemon);
     {
         Stranger leaderless({"stranger-rpc"}, [](Verbs& verbs, const Line& line) {
@@ -332,7 +335,7 @@ TEST_F(AdoptionAttack, AThreadLeaderThatHasEnded)
 // It is adopted by what it has, not by what it does.
 TEST_F(AdoptionAttack, ProgramsThatAreStopped)
 {
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     {
         Bystander bystander(daemon);
         std::vector<std::unique_ptr<Stranger>> stopped;
@@ -384,7 +387,7 @@ TEST_F(AdoptionAttack, ThousandsOfQueuePairs)
 #else
     constexpr std::uint32_t kMany = 5000;
 #endif
-    const Daemon daemon(adopting());
+    Daemon daemon(adopting());
     for (const bool same_user : {true, false}) {
         const std::uint32_t count = on_kernel() ? 400 : same_user ? kMany : 1000;
         const std::string name = same_user ? "of_the_same_user" : "of_another_user";
@@ -397,7 +400,7 @@ TEST_F(AdoptionAttack, ThousandsOfQueuePairs)
             const double made = seconds_now();
             bystander.live(1000ms);
             // How long it takes is told.
-            EXPECT_TRUE(eventually([&] { return elsewhere(numbers, kInBulk).empty(); }, 180s)) << told(daemon);
+            EXPECT_TRUE(eventually([&] { return elsewhere(numbers, kInBulk).empty(); }, kManyHung)) << told(daemon);
             tell(name + "_adopted", fmt::format("{} made in {:.1f} s, all adopted {:.1f} s later", count,
                                                 made - started, seconds_now() - made));
             bystander.expect_unharmed(name);
@@ -413,12 +416,12 @@ TEST_F(AdoptionAttack, ADaemonWithoutThePrivilegeSaysSo)
     std::thread([] {
         // Of this thread, and of the daemon that it starts.
         must(prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE) == 0, "to drop CAP_SYS_PTRACE");
-        const Daemon daemon(adopting());
+        Daemon daemon(adopting());
         Stranger stranger({"stranger-rpc"});
         const auto number = stranger.make(IBV_QPT_UD);
         EXPECT_TRUE(eventually([&] { return daemon.log().find("no program is adopted") != std::string::npos; }));
         EXPECT_NE(told(daemon).find("rdma-qosd lacks CAP_SYS_PTRACE"), std::string::npos) << told(daemon);
-        std::this_thread::sleep_for(300ms);
+        std::this_thread::sleep_for(kMoment);
         EXPECT_EQ(place_of(number), kNowhere);
     }).join();
 }

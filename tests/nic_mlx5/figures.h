@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/processor_time.h"
 
 namespace rdmaqos::test {
 
@@ -73,16 +74,5 @@ private:
     std::atomic<bool> ending_ = false;
     std::thread thread_;
 };
-
-// Of all threads of a process, in seconds.
-inline double processor_time(pid_t pid)
-{
-    clockid_t clock = 0;
-    timespec used{};
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0) {
-        return 0;
-    }
-    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
-}
 
 }    // namespace rdmaqos::test

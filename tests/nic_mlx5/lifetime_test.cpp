@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "lib/client/retry.h"
+#include "tests/nic_mlx5/figures.h"
 #include "tests/nic_mlx5/program.h"
 
 namespace rdmaqos::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 class Mlx5Lifetime : public ::testing::Test {
 protected:
@@ -24,13 +24,13 @@ bool is_soak()
     return getenv("RDMAQOS_SOAK_SECONDS") != nullptr;    // NOLINT(concurrency-mt-unsafe): nobody sets it
 }
 
-// Of a call that only the main loop answers.
-std::chrono::milliseconds ping(bus::Client& client)
+// Of a call that only the main loop answers; in seconds, without those in which the two had no processor.
+double ping(bus::Client& client, const ReadyButWaiting& waiting)
 {
-    const auto started = Clock::now();
+    const TimeOfOurs time(waiting);
     const auto reply = client.call(bus::names::kRoot, "org.freedesktop.DBus.Peer", "Ping", {});
     EXPECT_TRUE(reply.has_value());
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started);
+    return time.seconds();
 }
 
 TEST_F(Mlx5Lifetime, AKilledClientIsLetGoOfAtOnceThoughTheCloseTakesLong)
@@ -44,41 +44,33 @@ TEST_F(Mlx5Lifetime, AKilledClientIsLetGoOfAtOnceThoughTheCloseTakesLong)
     const auto number = processes.hear(1).at(0);
     Program witness(daemon, "bulk");
     auto client = daemon.direct();
-    ping(client);
+    ReadyButWaiting pinging;
+    pinging.add_main_thread(daemon.process().pid());
+    pinging.add_own_thread();
+    ping(client, pinging);
     Trace trace;
-    emulator(is_soak() ? "set close-ms 10000" : "set close-ms 2000");
-    // On the trace's clock, CLOCK_MONOTONIC in seconds.
-    const auto now = [] {
-        return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-    };
-    const double killed = now();
+    // Longer than all that follows. A kernel's driver does not wait for an hour.
+    emulator(on_kernel() ? "set close-ms 10000" : "set close-ms 3600000");
     victim.signal(SIGKILL);
-    std::vector<std::chrono::milliseconds> pings;
-    const auto until = Clock::now() + 1s;
-    while (Clock::now() < until) {
-        pings.push_back(ping(client));
+    Figures pings;
+    for (int i = 0; i < (is_soak() ? 4000 : 400); ++i) {
+        pings.add(ping(client, pinging));
         std::this_thread::sleep_for(2ms);
     }
     // Others get what they ask for meanwhile.
-    const auto before_attach = Clock::now();
     const auto other = witness.join(IBV_QPT_UD);
-    EXPECT_LT(Clock::now() - before_attach, 1s);
     EXPECT_EQ(places(emulated_device()).at(other), kPlaceOf[1]);
-
-    double detached = 0;
-    for (const auto& call : trace.calls()) {
-        const auto& fields = call.at("fields");
-        if (detached == 0 && fields.value("qpn", 0U) == number && fields.value("requester", 1U) == 0) {
-            detached = call.at("monotonic").get<double>();
-        }
-    }
-    ASSERT_GT(detached, 0) << "no detach";
-    EXPECT_LT(detached - killed, 0.1);
+    const auto is_detached = [&] {
+        return std::ranges::any_of(trace.calls(), [&](const nlohmann::json& call) {
+            const auto& fields = call.at("fields");
+            return fields.value("qpn", 0U) == number && fields.value("requester", 1U) == 0;
+        });
+    };
+    EXPECT_TRUE(eventually(is_detached));
     // The daemon's copy is the last: it is being closed now, and takes its time.
     EXPECT_EQ(emulated_device().at("files"), 3) << "the daemon's, the witness's, and this";
-    std::sort(pings.begin(), pings.end());
-    RecordProperty("worst_ping_ms", std::to_string(pings.back().count()));
-    EXPECT_LT(pings[pings.size() * 99 / 100], 10ms) << "worst " << pings.back().count() << " ms";
+    tell("pings", pings.in_milliseconds());
+    EXPECT_LT(pings.quantile(0.99), 0.01);
     emulator("set close-ms 0");
 }
 

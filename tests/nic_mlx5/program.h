@@ -115,7 +115,7 @@ public:
     {
         ibv_qp* made = make(type, state);
         bus::Dict result = attach(made);
-        for (int tries = 0; tries < 1000 && text_of(result, "error") == "org.rdmaqos1.Error.Busy"; ++tries) {
+        for (int tries = 0; tries < 24'000 && text_of(result, "error") == "org.rdmaqos1.Error.Busy"; ++tries) {
             usleep(50'000);
             result = attach(made);
         }
@@ -233,8 +233,7 @@ public:
         std::vector<std::uint32_t> numbers(count);
         std::size_t got = 0;
         pollfd ready{ends_[0], POLLIN, 0};
-        constexpr int kPatience = 120'000;    // ms
-        while (got < count && poll(&ready, 1, kPatience) == 1 &&
+        while (got < count && poll(&ready, 1, kHungMs) == 1 &&
                read(ends_[0], &numbers[got], sizeof(numbers[got])) == sizeof(numbers[got])) {
             ++got;
         }

@@ -38,7 +38,7 @@ public:
     {
         const auto begun = std::chrono::steady_clock::now();
         begin();
-        if (!eventually([this] { return manager.is_ready(); }, std::chrono::seconds(60))) {
+        if (!eventually([this] { return manager.is_ready(); })) {
             throw std::runtime_error("rdma-qosd does not become ready: " + said());
         }
         ready_after = std::chrono::steady_clock::now() - begun;
@@ -50,7 +50,7 @@ public:
         command.insert(command.end(), {RDMAQOS_DAEMON, "--root", dir_.path().string(), "--host-devices"});
         process_ = manager.start(command, {}, log());
     }
-    [[nodiscard]] bool has_ended() const { return process_ == nullptr || process_->wait(std::chrono::milliseconds(0)); }
+    [[nodiscard]] bool has_ended() const { return process_ == nullptr || process_->has_ended(); }
     [[nodiscard]] pid_t pid() const { return process_->pid(); }
     void kill() { process_.reset(); }    // with SIGKILL
     void restart()
@@ -62,7 +62,7 @@ public:
     std::optional<int> stop()
     {
         process_->signal(SIGTERM);
-        return process_->wait(std::chrono::seconds(30));
+        return process_->wait();
     }
     [[nodiscard]] bus::Client direct() const
     {

@@ -72,7 +72,7 @@ inline DaemonOptions adopting(const std::string& policy = kAdoptingPolicy)
 
 // Asked again until it is there.
 inline bool comes_to(std::uint32_t queue_pair, const std::string& place, const char* device = "mlx5_0",
-                     std::chrono::milliseconds patience = std::chrono::seconds(20))
+                     std::chrono::milliseconds patience = kHung)
 {
     return eventually([&] { return place_of(queue_pair, device) == place; }, patience);
 }
@@ -207,7 +207,7 @@ public:
     }
     // Throws if nothing comes for long.
     template <typename T = std::uint32_t>
-    T hear(int milliseconds = 120'000) const
+    T hear(int milliseconds = kHungMs) const
     {
         T heard{};
         pollfd ready{socket_, POLLIN, 0};

@@ -157,7 +157,7 @@ public:
                 }
                 return true;
             },
-            60s);
+            kManyHung);
     }
     // Where the queue pairs are that they keep, in the order of the programs.
     [[nodiscard]] std::vector<std::string> where() const
@@ -222,7 +222,8 @@ TEST(Mlx5Switch, ProgramsDoNotNoticeThatTheirDeviceIsDisabledAndEnabled)
                 EXPECT_EQ(emulated_device().at("elements"), 0);
                 const auto enabled = manage(client, "Enable", "mlx5_0");
                 ASSERT_TRUE(enabled) << to_string(enabled.error());
-                EXPECT_TRUE(eventually([&] { return users.where() == expected; }, 60s)) << emulated_device().dump(2);
+                EXPECT_TRUE(eventually([&] { return users.where() == expected; }, kManyHung))
+                    << emulated_device().dump(2);
                 ASSERT_TRUE(users.go_on(times));
                 EXPECT_EQ(users.where(), expected) << "they stay there";
             }
@@ -241,7 +242,7 @@ TEST(Mlx5Switch, ProgramsDoNotNoticeThatTheirDeviceIsDisabledAndEnabled)
                 lock, rounds, static_cast<unsigned long long>(calls), kUsers, static_cast<unsigned long long>(busy));
             fflush(stdout);    // what is in it would be every child's too
         }
-        EXPECT_TRUE(eventually([] { return emulated_device().at("queue-pairs").empty(); }, 60s));
+        EXPECT_TRUE(eventually([] { return emulated_device().at("queue-pairs").empty(); }, kManyHung));
         EXPECT_EQ(leaked_elements(), KnownComplaints::known_leaks());
     }
     make_as_it_was();

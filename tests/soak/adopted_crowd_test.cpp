@@ -247,7 +247,7 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
     Sampler sampler(programs);
     // What is opened with the first queue pair and kept.
     programs.start(0);
-    ASSERT_TRUE(programs.settle(60s));
+    ASSERT_TRUE(programs.settle(kManyHung));
     EXPECT_TRUE(eventually([&] { return sampler.misplaced() == 0; }));
     programs.kill(0);
     ASSERT_TRUE(eventually(only_the_daemon_is_left) && eventually([&] { return daemon.sessions() == 0; }));
@@ -262,7 +262,7 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
             programs.hear(100ms);
         }
     }
-    while (programs.coming_up() > 0 && Clock::now() < started + 120s) {
+    while (programs.coming_up() > 0 && Clock::now() < started + kManyHung) {
         programs.hear(100ms);
     }
     ASSERT_EQ(programs.coming_up(), 0U);
@@ -271,7 +271,7 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
             sampler.sample_if_due();
             return daemon.sessions() == processes;
         },
-        60s));
+        kManyHung));
     printf("%u programs with %zu queue pairs adopted after %.1f s; daemon %zu KiB\n", processes,
            processes * kQueuePairs, std::chrono::duration<double>(Clock::now() - started).count(), kib_of(pid));
     fflush(stdout);    // what is in it would be every child's too
@@ -303,13 +303,13 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
         }
     }
     reload(0);
-    ASSERT_TRUE(programs.settle(120s)) << programs.coming_up() << " come up, " << programs.leaving() << " leave";
+    ASSERT_TRUE(programs.settle(kManyHung)) << programs.coming_up() << " come up, " << programs.leaving() << " leave";
     EXPECT_TRUE(eventually(
         [&] {
             programs.hear(0ms);
             return sampler.misplaced() == 0;
         },
-        60s))
+        kManyHung))
         << sampler.misplaced();
     EXPECT_TRUE(eventually([&] { return daemon.sessions() == processes; })) << daemon.sessions();
     // All leave at once.
@@ -322,15 +322,15 @@ TEST(AdoptedCrowd, IsInItsLeavesAndLeavesNothing)
             sampler.sample_if_due();
             return programs.all_left();
         },
-        120s));
-    EXPECT_TRUE(eventually(only_the_daemon_is_left, 60s)) << emulated_device().at("files");
-    EXPECT_TRUE(eventually([&] { return emulated_device().at("elements") == elements; }, 60s))
+        kManyHung));
+    EXPECT_TRUE(eventually(only_the_daemon_is_left, kManyHung)) << emulated_device().at("files");
+    EXPECT_TRUE(eventually([&] { return emulated_device().at("elements") == elements; }, kManyHung))
         << emulated_device().at("elements") << " elements, " << elements << " at the start";
     EXPECT_EQ(emulated_device().at("leaked"), 0);
     EXPECT_TRUE(emulated_device().at("queue-pairs").empty());
-    EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= descriptors; }, 30s))
+    EXPECT_TRUE(eventually([&] { return descriptors_of(pid) <= descriptors; }))
         << descriptors_of(pid) << " descriptors, " << descriptors << " at the start";
-    EXPECT_TRUE(eventually([&] { return daemon.sessions() == 0; }, 30s)) << daemon.sessions();
+    EXPECT_TRUE(eventually([&] { return daemon.sessions() == 0; })) << daemon.sessions();
     sampler.print();
     sampler.expect_good();
     const auto destroys = programs.destroys();

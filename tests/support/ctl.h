@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "tests/support/golden.h"
+#include "tests/support/patience.h"
 
 namespace rdmaqos::test {
 
@@ -21,8 +22,8 @@ struct Outcome {
 // The shell splits the words. Runs in the directory of the root; a hang ends with status 124.
 inline Outcome run_ctl(const std::filesystem::path& root, const std::string& words)
 {
-    const std::string command = fmt::format("cd {0} && timeout 120 {1} --root {0} {2} >out 2>err </dev/null",
-                                            root.string(), RDMAQOS_CTL, words);
+    const std::string command = fmt::format("cd {0} && timeout {3} {1} --root {0} {2} >out 2>err </dev/null",
+                                            root.string(), RDMAQOS_CTL, words, kManyHung.count());
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(root / "out"), read_text(root / "err")};
 }

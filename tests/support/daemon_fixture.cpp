@@ -14,8 +14,6 @@
 namespace rdmaqos::test {
 namespace {
 
-using namespace std::chrono_literals;
-
 std::string read_file(const std::filesystem::path& path)
 {
     std::ifstream in(path, std::ios::binary);
@@ -80,10 +78,8 @@ Daemon::Daemon(DaemonOptions options)
         command.emplace_back("--system-bus");
     }
     process_ = std::make_unique<Child>(command, environment, root() / "daemon.log");
-    const bool ready = eventually([&] {
-        return process_->wait(0ms).has_value() || log().find("ready: ") != std::string::npos;
-    });
-    if (!ready || process_->wait(0ms)) {
+    const bool ready = eventually([&] { return process_->has_ended() || log().find("ready: ") != std::string::npos; });
+    if (!ready || process_->has_ended()) {
         throw std::runtime_error("rdma-qosd does not become ready: " + log());
     }
 }
@@ -142,14 +138,14 @@ std::size_t Daemon::sessions() const
 std::optional<int> Daemon::stop()
 {
     process_->signal(SIGTERM);
-    return process_->wait(20s);
+    return process_->wait();
 }
 
 void Daemon::kill()
 {
     killed_ = true;
     process_->signal(SIGKILL);
-    EXPECT_TRUE(process_->wait(20s).has_value());
+    EXPECT_TRUE(process_->wait().has_value());
 }
 
 // ---- calls ----

@@ -19,8 +19,6 @@
 namespace rdmaqos::test {
 namespace {
 
-using namespace std::chrono_literals;
-
 // What the firmware does with queue pairs and leaves of different user contexts: "shared" or "isolated".
 constexpr const char* kVariable = "RDMAQOS_TEST_EMULATED";
 
@@ -137,7 +135,7 @@ EmulatedNics::~EmulatedNics()
 {
     OpenDevices::of_this_process().close();
     process_->signal(SIGTERM);
-    const auto status = process_->wait(20s);
+    const auto status = process_->wait();
     if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
         ADD_FAILURE() << "the emulator ended with wait status " << status.value_or(-1) << ":\n" << read_text(log_);
     }

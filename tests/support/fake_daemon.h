@@ -80,6 +80,8 @@ public:
         const std::lock_guard lock(mutex_);
         calls_.clear();
     }
+    // Those that are open.
+    [[nodiscard]] std::size_t connections() const { return connections_; }
     // On the daemon's thread, with each connection.
     void each(std::function<void(sd_bus*)> what)
     {
@@ -149,6 +151,7 @@ private:
                     ++bus;
                 }
             }
+            connections_ = buses_.size();
             std::vector<std::function<void(sd_bus*)>> wanted;
             {
                 const std::lock_guard lock(mutex_);
@@ -174,6 +177,7 @@ private:
     std::list<sd_bus*> buses_;
     std::thread thread_;
     std::atomic<bool> ending_ = false;
+    std::atomic<std::size_t> connections_ = 0;
     mutable std::mutex mutex_;
     std::map<std::string, int> calls_;
     std::vector<std::function<void(sd_bus*)>> wanted_;

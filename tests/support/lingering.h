@@ -11,13 +11,16 @@
 
 namespace rdmaqos::test {
 
+// Longer than any test: what returns has not waited for it. It ends when the Lingering does.
+constexpr int kLong = 3600;
+
 // A TCP socket whose last close waits for `seconds`: it has sent more than its peer takes.
 struct Lingering {
     UniqueFd listener;
     UniqueFd peer;
     UniqueFd socket;
 
-    explicit Lingering(int seconds)
+    explicit Lingering(int seconds = kLong)
     {
         listener = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         socket = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

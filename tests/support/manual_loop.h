@@ -9,10 +9,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "lib/base/executor.h"
+#include "tests/support/patience.h"
+#include "tests/support/threads.h"
 
 namespace rdmaqos::test {
 
@@ -32,24 +35,27 @@ public:
         return std::make_unique<Handle>(std::move(timer));
     }
 
-    // Runs what is posted, waiting for worker threads, until `done()`; false after `patience`.
+    // Runs what is posted, waiting for worker threads, until `done()`, which may also be something that they do without
+    // posting anything; false after `patience`.
     template <typename Done>
-    bool run_until(Done done, Duration patience = std::chrono::seconds(10))
+    bool run_until(Done done, Duration patience = kHung)
     {
         const auto deadline = std::chrono::steady_clock::now() + patience;
         while (!done()) {
-            std::function<void()> next;
-            {
-                std::unique_lock lock(mutex_);
-                if (!changed_.wait_until(lock, deadline, [this] { return !posted_.empty(); })) {
-                    return false;
-                }
-                next = std::move(posted_.front());
-                posted_.pop_front();
+            if (!run_one(std::min(kPause, patience)) && std::chrono::steady_clock::now() > deadline) {
+                return false;
             }
-            next();
         }
         return true;
+    }
+
+    // Runs what is posted until nobody has anything to do: every other thread of this process waits for something that
+    // does not come by itself, and nothing is posted. Not for work that sleeps.
+    void run_until_rest()
+    {
+        while (run_one(Duration(0)) || !rests(getpid()) || run_one(Duration(0))) {
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
     }
 
     // Moves the clock and runs the timers that are due.
@@ -68,6 +74,24 @@ public:
     ManualClock clock;
 
 private:
+    static constexpr Duration kPause = std::chrono::milliseconds(5);
+
+    // False: nothing was posted within this time.
+    bool run_one(Duration patience)
+    {
+        std::function<void()> next;
+        {
+            std::unique_lock lock(mutex_);
+            if (!changed_.wait_for(lock, patience, [this] { return !posted_.empty(); })) {
+                return false;
+            }
+            next = std::move(posted_.front());
+            posted_.pop_front();
+        }
+        next();
+        return true;
+    }
+
     struct Pending {
         TimePoint when;
         std::function<void()> function;

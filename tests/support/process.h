@@ -11,6 +11,8 @@
 
 #include <sys/types.h>
 
+#include "tests/support/patience.h"
+
 namespace rdmaqos::test {
 
 // A child process, killed and reaped when it goes out of scope.
@@ -28,17 +30,14 @@ public:
 
     [[nodiscard]] pid_t pid() const { return pid_; }
     void signal(int number) const;
-    // The wait status, once it has ended; nothing if it runs on.
-    std::optional<int> wait(std::chrono::milliseconds patience);
+    // The wait status, once it has ended; nothing: it hangs.
+    std::optional<int> wait(std::chrono::milliseconds patience = kHung);
+    [[nodiscard]] bool has_ended() { return wait(std::chrono::milliseconds(0)).has_value(); }
 
 private:
     pid_t pid_ = -1;
     std::optional<int> status_;
 };
-
-// Asks again until it is true; false after `patience`.
-[[nodiscard]] bool eventually(const std::function<bool()>& condition,
-                              std::chrono::milliseconds patience = std::chrono::seconds(20));
 
 // dbus-daemon as a system bus that only our policy file opens.
 class PrivateBus {

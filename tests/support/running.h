@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include "tests/support/process.h"
@@ -38,6 +39,19 @@ inline std::string program(const std::string& name)
 inline void let_go(const TempDir& folder)
 {
     folder.write("go", "");
+}
+
+// Whether somebody waits for connections on a port of this host.
+inline bool is_listened_to(int port)
+{
+    std::ifstream file("/proc/net/tcp");
+    const std::string words = fmt::format(":{:04X} 00000000:0000 0A ", port);    // TCP_LISTEN
+    for (std::string line; std::getline(file, line);) {
+        if (line.find(words) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
 }
 
 struct Described {
@@ -91,7 +105,7 @@ public:
         return all;
     }
     // The exit status; of what was killed 128 + its signal; -1: it runs on.
-    int ended(std::chrono::milliseconds patience = std::chrono::seconds(20))
+    int ended(std::chrono::milliseconds patience = kHung)
     {
         const auto status = child_.wait(patience);
         return !status ? -1 : WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "daemon/service/service.h"
 #include "lib/model/profile.h"
 #include "lib/nic_model/model_backend.h"
+#include "tests/support/gate.h"
 #include "tests/support/manual_loop.h"
 #include "tests/support/temp_dir.h"
 
@@ -41,47 +41,6 @@ private:
     std::mutex mutex_;
     std::unique_lock<std::mutex> held_{mutex_};
     std::atomic<bool> hangs_ = false;
-};
-
-// Holds back whoever calls waiter(), on another thread, until open() or the end of the test.
-class Gate {
-public:
-    Gate() = default;
-    ~Gate() { open(); }
-    Gate(const Gate&) = delete;
-    Gate& operator=(const Gate&) = delete;
-
-    [[nodiscard]] std::function<void()> waiter() const
-    {
-        return [state = state_] {
-            state->held = true;
-            state->opened.wait();
-        };
-    }
-    [[nodiscard]] bool holds() const { return state_->held; }
-    // Nothing else is done meanwhile.
-    void wait_until_it_holds() const
-    {
-        while (!state_->held) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-    }
-    // From any thread.
-    void open()
-    {
-        if (!state_->is_open.exchange(true)) {
-            state_->opens.set_value();
-        }
-    }
-
-private:
-    struct State {
-        std::promise<void> opens;
-        std::shared_future<void> opened = opens.get_future().share();
-        std::atomic<bool> held = false;
-        std::atomic<bool> is_open = false;
-    };
-    std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 // Every command of a model NIC hangs from now on.

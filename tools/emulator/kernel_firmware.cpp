@@ -303,8 +303,14 @@ void KernelFirmware::destroy_context(Request& request)
     if (context == kNoContext || context == kHostContext) {
         throw make_refusal(RefusalReason::NoSuchContext, fmt::format("there is no user context {}", uid));
     }
-    if (const auto longer = behaviour_->close_milliseconds.load(); longer > 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(longer));
+    // A time that is set meanwhile holds for it, too.
+    const auto begin = std::chrono::steady_clock::now();
+    const auto left = [&] {
+        return begin + std::chrono::milliseconds(behaviour_->close_milliseconds.load()) -
+               std::chrono::steady_clock::now();
+    };
+    while (left() > std::chrono::nanoseconds(0)) {
+        std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(left(), std::chrono::milliseconds(10)));
     }
     const auto elements = firmware_.elements();
     leaked_ += static_cast<std::size_t>(std::count_if(

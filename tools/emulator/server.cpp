@@ -561,10 +561,11 @@ void Server::file_closed(const std::shared_ptr<UverbsFile>& file)
     while (file->calls > 0 && !ending_) {
         std::this_thread::sleep_for(1ms);
     }
-    const auto delay = std::chrono::milliseconds(behaviour_.close_milliseconds.load());
-    const auto until = std::chrono::steady_clock::now() + delay;
-    while (std::chrono::steady_clock::now() < until && !ending_) {
-        std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(delay, 10ms));
+    const auto begin = std::chrono::steady_clock::now();
+    // A time that is set meanwhile holds for it, too.
+    const auto delay = [this] { return std::chrono::milliseconds(behaviour_.close_milliseconds.load()); };
+    while (std::chrono::steady_clock::now() < begin + delay() && !ending_) {
+        std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(delay(), 10ms));
     }
     const UverbsFile::Closed closed = file->close();
     file->device().remove(file.get(), closed.leaked);

@@ -17,10 +17,12 @@
 #include <poll.h>
 
 #include "tests/emulator/clients/check.h"
+#include "tests/support/patience.h"
 
 namespace {
 
 using namespace std::chrono_literals;
+using rdmaqos::test::eventually;
 
 std::string emulator;
 std::string device;
@@ -55,6 +57,7 @@ struct Options {
     bool shared = false;
     unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     std::uint8_t retries = 2;
+    std::uint8_t timeout = 12;       // 17 ms
     std::uint32_t first_sent = 0;    // PSN; 0 is expected
     bool only_receives = false;    // the second one stays in RTR
 };
@@ -137,17 +140,13 @@ public:
             }
         }
     }
-    // The status of the next completion of a send request; nothing within two seconds: -1.
+    // The status of the next completion of a send request; -1: none comes.
     int sent()
     {
-        const auto end = std::chrono::steady_clock::now() + 2s;
-        while (std::chrono::steady_clock::now() < end) {
-            ibv_wc completion{};
-            if (ibv_poll_cq(queue, 1, &completion) > 0 && completion.wr_id == 1) {
-                return completion.status;
-            }
-        }
-        return -1;
+        ibv_wc completion{};
+        return eventually([&] { return ibv_poll_cq(queue, 1, &completion) > 0 && completion.wr_id == 1; })
+                   ? static_cast<int>(completion.status)
+                   : -1;
     }
     // The second one begins a new life, with the parameters of the first.
     void reconnect_receiver()
@@ -162,7 +161,7 @@ public:
     {
         pollfd wait{context->async_fd, POLLIN, 0};
         ibv_async_event event{};
-        if (!check(poll(&wait, 1, 2000) == 1 && ibv_get_async_event(context, &event) == 0, name, "none came")) {
+        if (!check(poll(&wait, 1, HUNG_MS) == 1 && ibv_get_async_event(context, &event) == 0, name, "none came")) {
             return;
         }
         check(event.event_type == type, name, "it is %s", ibv_event_type_str(event.event_type));
@@ -217,7 +216,7 @@ private:
             return;
         }
         values.qp_state = IBV_QPS_RTS;
-        values.timeout = 12;    // 17 ms
+        values.timeout = options_.timeout;
         values.retry_cnt = options_.retries;
         values.rnr_retry = 7;
         values.max_rd_atomic = 1;
@@ -343,6 +342,7 @@ void check_port_down()
 
     Options options;
     options.retries = 7;
+    options.timeout = 19;    // 2 s: all together longer than the orders below take on a busy machine
     Pair again(options);
     check(control("event " + device + " port-error"), "ctl event port-error", "it failed");
     again.post(IBV_WR_RDMA_WRITE);
@@ -358,10 +358,8 @@ void check_fatal()
     pair.receive(1);
     check(control("qp-fatal " + device + " " + std::to_string(pair.queue_pairs[1]->qp_num)), "ctl qp-fatal", "it failed");
     pair.expect(IBV_EVENT_QP_FATAL, pair.queue_pairs[1], "its event");
-    const auto end = std::chrono::steady_clock::now() + 2s;
     ibv_wc completion{};
-    while (ibv_poll_cq(pair.queue, 1, &completion) == 0 && std::chrono::steady_clock::now() < end) {
-    }
+    check(eventually([&] { return ibv_poll_cq(pair.queue, 1, &completion) > 0; }), "a completion", "none came");
     check(completion.wr_id == 7 && completion.status == IBV_WC_WR_FLUSH_ERR, "its receive request is flushed", "%s",
           ibv_wc_status_str(completion.status));
 }

@@ -52,7 +52,7 @@ hang_reload()
     sed -i 's/share: 30/share: 44/' "$policy"
     took=$(seconds_of systemctl reload rdma-qosd.service)
     echo "seconds that a reload took: $took"
-    ((took <= 20)) || fail "$took s, more than the 15 s that a device is waited for"
+    ((took < hung)) || fail "$took s, though a device is waited for for 15 s"
     contains "$(tree_of_device)" '"bw-share":44' "the tree of the device that answers"
     said=$(journal_since "$cursor")
     contains "$said" "mlx5_1/1 has not answered for 15 s; what it was told is done when it answers" "the journal"
@@ -67,7 +67,6 @@ hang_stop()
     cursor=$(journal_cursor)
     took=$(seconds_of systemctl stop rdma-qosd.service)
     echo "seconds that stopping took: $took"
-    ((took < 30)) || fail "$took s, and TimeoutStopSec= is 30 s"
     said=$(journal_since "$cursor")
     contains "$said" "stopping although mlx5_1/1 does not answer" "the journal"
     lacks "$said" "timed out" "the journal"
@@ -85,7 +84,7 @@ hang_start()
     cursor=$(journal_cursor)
     took=$(seconds_of systemctl start rdma-qosd.service)
     echo "seconds that a start took: $took"
-    ((took <= 20)) || fail "$took s, more than the 10 s that devices are waited for at the start"
+    ((took < hung)) || fail "$took s, though devices are waited for for 10 s at the start"
     has_tree "$(rdma-qosctl check --offline --json | jq '.devices[0].elements')" ||
         fail "the device that answers has no tree: $(rdma-qosctl devices)"
     contains "$(journal_since "$cursor")" "mlx5_1 does not answer" "the journal"

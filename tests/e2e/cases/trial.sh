@@ -47,7 +47,7 @@ trial_timeout()
     local before
     before=$(revision_in_force)
     new_policy
-    rdma-qosctl try "$scratch/new.yaml" --timeout 2
+    rdma-qosctl try "$scratch/new.yaml" --timeout 10
     contains "$(tree_of_device)" '"bw-share":46' "the device's tree during the trial"
     eventually "it goes back" has_revision "$before"
     lacks "$(tree_of_device)" '"bw-share":46' "the device's tree afterwards"

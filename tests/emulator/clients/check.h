@@ -7,6 +7,10 @@
 extern "C" {
 #endif
 
+// In milliseconds: what has not come by then does not come, on a busy machine either (kHung of
+// tests/support/patience.h).
+enum { HUNG_MS = 120000 };
+
 // What a call that must fail answers when its errno is not defined.
 #define ANY_ERRNO (-1)
 

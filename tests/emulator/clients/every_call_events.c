@@ -7,13 +7,11 @@
 
 #include "tests/emulator/clients/every_call.h"
 
-enum { WAIT_MS = 5000 };
-
 // The next event; false: none came.
 static bool next_event(struct ibv_context* context, struct ibv_async_event* event)
 {
     struct pollfd wait = {.fd = context->async_fd, .events = POLLIN};
-    return poll(&wait, 1, WAIT_MS) == 1 && ibv_get_async_event(context, event) == 0;
+    return poll(&wait, 1, HUNG_MS) == 1 && ibv_get_async_event(context, event) == 0;
 }
 
 static void check_port_event(struct ibv_context* context, const char* words, enum ibv_event_type type,

@@ -82,7 +82,8 @@ void check_reset(void)
     control_device("reset", name);
     struct ibv_async_event event;
     struct pollfd wait = {.fd = world.context->async_fd, .events = POLLIN};
-    if (check(poll(&wait, 1, 5000) == 1 && ibv_get_async_event(world.context, &event) == 0, "an event", "none came")) {
+    if (check(poll(&wait, 1, HUNG_MS) == 1 && ibv_get_async_event(world.context, &event) == 0, "an event",
+              "none came")) {
         check_number(event.event_type, IBV_EVENT_DEVICE_FATAL, "device fatal");
         ibv_ack_async_event(&event);
     }

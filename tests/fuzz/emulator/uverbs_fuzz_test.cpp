@@ -2,12 +2,11 @@
 // emulator answers each with an errno, makes no mistake of its own, and holds nothing when the program is gone.
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "tests/fuzz/support/mutator.h"
+#include "tests/support/patience.h"
 #include "tests/support/uverbs_client.h"
 #include "tools/emulator/control.h"
 #include "tools/emulator/netlink.h"
@@ -92,11 +91,8 @@ void call_once(Bytes& bytes, UverbsClient& client, std::array<std::uint8_t, 4096
 
 bool becomes_empty(EmulatorInProcess& emulator)
 {
-    for (int tries = 0; tries < 2000 && !emulator.device().files().empty(); ++tries) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return emulator.device().files().empty() && emulator.firmware().usage() == FirmwareUsage{} &&
-           emulator.firmware().queue_pairs().empty();
+    return eventually([&] { return emulator.device().files().empty(); }) &&
+           emulator.firmware().usage() == FirmwareUsage{} && emulator.firmware().queue_pairs().empty();
 }
 
 TEST(Fuzz, Calls)

@@ -195,7 +195,7 @@ TEST_F(Adopt, OfAUser)
         return setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
                setresuid(kNobody, kNobody, kNobody) == 0;
     };
-    const bool can = start({program("linked"), "linked"}, become_nobody)->wait(std::chrono::seconds(20)) == 0;
+    const bool can = start({program("linked"), "linked"}, become_nobody)->wait() == 0;
     if (!can) {
         GTEST_SKIP() << "not root, or nobody cannot reach " << program("linked");
     }
@@ -296,11 +296,13 @@ TEST_F(Adopt, OneInThePlaceOfAnother)
 {
     const Daemon daemon(adopting("  - {qos-level-name: rpc}\n"));
     Processes processes;
-    processes.start([](const Processes::Say& say) {
+    const TempDir adopted;
+    processes.start([&](const Processes::Say& say) {
         world here{};
         ibv_qp* made = open_world_of(&here, "mlx5_0") ? qp_in_state(&here, IBV_QPT_RC, IBV_QPS_RTS) : nullptr;
         for (int round = 0; made != nullptr && round < 2; ++round) {
             say(made->qp_num);
+            static_cast<void>(eventually([&] { return fs::exists(adopted.path() / std::to_string(round)); }));
             sleep(4);    // longer than the daemon looks often
             made = ibv_destroy_qp(made) == 0 ? qp_in_state(&here, IBV_QPT_RC, IBV_QPS_RTS) : nullptr;
         }
@@ -312,7 +314,8 @@ TEST_F(Adopt, OneInThePlaceOfAnother)
     for (int round = 0; round < 3; ++round) {
         const auto numbers = processes.hear(1);
         ASSERT_EQ(numbers.size(), 1U);
-        EXPECT_TRUE(eventually([&] { return place_of(numbers[0]) == kInRpc; }, std::chrono::seconds(2)));
+        EXPECT_TRUE(eventually([&] { return place_of(numbers[0]) == kInRpc; }));
+        adopted.write(std::to_string(round), "");
     }
 }
 
@@ -402,7 +405,7 @@ TEST_P(EveryUntouched, NoCallReachesItsFile)
     if (is_listed) {
         EXPECT_EQ(standing(daemon, number, expected), expected);
     } else {
-        usleep(200'000);    // an adoption takes a tenth of that
+        std::this_thread::sleep_for(kMoment);    // an adoption takes a tenth of that
     }
     EXPECT_EQ(place_of(number), kNowhere);
     EXPECT_THAT(said(daemon, fmt::format("why {}", pid)), HasSubstr(std::to_string(pid)));

@@ -223,16 +223,11 @@ TEST_F(ClientDaemon, AReloadChangesTheGrant)
 
 constexpr std::uint32_t kPrograms = 100;
 constexpr std::uint32_t kOfEach = 4;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto kTimeToReturn = 10s;
-#else
-constexpr auto kTimeToReturn = 2s;
-#endif
 
 // A process with a handle; writes a byte whenever it is ready, also after it has come back.
 void run_member(const std::filesystem::path& socket, std::uint32_t program, int say)
 {
-    const Handle handle = open_at(socket, RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_THREAD, 20'000);
+    const Handle handle = open_at(socket, RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_THREAD);
     struct Told {
         int say;
         bool is_well;
@@ -276,7 +271,7 @@ TEST_F(ClientDaemon, AHundredProgramsRegisterAgain)
     const auto all_say_so = [&] {
         std::uint32_t said = 0;
         pollfd ready{ends[0], POLLIN, 0};
-        for (char byte = 0; said < kPrograms && poll(&ready, 1, 60'000) == 1 && read(ends[0], &byte, 1) == 1; ++said) {
+        for (char byte = 0; said < kPrograms && poll(&ready, 1, kHungMs) == 1 && read(ends[0], &byte, 1) == 1; ++said) {
         }
         return said == kPrograms;
     };
@@ -289,7 +284,6 @@ TEST_F(ClientDaemon, AHundredProgramsRegisterAgain)
         EXPECT_TRUE(all_say_so());
         const auto took = std::chrono::steady_clock::now() - since;
         std::cout << kPrograms << " programs are back " << took / 1ms << " ms after the daemon\n";
-        EXPECT_LT(took, kTimeToReturn);
         EXPECT_EQ(attached_queue_pairs(daemon_), expected) << "none is lost, and none is there twice";
     }
     close(ends[0]);

@@ -245,8 +245,6 @@ TEST_F(ClientEmulated, ATreeThatAKilledDaemonLeftInAProgramIsNamed)
 
 const int kPrograms = on_kernel() ? 40 : 100;    // its one processor is QEMU's
 constexpr int kOfEach = 4;
-// Most of it is the emulator's, whose processor time is more than the daemon's; daemon_test.cpp is stricter.
-constexpr auto kTimeToReturn = 10s;
 
 // In a process of its own: says the number of each queue pair, and 0 whenever it has registered again.
 class CrowdMember {
@@ -306,7 +304,6 @@ TEST_F(ClientEmulated, AHundredProgramsRegisterAgain)
     const auto took = come_back();
     std::cout << kPrograms << " programs with " << kOfEach << " queue pairs each are back " << took.count()
               << " ms after the daemon\n";
-    EXPECT_LT(took, kTimeToReturn);
 
     // In the device, each is put into a leaf once. (What sees that takes its time.) Where leaves are in the programs' own
     // files they are still there, with the queue pairs in them.

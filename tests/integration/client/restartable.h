@@ -50,7 +50,7 @@ public:
             text << file.rdbuf();
             return text.str().find("ready: ") != std::string::npos;
         };
-        if (!eventually(says_ready, std::chrono::seconds(60))) {
+        if (!eventually(says_ready)) {
             throw std::runtime_error("rdma-qosd does not become ready");
         }
     }

@@ -43,8 +43,9 @@ public:
     }
 
     // A signal of this name about this object within `patience`, perhaps one of which more is so.
-    bool hears(const std::string& member, const std::string& path, std::chrono::milliseconds patience = 5s,
-               const std::function<bool(const bus::Signal&)>& is_so = [](const bus::Signal&) { return true; })
+    bool hears(
+        const std::string& member, const std::string& path, std::chrono::milliseconds patience = kHung,
+        const std::function<bool(const bus::Signal&)>& is_so = [](const bus::Signal&) { return true; })
     {
         std::unique_lock lock(mutex_);
         return more_.wait_for(lock, patience, [&] {
@@ -184,10 +185,10 @@ TEST_F(AdoptedSession, ComesAndChangesForAllWhoListen)
     root_.write("etc/rdma-qos/policy.yaml", changed);
     ASSERT_TRUE(client.call(names::kRoot, names::kManager, "Reload", {}));
     for (const auto& listener : listeners_) {
-        EXPECT_TRUE(listener->hears("GrantChanged", adopted_, 5s, [](const bus::Signal& signal) {
+        EXPECT_TRUE(listener->hears("GrantChanged", adopted_, kHung, [](const bus::Signal& signal) {
             return text_of(*signal.arguments.at(0).as<bus::Dict>(), "share") == "50";
         }));
-        EXPECT_TRUE(listener->hears("PropertiesChanged", adopted_, 5s, [](const bus::Signal& signal) {
+        EXPECT_TRUE(listener->hears("PropertiesChanged", adopted_, kHung, [](const bus::Signal& signal) {
             const auto* grant = signal.arguments.at(1).as<bus::Dict>()->find("Grant");
             return grant != nullptr && text_of(*grant->as<bus::Dict>(), "share") == "50";
         }));

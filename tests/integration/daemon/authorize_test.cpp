@@ -187,7 +187,7 @@ protected:
                 }
                 [[maybe_unused]] const auto written = write(writer.get(), text.data(), text.size());
             });
-            child.wait(20s);
+            child.wait();
         }
         writer.reset();
         std::string text(4096, '\0');
@@ -252,7 +252,7 @@ TEST_F(Authorize, WhoeverRunsTheDaemonManagesIt)
         const bool changed = setgid(kNobody) == 0 && setuid(kNobody) == 0;
         _exit(changed && is_administrator(0) && is_administrator(kNobody) && !is_administrator(kNobody - 1) ? 0 : 1);
     });
-    EXPECT_EQ(child.wait(20s), 0);
+    EXPECT_EQ(child.wait(), 0);
 }
 
 TEST_F(Authorize, WithoutPolkitOnlyRootManages)

@@ -39,14 +39,20 @@ public:
     std::string play(const std::string& block)
     {
         std::vector<Played> all;
+        std::vector<std::size_t> shown;    // lines below each
         for (const auto line : lines_of(block)) {
             if (line.starts_with("$ ")) {
                 run(all.emplace_back(Played{std::string(line.substr(2)), root() / fmt::format("output-{}", all.size()), {}}));
+                shown.push_back(0);
+            } else if (!shown.empty()) {
+                ++shown.back();
             }
         }
         std::string text;
-        for (const auto& one : all) {
-            text += "$ " + one.command + "\n" + without_what_differs(one.process ? settled(one.output) : read_text(one.output));
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto& [command, output, process] = all[i];
+            text += "$ " + command + "\n" +
+                    without_what_differs(process ? settled(output, shown[i]) : read_text(output));
         }
         return text;
     }
@@ -70,16 +76,17 @@ private:
         auto child = std::make_unique<Child>(std::vector<std::string>{"/bin/sh", "-c", script},
                                              std::vector<std::string>{}, one.output);
         if (!in_background) {
-            EXPECT_TRUE(child->wait(20s)) << one.command;
+            EXPECT_TRUE(child->wait()) << one.command;
             return;
         }
         one.process = std::move(child);
         EXPECT_TRUE(eventually([&] { return !read_text(one.output).empty(); })) << one.command;    // it listens
     }
 
-    // When nothing was added for a while.
-    static std::string settled(const std::filesystem::path& file)
+    // When it is as long as what is shown, and nothing was added for a while.
+    static std::string settled(const std::filesystem::path& file, std::size_t lines)
     {
+        static_cast<void>(eventually([&] { return lines_of(read_text(file)).size() >= lines; }));    // else they differ
         std::string now;
         for (std::string before = "-"; before != now;) {
             before = now;

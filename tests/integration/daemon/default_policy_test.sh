@@ -26,12 +26,13 @@ fail()
     failures=$((failures + 1))
 }
 
+# For two minutes; more is a hang.
 wait_for()
 {
     local what=$1 tries=0
     shift
     until "$@" 2>/dev/null; do
-        ((++tries <= 400)) || {
+        ((++tries <= 2400)) || {
             echo "FAILED: $what did not come"
             cat "$root"/*.log
             exit 1

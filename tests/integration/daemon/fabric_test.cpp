@@ -62,7 +62,7 @@ protected:
     }
     bool gets(const std::string& level)
     {
-        return eventually([&] { return of_grant("level") == level; }, 8s);    // sooner than it is looked for
+        return eventually([&] { return of_grant("level") == level; });
     }
 
     Daemon daemon{{kNamedNodes, kTwoDevices, "", false, RDMAQOS_DAEMON}};

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 #include "lib/base/file.h"
-#include "tests/support/daemon_fixture.h"
 #include "tests/support/ctl.h"
+#include "tests/support/daemon_fixture.h"
 #include "tests/support/golden.h"
+#include "tests/support/threads.h"
 
 namespace rdmaqos::test {
 namespace {
@@ -178,9 +179,9 @@ TEST(Lifecycle, TheWatchdogIsFedWhileTheLoopTurns)
     const Child child(command, environment, dir.path() / "log");
     ASSERT_TRUE(eventually([&] { return meals() >= 3; }));
     child.signal(SIGSTOP);
-    std::this_thread::sleep_for(50ms);
+    ASSERT_TRUE(eventually([&] { return state_in_proc(fmt::format("/proc/{}", child.pid())) == 'T'; }));
     const auto before = meals();
-    std::this_thread::sleep_for(200ms);
+    std::this_thread::sleep_for(kMoment);
     EXPECT_EQ(meals(), before);
     child.signal(SIGCONT);
     EXPECT_TRUE(eventually([&] { return meals() > before; }));
@@ -257,7 +258,7 @@ TEST(Lifecycle, RefusesABrokenSimulationFile)
     dir.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
     Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()},
                 {}, dir.path() / "log");
-    const auto status = child.wait(20s);
+    const auto status = child.wait();
     ASSERT_TRUE(status);
     EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1);
 }
@@ -266,7 +267,7 @@ TEST(Lifecycle, ASecondDaemonLeavesTheFirstAlone)
 {
     const Daemon daemon(direct_only());
     Child second({RDMAQOS_DAEMON, "--root", daemon.root().string()}, {}, daemon.root() / "second.log");
-    const auto status = second.wait(20s);
+    const auto status = second.wait();
     ASSERT_TRUE(status);
     EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 1);
     auto client = daemon.direct();

@@ -36,12 +36,12 @@ expect()
     diff -u --label expected --label "$1" - "$2" || fail "$1 differs"
 }
 
-# wait_until WHAT COMMAND...: for at most 20 s.
+# wait_until WHAT COMMAND...: for two minutes; more is a hang.
 wait_until()
 {
     local what=$1
     shift
-    for _ in {1..400}; do
+    for _ in {1..2400}; do
         ! "$@" 2>/dev/null || return 0
         sleep 0.05
     done

@@ -176,7 +176,7 @@ cat >"$stage/bus.conf" <<XML
 XML
 dbus-daemon --config-file="$stage/bus.conf" --nofork --nopidfile --nosyslog >"$stage/bus.log" 2>&1 &
 bus=$!
-for _ in {1..100}; do
+for _ in {1..2400}; do    # two minutes: more is a hang
     [[ ! -S $stage/bus ]] || break
     sleep 0.05
 done

@@ -161,7 +161,7 @@ TEST_F(Reach, StockPingpong)
 {
     const Words pingpong{"ibv_rc_pingpong", "-d", "mlx5_0", "-g", "0", "-n", "1000000000", "-p", "18611"};
     Launched server(daemon.root(), {"--level", "rpc"}, pingpong);
-    usleep(500'000);    // until it listens
+    ASSERT_TRUE(eventually([] { return is_listened_to(18'611); })) << server.output();
     Words calling = pingpong;
     calling.emplace_back("127.0.0.1");
     Launched client(daemon.root(), {"--level", "storage"}, calling);

@@ -21,6 +21,9 @@ double seconds_of(const std::function<void()>& work)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// As it is without the patience of tests.
+const Words kOneSecond{"RDMA_QOS_RUN_PATIENCE_MS=1000"};
+
 TEST(RunTrouble, WithoutADaemonTheProgramRunsOn)
 {
     const TempDir root;
@@ -49,14 +52,14 @@ TEST(RunTrouble, ADaemonThatHangsIsWaitedForOnceAtMostASecond)
     ASSERT_EQ(bind(silent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);    // NOLINT
     ASSERT_EQ(listen(silent.get(), 100), 0);
     const double taken = seconds_of([&] {
-        Launched launched(root.path(), {}, {program("linked"), "linked", "-n", "30", "-t", "4"});
+        Launched launched(root.path(), {}, {program("linked"), "linked", "-n", "30", "-t", "4"}, kOneSecond);
         EXPECT_EQ(launched.ended(), 0);
         EXPECT_EQ(launched.queue_pairs().size(), 120U);
         EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
         EXPECT_THAT(launched.output(), HasSubstr("rdma-qosd does not answer"));
     });
     EXPECT_GT(taken, 0.9);
-    EXPECT_LT(taken, 3.0);
+    EXPECT_LT(taken, 60) << "a second for each queue pair";
 }
 
 // The daemon is stopped when it is already known.
@@ -66,13 +69,13 @@ TEST(RunTrouble, ADaemonThatStopsAnsweringIsWaitedForOnce)
     const TempDir folder;
     daemon.process().signal(SIGSTOP);
     const double taken = seconds_of([&] {
-        Launched launched(daemon.root(), {}, {program("linked"), "linked", "-n", "30"});
+        Launched launched(daemon.root(), {}, {program("linked"), "linked", "-n", "120"}, kOneSecond);
         EXPECT_EQ(launched.ended(), 0);
-        EXPECT_EQ(launched.queue_pairs().size(), 30U);
+        EXPECT_EQ(launched.queue_pairs().size(), 120U);
         EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
     });
     daemon.process().signal(SIGCONT);
-    EXPECT_LT(taken, 3.0);
+    EXPECT_LT(taken, 60) << "a second for each queue pair";
 }
 
 TEST(RunTrouble, ALevelThatIsRefusedIsToldOnce)
@@ -183,54 +186,70 @@ TEST(RunTrouble, AProgramEndsWithTheLastThreadOfItsOwn)
 {
     const Daemon daemon(with_levels());
     Launched launched(daemon.root(), {}, {program("linked"), "linked", "-e"});
-    EXPECT_EQ(launched.ended(20s), 0) << launched.output();
+    EXPECT_EQ(launched.ended(), 0) << launched.output();
 }
 
-// What a program with many queue pairs says of modify_qp(), in µs.
-double cost_in(const std::string& output)
+// What a program with many queue pairs says of modify_qp(), in µs: how long it takes, and how much of that the program
+// itself computes.
+struct Cost {
+    double time = 1e9;
+    double computing = 1e9;
+
+    void lower_to(const Cost& other)
+    {
+        time = std::min(time, other.time);
+        computing = std::min(computing, other.computing);
+    }
+};
+
+Cost cost_in(const std::string& output)
 {
+    Cost cost;
     const auto at = output.find("modify_qp ");
-    return at == std::string::npos ? 0.0 : std::stod(output.substr(at + 10));
+    const bool is_there = at != std::string::npos &&
+                          sscanf(output.c_str() + at, "modify_qp %lf us, %lf us", &cost.time, &cost.computing) == 2;
+    EXPECT_TRUE(is_there) << output;
+    return cost;
 }
 
-double cost_below(const std::filesystem::path& root)
+Cost cost_below(const std::filesystem::path& root)
 {
     Launched launched(root, {}, {program("linked"), "linked", "-n", "200", "-m"});
     EXPECT_EQ(launched.ended(), 0) << launched.output();
     return cost_in(launched.output());
 }
 
-double cost_alone()
+Cost cost_alone()
 {
     const TempDir folder;
     Child child({program("linked"), "linked", "-n", "200", "-m"}, {}, folder.path() / "output");
-    EXPECT_TRUE(child.wait(20s).has_value());
+    EXPECT_TRUE(child.wait().has_value());
     std::ifstream file(folder.path() / "output");
     return cost_in({std::istreambuf_iterator<char>(file), {}});
 }
 
 // What modify_qp() costs more, as a multiple of what it costs without the launcher: the lowest of some rounds, in turn,
-// so that they meet the same machine.
+// so that they meet the same machine. How long it takes depends on who else uses the processors, and is only printed.
 TEST(RunTrouble, CostOfModify)
 {
     const TempDir nothing;
     const Daemon daemon(with_levels());
-    double alone = 1e9;
-    double without = 1e9;
-    double with = 1e9;
+    Cost alone;
+    Cost without;
+    Cost with;
     for (int round = 0; round < 3; ++round) {
-        alone = std::min(alone, cost_alone());
-        without = std::min(without, cost_below(nothing.path()));
-        with = std::min(with, cost_below(daemon.root()));
+        alone.lower_to(cost_alone());
+        without.lower_to(cost_below(nothing.path()));
+        with.lower_to(cost_below(daemon.root()));
     }
-    printf(
-        "ibv_modify_qp, on average of the three steps: %.1f us as it is, %.2f times that below rdma-qos-run without a "
-        "daemon, %.2f times with one\n",
-        alone, without / alone, with / alone);
-    EXPECT_GT(alone, 0);
-    // Two of the three steps ask a daemon that also writes to the device; a call of the emulator is a round trip, too.
-    EXPECT_LT(without / alone, 10);
-    EXPECT_LT(with / alone, 200);
+    for (const auto& [what, cost] : {std::pair{"takes", &Cost::time}, {"computes", &Cost::computing}}) {
+        printf("ibv_modify_qp, on average of the three steps, %s %.1f us as it is, %.2f times that below rdma-qos-run "
+               "without a daemon, %.2f times with one\n",
+               what, alone.*cost, without.*cost / alone.*cost, with.*cost / alone.*cost);
+    }
+    EXPECT_GT(alone.computing, 0);
+    EXPECT_LT(without.computing / alone.computing, 10);
+    EXPECT_LT(with.computing / alone.computing, 50);
 }
 
 }    // namespace

@@ -1,6 +1,4 @@
 // UCX, as it is packaged, below rdma-qos-run: it makes its queue pairs through verbs or, by default, through DEVX.
-#include <fstream>
-
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,19 +36,6 @@ std::string gids_of(const char* device)
     return "[" + list + "]";
 }
 
-// Whether somebody waits for connections on a port of this host.
-bool is_listened_to(int port)
-{
-    std::ifstream file("/proc/net/tcp");
-    const std::string words = fmt::format(":{:04X} 00000000:0000 0A ", port);    // TCP_LISTEN
-    for (std::string line; std::getline(file, line);) {
-        if (line.find(words) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
-}
-
 class Ucx : public ::testing::TestWithParam<UcxWay> {
 protected:
     // What is connected to the second device is storage.
@@ -66,7 +51,8 @@ protected:
     {
         Words words = server(port);
         const std::string at = std::string(device) + ":1";
-        words.insert(words.end(), {"-t", "am_lat", "-x", "rc_mlx5", "-d", at, "127.0.0.1"});
+        // It does not end by itself.
+        words.insert(words.end(), {"-t", "am_lat", "-n", "1000000000", "-x", "rc_mlx5", "-d", at, "127.0.0.1"});
         return words;
     }
     // Where each queue pair of a device is, with the marks it was brought to RTR with: "rate 0 share 10 < root, sl 0

@@ -39,7 +39,7 @@ std::string transcript_of(const Variant& variant, const std::string& seed = "", 
         command.push_back(word);
     }
     Child program(command, {}, output);
-    const auto status = program.wait(200s);
+    const auto status = program.wait();
     EXPECT_EQ(status, 0) << read_text(output);
     return read_text(output);
 }

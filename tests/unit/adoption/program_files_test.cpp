@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/patience.h"
 #include "tests/unit/adoption/verbs_file.h"
 
 namespace rdmaqos {
@@ -56,9 +57,8 @@ TEST_F(OfThisHost, TheSameFileIsTheSameObject)
         const ClientFile::Use use(*again[0]);
         EXPECT_TRUE(use.opened());
     }
-    for (int i = 0; i < 5000 && closed == 0; ++i) {    // at once, unless it is just being closed since it has rested
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    // At once, unless it is just being closed since it has rested.
+    EXPECT_TRUE(test::eventually([&] { return closed > 0; }));
     EXPECT_EQ(closed, 1);
     EXPECT_EQ(closed_for, 1000U) << "for its user";
 }

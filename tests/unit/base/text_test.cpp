@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "tests/support/processor_time.h"
+
 namespace rdmaqos {
 namespace {
 
@@ -98,9 +100,9 @@ TEST(Glob, ManyStarsAreNotExponential)
     for (int i = 0; i < 40; ++i) {
         pattern += "*a";
     }
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = test::own_processor_time();
     EXPECT_FALSE(glob_matches(pattern + "b", std::string(2000, 'a')));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_LT(test::own_processor_time() - begin, std::chrono::seconds(5));
 }
 
 TEST(Glob, HasGlob)

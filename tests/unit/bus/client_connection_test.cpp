@@ -10,6 +10,7 @@
 
 #include "lib/base/descriptor_message.h"
 #include "lib/bus/client.h"
+#include "tests/support/patience.h"
 #include "tests/support/toy_server.h"
 
 namespace rdmaqos::bus {
@@ -40,7 +41,7 @@ public:
         address.sun_family = AF_UNIX;
         std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
         EXPECT_EQ(connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-        const timeval patience{20, 0};
+        const timeval patience{test::kHung.count(), 0};
         setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     }
 
@@ -179,7 +180,7 @@ TEST(ClientConnection, SeveralMessagesMayComeAtOnceAndWithTheAuthentication)
 TEST(ClientConnection, AMessageThatDoesNotEndEndsTheConnection)
 {
     ServerLimits limits;
-    limits.client.message_time = 200ms;
+    limits.client.message_time = 2s;    // enough for whole ones
     const ToyServer server(limits);
     auto honest = Client::connect_direct(server.path());
     ASSERT_TRUE(honest);

@@ -12,6 +12,7 @@
 
 #include "lib/bus/client.h"
 #include "tests/support/old_kernel.h"
+#include "tests/support/patience.h"
 #include "tests/support/qemu_user.h"
 #include "tests/support/toy_server.h"
 
@@ -42,7 +43,7 @@ protected:
         address.sun_family = AF_UNIX;
         std::strncpy(address.sun_path, server_.path().c_str(), sizeof(address.sun_path) - 1);
         EXPECT_EQ(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-        const timeval patience{20, 0};
+        const timeval patience{test::kHung.count(), 0};
         setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         return socket;
     }

@@ -15,6 +15,7 @@
 
 #include "lib/client/rdmaqos.h"
 #include "tests/support/fake_daemon.h"
+#include "tests/support/patience.h"
 #include "tests/support/temp_dir.h"
 
 namespace rdmaqos::test {
@@ -29,13 +30,13 @@ struct FreeAnswer {
 using Answer = std::unique_ptr<rdmaqos_answer, FreeAnswer>;
 
 inline Handle open_at(const std::filesystem::path& socket, std::uint32_t flags = RDMAQOS_OPEN_DIRECT,
-                      std::uint32_t timeout_ms = 5000)
+                      std::uint32_t timeout_ms = kHungMs)
 {
     rdmaqos_open_attr attr;
     rdmaqos_open_attr_init(&attr);
     attr.flags = flags;
     attr.timeout_ms = timeout_ms;
-    attr.open_timeout_ms = std::min(timeout_ms, 1000U);
+    attr.open_timeout_ms = timeout_ms;
     attr.socket = socket.c_str();
     rdmaqos_handle* handle = nullptr;
     EXPECT_EQ(rdmaqos_open(&handle, &attr), 0) << rdmaqos_last_error();
@@ -79,7 +80,7 @@ public:
         return std::find(words.begin(), words.end(), word) != words.end();
     }
     // As a program's loop does: dispatches when the descriptor says so, until the event comes.
-    bool wait_for(const std::string& word, std::chrono::milliseconds patience = std::chrono::seconds(10))
+    bool wait_for(const std::string& word, std::chrono::milliseconds patience = kHung)
     {
         const auto until = std::chrono::steady_clock::now() + patience;
         while (!has(word) && std::chrono::steady_clock::now() < until) {

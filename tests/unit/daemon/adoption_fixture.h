@@ -75,27 +75,25 @@ protected:
         return kept;
     }
 
-    // A turn of the loop: the timers that are due, and what was posted.
-    void turn(std::chrono::milliseconds waits = std::chrono::milliseconds(1))
+    // A turn of the loop: the timers that are due, what was posted, and what that makes others post.
+    void turn()
     {
         loop.advance(Duration(0));
-        loop.run_until([] { return false; }, waits);
+        loop.run_until_rest();
     }
     template <typename Done>
     bool until(Done done)
     {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        while (!done() && std::chrono::steady_clock::now() < deadline) {
+        return test::eventually([&] {
             loop.advance(Duration(0));
-            loop.run_until(done, std::chrono::milliseconds(1));
-        }
-        return done();
+            return loop.run_until(done, std::chrono::milliseconds(1));
+        });
     }
     // Until everything that was begun is done, as far as that shows from outside.
     void rest()
     {
         for (int i = 0; i < 5; ++i) {
-            turn(std::chrono::milliseconds(2));
+            turn();
             settle();
         }
     }
@@ -103,7 +101,7 @@ protected:
     void rest_without_device()
     {
         for (int i = 0; i < 5; ++i) {
-            turn(std::chrono::milliseconds(2));
+            turn();
         }
     }
     ReloadOutcome reload_with(const std::string& rules)

@@ -189,8 +189,7 @@ TEST_F(ServiceMetrics, ADeviceThatHangsDoesNotHoldThemUp)
     service->register_session(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}),
                               [&](Result<RegisterReply> reply) { registered.emplace(std::move(reply)); });
     // The device is asked for admission first; what hangs posts nothing that would wake the loop.
-    static_cast<void>(loop.run_until([&] { return hanging.hangs(); }, 1s));
-    ASSERT_TRUE(hanging.hangs());
+    ASSERT_TRUE(loop.run_until([&] { return hanging.hangs(); }));
     for (int round = 0; round < 3; ++round) {
         std::optional<Metrics> got;
         service->metrics([&got](Metrics all) { got = std::move(all); });

@@ -14,6 +14,7 @@
 
 #include "lib/model/profile.h"
 #include "tests/support/firmware_commands.h"
+#include "tests/support/patience.h"
 #include "tests/support/temp_dir.h"
 #include "tools/emulator/control.h"
 
@@ -56,7 +57,7 @@ struct FirmwareProcessTest : testing::Test {
     std::pair<CommandHead, Mailbox> take()
     {
         pollfd ready{module.get(), POLLIN, 0};
-        EXPECT_EQ(poll(&ready, 1, 20'000), 1) << "no answer";
+        EXPECT_EQ(poll(&ready, 1, kHungMs), 1) << "no answer";
         Mailbox message(65536);
         const ssize_t length = recv(module.get(), message.data(), message.size(), MSG_DONTWAIT);
         CommandHead head;
@@ -225,7 +226,7 @@ TEST(FirmwareProcess, SeveralModulesAreSeveralDevices)
     message.insert(message.end(), enable.begin(), enable.end());
     ASSERT_EQ(send(ends[1].get(), message.data(), message.size(), 0), static_cast<ssize_t>(message.size()));
     pollfd ready{ends[1].get(), POLLIN, 0};
-    ASSERT_EQ(poll(&ready, 1, 20'000), 1);
+    ASSERT_EQ(poll(&ready, 1, kHungMs), 1);
     const auto state = Json::parse(*control(process, {"state", "--json"})).at("devices");
     ASSERT_EQ(state.size(), 2U);
     EXPECT_EQ(state[0].at("name"), "mlx5_0");
@@ -243,7 +244,7 @@ TEST(FirmwareProcess, SeveralModulesAreSeveralDevices)
 TEST_F(FirmwareProcessTest, ItSaysWhenTheModuleIsGone)
 {
     module.reset();
-    EXPECT_EQ(gone.get_future().wait_for(20s), std::future_status::ready);
+    EXPECT_EQ(gone.get_future().wait_for(kHung), std::future_status::ready);
 }
 
 }    // namespace

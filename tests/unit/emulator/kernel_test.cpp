@@ -1,5 +1,4 @@
 // The rules of the kernel between program and device: attributes, handles, locks, errors, events.
-#include <chrono>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -7,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/support/gate.h"
+#include "tests/support/patience.h"
 #include "tests/support/qemu_user.h"
 #include "tests/support/uverbs_client.h"
 
@@ -24,12 +25,16 @@ struct EmulatorKernel : testing::Test {
         emulator.firmware().set_queue_pair_state(made.number, QueuePairState::Rts);
         return made;
     }
-    // Runs `during` while a slow command of the other thread is on its object.
-    void while_busy(const std::function<void()>& slow, const std::function<void()>& during)
+    // Runs `during` while an attach of the other thread is on its object.
+    void while_busy(const std::function<void()>& attach, const std::function<void()>& during)
     {
-        std::thread other(slow);
-        std::this_thread::sleep_for(100ms);
+        Gate gate;
+        emulator.firmware().faults().set_sleeper([wait = gate.waiter()](std::chrono::milliseconds) { wait(); });
+        emulator.firmware().faults().delay(CommandKind::Attach, std::chrono::milliseconds(1));
+        std::thread other(attach);
+        gate.wait_until_it_holds();
         during();
+        gate.open();
         other.join();
     }
 
@@ -159,7 +164,6 @@ TEST_F(EmulatorKernel, NobodyDestroysWhatACallIsOn)
     const auto root = client.make_element(false, 0);
     const auto leaf = client.make_element(true, root.id());
     const auto queue_pair = queue_pair_in_rts();
-    emulator.firmware().faults().delay(CommandKind::Attach, 300ms);
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); },
                [&] { EXPECT_EQ(client.destroy_qp(queue_pair.handle), EBUSY); });
     EXPECT_EQ(client.destroy_qp(queue_pair.handle), 0);
@@ -176,7 +180,6 @@ TEST_F(EmulatorKernel, OlderKernelsLockADevxModifyForItself)
         ib_uverbs_query_qp_resp answer{};
         return client.write(IB_USER_VERBS_CMD_QUERY_QP, request, answer);
     };
-    emulator.firmware().faults().delay(CommandKind::Attach, 300ms);
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); }, [&] { EXPECT_EQ(query(), 0); });
     emulator.server().behaviour().exclusive_modify = true;
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); }, [&] { EXPECT_EQ(query(), EBUSY); });
@@ -381,10 +384,7 @@ TEST_F(EmulatorKernel, GarbageHarmsOnlyItsSender)
     EXPECT_EQ(client.make_pd(), 0U) << "others do not notice";
     bad.close();
     open.clear();
-    for (int tries = 0; tries < 500 && emulator.device().files().size() > 1; ++tries) {
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(emulator.device().files().size(), 1U);
+    EXPECT_TRUE(eventually([&] { return emulator.device().files().size() == 1; }));
     EXPECT_EQ(emulator.server().internal_errors(), 0U);
 }
 
@@ -407,19 +407,9 @@ TEST_F(EmulatorKernel, AProcessHasABoundedNumberOfCalls)
             open.push_back(half_a_call(*file));
         }
     }
-    int refused = 0;
-    for (int tries = 0; tries < 500 && refused == 0; ++tries) {
-        refused = client.get_context() == EAGAIN ? 1 : 0;    // this process is the greedy one
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(refused, 1);
+    EXPECT_TRUE(eventually([&] { return client.get_context() == EAGAIN; })) << "this process is the greedy one";
     open.clear();
-    int answer = EAGAIN;
-    for (int tries = 0; tries < 500 && answer == EAGAIN; ++tries) {
-        answer = client.get_context();
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(answer, EINVAL) << "it has a context, and is heard again";
+    EXPECT_TRUE(eventually([&] { return client.get_context() == EINVAL; })) << "it has a context, and is heard again";
 }
 
 }    // namespace

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -20,10 +21,9 @@
 #include "lib/client/rdmaqos.h"
 
 enum {
-    PATIENCE_MS = 1000, /* of each call */
-    LONG_MS = 800,      /* a call that takes so long has waited for a daemon that does not answer */
-    TRY_AGAIN_S = 10,   /* after the session was refused */
-    WATCH_MS = 5000     /* how often the thread looks whether it is still needed */
+    TRY_AGAIN_S = 10, /* after the session was refused */
+    LONGEST_PATIENCE_MS = 3600 * 1000,
+    WATCH_MS = 5000 /* how often the thread looks whether it is still needed */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -32,6 +32,7 @@ static char level[LEVEL_BYTES];
 
 static struct rdmaqos_handle* handle;    /* NULL: none yet, or the session was refused */
 static struct rdmaqos_handle* of_parent; /* in a child: what it has inherited */
+static uint32_t patience_ms = 1000;      /* of each call */
 static bool hung;                        /* it did not answer, and has not yet been heard of again */
 static int64_t not_before_ms;            /* when to ask again for a session that was refused */
 static char last_failure[GOVERNOR_TEXT];
@@ -128,7 +129,9 @@ static void begin_in_child(void)
 /* What a call that began at `begin` has given. 0, or as struct governor says, with `text`. */
 static int judge(int result, int64_t begin, char* text)
 {
-    if (result != 0 && now_ms() - begin >= LONG_MS) {
+    /* One that takes so long has waited for a daemon that does not answer. */
+    const int64_t is_long = (int64_t)patience_ms * 4 / 5;
+    if (result != 0 && now_ms() - begin >= is_long) {
         say(last_failure, "rdma-qosd does not answer");
         hung = true;
         say(text, last_failure);
@@ -153,8 +156,8 @@ static int open_and_register(char* text)
     rdmaqos_request_init(&request);
     /* Without a daemon, too: what is attached is remembered, and comes into its class when there is one. */
     open.flags = RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_WITHOUT_DAEMON;
-    open.open_timeout_ms = PATIENCE_MS;
-    open.timeout_ms = PATIENCE_MS;
+    open.open_timeout_ms = patience_ms;
+    open.timeout_ms = patience_ms;
     open.socket = socket_path;
     request.level = level[0] != '\0' ? level : NULL;
 
@@ -198,6 +201,9 @@ static int start(const struct governor_options* options, char* text)
         return -ENAMETOOLONG;
     }
     (void)snprintf(level, sizeof(level), "%s", options->level);
+    const char* patience = secure_getenv("RDMA_QOS_RUN_PATIENCE_MS");
+    const unsigned long given = patience != NULL ? strtoul(patience, NULL, 10) : 0;
+    patience_ms = given > 0 && given <= LONGEST_PATIENCE_MS ? (uint32_t)given : patience_ms;
     (void)pthread_atfork(NULL, NULL, begin_in_child);
     return 0;
 }

@@ -52,10 +52,9 @@ struct governor_options {
 enum { GOVERNOR_TEXT = 256 };
 
 /* Each function may be called by any thread. Together they wait for a daemon that does not answer once, for at most a
- * second; later calls fail at once until it does. The results are 0 and
- *   -ENOTCONN  there is no daemon, or it does not answer: all queue pairs are concerned
- *   another negative errno: what was asked for is refused.
- * `text`, of GOVERNOR_TEXT bytes, is then a sentence. */
+ * second (RDMA_QOS_RUN_PATIENCE_MS: so many milliseconds); later calls fail at once until it does. The results are 0
+ * and -ENOTCONN  there is no daemon, or it does not answer: all queue pairs are concerned another negative errno: what
+ * was asked for is refused. `text`, of GOVERNOR_TEXT bytes, is then a sentence. */
 struct governor {
     int version;
     /* Once, before the others; `options` is copied. */

@@ -25,8 +25,7 @@ inline constexpr const char* kSessionInterface = "org.rdmaqos1.Session";
 // A Manager method with one result of type T.
 template <typename T>
 [[nodiscard]] Result<T> call_manager(bus::Client& client, const std::string& method,
-                                     const std::vector<bus::Value>& arguments,
-                                     std::chrono::milliseconds timeout = std::chrono::seconds(25));
+                                     const std::vector<bus::Value>& arguments, std::chrono::milliseconds timeout = {});
 
 // A text as a file that the daemon may read, also when it came from a pipe.
 [[nodiscard]] Result<bus::FileDescriptor> as_file(const std::string& text);
