@@ -293,6 +293,7 @@ run_group()
             ;;
         package)
             run_command package "$project_dir/tests/packages/run.sh"
+            run_command package-rpm "$project_dir/tests/packages/rpm.sh"
             build_once release e2e_programs
             local version log=$project_dir/build/packages.log
             version=$(dpkg-parsechangelog -l "$project_dir/debian/changelog" -S Version)
