@@ -157,6 +157,22 @@ std::vector<std::string> unneeded(const std::vector<KnownDifference>& known, con
     return rows;
 }
 
+std::string differences(const std::string& older, std::string_view said, const std::string& newer,
+                        std::string_view says)
+{
+    const Said before = said_in(said);
+    const Said now = said_in(says);
+    const std::size_t width = std::max(older.size(), newer.size()) + 1;
+    std::string text;
+    for (const auto& name : names_of(before, now)) {
+        if (before.of(name) != now.of(name)) {
+            text += fmt::format("{}\n  {:<{}} {}\n  {:<{}} {}\n", name, older + ":", width, before.of(name),
+                                newer + ":", width, now.of(name));
+        }
+    }
+    return text;
+}
+
 std::vector<std::string> differing(std::string_view kernel, std::string_view emulator)
 {
     const Said of_kernel = said_in(kernel);

@@ -30,6 +30,11 @@ struct KnownDifference {
 [[nodiscard]] std::vector<std::string> unneeded(const std::vector<KnownDifference>& known,
                                                 const std::vector<bool>& used);
 
+// What a newer kernel says other than an older one, as a golden file keeps it: a paragraph for each line. "": they
+// agree.
+[[nodiscard]] std::string differences(const std::string& older, std::string_view said, const std::string& newer,
+                                      std::string_view says);
+
 // The names of the lines that differ, known or not.
 [[nodiscard]] std::vector<std::string> differing(std::string_view kernel, std::string_view emulator);
 

@@ -70,6 +70,15 @@ TEST(Comparison, TheTableIsReadFromTheDocument)
     EXPECT_THROW(static_cast<void>(known_differences("no table")), std::runtime_error);
 }
 
+TEST(Comparison, WhatANewerKernelSaysIsWrittenDownWithWhatWasSaid)
+{
+    EXPECT_EQ(differences("6.1", kKernel, "6.12", kKernel), "");
+    EXPECT_EQ(differences("6.1", kKernel, "6.12", "a.one -> ok\na.two -> EIO\nc.four -> ok\n"),
+              "a.two\n  6.1:  EINVAL, out 16 untouched\n  6.12: EIO\n"
+              "b.three\n  6.1:  ok\n  6.12: (no such line)\n"
+              "c.four\n  6.1:  (no such line)\n  6.12: ok\n");
+}
+
 TEST(Comparison, ALineTwiceIsAMistakeOfTheProgram)
 {
     EXPECT_THROW(static_cast<void>(differing("a -> 1\na -> 2\n", "a -> 1\n")), std::runtime_error);

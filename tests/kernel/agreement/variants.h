@@ -6,6 +6,9 @@
 
 namespace rdmaqos::test::agreement {
 
+// Of the kernel whose answers are kept in full, which the emulator plays. Of others the differences from it are kept.
+constexpr const char* kPlayedKernel = "6.1";
+
 struct Variant {
     const char* name;          // of its golden file
     bool isolated;             // a queue pair may use leaves of its own file only
@@ -37,6 +40,12 @@ inline void PrintTo(const Variant& variant, std::ostream* to)
 [[nodiscard]] inline std::string golden_of(const Variant& variant)
 {
     return std::string("kernel/") + variant.name + ".txt";
+}
+
+// The differences of another kernel ("6.12").
+[[nodiscard]] inline std::string golden_of(const Variant& variant, const std::string& kernel)
+{
+    return "kernel/" + kernel + "/" + variant.name + ".txt";
 }
 
 }    // namespace rdmaqos::test::agreement

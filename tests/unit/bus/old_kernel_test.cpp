@@ -1,4 +1,5 @@
-// Who connected, where the kernel tells a number alone: the first message has to come from that process.
+// Who connected, where the kernel tells a number alone: the first message has to come from that process. And where it
+// tells more.
 #include <cstring>
 #include <future>
 #include <string>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/bus/client.h"
+#include "tests/support/kernel_version.h"
 #include "tests/support/old_kernel.h"
 #include "tests/support/patience.h"
 #include "tests/support/qemu_user.h"
@@ -22,13 +24,8 @@ namespace {
 using namespace std::string_literals;
 using test::ToyServer;
 
-class OldKernel : public testing::Test {
+class FirstCall : public testing::Test {
 protected:
-    void SetUp() override
-    {
-        RDMAQOS_NOT_BELOW_QEMU_USER(kNoSeccomp);
-        on_loop([] { test::play_old_kernel(); });
-    }
     void on_loop(const std::function<void()>& function)
     {
         std::packaged_task<void()> task(function);
@@ -49,6 +46,15 @@ protected:
     }
 
     ToyServer server_;
+};
+
+class OldKernel : public FirstCall {
+protected:
+    void SetUp() override
+    {
+        RDMAQOS_NOT_BELOW_QEMU_USER(kNoSeccomp);
+        on_loop([] { test::play_old_kernel(); });
+    }
 };
 
 void say(const UniqueFd& socket, const std::string& bytes)
@@ -86,6 +92,21 @@ std::string ping_call()
 
 const std::string kReply = "l\2\1\1"s;
 const std::string kError = "l\3\1\1"s;
+
+// Of the kernel that runs here.
+TEST_F(FirstCall, MayBeAChildsWhereTheKernelTellsWhoConnected)
+{
+    const auto socket = connected();
+    say(socket, kAuthentication);
+    hear(socket, "OK ");
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(send(socket.get(), ping_call().data(), ping_call().size(), MSG_NOSIGNAL) > 0 ? 0 : 1);
+    }
+    waitpid(child, nullptr, 0);
+    const std::string answer = hear(socket, test::kernel_tells_who_connected() ? kReply : "make it");
+    EXPECT_EQ(answer.find(kReply) != std::string::npos, test::kernel_tells_who_connected()) << answer;
+}
 
 TEST_F(OldKernel, WhoConnectedIsServed)
 {
