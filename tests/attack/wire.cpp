@@ -370,7 +370,7 @@ std::optional<Reply> Wire::ask(const Method& method, const Body& body, milliseco
 bool Wire::hello()
 {
     destination_ = "org.freedesktop.DBus";
-    const bool greeted = ask({"/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello"}).has_value();
+    const bool greeted = ask({"/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello"}, {}).has_value();
     destination_ = bus::names::kService;
     return greeted;
 }
