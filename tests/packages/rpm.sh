@@ -150,7 +150,8 @@ for name in rdma-qos-tools rdma-qos-emulator; do
 done
 
 if command -v rpmlint >/dev/null; then
-    rpmlint --rpmlintrc "$project_dir/rpm/rdma-qosd.rpmlintrc" "$work"/current/*.rpm >"$work/rpmlint" 2>&1 || {
+    # Of the filters, its version on one Debian needs this one and that on another that one.
+    rpmlint --ignore-unused-rpmlintrc --rpmlintrc "$project_dir/rpm/rdma-qosd.rpmlintrc" "$work"/current/*.rpm >"$work/rpmlint" 2>&1 || {
         cat "$work/rpmlint"
         fail "rpmlint complains"
     }

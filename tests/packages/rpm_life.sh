@@ -34,7 +34,8 @@ packages()
         cat "$work/said"
         fail "rpm $*"
     }
-    if grep -iE 'warning|error' "$work/said" | grep -v ' saved as .*\.rpmsave$'; then
+    # The first is what rpm does at the erasure; of the second it warns in every chroot.
+    if grep -iE 'warning|error' "$work/said" | grep -vE ' saved as .*\.rpmsave$|private mounts in chroot not implemented'; then
         fail "rpm $* complains"
     fi
 }
