@@ -15,6 +15,7 @@
 #include "lib/nic_mlx5/sysfs.h"
 #include "lib/nic_mlx5/uverbs.h"
 #include "tests/nic_mlx5/client.h"
+#include "tests/support/patience.h"
 
 namespace rdmaqos::mlx5 {
 namespace {
