@@ -1,6 +1,7 @@
 // The emulator does what the kernel does, but for the differences in the table of docs/testing.md. What the kernel does
 // is in tests/golden/kernel, as kernel_agreement_test saw it.
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <set>
 #include <sstream>
@@ -103,6 +104,25 @@ TEST(KernelAgreement, TheEmulatorDiffersOnlyWhereTheDocumentSaysSo)
                                      << all_of(unknown);
     }
     EXPECT_THAT(unneeded(known, used), IsEmpty());
+}
+
+// Files of other kernels name lines that the played one has no more, or that say something else now.
+TEST(KernelAgreement, WhatOtherKernelsSayIsAboutWhatThisOneSays)
+{
+    std::vector<std::string> transcripts;
+    std::set<std::string> names;
+    for (const Variant& variant : variants()) {
+        transcripts.push_back(kernel_transcript(variant));
+        names.insert(std::filesystem::path(golden_of(variant)).filename());
+    }
+    std::size_t others = 0;
+    for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/tests/golden/kernel")) {
+        if (!names.contains(file.path().filename())) {
+            ++others;
+            EXPECT_THAT(about_nothing(read_text(file.path()), transcripts), IsEmpty()) << file.path();
+        }
+    }
+    EXPECT_GT(others, 0U);
 }
 
 // ---- the comparison notices ----

@@ -63,6 +63,33 @@ std::vector<std::string> names_of(const Said& kernel, const Said& emulator)
     return names;
 }
 
+// What one line said, and says.
+struct Difference {
+    std::string name;
+    std::string said;
+    std::string says;
+
+    [[nodiscard]] bool is_about(const Said& transcript) const { return transcript.of(name) == said; }
+};
+
+// Those of paragraphs as differences() writes them.
+std::vector<Difference> differences_in(std::string_view paragraphs)
+{
+    const auto answer = [](const std::string& line) {
+        const auto at = line.find_first_not_of(' ', line.find(": ") + 1);
+        return at == std::string::npos ? std::string() : line.substr(at);
+    };
+    const auto lines = lines_of(paragraphs);
+    if (lines.size() % 3 != 0) {
+        throw std::runtime_error("a paragraph has three lines: a name, what was said, what is said");
+    }
+    std::vector<Difference> found;
+    for (std::size_t at = 0; at < lines.size(); at += 3) {
+        found.push_back({lines[at], answer(lines[at + 1]), answer(lines[at + 2])});
+    }
+    return found;
+}
+
 std::string trimmed(std::string_view text)
 {
     const auto first = text.find_first_not_of(" `");
@@ -171,6 +198,55 @@ std::string differences(const std::string& older, std::string_view said, const s
         }
     }
     return text;
+}
+
+std::string merged(const std::string& paragraphs, const std::string& more)
+{
+    std::string text = paragraphs;
+    const auto lines = lines_of(more);
+    for (std::size_t at = 0; at + 2 < lines.size(); at += 3) {
+        const std::string paragraph = lines[at] + "\n" + lines[at + 1] + "\n" + lines[at + 2] + "\n";
+        if (text.find(paragraph) == std::string::npos) {
+            text += paragraph;
+        }
+    }
+    return text;
+}
+
+std::string with_differences(std::string_view transcript, std::string_view paragraphs)
+{
+    Said said = said_in(transcript);
+    const Said before = said;
+    for (const auto& difference : differences_in(paragraphs)) {
+        if (difference.is_about(before)) {
+            if (!before.text.contains(difference.name)) {
+                said.names.push_back(difference.name);
+            }
+            said.text[difference.name] = difference.says;
+        }
+    }
+    std::string text;
+    for (const auto& name : said.names) {
+        if (said.text[name] != kMissing) {
+            text.append(name).append(kBetween).append(said.text[name]).append("\n");
+        }
+    }
+    return text;
+}
+
+std::vector<std::string> about_nothing(std::string_view paragraphs, const std::vector<std::string>& transcripts)
+{
+    std::vector<Said> all;
+    for (const auto& transcript : transcripts) {
+        all.push_back(said_in(transcript));
+    }
+    std::vector<std::string> names;
+    for (const auto& difference : differences_in(paragraphs)) {
+        if (std::none_of(all.begin(), all.end(), [&](const Said& said) { return difference.is_about(said); })) {
+            names.push_back(difference.name);
+        }
+    }
+    return names;
 }
 
 std::vector<std::string> differing(std::string_view kernel, std::string_view emulator)

@@ -32,8 +32,24 @@ struct KnownDifference {
 
 // What a newer kernel says other than an older one, as a golden file keeps it: a paragraph for each line. "": they
 // agree.
+//
+//     devx.modify another's number
+//       6.1:  EINVAL
+//       6.12: EPERM
+//
 [[nodiscard]] std::string differences(const std::string& older, std::string_view said, const std::string& newer,
                                       std::string_view says);
+
+// Both, and the paragraphs of the second which the first does not have.
+[[nodiscard]] std::string merged(const std::string& paragraphs, const std::string& more);
+
+// The transcript of the newer kernel: the older one's, with the paragraphs whose line says there what the older kernel
+// says.
+[[nodiscard]] std::string with_differences(std::string_view transcript, std::string_view paragraphs);
+
+// The paragraphs that are about no line of these transcripts.
+[[nodiscard]] std::vector<std::string> about_nothing(std::string_view paragraphs,
+                                                     const std::vector<std::string>& transcripts);
 
 // The names of the lines that differ, known or not.
 [[nodiscard]] std::vector<std::string> differing(std::string_view kernel, std::string_view emulator);

@@ -70,13 +70,28 @@ TEST(Comparison, TheTableIsReadFromTheDocument)
     EXPECT_THROW(static_cast<void>(known_differences("no table")), std::runtime_error);
 }
 
+// What a newer kernel says, and the differences as they are kept.
+constexpr const char* kNewer = "a.one -> ok\na.two -> EIO\nc.four -> ok: 4\n";
+constexpr const char* kDifferences = "a.two\n  6.1:  EINVAL, out 16 untouched\n  6.12: EIO\n"
+                                     "b.three\n  6.1:  ok\n  6.12: (no such line)\n"
+                                     "c.four\n  6.1:  (no such line)\n  6.12: ok: 4\n";
+
 TEST(Comparison, WhatANewerKernelSaysIsWrittenDownWithWhatWasSaid)
 {
     EXPECT_EQ(differences("6.1", kKernel, "6.12", kKernel), "");
-    EXPECT_EQ(differences("6.1", kKernel, "6.12", "a.one -> ok\na.two -> EIO\nc.four -> ok\n"),
-              "a.two\n  6.1:  EINVAL, out 16 untouched\n  6.12: EIO\n"
-              "b.three\n  6.1:  ok\n  6.12: (no such line)\n"
-              "c.four\n  6.1:  (no such line)\n  6.12: ok\n");
+    EXPECT_EQ(differences("6.1", kKernel, "6.12", kNewer), kDifferences);
+    EXPECT_EQ(with_differences(kKernel, kDifferences), kNewer);
+    EXPECT_THROW(static_cast<void>(with_differences(kKernel, "a.two\n  6.1:  EINVAL\n")), std::runtime_error);
+}
+
+TEST(Comparison, WhatSeveralTranscriptsHaveInCommonIsWrittenOnce)
+{
+    const std::string other = "a.two\n  6.1:  ok\n  6.12: EIO\n";
+    EXPECT_EQ(merged("", kDifferences), kDifferences);
+    EXPECT_EQ(merged(kDifferences, kDifferences + other), kDifferences + other);
+    EXPECT_EQ(with_differences(kKernel, kDifferences + other), kNewer) << "it did not say that";
+    EXPECT_THAT(about_nothing(kDifferences + other, {kKernel}), ElementsAre("a.two"));
+    EXPECT_THAT(about_nothing(kDifferences + other, {kKernel, "a.two -> ok\nb.three -> ok\n"}), IsEmpty());
 }
 
 TEST(Comparison, ALineTwiceIsAMistakeOfTheProgram)

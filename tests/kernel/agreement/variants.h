@@ -42,10 +42,10 @@ inline void PrintTo(const Variant& variant, std::ostream* to)
     return std::string("kernel/") + variant.name + ".txt";
 }
 
-// The differences of another kernel ("6.12").
-[[nodiscard]] inline std::string golden_of(const Variant& variant, const std::string& kernel)
+// The differences of another kernel ("6.12"), of all variants.
+[[nodiscard]] inline std::string differences_of(const std::string& kernel)
 {
-    return "kernel/" + kernel + "/" + variant.name + ".txt";
+    return "kernel/" + kernel + ".txt";
 }
 
 }    // namespace rdmaqos::test::agreement
