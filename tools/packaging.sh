@@ -11,7 +11,7 @@ packaging_value()
     echo "$2"
 }
 
-# copy_to_build WORK KEPT: copies the work tree to WORK/source, since what builds packages writes into its sources and beside
+# copy_to_build WORK KEPT: copies the work tree to WORK/source, since what builds packages writes into its sources and next to
 # them. What matches KEPT stays there: the folder with what is compiled. Times are copied too, so that only what changed is
 # compiled again. Until the script ends, no other works in WORK.
 copy_to_build()

@@ -1,4 +1,4 @@
-// The version of the build, as all programs tell it: that of the packages it is made for (RDMAQOS_VERSION of CMake), or
+// The version of the build, as all programs report it: that of the packages it is made for (RDMAQOS_VERSION of CMake), or
 // the project's.
 #pragma once
 

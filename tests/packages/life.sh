@@ -42,6 +42,14 @@ everything()
         -printf '%M %p %l\n' | grep -v ' /etc/ld.so.cache' | LC_ALL=C sort
 }
 
+# report VERSION: the programs report it.
+report()
+{
+    local got
+    got="$(rdma-qosd --version) $(rdma-qosctl --version) $(rdma-qos-run --version)"
+    [[ $got == "rdma-qosd $1 rdma-qosctl $1 $1" ]] || fail "the programs of version $1 report \"$got\""
+}
+
 present()
 {
     local path
@@ -72,6 +80,7 @@ apt install /srv/previous/*.deb
 wanted start
 present $link $etc/policy.yaml $etc/rdma-qosd.yaml
 [[ $(dpkg-query -W -f '${Version}' rdma-qosd) == "$previous" ]] || fail "the version is not $previous"
+report "$previous"
 
 echo "-- upgrade to version $version"
 # An administrator at work, a daemon that ran, and files that no package knows.
@@ -98,8 +107,7 @@ ln -s /lib/systemd/system/rdma-qosd.service $link
 
 echo "-- use"
 quietly rdma-qosctl check
-[[ $(rdma-qosd --version) == rdma-qosd\ * ]] || fail "rdma-qosd --version"
-quietly rdma-qos-run --version
+report "$version"
 mkdir -p /tmp/try/etc/rdma-qos
 cp /srv/policy.yaml /tmp/try/etc/rdma-qos
 cat >/tmp/try/session <<'SESSION'

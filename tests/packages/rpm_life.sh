@@ -45,7 +45,7 @@ wanted()
 {
     local got
     got=$(sed 's/ *rdma-qosd\.service//; s/--no-reload *//' "$root/systemctl.log" | tr '\n' ';')
-    [[ $got == "$*" ]] || fail "systemctl is told \"$got\" instead of \"$*\" (line $(caller))"
+    [[ $got == "$*" ]] || fail "systemctl is called with \"$got\" instead of \"$*\" (line $(caller))"
     : >"$root/systemctl.log"
 }
 
@@ -86,7 +86,7 @@ verified 'S.5....T. c /etc/rdma-qos/policy.yaml'
 echo "-- use"
 for program in sbin/rdma-qosd bin/rdma-qosctl bin/rdma-qos-run; do
     said=$("$root/usr/$program" --version 2>&1) || fail "$program does not run: $said"
-    [[ $said == *"$version" && $said != *"$previous"* ]] || fail "$program tells the version $said"
+    [[ $said == *"$version" && $said != *"$previous"* ]] || fail "$program reports the version $said"
 done
 said=$("$root/usr/bin/rdma-qosctl" --root "$root" check 2>&1) || fail "rdma-qosctl check: $said"
 for launcher in 'rdma-qos-emulator run' rdma-qos-run; do
@@ -95,10 +95,10 @@ for launcher in 'rdma-qos-emulator run' rdma-qos-run; do
     [[ $library == "$root"/usr/lib64/rdma-qos/*.so && -e $library ]] || fail "$launcher loads $library"
 done
 
-echo "-- downgrade, where the programs tell their version too"
+echo "-- downgrade, where the programs report their version too"
 packages -U --oldpackage "$work"/previous/*.rpm
 wanted 'daemon-reload;try-restart;'
-[[ $("$root/usr/sbin/rdma-qosd" --version) == *"$previous" ]] || fail "rdma-qosd tells $("$root/usr/sbin/rdma-qosd" --version)"
+[[ $("$root/usr/sbin/rdma-qosd" --version) == *"$previous" ]] || fail "rdma-qosd reports $("$root/usr/sbin/rdma-qosd" --version)"
 
 echo "-- erase"
 packages -e "${all[@]}"
@@ -108,13 +108,13 @@ rm -r "$etc" "$root/var/lib/rdma-qos"
 # Folders that packages of the system have, and this root did not, stay.
 everything | diff "$work/before" - | grep -E '^<|rdma' && fail "erasing leaves something, or takes something that was there"
 
-echo "-- beside a policy of OpenSM"
+echo "-- with a policy of OpenSM"
 mkdir "$etc"
 printf 'qos-ulps\n    default : 0\nend-qos-ulps\n' >"$etc/policy.conf"
 packages -i "$work"/previous/rdma-qos{d,-tools}-[0-9]*.rpm
-[[ ! -e $etc/policy.yaml && -e $etc/rdma-qosd.yaml ]] || fail "there is a policy.yaml beside the policy.conf"
+[[ ! -e $etc/policy.yaml && -e $etc/rdma-qosd.yaml ]] || fail "there is a policy.yaml next to the policy.conf"
 packages -U "$work"/current/rdma-qos{d,-tools}-[0-9]*.rpm
-[[ ! -e $etc/policy.yaml ]] || fail "an upgrade puts a policy.yaml beside the policy.conf"
+[[ ! -e $etc/policy.yaml ]] || fail "an upgrade puts a policy.yaml next to the policy.conf"
 "$root/usr/bin/rdma-qosctl" --root "$root" check >"$work/said" 2>&1 || fail "rdma-qosctl check: $(cat "$work/said")"
 # Both are the administrator's mistake, and not taken.
 touch "$etc/policy.yaml"

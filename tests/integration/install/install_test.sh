@@ -146,7 +146,7 @@ for launcher in 'rdma-qos-emulator run' rdma-qos-run; do
     [[ $library == "$moved"/* && -e $library ]] || fail "with --prefix $launcher loads $library"
 done
 # The governor is loaded from the folder of the library that loads it.
-[[ -e $(dirname "$library")/librdma-qos-run-governor.so ]] || fail "with --prefix the governor is not beside $library"
+[[ -e $(dirname "$library")/librdma-qos-run-governor.so ]] || fail "with --prefix the governor is not in the folder of $library"
 # An edited file stays, and so does a link to it.
 echo '# edited' >>"$moved/etc/rdma-qos/policy.yaml"
 "$cmake" --install "$build" --prefix "$moved" >"$stage/log" 2>&1 || fail "installed again: $(cat "$stage/log")"
