@@ -35,15 +35,18 @@ suite=$(debian_suite "$release")
 root=$(debian_cache)/root-$suite
 mkdir -p "$(debian_cache)"
 exec {lock}>"$root.lock"
-flock "$lock"
-[[ $fresh == no ]] || rm -rf --one-file-system "$root"
-if [[ ! -e $root/complete ]]; then
-    note "making a Debian $release in $root"
-    rm -rf --one-file-system "$root"
-    debian_unpack "$release" "$root"
-    touch "$root/complete"
-fi
 flock --shared "$lock"
+if [[ $fresh == yes || ! -e $root/complete ]]; then
+    flock "$lock"    # when nobody uses it
+    [[ $fresh == no ]] || rm -rf --one-file-system "$root"
+    if [[ ! -e $root/complete ]]; then
+        note "making a Debian $release in $root"
+        rm -rf --one-file-system "$root"
+        debian_unpack "$release" "$root"
+        touch "$root/complete"
+    fi
+    flock --shared "$lock"
+fi
 
 build=$project_dir/build/debian-$release
 mkdir -p "$build"
