@@ -24,6 +24,7 @@
 #include "lib/base/version.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
+#include "lib/bus/process_helper.h"
 #include "lib/nic_mlx5/self_test.h"
 
 namespace rdmaqos {
@@ -130,7 +131,7 @@ int run(const Options& options, const Clock& clock, EndInTime& end)
     Service service(std::move(of_service), loop, clock);
     BusTransports transports(service, loop,
                              {options.socket.empty() ? below_root(options.root, bus::names::kSocket) : options.socket,
-                              options.system_bus.value_or(on_host)});
+                              options.system_bus.value_or(on_host), "/proc/self/exe"});
     Lifecycle lifecycle(loop, service);
     Handover handover(of_host ? systemd_store() : nullptr, take_kept_descriptors());
     Discovery discovery(service, loop, handover, below_root(options.root, "/var/lib/rdma-qos"));
@@ -171,6 +172,9 @@ int main(int argc, char** argv)
     }
     if (argc == 3 && std::string_view(argv[1]) == rdmaqos::bus::kDescriptorHelperCommand) {
         return rdmaqos::bus::run_descriptor_helper(std::atoi(argv[2]));
+    }
+    if (argc == 3 && std::string_view(argv[1]) == rdmaqos::bus::kProcessHelperCommand) {
+        return rdmaqos::bus::run_process_helper(std::atoi(argv[2]));
     }
     int status = 0;
     const rdmaqos::SteadyClock clock;

@@ -29,11 +29,11 @@ Result<std::shared_ptr<const Identity>> identify(const bus::PeerProcess& process
     return std::make_shared<const Identity>(std::move(*identity));
 }
 
-Result<std::unique_ptr<SystemEndpoint>> SystemEndpoint::create(BusContext& shared,
+Result<std::unique_ptr<SystemEndpoint>> SystemEndpoint::create(BusContext& shared, bus::SenderProcesses& processes,
                                                                std::shared_ptr<bus::Connection> connected)
 {
     std::unique_ptr<SystemEndpoint> endpoint(new SystemEndpoint(shared, std::move(connected)));
-    auto senders = bus::Senders::create(*endpoint->connection,
+    auto senders = bus::Senders::create(*endpoint->connection, processes,
                                         [raw = endpoint.get()](const std::string& name) { raw->gone(name); });
     if (!senders) {
         return fail(std::move(senders).error());

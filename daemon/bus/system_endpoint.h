@@ -17,8 +17,9 @@ namespace rdmaqos {
 
 class SystemEndpoint final : public BusEndpoint {
 public:
-    [[nodiscard]] static Result<std::unique_ptr<SystemEndpoint>> create(BusContext& shared,
-                                                                        std::shared_ptr<bus::Connection> connected);
+    // `processes` must outlive the endpoint.
+    [[nodiscard]] static Result<std::unique_ptr<SystemEndpoint>>
+    create(BusContext& shared, bus::SenderProcesses& processes, std::shared_ptr<bus::Connection> connected);
     // Every client of it is gone with the connection.
     ~SystemEndpoint() override;
 

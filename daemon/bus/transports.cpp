@@ -10,6 +10,7 @@
 #include "daemon/model/administrator.h"
 #include "lib/bus/descriptor_helper.h"
 #include "lib/bus/names.h"
+#include "lib/bus/process_helper.h"
 
 namespace rdmaqos {
 namespace {
@@ -20,6 +21,11 @@ bool may_use_socket(const Settings& settings, const Identity& client)
 {
     return settings.socket_group.empty() || is_administrator(client.uid) ||
            (settings.socket_gid && std::ranges::binary_search(client.gids, *settings.socket_gid));
+}
+
+std::vector<std::string> helper_command(const std::string& program, const char* word)
+{
+    return program.empty() ? std::vector<std::string>{} : std::vector<std::string>{program, word};
 }
 
 }    // namespace
@@ -55,7 +61,8 @@ private:
 };
 
 BusTransports::BusTransports(Service& service, bus::EventLoop& loop, TransportOptions options)
-    : context_(service, loop), options_(std::move(options)), signals_(context_, *this)
+    : context_(service, loop), options_(std::move(options)),
+      processes_(loop, {helper_command(options_.helper, bus::kProcessHelperCommand)}), signals_(context_, *this)
 {
     service.add_observer(*this);
 }
@@ -82,7 +89,7 @@ Result<void> BusTransports::open(std::function<void()> ready)
     bus::ServerOptions options;
     options.path = options_.socket;
     options.limits = server_limits();
-    options.descriptors.command = {"/proc/self/exe", bus::kDescriptorHelperCommand};
+    options.descriptors.command = helper_command(options_.helper, bus::kDescriptorHelperCommand);
     options.close = [closer = context_.service.closer()](std::uint32_t uid, UniqueFd fd) {
         closer->close(uid, std::move(fd));
     };
@@ -174,7 +181,7 @@ Result<void> BusTransports::connect_system_bus()
     if (!connection) {
         return fail(std::move(connection).error());
     }
-    auto endpoint = SystemEndpoint::create(context_, std::move(*connection));
+    auto endpoint = SystemEndpoint::create(context_, processes_, std::move(*connection));
     if (!endpoint) {
         return fail(std::move(endpoint).error());
     }

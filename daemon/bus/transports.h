@@ -11,6 +11,7 @@
 #include "daemon/bus/endpoint.h"
 #include "daemon/bus/signals.h"
 #include "daemon/bus/system_endpoint.h"
+#include "lib/bus/sender_processes.h"
 #include "lib/bus/server.h"
 
 namespace rdmaqos {
@@ -18,6 +19,9 @@ namespace rdmaqos {
 struct TransportOptions {
     std::filesystem::path socket;    // of the direct socket
     bool system_bus = true;
+    // The helpers of lib/bus: the program that is started with their words. Empty: descriptors are not taken from
+    // clients, nor pidfds from the system bus.
+    std::string helper{};
 };
 
 class BusTransports final : private bus::ServerHandler, private Listeners, private ServiceObserver {
@@ -52,6 +56,7 @@ private:
 
     BusContext context_;
     TransportOptions options_;
+    bus::SenderProcesses processes_;    // behind the senders of the system bus
     Signals signals_;
     std::function<void()> ready_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Direct>> clients_;    // by connection

@@ -66,7 +66,7 @@ BusConnection::BusConnection(EventLoop& loop, BusPtr bus, std::function<void()> 
 {
 }
 
-Result<BusPtr> BusConnection::open_system_bus()
+Result<BusPtr> BusConnection::open_system_bus(BusDescriptors descriptors)
 {
     sd_bus* raw = nullptr;
     if (const int result = sd_bus_new(&raw); result < 0) {
@@ -79,7 +79,7 @@ Result<BusPtr> BusConnection::open_system_bus()
         result = sd_bus_set_bus_client(raw, 1);
     }
     if (result >= 0) {
-        result = sd_bus_negotiate_fds(raw, 0);
+        result = sd_bus_negotiate_fds(raw, descriptors == BusDescriptors::Taken ? 1 : 0);
     }
     if (result >= 0) {
         result = sd_bus_start(raw);

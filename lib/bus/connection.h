@@ -46,6 +46,8 @@ protected:
 // The serving end of a D-Bus conversation over a connected socket, which it takes over.
 [[nodiscard]] Result<BusPtr> open_server_bus(UniqueFd socket);
 
+enum class BusDescriptors : bool { Refused, Taken };
+
 // A connection to a message bus, which is trusted: sd-bus reads from it itself.
 class BusConnection final : public Connection {
 public:
@@ -53,8 +55,9 @@ public:
     // itself; not after close().
     [[nodiscard]] static Result<std::shared_ptr<BusConnection>> create(EventLoop& loop, BusPtr bus,
                                                                        std::function<void()> on_closed);
-    // The system bus. It passes on no descriptors: whoever receives one also closes it, which may hang.
-    [[nodiscard]] static Result<BusPtr> open_system_bus();
+    // The system bus. It passes on no descriptors unless they are wanted: whoever receives one also closes it, which
+    // may hang.
+    [[nodiscard]] static Result<BusPtr> open_system_bus(BusDescriptors descriptors = BusDescriptors::Refused);
 
     [[nodiscard]] bool is_ready() const override;
     void flush() override;

@@ -5,6 +5,10 @@
 
 namespace rdmaqos::bus::names {
 
+// The message bus itself.
+constexpr const char* kBus = "org.freedesktop.DBus";
+constexpr const char* kBusPath = "/org/freedesktop/DBus";
+
 constexpr const char* kService = "org.rdmaqos1";
 constexpr const char* kRoot = "/org/rdmaqos1";
 constexpr const char* kDevices = "/org/rdmaqos1/device";

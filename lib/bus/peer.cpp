@@ -1,7 +1,9 @@
 #include "lib/bus/peer.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -94,6 +96,25 @@ bool is_running(const UniqueFd& pidfd)
 {
     pollfd process{pidfd.get(), POLLIN, 0};
     return pidfd && poll(&process, 1, 0) == 0;
+}
+
+Result<pid_t> number_of(const UniqueFd& pidfd)
+{
+    constexpr std::string_view kKey = "\nPid:";
+    const auto text = read_kernel_file(fmt::format("/proc/self/fdinfo/{}", pidfd.get()));
+    if (!text) {
+        return fail(text.error());
+    }
+    const auto at = text->find(kKey);
+    const int number = at == std::string::npos ? 0 : std::atoi(text->c_str() + at + kKey.size());
+    if (number == 0) {
+        return fail(ErrorCode::Io,
+                    "what should be the pidfd of a client is none, or of a process that cannot be seen from here");
+    }
+    if (number < 0) {
+        return fail(ErrorCode::Io, "the process of a client has ended");
+    }
+    return number;
 }
 
 std::uint64_t ticks_since_boot()

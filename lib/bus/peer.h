@@ -21,8 +21,8 @@ struct PeerProcess {
     std::vector<std::uint32_t> gids;    // primary and supplementary
     // Pins the process: as long as is_running(pidfd), the pid is not somebody else's.
     UniqueFd pidfd;
-    // Where the bus gives no pidfd of the very process that connected, only its number: a process that started later
-    // than this (clock ticks since boot) has been given the number of one that ended.
+    // Where the bus gives no pidfd of the very process that connected (before dbus 1.16 or Linux 6.5), only its number:
+    // a process that started later than this (clock ticks since boot) has been given the number of one that ended.
     std::optional<std::uint64_t> started_by;
     // Where the kernel gives only the number: the process that connected may have ended before the pidfd was opened,
     // and another have its number. But whoever sends something by that number behind these bytes, and still runs, is
@@ -50,5 +50,7 @@ struct ExpectedSender {
 
 [[nodiscard]] Result<UniqueFd> open_pidfd(pid_t pid);
 [[nodiscard]] bool is_running(const UniqueFd& pidfd);
+// Its number. Errors: Io; when the process has ended, or this is no pidfd.
+[[nodiscard]] Result<pid_t> number_of(const UniqueFd& pidfd);
 
 }    // namespace rdmaqos::bus

@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/bus/names.h"
 
 namespace rdmaqos::bus {
 namespace {
 
-constexpr const char* kBus = "org.freedesktop.DBus";
-constexpr const char* kBusPath = "/org/freedesktop/DBus";
 constexpr const char* kOwnerChanged = "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
                                       "interface='org.freedesktop.DBus',member='NameOwnerChanged'";
 
@@ -59,16 +58,8 @@ int read_entry(sd_bus_message* reply, PeerProcess& peer, bool& has_uid)
     return sd_bus_message_skip(reply, "v");
 }
 
-}    // namespace
-
-struct Senders::LookUp {
-    Senders* senders = nullptr;
-    std::string name;
-    Found found;
-    SlotPtr slot;
-};
-
-Result<PeerProcess> read_credentials(sd_bus_message* reply, std::uint64_t on_bus_by)
+// What GetConnectionCredentials answered, without the pidfd, which only the helper is given.
+Result<PeerProcess> read_credentials(sd_bus_message* reply)
 {
     PeerProcess peer;
     bool has_uid = false;
@@ -82,24 +73,59 @@ Result<PeerProcess> read_credentials(sd_bus_message* reply, std::uint64_t on_bus
     if (result < 0) {
         return fail(error_from_errno(ErrorCode::Io, -result, "the bus does not say who a client is"));
     }
-    if (!has_uid || peer.pid <= 0) {
-        return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no user or no process");
+    if (!has_uid) {
+        return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no user");
     }
-    auto pidfd = open_pidfd(peer.pid);
-    if (!pidfd) {
-        return fail(std::move(pidfd).error());
-    }
-    peer.pidfd = std::move(*pidfd);
-    peer.started_by = on_bus_by;
     return peer;
 }
 
-Senders::Senders(Connection& connection, Vanished vanished) : connection_(connection), vanished_(std::move(vanished)) {}
-Senders::~Senders() = default;
-
-Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, Vanished vanished)
+// By the pidfd of the process that connected; without one by its number, which may have been given to another since.
+Result<void> pin(PeerProcess& peer, UniqueFd pidfd, std::uint64_t on_bus_by)
 {
-    std::unique_ptr<Senders> senders(new Senders(connection, std::move(vanished)));
+    if (pidfd) {
+        auto number = number_of(pidfd);
+        if (!number) {
+            return fail(std::move(number).error());
+        }
+        peer.pid = *number;
+        peer.pidfd = std::move(pidfd);
+        return {};
+    }
+    if (peer.pid <= 0) {
+        return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no process");
+    }
+    auto opened = open_pidfd(peer.pid);
+    if (!opened) {
+        return fail(std::move(opened).error());
+    }
+    peer.pidfd = std::move(*opened);
+    peer.started_by = on_bus_by;
+    return {};
+}
+
+}    // namespace
+
+struct Senders::LookUp {
+    Senders* senders = nullptr;
+    std::string name;
+    Found found;
+    SlotPtr slot;
+    PeerProcess peer;
+};
+
+Senders::Senders(Connection& connection, SenderProcesses& processes, Vanished vanished)
+    : connection_(connection), processes_(processes), vanished_(std::move(vanished))
+{
+}
+
+Senders::~Senders()
+{
+    processes_.forget();
+}
+
+Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, SenderProcesses& processes, Vanished vanished)
+{
+    std::unique_ptr<Senders> senders(new Senders(connection, processes, std::move(vanished)));
     sd_bus_slot* slot = nullptr;
     const int result = sd_bus_add_match_async(connection.bus(), &slot, kOwnerChanged, &Senders::on_owner_changed,
                                               &Senders::on_listening, senders.get());
@@ -113,12 +139,12 @@ Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, Vanishe
 
 void Senders::look_up(const std::string& unique_name, Found found)
 {
-    auto look_up = std::make_unique<LookUp>(LookUp{this, unique_name, std::move(found), nullptr});
+    auto look_up = std::make_unique<LookUp>(LookUp{this, unique_name, std::move(found), nullptr, {}});
     auto* raw = look_up.get();
     running_.emplace(raw, std::move(look_up));
 
     sd_bus_message* message = nullptr;
-    int result = sd_bus_message_new_method_call(connection_.bus(), &message, kBus, kBusPath, kBus,
+    int result = sd_bus_message_new_method_call(connection_.bus(), &message, names::kBus, names::kBusPath, names::kBus,
                                                 "GetConnectionCredentials");
     const auto call = MessageRef::adopt(message);
     if (result >= 0) {
@@ -130,8 +156,7 @@ void Senders::look_up(const std::string& unique_name, Found found)
         raw->slot.reset(slot);
     }
     if (result < 0) {
-        const auto node = running_.extract(raw);
-        node.mapped()->found(fail(error_from_errno(ErrorCode::Io, -result, "the bus cannot be asked who a client is")));
+        finish(*raw, fail(error_from_errno(ErrorCode::Io, -result, "the bus cannot be asked who a client is")));
         return;
     }
     connection_.flush();
@@ -139,20 +164,40 @@ void Senders::look_up(const std::string& unique_name, Found found)
 
 int Senders::on_credentials(sd_bus_message* reply, void* userdata, sd_bus_error* /*error*/) noexcept
 {
-    auto* raw = static_cast<LookUp*>(userdata);
+    auto& look_up = *static_cast<LookUp*>(userdata);
     try {
-        const auto node = raw->senders->running_.extract(raw);
-        if (const auto* error = sd_bus_message_get_error(reply); error != nullptr) {
-            node.mapped()->found(fail(ErrorCode::Io, fmt::format("the bus does not say who a client is: {}",
-                                                                 error->message == nullptr ? "" : error->message)));
-        } else {
-            const std::uint64_t by = node.mapped()->senders->on_bus_by(node.mapped()->name);
-            node.mapped()->found(read_credentials(reply, by));
-        }
+        look_up.senders->take_credentials(look_up, reply);
     } catch (const std::exception& error) {
         write_log(LogLevel::Error, {}, error.what());
     }
     return 1;
+}
+
+void Senders::take_credentials(LookUp& look_up, sd_bus_message* reply)
+{
+    if (const auto* error = sd_bus_message_get_error(reply); error != nullptr) {
+        finish(look_up, fail(ErrorCode::Io, fmt::format("the bus does not say who a client is: {}",
+                                                        error->message == nullptr ? "" : error->message)));
+        return;
+    }
+    auto peer = read_credentials(reply);
+    if (!peer) {
+        finish(look_up, std::move(peer));
+        return;
+    }
+    look_up.peer = std::move(*peer);
+    processes_.look_up(look_up.name, [this, &look_up](Result<UniqueFd> pidfd) {
+        auto pinned = pidfd ? pin(look_up.peer, std::move(*pidfd), on_bus_by(look_up.name))
+                            : Result<void>(fail(std::move(pidfd).error()));
+        finish(look_up, pinned ? Result<PeerProcess>(std::move(look_up.peer))
+                               : Result<PeerProcess>(fail(std::move(pinned).error())));
+    });
+}
+
+void Senders::finish(LookUp& look_up, Result<PeerProcess> process)
+{
+    const auto node = running_.extract(&look_up);
+    node.mapped()->found(std::move(process));
 }
 
 std::uint64_t Senders::on_bus_by(const std::string& unique_name) const

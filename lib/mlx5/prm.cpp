@@ -31,6 +31,8 @@ std::string_view prm::name_of(std::uint64_t opcode)
     switch (opcode) {
     case QueryHcaCap:
         return "query-hca-cap";
+    case QueryLag:
+        return "query-lag";
     case CreateQp:
         return "create-qp";
     case DestroyQp:

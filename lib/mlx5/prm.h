@@ -52,6 +52,7 @@ enum Opcode : std::uint16_t {
     QueryQp = 0x50b,
     Init2Init = 0x50e,
     SetPpRateLimit = 0x780,
+    QueryLag = 0x842,
     CreateSq = 0x904,
     ModifySq = 0x905,
     DestroySq = 0x906,
@@ -69,6 +70,9 @@ enum Opcode : std::uint16_t {
 };
 // "rts2rts-qp"; empty: no command that a program sends
 [[nodiscard]] std::string_view name_of(std::uint64_t opcode);
+
+// QUERY_LAG: a context of zeros says that the ports are not bonded.
+constexpr std::size_t kLagBytes = 24;
 
 // QUERY_HCA_CAP: the type is op_mod >> 1, capabilities follow the header.
 constexpr std::size_t kCapability = 128;

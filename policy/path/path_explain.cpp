@@ -27,8 +27,8 @@ std::string with_request(std::string reason, bool asked, const T& before, const 
     return asked && answer != before ? fmt::format("the request's {}; without it: {}", key, reason) : reason;
 }
 
-std::string reason_of_pkey(const QosLevel& level, const Request& request, const PathLimits& limits,
-                           const PathAnswer& answer)
+std::string_view reason_of_pkey(const QosLevel& level, const Request& request, const PathLimits& limits,
+                                const PathAnswer& answer)
 {
     if (request.pkey) {
         return limits.pkeys_known ? "the request's; both ports have it"
@@ -43,7 +43,7 @@ std::string reason_of_pkey(const QosLevel& level, const Request& request, const 
     return "the first that both ports share";
 }
 
-std::string reason_of_sl(const QosLevel& level, const Request& request)
+std::string_view reason_of_sl(const QosLevel& level, const Request& request)
 {
     if (level.sl) {
         return "of the level";

@@ -2,7 +2,7 @@
 # Other programs than perftest's and rdma-core's move data over the emulator's data path, and perftest does with many
 # queue pairs: UCX, by verbs and by its own code for mlx5, and pyverbs, which looks at every byte.
 #
-#   tests/bytes/programs_test.sh EMULATOR CLIENTS [USER]
+#   tests/bytes/programs_test.sh EMULATOR CLIENTS [USER]      with_terminal of tests/integration/run/programs is in CLIENTS
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../emulator/common.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/pairs.sh"
@@ -58,16 +58,18 @@ run_perftest()
 # Its queue pairs by verbs, not by DEVX; its hooks of mmap() would go past the emulator's.
 export UCX_IB_MLX5_DEVX=n UCX_MEM_EVENTS=n UCX_LOG_LEVEL=warn
 
+perftest_of_ucx=("$clients/with_terminal" ucx_perftest)
+
 # uct NAME OPTIONS...: by one transport.
 uct()
 {
-    pair "$1" ucx_perftest -x "$transport" -d mlx5_0:1 -n 200 -w 10 "${@:2}"
+    pair "$1" "${perftest_of_ucx[@]}" -x "$transport" -d mlx5_0:1 -n 200 -w 10 "${@:2}"
 }
 
 # ucp NAME TRANSPORTS OPTIONS...: by UCX's own choice of operations, from among those of these transports.
 ucp()
 {
-    UCX_TLS=$2 UCX_NET_DEVICES=mlx5_0:1 pair "$1, $2" ucx_perftest -n 100 -w 10 "${@:3}"
+    UCX_TLS=$2 UCX_NET_DEVICES=mlx5_0:1 pair "$1, $2" "${perftest_of_ucx[@]}" -n 100 -w 10 "${@:3}"
 }
 
 run_ucx()

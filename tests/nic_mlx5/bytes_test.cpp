@@ -176,7 +176,7 @@ protected:
     void SetUp() override
     {
         ASSERT_TRUE(open_world(&world_));
-        const auto root_attributes = sched_attr(nullptr, 0, 0);
+        const auto root_attributes = element_attr(nullptr, 0, 0);
         root_made_ = made_by(calls_of([&] { root_ = mlx5dv_sched_node_create(world_.context, &root_attributes); }));
         ASSERT_NE(root_, nullptr);
     }
@@ -195,7 +195,7 @@ protected:
 TEST_F(SameBytes, CreateRoot)
 {
     // A context has one root: the emulator refuses ours, which changes nothing about what was sent.
-    const auto attributes = sched_attr(nullptr, 0, 0);
+    const auto attributes = element_attr(nullptr, 0, 0);
     expect_same(calls_of([&] { EXPECT_EQ(mlx5dv_sched_node_create(world_.context, &attributes), nullptr); }),
                 calls_of([&] {
                     EXPECT_FALSE(devx_create(fd(), create_element(ElementKind::Node, kNoObject, {})).has_value());
@@ -211,7 +211,7 @@ TEST_F(SameBytes, CreateNodesAndLeaves)
 {
     for (const CreateCase& each : {CreateCase{0, 0}, CreateCase{7, 0}, CreateCase{0, 25000}, CreateCase{100, 400000}}) {
         SCOPED_TRACE(fmt::format("share {}, {} Mbit/s", each.share, each.max_mbps));
-        const auto theirs = sched_attr(root_, each.share, each.max_mbps);
+        const auto theirs = element_attr(root_, each.share, each.max_mbps);
         ElementAttributes ours{each.share, std::nullopt};
         if (each.max_mbps != 0) {
             ours.max_rate = Bandwidth::from_mbps(each.max_mbps);
@@ -237,11 +237,11 @@ TEST_F(SameBytes, CreateNodesAndLeaves)
 
 TEST_F(SameBytes, ModifyCarriesOnlyWhatChanges)
 {
-    const auto attributes = sched_attr(root_, 5, 1000);
+    const auto attributes = element_attr(root_, 5, 1000);
     mlx5dv_sched_leaf* leaf = nullptr;
     const Made made = made_by(calls_of([&] { leaf = mlx5dv_sched_leaf_create(world_.context, &attributes); }));
     const auto compare = [&](std::uint32_t share, std::uint32_t max_mbps, const ElementChange& change) {
-        const auto wanted = sched_attr(root_, share, max_mbps);
+        const auto wanted = element_attr(root_, share, max_mbps);
         expect_same(calls_of([&] { EXPECT_EQ(mlx5dv_sched_leaf_modify(leaf, &wanted), 0); }), calls_of([&] {
                         EXPECT_TRUE(devx_modify(fd(), made.handle, modify_element(ElementKind::Leaf, made.id, change)).has_value());
                     }));
@@ -249,8 +249,8 @@ TEST_F(SameBytes, ModifyCarriesOnlyWhatChanges)
     compare(60, 0, {60, std::nullopt});
     compare(0, 40000, {std::nullopt, Bandwidth::from_gbps(40)});
     compare(9, 2, {9, Bandwidth::from_mbps(2)});
-    // Lifting a cap: the flag with 0, which sched_attr() takes for "left out".
-    auto lifted = sched_attr(root_, 0, 0);
+    // Lifting a cap: the flag with 0, which element_attr() takes for "left out".
+    auto lifted = element_attr(root_, 0, 0);
     lifted.flags = MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW;
     expect_same(calls_of([&] { EXPECT_EQ(mlx5dv_sched_leaf_modify(leaf, &lifted), 0); }), calls_of([&] {
                     const ElementChange change{std::nullopt, std::optional<Bandwidth>()};
@@ -261,7 +261,7 @@ TEST_F(SameBytes, ModifyCarriesOnlyWhatChanges)
 
 TEST_F(SameBytes, Destroy)
 {
-    const auto attributes = sched_attr(root_, 5, 0);
+    const auto attributes = element_attr(root_, 5, 0);
     mlx5dv_sched_leaf* leaf = nullptr;
     const Made made = made_by(calls_of([&] { leaf = mlx5dv_sched_leaf_create(world_.context, &attributes); }));
     auto theirs = calls_of([&] { EXPECT_EQ(mlx5dv_sched_leaf_destroy(leaf), 0); });
@@ -279,7 +279,7 @@ class SameBytesOfQueuePairs : public SameBytes, public ::testing::WithParamInter
 
 TEST_P(SameBytesOfQueuePairs, Place)
 {
-    const auto attributes = sched_attr(root_, 1, 0);
+    const auto attributes = element_attr(root_, 1, 0);
     mlx5dv_sched_leaf* leaf = nullptr;
     const Made made = made_by(calls_of([&] { leaf = mlx5dv_sched_leaf_create(world_.context, &attributes); }));
     ibv_qp* queue_pair = qp_in_state(&world_, GetParam().type, GetParam().state);

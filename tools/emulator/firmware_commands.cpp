@@ -357,6 +357,9 @@ void Execution::run()
     switch (opcode) {
     case QueryHcaCap:
         return query_capabilities();
+    case QueryLag:
+        answer(kLagBytes);
+        return;
     case CreateGeneralObject:
         need_scheduling_element();
         return create_element();

@@ -93,6 +93,7 @@ bool is_general(std::uint64_t opcode)
         0x754 /* QUERY_NIC_VPORT */,     0x760 /* QUERY_ROCE_ADDRESS */,  0x76f /* QUERY_VNIC_ENV */,
         0x770 /* QUERY_VPORT_COUNTER */, 0x80a /* GET_DROPPED_PACKETS */, 0x80d /* NOP */,
         0x822 /* QUERY_CONG_STATUS */,   0x824 /* QUERY_CONG_PARAMS */,   0x826 /* QUERY_CONG_STATISTICS */,
+        QueryLag,
     };
     return is_for_everybody(opcode) || (opcode >= kFirst && opcode <= kLast) ||
            std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
@@ -111,7 +112,7 @@ void other_command(Context& context)
     if (!is_general(opcode)) {
         throw Failure(EINVAL);
     }
-    if (opcode != QueryHcaCap) {
+    if (opcode != QueryHcaCap && opcode != QueryLag) {
         refuse(context, kOut, not_played(opcode));
     }
     context.call.out_whole(kOut, run_command(context, kOut, command));

@@ -121,7 +121,7 @@ void NativeRead(benchmark::State& state)
     const Fabric fabric = bench::fabric_of_all_ports();
     compare_with_getline(state, bench::native_policy(rules_of(state)), ".conf",
                          [&](std::shared_ptr<const SourceFile> source) {
-                             const auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
+                             auto read = read_opensm_policy(std::move(source), OpensmMode::Default, fabric);
                              benchmark::DoNotOptimize(read.value);
                              return read.value != nullptr;
                          });
@@ -148,7 +148,7 @@ void YamlRead(benchmark::State& state)
                             [](const std::string&) { return std::optional<std::uint32_t>(1); }};
     compare_with_getline(state, bench::yaml_policy(rules_of(state)), ".yaml",
                          [&](std::shared_ptr<const SourceFile> source) {
-                             const auto read = read_policy({std::move(source)}, names);
+                             auto read = read_policy({std::move(source)}, names);
                              benchmark::DoNotOptimize(read.value);
                              return read.value != nullptr;
                          });

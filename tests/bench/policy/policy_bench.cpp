@@ -87,7 +87,7 @@ void ReadPolicy(benchmark::State& state)
     const NameService names{[](const std::string&) { return std::optional<std::uint32_t>(1); },
                             [](const std::string&) { return std::optional<std::uint32_t>(1); }};
     for (auto _ : state) {
-        const auto read = read_policy({source}, names);
+        auto read = read_policy({source}, names);
         if (!read.value) {
             state.SkipWithError("the generated policy is refused");
         }

@@ -104,7 +104,7 @@ void OneShareUnderQueuePairs(benchmark::State& state)
     const auto actual = apply(diff(desired, {}, input.capabilities), {});
     desired.tree.rbegin()->second.attributes.share = 50;
     for (auto _ : state) {
-        const auto plan = diff(desired, actual, input.capabilities);
+        auto plan = diff(desired, actual, input.capabilities);
         if (plan.operations.size() != 1) {
             state.SkipWithError("expected exactly one operation");
         }

@@ -29,7 +29,7 @@ static int general(struct ibv_context* context, size_t in_length, size_t out_len
 
 static void check_capabilities(struct ibv_context* context)
 {
-    enum { AT = 128 };
+    enum { AT = 128, LAG_OUT = 24 };
     prm_query_capability(in, CAPABILITY_GENERAL);
     if (check_errno(general(context, CAPABILITY_IN, CAPABILITY_OUT), 0, "QUERY_HCA_CAP, general")) {
         check_number(prm_status(out), 0, "its status");
@@ -47,6 +47,13 @@ static void check_capabilities(struct ibv_context* context)
         check_number(prm_get(out, AT + 224, 32), 100, "max_tsar_bw_share");
         check_number(prm_get(out, AT + 256, 16), 0x11, "nic_element_type: TSAR and queue group");
         check_number(prm_get(out, AT + 272, 16), 1, "nic_tsar_type: DWRR");
+    }
+    // UCX asks it, and takes a refusal for an error.
+    memset(in, 0, sizeof(in));
+    prm_set(in, 0, 16, 0x842);
+    if (check_errno(general(context, 16, LAG_OUT), 0, "QUERY_LAG")) {
+        check_number(prm_status(out), 0, "its status");
+        check_number(prm_get(out, 128, 32), 0, "the ports are not bonded");
     }
     // The kernel lets through only commands that are about no object.
     prm_create_element(in, &(struct prm_element){.type = ELEMENT_TSAR});

@@ -62,7 +62,7 @@ void check_events(void)
 
 static void check_ordered(const struct world* world, struct mlx5dv_sched_node* root)
 {
-    struct mlx5dv_sched_attr attr = sched_attr(root, 5, 0);
+    struct mlx5dv_sched_attr attr = element_attr(root, 5, 0);
     check(control("fail create 2"), "fail create 2", "ctl failed");
     struct mlx5dv_sched_leaf* leaf = mlx5dv_sched_leaf_create(world->context, &attr);
     check_errno(ERRNO_OF_POINTER(leaf), 0, "the first create passes");
@@ -100,7 +100,7 @@ void check_faults(void)
     if (!open_world(&world)) {
         return;
     }
-    const struct mlx5dv_sched_attr attr = sched_attr(NULL, 0, 0);
+    const struct mlx5dv_sched_attr attr = element_attr(NULL, 0, 0);
     struct mlx5dv_sched_node* root = mlx5dv_sched_node_create(world.context, &attr);
     if (check_errno(ERRNO_OF_POINTER(root), 0, "a root")) {
         check_ordered(&world, root);

@@ -12,7 +12,7 @@ enum { MAX_SHARE = 100, LEVELS = 4, MAX_LEAVES = 256 };
 static struct mlx5dv_sched_node* make_node(const struct world* world, struct mlx5dv_sched_node* parent, uint32_t share,
                                            uint32_t max_rate)
 {
-    const struct mlx5dv_sched_attr attr = sched_attr(parent, share, max_rate);
+    const struct mlx5dv_sched_attr attr = element_attr(parent, share, max_rate);
     errno = 0;
     return mlx5dv_sched_node_create(world->context, &attr);
 }
@@ -20,7 +20,7 @@ static struct mlx5dv_sched_node* make_node(const struct world* world, struct mlx
 static struct mlx5dv_sched_leaf* make_leaf(const struct world* world, struct mlx5dv_sched_node* parent, uint32_t share,
                                            uint32_t max_rate)
 {
-    const struct mlx5dv_sched_attr attr = sched_attr(parent, share, max_rate);
+    const struct mlx5dv_sched_attr attr = element_attr(parent, share, max_rate);
     errno = 0;
     return mlx5dv_sched_leaf_create(world->context, &attr);
 }
@@ -45,13 +45,13 @@ static void refuse_leaf(const struct world* world, const struct mlx5dv_sched_att
 
 static void check_roots(const struct world* world)
 {
-    struct mlx5dv_sched_attr attr = sched_attr(NULL, 5, 0);
+    struct mlx5dv_sched_attr attr = element_attr(NULL, 5, 0);
     refuse_node(world, &attr, EINVAL, "a root with a share is refused");
-    attr = sched_attr(NULL, 0, 1000);
+    attr = element_attr(NULL, 0, 1000);
     refuse_node(world, &attr, EINVAL, "a root with a rate is refused");
-    attr = sched_attr(NULL, 5, 0);
+    attr = element_attr(NULL, 5, 0);
     refuse_leaf(world, &attr, EINVAL, "a leaf without a parent is refused");
-    attr = sched_attr(NULL, 0, 0);
+    attr = element_attr(NULL, 0, 0);
     attr.comp_mask = 1;
     refuse_node(world, &attr, ANY_ERRNO, "an unknown comp_mask is refused");
     attr.comp_mask = 0;
@@ -64,24 +64,24 @@ static void check_roots(const struct world* world)
 static void check_modifying(struct mlx5dv_sched_node* root, struct mlx5dv_sched_node* node,
                             struct mlx5dv_sched_leaf* leaf)
 {
-    struct mlx5dv_sched_attr attr = sched_attr(root, 70, 9000);
+    struct mlx5dv_sched_attr attr = element_attr(root, 70, 9000);
     check_errno(mlx5dv_sched_node_modify(node, &attr), 0, "mlx5dv_sched_node_modify");
-    attr = sched_attr(root, 0, 8000);
+    attr = element_attr(root, 0, 8000);
     check_errno(mlx5dv_sched_node_modify(node, &attr), 0, "of its rate only");
-    attr = sched_attr(root, MAX_SHARE + 1, 0);
+    attr = element_attr(root, MAX_SHARE + 1, 0);
     check_errno(mlx5dv_sched_node_modify(node, &attr), EINVAL, "not to a share above the maximum");
-    attr = sched_attr(NULL, 7, 0);
+    attr = element_attr(NULL, 7, 0);
     check_errno(mlx5dv_sched_node_modify(root, &attr), EINVAL, "not the root's share");
 
-    attr = sched_attr(node, 30, 4000);
+    attr = element_attr(node, 30, 4000);
     check_errno(mlx5dv_sched_leaf_modify(leaf, &attr), 0, "mlx5dv_sched_leaf_modify");
-    attr = sched_attr(node, MAX_SHARE, 0);
+    attr = element_attr(node, MAX_SHARE, 0);
     check_errno(mlx5dv_sched_leaf_modify(leaf, &attr), 0, "to the highest share");
-    attr = sched_attr(node, MAX_SHARE + 1, 0);
+    attr = element_attr(node, MAX_SHARE + 1, 0);
     check_errno(mlx5dv_sched_leaf_modify(leaf, &attr), EINVAL, "but not above it");
-    attr = sched_attr(NULL, 30, 4000);
+    attr = element_attr(NULL, 30, 4000);
     check(mlx5dv_sched_leaf_modify(leaf, &attr) != 0, "a leaf is not modified without its parent", "it was");
-    attr = sched_attr(node, 0, 0);
+    attr = element_attr(node, 0, 0);
     attr.flags = MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW;
     check_errno(mlx5dv_sched_leaf_modify(leaf, &attr), 0, "rate 0 lifts the limit");
 }
@@ -107,11 +107,11 @@ void check_elements(void)
     if (leaf == NULL) {
         return;
     }
-    struct mlx5dv_sched_attr attr = sched_attr(NULL, 0, 0);
+    struct mlx5dv_sched_attr attr = element_attr(NULL, 0, 0);
     refuse_node(&world, &attr, EINVAL, "a second root is refused");
-    attr = sched_attr(root, MAX_SHARE + 1, 0);
+    attr = element_attr(root, MAX_SHARE + 1, 0);
     refuse_node(&world, &attr, EINVAL, "a node's share above the maximum is refused");
-    attr = sched_attr(node, MAX_SHARE + 1, 0);
+    attr = element_attr(node, MAX_SHARE + 1, 0);
     refuse_leaf(&world, &attr, EINVAL, "a leaf's share above the maximum is refused");
     check_modifying(root, node, leaf);
     check_errno(mlx5dv_sched_node_destroy(root), EBUSY, "the root with children stays");
@@ -273,7 +273,7 @@ void check_limits(void)
             return;
         }
     }
-    struct mlx5dv_sched_attr attr = sched_attr(chain[LEVELS - 1], 1, 0);
+    struct mlx5dv_sched_attr attr = element_attr(chain[LEVELS - 1], 1, 0);
     refuse_node(&world, &attr, ENOMEM, "no node below the last level");
     refuse_leaf(&world, &attr, ENOMEM, "no leaf below the last level");
 

@@ -44,9 +44,9 @@ void check_kernels(void)
     if (!open_world(&world)) {
         return;
     }
-    struct mlx5dv_sched_attr attr = sched_attr(NULL, 0, 0);
+    struct mlx5dv_sched_attr attr = element_attr(NULL, 0, 0);
     struct mlx5dv_sched_node* root = mlx5dv_sched_node_create(world.context, &attr);
-    attr = sched_attr(root, 5, 0);
+    attr = element_attr(root, 5, 0);
     struct mlx5dv_sched_leaf* leaf = root == NULL ? NULL : mlx5dv_sched_leaf_create(world.context, &attr);
     if (check(leaf != NULL, "a leaf", "%s", strerror(errno))) {
         check_old_kernel(&world, leaf);
@@ -62,7 +62,7 @@ static void check_dead(const struct world* world, struct ibv_qp* qp)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     check_errno(ibv_query_port(world->context, 1, &port), EIO, "ibv_query_port of a dead context");
     check_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EIO, "ibv_modify_qp");
-    const struct mlx5dv_sched_attr root = sched_attr(NULL, 0, 0);
+    const struct mlx5dv_sched_attr root = element_attr(NULL, 0, 0);
     check_errno(ERRNO_OF_POINTER(mlx5dv_sched_node_create(world->context, &root)), EIO, "mlx5dv_sched_node_create");
 }
 

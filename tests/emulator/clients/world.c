@@ -182,7 +182,7 @@ struct ibv_qp* qp_in_state(const struct world* world, enum ibv_qp_type type, enu
     return qp;
 }
 
-struct mlx5dv_sched_attr sched_attr(struct mlx5dv_sched_node* parent, uint32_t share, uint32_t max_rate)
+struct mlx5dv_sched_attr element_attr(struct mlx5dv_sched_node* parent, uint32_t share, uint32_t max_rate)
 {
     const struct mlx5dv_sched_attr attr = {
         .parent = parent,

@@ -48,7 +48,7 @@ const char* name_of_type(enum ibv_qp_type type);
 // ---- scheduling elements ----
 
 // 0 leaves the field out.
-struct mlx5dv_sched_attr sched_attr(struct mlx5dv_sched_node* parent, uint32_t share, uint32_t max_rate);
+struct mlx5dv_sched_attr element_attr(struct mlx5dv_sched_node* parent, uint32_t share, uint32_t max_rate);
 
 #ifdef __cplusplus
 }

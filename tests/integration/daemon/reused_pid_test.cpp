@@ -15,6 +15,8 @@
 
 #include "lib/base/descriptor_message.h"
 #include "lib/bus/framing.h"
+#include "lib/bus/peer.h"
+#include "tests/support/bus_with_descriptors.h"
 #include "tests/support/daemon_fixture.h"
 #include "tests/support/old_kernel.h"
 
@@ -147,6 +149,26 @@ pid_t process_with_number(pid_t wanted)
     return pid < 0 ? 0 : pid;
 }
 
+// Such a process, while this lives.
+class NumberTaken {
+public:
+    explicit NumberTaken(pid_t number) : pid_(process_with_number(number)) {}
+    ~NumberTaken()
+    {
+        if (pid_ != 0) {
+            kill(pid_, SIGKILL);
+            waitpid(pid_, nullptr, 0);
+        }
+    }
+    NumberTaken(const NumberTaken&) = delete;
+    NumberTaken& operator=(const NumberTaken&) = delete;
+
+    explicit operator bool() const { return pid_ != 0; }
+
+private:
+    pid_t pid_;
+};
+
 const std::string kAuthentication = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s;
 
 // A daemon whose kernel is older than Linux 6.5.
@@ -202,19 +224,16 @@ TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheDirectSocketOfAnOldKern
     const UniqueFd socket = connection_of_a_dead_process(
         daemon->socket(), kAuthentication + call(2, "", bus::names::kRoot, bus::names::kManager, "Register", true), "",
         dead);
-    const pid_t other = process_with_number(dead);
+    const NumberTaken other(dead);
     const int error = errno;
     daemon->process().signal(SIGCONT);
-    if (other == 0) {
+    if (!other) {
         GTEST_SKIP() << "the number of a new process cannot be chosen here: " << std::strerror(error);
     }
-    ASSERT_EQ(other, dead);
     const std::string answer = receive_until(socket.get(), "first call");
     EXPECT_NE(answer.find("org.freedesktop.DBus.Error.IOError"), std::string::npos) << answer;
     EXPECT_NE(answer.find("it cannot be told whether process " + std::to_string(dead)), std::string::npos) << answer;
     EXPECT_EQ(daemon->sessions(), 0U);
-    kill(other, SIGKILL);
-    waitpid(other, nullptr, 0);
 }
 
 // Connections wait to be accepted all the time, and every program is younger than the first of them.
@@ -260,32 +279,105 @@ TEST(ReusedPid, AProgramThatStartsDuringAFloodIsServed)
     }
 }
 
+// The kernel gives the pidfd of the process that connected: nothing has to be proved.
+TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheDirectSocket)
+{
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const UniqueFd one(ends[0]);
+    const UniqueFd two(ends[1]);
+    const auto peer = bus::peer_of_socket(one.get());
+    ASSERT_TRUE(peer);
+    if (peer->unproven_bytes) {
+        GTEST_SKIP() << "this kernel gives no pidfd of who connected (before Linux 6.5)";
+    }
+    Daemon daemon;
+    pid_t dead = 0;
+    daemon.process().signal(SIGSTOP);
+    const UniqueFd socket = connection_of_a_dead_process(
+        daemon.socket(), kAuthentication + call(2, "", bus::names::kRoot, bus::names::kManager, "Register", true), "",
+        dead);
+    const NumberTaken other(dead);
+    const int error = errno;
+    daemon.process().signal(SIGCONT);
+    if (!other) {
+        GTEST_SKIP() << "the number of a new process cannot be chosen here: " << std::strerror(error);
+    }
+    EXPECT_EQ(receive_until(socket.get(), "first call"), "") << "the connection is closed";
+    EXPECT_TRUE(eventually([&] { return daemon.log().find("a connection of user") != std::string::npos; }));
+    EXPECT_EQ(daemon.sessions(), 0U);
+}
+
+std::string bus_call(std::uint32_t serial, const std::string& member)
+{
+    return call(serial, bus::names::kBus, bus::names::kBusPath, bus::names::kBus, member, false);
+}
+
+std::string register_call()
+{
+    return call(2, bus::names::kService, bus::names::kRoot, bus::names::kManager, "Register", true);
+}
+
+std::filesystem::path socket_of(const std::string& address)
+{
+    std::string path = address.substr(address.find("path=") + 5);
+    path.resize(std::min(path.find(','), path.size()));
+    return path;
+}
+
+void expect_nobody(Daemon& daemon, const UniqueFd& socket, const std::string& words)
+{
+    ASSERT_EQ(send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+    const std::string answer = receive_until(socket.get(), "has ended");
+    EXPECT_NE(answer.find("org.freedesktop.DBus.Error.IOError"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("has ended"), std::string::npos) << answer;
+    EXPECT_EQ(daemon.sessions(), 0U);
+}
+
+// It has joined the bus before its number is given to another.
+void leave_a_connection_on_the_bus(Daemon& daemon)
+{
+    pid_t dead = 0;
+    const UniqueFd socket = connection_of_a_dead_process(socket_of(daemon.bus_address()),
+                                                         kAuthentication + bus_call(1, "Hello"), "NameAcquired", dead);
+    usleep(50'000);    // start times are told in hundredths of a second
+    const NumberTaken other(dead);
+    if (!other) {
+        GTEST_SKIP() << "the number of a new process cannot be chosen here: " << std::strerror(errno);
+    }
+    expect_nobody(daemon, socket, register_call());
+}
+
 TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBus)
 {
     Daemon daemon;
+    leave_a_connection_on_the_bus(daemon);
+}
+
+// Neither the kernel nor, therefore, the bus knows more than the number.
+TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBusOfAnOldKernel)
+{
+    OldKernelDaemon daemon;
+    EXPECT_FALSE(gives_pidfds(daemon->bus_address()));
+    leave_a_connection_on_the_bus(*daemon.operator->());
+}
+
+// By number and start time alone it would be the other's.
+TEST(ReusedPid, ANumberIsGivenToAnotherBeforeTheConnectionJoinsTheSystemBus)
+{
+    Daemon daemon;
+    if (!gives_pidfds(daemon.bus_address())) {
+        GTEST_SKIP() << "this bus gives no pidfds (dbus before 1.16 or Linux before 6.5): it is not noticed there";
+    }
     pid_t dead = 0;
-    std::string path = daemon.bus_address().substr(daemon.bus_address().find("path=") + 5);
-    path.resize(std::min(path.find(','), path.size()));
-    const UniqueFd socket = connection_of_a_dead_process(path,
-                                                         kAuthentication + call(1, "org.freedesktop.DBus",
-                                                                                "/org/freedesktop/DBus",
-                                                                                "org.freedesktop.DBus", "Hello", false),
-                                                         "NameAcquired", dead);
-    // Start times are told in hundredths of a second.
-    usleep(50'000);
-    const pid_t other = process_with_number(dead);
-    if (other == 0) {
+    const UniqueFd socket = connection_of_a_dead_process(socket_of(daemon.bus_address()),
+                                                         "\0AUTH EXTERNAL\r\nDATA\r\n"s, "OK ", dead);
+    const NumberTaken other(dead);
+    if (!other) {
         GTEST_SKIP() << "the number of a new process cannot be chosen here: " << std::strerror(errno);
     }
-    ASSERT_EQ(other, dead);
-    const std::string request = call(2, bus::names::kService, bus::names::kRoot, bus::names::kManager, "Register", true);
-    ASSERT_EQ(send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
-    const std::string answer = receive_until(socket.get(), "has ended");
-    EXPECT_NE(answer.find("org.freedesktop.DBus.Error.IOError"), std::string::npos);
-    EXPECT_NE(answer.find("has ended"), std::string::npos);
-    EXPECT_EQ(daemon.sessions(), 0U);
-    kill(other, SIGKILL);
-    waitpid(other, nullptr, 0);
+    usleep(50'000);
+    expect_nobody(daemon, socket, "BEGIN\r\n" + bus_call(1, "Hello") + register_call());
 }
 
 }    // namespace

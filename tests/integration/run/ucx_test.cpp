@@ -46,13 +46,17 @@ protected:
         options.policy.replace(options.policy.find(gids), gids.size(), gids_of("mlx5_1"));
         return options;
     }
-    static Words server(int port) { return {"/usr/bin/ucx_perftest", "-p", std::to_string(port)}; }
+    // Since UCX 1.18 the server wants to hear of the device, too.
+    static Words server(const char* device, int port)
+    {
+        return {program("with_terminal"), "/usr/bin/ucx_perftest", "-p", std::to_string(port), "-t", "am_lat", "-x",
+                "rc_mlx5", "-d", std::string(device) + ":1"};
+    }
     static Words client(const char* device, int port)
     {
-        Words words = server(port);
-        const std::string at = std::string(device) + ":1";
+        Words words = server(device, port);
         // It does not end by itself.
-        words.insert(words.end(), {"-t", "am_lat", "-n", "1000000000", "-x", "rc_mlx5", "-d", at, "127.0.0.1"});
+        words.insert(words.end(), {"-n", "1000000000", "127.0.0.1"});
         return words;
     }
     // Where each queue pair of a device is, with the marks it was brought to RTR with: "rate 0 share 10 < root, sl 0
@@ -80,8 +84,8 @@ protected:
 // Both ends of a connection use the same device, which the client names.
 TEST_P(Ucx, EachConnectionGetsTheLevelOfItsDestination)
 {
-    Running first(server(19'001), environment);
-    Running second(server(19'002), environment);
+    Running first(server("mlx5_0", 19'001), environment);
+    Running second(server("mlx5_1", 19'002), environment);
     ASSERT_TRUE(eventually([] { return is_listened_to(19'001) && is_listened_to(19'002); }));
     Launched to_first(daemon.root(), {}, client("mlx5_0", 19'001), environment);
     Launched to_second(daemon.root(), {}, client("mlx5_1", 19'002), environment);
@@ -99,7 +103,7 @@ TEST_P(Ucx, EachConnectionGetsTheLevelOfItsDestination)
 
 TEST_P(Ucx, OneLevelForAll)
 {
-    Running called(server(19'003), environment);
+    Running called(server("mlx5_0", 19'003), environment);
     ASSERT_TRUE(eventually([] { return is_listened_to(19'003); })) << called.output();
     Launched launched(daemon.root(), {"--level", "rpc"}, client("mlx5_0", 19'003), environment);
     EXPECT_TRUE(eventually([&] {

@@ -224,7 +224,7 @@ void say_wrong_opcodes(const Room& room)
         }
     }
     say("the leaf is as before", room.state_of(room.leaf));
-    for (const std::uint32_t opcode : {0x102U, 0x105U, 0x10bU, 0x10cU, 0x116U, 0x805U, 0x80aU, 0x81eU, 0x826U}) {
+    for (const std::uint32_t opcode : {0x102U, 0x105U, 0x10bU, 0x10cU, 0x116U, 0x805U, 0x80aU, 0x81eU, 0x826U, 0x842U}) {
         Bytes in(16);
         prm_set(in.data(), 0, 16, opcode);
         // What the firmware makes of it is not the question.
@@ -265,7 +265,7 @@ void say_capabilities(const Room& room)
 
 void say_library(const Room& room)
 {
-    const mlx5dv_sched_attr root_attr = sched_attr(nullptr, 0, 0);
+    const mlx5dv_sched_attr root_attr = element_attr(nullptr, 0, 0);
     errno = 0;
     mlx5dv_sched_node* root = mlx5dv_sched_node_create(room.world.context, &root_attr);
     say("mlx5dv_sched_node_create of a second root", spelled(root != nullptr ? 0 : errno));

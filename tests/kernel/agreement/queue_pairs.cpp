@@ -187,9 +187,9 @@ void say_library(const Room& room)
 {
     Room own;
     own.destroy_elements();
-    const mlx5dv_sched_attr root_attr = sched_attr(nullptr, 0, 0);
+    const mlx5dv_sched_attr root_attr = element_attr(nullptr, 0, 0);
     mlx5dv_sched_node* root = mlx5dv_sched_node_create(own.world.context, &root_attr);
-    const mlx5dv_sched_attr leaf_attr = sched_attr(root, 5, 100);
+    const mlx5dv_sched_attr leaf_attr = element_attr(root, 5, 100);
     mlx5dv_sched_leaf* leaf = mlx5dv_sched_leaf_create(own.world.context, &leaf_attr);
     say("mlx5dv_sched_leaf_create", spelled(leaf != nullptr ? 0 : errno));
     if (leaf == nullptr) {
@@ -214,7 +214,7 @@ void say_library(const Room& room)
     if (foreign.qp != nullptr) {
         (void)mlx5dv_modify_qp_sched_elem(foreign.qp, nullptr, nullptr);
     }
-    const mlx5dv_sched_attr too_much = sched_attr(root, 101, 100);
+    const mlx5dv_sched_attr too_much = element_attr(root, 101, 100);
     say("mlx5dv_sched_leaf_modify to share 101", spelled(mlx5dv_sched_leaf_modify(leaf, &too_much)));
     say("mlx5dv_sched_node_destroy with a leaf in it", spelled(mlx5dv_sched_node_destroy(root)));
     say("mlx5dv_sched_leaf_destroy", spelled(mlx5dv_sched_leaf_destroy(leaf)));

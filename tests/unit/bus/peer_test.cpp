@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -159,11 +160,18 @@ TEST(Peer, NoticesThatAProcessEnded)
     const auto pidfd = open_pidfd(child);
     ASSERT_TRUE(pidfd);
     EXPECT_TRUE(is_running(*pidfd));
+    const auto number = number_of(*pidfd);
+    ASSERT_TRUE(number) << to_string(number.error());
+    EXPECT_EQ(*number, child);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     EXPECT_FALSE(is_running(*pidfd));
+    const auto ended = number_of(*pidfd);
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().message, "the process of a client has ended");
     EXPECT_FALSE(open_pidfd(child));
     EXPECT_FALSE(is_running(UniqueFd()));
+    EXPECT_FALSE(number_of(UniqueFd(memfd_create("no process", MFD_CLOEXEC))));
 }
 
 TEST(Peer, FailsOnWhatIsNoSocket)
