@@ -13,6 +13,7 @@
 
 #include "lib/base/descriptor_message.h"
 #include "lib/bus/connection.h"
+#include "lib/bus/credentials.h"
 #include "lib/bus/names.h"
 #include "lib/bus/process_wire.h"
 
@@ -37,51 +38,36 @@ bool become_nobody()
     return true;
 }
 
-// What the bus says of a name; empty: nobody has it. An error: the bus cannot be asked.
-Result<MessageRef> credentials_of(sd_bus* bus, const char* name)
+struct Answer {
+    MessageRef message;    // keeps the descriptor
+    Credentials credentials;
+};
+
+// What the bus says of a name; nothing: nobody has it. An error: the bus cannot be asked.
+Result<Answer> credentials_of(sd_bus* bus, const char* name)
 {
-    sd_bus_message* raw = nullptr;
-    int result = sd_bus_message_new_method_call(bus, &raw, names::kBus, names::kBusPath, names::kBus,
-                                                "GetConnectionCredentials");
-    const auto call = MessageRef::adopt(raw);
-    if (result >= 0) {
-        result = sd_bus_message_append_basic(raw, 's', name);
+    auto raw = new_credentials_call(bus, name);
+    if (!raw) {
+        return fail(std::move(raw).error());
     }
+    const auto call = MessageRef::adopt(*raw);
     BusError error;
     sd_bus_message* reply = nullptr;
-    if (result >= 0) {
-        result = sd_bus_call(bus, raw, kPatience, error.get(), &reply);
-    }
-    auto answer = MessageRef::adopt(reply);
+    const int result = sd_bus_call(bus, *raw, kPatience, error.get(), &reply);
+    Answer answer{MessageRef::adopt(reply), {}};
     if (error.name() == SD_BUS_ERROR_NAME_HAS_NO_OWNER) {
-        return MessageRef();
+        return answer;
     }
     const char* sender = result < 0 ? nullptr : sd_bus_message_get_sender(reply);
     if (sender == nullptr || std::string_view(sender) != names::kBus) {
         return fail(error_from_errno(ErrorCode::Io, -result, "the bus does not answer"));
     }
+    auto credentials = read_credentials(reply);
+    if (!credentials) {
+        return fail(std::move(credentials).error());
+    }
+    answer.credentials = std::move(*credentials);
     return answer;
-}
-
-// The ProcessFD of an answer, which stays the message's; -1: there is none.
-int process_of(sd_bus_message* answer)
-{
-    int fd = -1;
-    if (answer == nullptr || sd_bus_message_enter_container(answer, 'a', "{sv}") <= 0) {
-        return fd;
-    }
-    while (sd_bus_message_enter_container(answer, 'e', "sv") > 0) {
-        const char* key = nullptr;
-        if (sd_bus_message_read_basic(answer, 's', &key) <= 0) {
-            return -1;
-        }
-        const bool is_it = std::string_view(key) == "ProcessFD";
-        if ((is_it ? sd_bus_message_read(answer, "v", "h", &fd) : sd_bus_message_skip(answer, "v")) < 0 ||
-            sd_bus_message_exit_container(answer) < 0) {
-            return -1;
-        }
-    }
-    return fd;
 }
 
 // False: the other end is gone.
@@ -95,10 +81,9 @@ bool receive(int socket, ProcessRequest& request)
     return length == sizeof(request);
 }
 
-bool send_reply(int socket, ProcessAnswer answer, int fd)
+bool send_reply(int socket, const ProcessReply& reply, int fd)
 {
-    ProcessReply reply{answer};
-    iovec part{&reply, sizeof(reply)};
+    iovec part{const_cast<ProcessReply*>(&reply), reply.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -106,7 +91,20 @@ bool send_reply(int socket, ProcessAnswer answer, int fd)
     if (fd >= 0) {
         room.put(message, std::span(&fd, 1));
     }
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof(reply);
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(reply.size());
+}
+
+bool answer_with(int socket, const Credentials& credentials)
+{
+    ProcessReply reply;
+    if (credentials.pidfd < 0 || !credentials.uid || credentials.gids.size() > reply.gids.size()) {
+        return send_reply(socket, reply, -1);
+    }
+    reply.answer = ProcessAnswer::Given;
+    reply.uid = *credentials.uid;
+    reply.groups = static_cast<std::uint32_t>(credentials.gids.size());
+    std::ranges::copy(credentials.gids, reply.gids.begin());
+    return send_reply(socket, reply, credentials.pidfd);
 }
 
 }    // namespace
@@ -122,19 +120,20 @@ int run_process_helper(int socket)
     if (sd_bus_get_unique_name(bus->get(), &own) < 0 || !become_nobody()) {
         return 1;
     }
-    auto answer = credentials_of(bus->get(), own);
-    if (!answer) {
+    const auto self = credentials_of(bus->get(), own);
+    if (!self) {
         return 1;
     }
-    const bool gives = process_of(answer->get()) >= 0;
+    const bool gives = self->credentials.pidfd >= 0;
     std::uint64_t unread = 0;
     for (ProcessRequest request; unread <= kExpectedUnread && receive(socket, request);) {
-        if (gives && !(answer = credentials_of(bus->get(), request.unique_name.data()))) {
-            return 1;
+        if (!gives) {
+            ProcessReply reply;
+            reply.answer = ProcessAnswer::Unknown;
+            return send_reply(socket, reply, -1) ? 0 : 1;
         }
-        const int fd = process_of(answer->get());
-        const auto word = !gives ? ProcessAnswer::Unknown : fd < 0 ? ProcessAnswer::Missing : ProcessAnswer::Given;
-        if (!send_reply(socket, word, fd) || sd_bus_get_n_queued_read(bus->get(), &unread) < 0) {
+        const auto answer = credentials_of(bus->get(), request.unique_name.data());
+        if (!answer || !answer_with(socket, answer->credentials) || sd_bus_get_n_queued_read(bus->get(), &unread) < 0) {
             return 1;
         }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,11 +22,29 @@ namespace {
 // Helpers that are asked for one sender: one may end because of what came to it before.
 constexpr int kMostAsked = 3;
 
+Result<std::optional<PeerProcess>> process_of(const ProcessReply& reply, std::vector<UniqueFd> descriptors)
+{
+    if (reply.answer != ProcessAnswer::Given || descriptors.size() != 1) {
+        return fail(ErrorCode::Io, "the process of a client has ended: the bus has no pidfd of it");
+    }
+    auto number = number_of(descriptors.front());
+    if (!number) {
+        return fail(std::move(number).error());
+    }
+    PeerProcess process;
+    process.pid = *number;
+    process.uid = reply.uid;
+    process.gids.assign(reply.gids.begin(), reply.gids.begin() + reply.groups);
+    process.pidfd = std::move(descriptors.front());
+    return process;
+}
+
 }    // namespace
 
 SenderProcesses::SenderProcesses(EventLoop& loop, SenderProcessOptions options)
-    : loop_(loop), options_(std::move(options)), bus_gives_(!options_.command.empty())
+    : loop_(loop), options_(std::move(options))
 {
+    forget();
 }
 
 SenderProcesses::~SenderProcesses()
@@ -46,7 +65,7 @@ void SenderProcesses::forget()
     queue_.clear();
     asking_ = false;
     leave_helper();
-    bus_gives_ = !options_.command.empty();
+    bus_gives_ = options_.command.empty() ? std::optional(false) : std::nullopt;
 }
 
 Result<void> SenderProcesses::start()
@@ -104,8 +123,8 @@ void SenderProcesses::go_on()
 void SenderProcesses::ask_first()
 {
     Waiting& first = queue_.front();
-    if (!bus_gives_) {
-        answer_first(UniqueFd());
+    if (bus_gives_ == false) {
+        answer_first(std::nullopt);
         return;
     }
     ProcessRequest request;
@@ -145,7 +164,8 @@ void SenderProcesses::ready()
         return;
     }
     auto descriptors = take_descriptors(message);
-    if (length != sizeof(reply) || !asking_) {
+    if (length < static_cast<ssize_t>(offsetof(ProcessReply, gids)) || reply.groups > reply.gids.size() ||
+        length != static_cast<ssize_t>(reply.size()) || !asking_) {
         leave_helper();
         if (asking_ && queue_.front().asked >= kMostAsked) {
             helper_failed("it ended without an answer");
@@ -154,16 +174,15 @@ void SenderProcesses::ready()
     } else if (reply.answer == ProcessAnswer::Unknown) {
         bus_gives_ = false;
         leave_helper();
-        answer_first(UniqueFd());
-    } else if (reply.answer == ProcessAnswer::Given && descriptors.size() == 1) {
-        answer_first(std::move(descriptors.front()));
+        answer_first(std::nullopt);
     } else {
-        answer_first(fail(ErrorCode::Io, "the process of a client has ended: the bus has no pidfd of it"));
+        bus_gives_ = true;
+        answer_first(process_of(reply, std::move(descriptors)));
     }
     go_on();
 }
 
-void SenderProcesses::answer_first(Result<UniqueFd> answer)
+void SenderProcesses::answer_first(Result<std::optional<PeerProcess>> answer)
 {
     const Waiting first = std::move(queue_.front());
     queue_.pop_front();
@@ -180,14 +199,18 @@ void SenderProcesses::leave_helper()
     pid_ = 0;
 }
 
-// Then it is as with a bus that gives no pidfds: the client is known by number and start time.
+// A bus that is not known to give pidfds is asked as one that does not.
 void SenderProcesses::helper_failed(const std::string& why)
 {
+    leave_helper();
+    if (bus_gives_ == true) {
+        answer_first(fail(ErrorCode::Io, "the system bus cannot be asked now who a client is: " + why));
+        return;
+    }
     log_event(LogLevel::Warning, LogEvent::None, {}, {},
               "the system bus cannot be asked for the pidfd of a client ({}): it goes by process number and start time",
               why);
-    leave_helper();
-    answer_first(UniqueFd());
+    answer_first(std::nullopt);
 }
 
 }    // namespace rdmaqos::bus

@@ -1,8 +1,11 @@
-// The processes behind the senders of the system bus, by the word of the bus: their pidfds, taken by a helper process
-// (process_helper.h).
+// The processes behind the senders of the system bus, by the word of the bus: with their pidfds, taken by a helper
+// process (process_helper.h).
 //
-//     main loop ── unique name ──▶ helper ── GetConnectionCredentials ──▶ bus
-//               ◀──── pidfd ──────        ◀─────── ProcessFD ───────────
+//     main loop ── unique name ─────────▶ helper ── GetConnectionCredentials ──▶ bus
+//               ◀── pidfd, uid, groups ──        ◀── ProcessFD and others ──────
+//
+// A bus that gives pidfds may be asked for credentials only by who takes descriptors: dbus-broker ends the connection
+// of others.
 //
 // The helper is started when it is first needed, and ends when it has been idle for a while or something came to it
 // unasked. Thread: the loop's.
@@ -14,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +26,7 @@
 #include "lib/base/file.h"
 #include "lib/base/helper_process.h"
 #include "lib/bus/event.h"
+#include "lib/bus/peer.h"
 
 namespace rdmaqos::bus {
 
@@ -35,9 +40,10 @@ struct SenderProcessOptions {
 
 class SenderProcesses {
 public:
-    // A pidfd; none: this bus gives none, or the helper cannot be asked now. An error: the bus gives pidfds, but none
-    // of this sender, whose process is gone.
-    using Done = std::function<void(Result<UniqueFd>)>;
+    // With a pidfd; nothing: ask the bus on a connection that takes no descriptors, since it gives no pidfds, or is not
+    // known to and the helper cannot be asked. An error: the bus gives pidfds, but the process is gone, or the helper
+    // cannot be asked now.
+    using Done = std::function<void(Result<std::optional<PeerProcess>>)>;
 
     SenderProcesses(EventLoop& loop, SenderProcessOptions options);
     ~SenderProcesses();
@@ -65,14 +71,14 @@ private:
     void go_on();
     void ask_first();
     void ready();
-    void answer_first(Result<UniqueFd> answer);
+    void answer_first(Result<std::optional<PeerProcess>> answer);
     // The helper has ended, or is to end.
     void leave_helper();
     void helper_failed(const std::string& why);
 
     EventLoop& loop_;
     SenderProcessOptions options_;
-    bool bus_gives_ = true;    // as far as is known
+    std::optional<bool> bus_gives_;    // empty: not known
     std::deque<Waiting> queue_;
     bool asking_ = false;    // for the first
     pid_t pid_ = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/bus/credentials.h"
 #include "lib/bus/names.h"
 
 namespace rdmaqos::bus {
@@ -15,92 +16,23 @@ namespace {
 constexpr const char* kOwnerChanged = "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
                                       "interface='org.freedesktop.DBus',member='NameOwnerChanged'";
 
-int read_groups(sd_bus_message* reply, PeerProcess& peer)
+// By its number, which may have been given to another since it connected.
+Result<PeerProcess> process_with_number_of(Credentials credentials, std::uint64_t on_bus_by)
 {
-    int result = sd_bus_message_enter_container(reply, 'v', "au");
-    if (result <= 0) {
-        return result;
+    if (!credentials.uid || credentials.pid <= 0) {
+        return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no user or no process");
     }
-    const void* data = nullptr;
-    std::size_t size = 0;
-    result = sd_bus_message_read_array(reply, 'u', &data, &size);
-    if (result < 0) {
-        return result;
-    }
-    const auto* groups = static_cast<const std::uint32_t*>(data);
-    peer.gids.assign(groups, groups + size / sizeof(std::uint32_t));
-    return sd_bus_message_exit_container(reply);
-}
-
-// One entry of the a{sv}; keys that say nothing to us are skipped.
-int read_entry(sd_bus_message* reply, PeerProcess& peer, bool& has_uid)
-{
-    const char* key = nullptr;
-    if (const int result = sd_bus_message_read_basic(reply, 's', &key); result <= 0) {
-        return result;
-    }
-    const std::string_view name = key;
-    std::uint32_t number = 0;
-    if (name == "UnixUserID") {
-        const int result = sd_bus_message_read(reply, "v", "u", &number);
-        has_uid = result > 0;
-        peer.uid = number;
-        return result;
-    }
-    if (name == "ProcessID") {
-        const int result = sd_bus_message_read(reply, "v", "u", &number);
-        peer.pid = static_cast<pid_t>(number);
-        return result;
-    }
-    if (name == "UnixGroupIDs") {
-        return read_groups(reply, peer);
-    }
-    return sd_bus_message_skip(reply, "v");
-}
-
-// What GetConnectionCredentials answered, without the pidfd, which only the helper is given.
-Result<PeerProcess> read_credentials(sd_bus_message* reply)
-{
-    PeerProcess peer;
-    bool has_uid = false;
-    int result = sd_bus_message_enter_container(reply, 'a', "{sv}");
-    while (result > 0 && (result = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
-        result = read_entry(reply, peer, has_uid);
-        if (result >= 0) {
-            result = sd_bus_message_exit_container(reply);
-        }
-    }
-    if (result < 0) {
-        return fail(error_from_errno(ErrorCode::Io, -result, "the bus does not say who a client is"));
-    }
-    if (!has_uid) {
-        return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no user");
-    }
-    return peer;
-}
-
-// By the pidfd of the process that connected; without one by its number, which may have been given to another since.
-Result<void> pin(PeerProcess& peer, UniqueFd pidfd, std::uint64_t on_bus_by)
-{
-    if (pidfd) {
-        auto number = number_of(pidfd);
-        if (!number) {
-            return fail(std::move(number).error());
-        }
-        peer.pid = *number;
-        peer.pidfd = std::move(pidfd);
-        return {};
-    }
-    if (peer.pid <= 0) {
-        return fail(ErrorCode::Io, "the bus does not say who a client is: it gave no process");
-    }
-    auto opened = open_pidfd(peer.pid);
+    auto opened = open_pidfd(credentials.pid);
     if (!opened) {
         return fail(std::move(opened).error());
     }
-    peer.pidfd = std::move(*opened);
-    peer.started_by = on_bus_by;
-    return {};
+    PeerProcess process;
+    process.pid = credentials.pid;
+    process.uid = *credentials.uid;
+    process.gids = std::move(credentials.gids);
+    process.pidfd = std::move(*opened);
+    process.started_by = on_bus_by;
+    return process;
 }
 
 }    // namespace
@@ -110,7 +42,6 @@ struct Senders::LookUp {
     std::string name;
     Found found;
     SlotPtr slot;
-    PeerProcess peer;
 };
 
 Senders::Senders(Connection& connection, SenderProcesses& processes, Vanished vanished)
@@ -139,24 +70,34 @@ Result<std::unique_ptr<Senders>> Senders::create(Connection& connection, SenderP
 
 void Senders::look_up(const std::string& unique_name, Found found)
 {
-    auto look_up = std::make_unique<LookUp>(LookUp{this, unique_name, std::move(found), nullptr, {}});
+    auto look_up = std::make_unique<LookUp>(LookUp{this, unique_name, std::move(found), nullptr});
     auto* raw = look_up.get();
     running_.emplace(raw, std::move(look_up));
+    processes_.look_up(unique_name, [this, raw](Result<std::optional<PeerProcess>> process) {
+        if (!process) {
+            finish(*raw, fail(std::move(process).error()));
+        } else if (*process) {
+            finish(*raw, std::move(**process));
+        } else {
+            ask(*raw);
+        }
+    });
+}
 
-    sd_bus_message* message = nullptr;
-    int result = sd_bus_message_new_method_call(connection_.bus(), &message, names::kBus, names::kBusPath, names::kBus,
-                                                "GetConnectionCredentials");
-    const auto call = MessageRef::adopt(message);
-    if (result >= 0) {
-        result = sd_bus_message_append_basic(message, 's', unique_name.c_str());
+// On this connection, which is given no pidfd.
+void Senders::ask(LookUp& look_up)
+{
+    auto call = new_credentials_call(connection_.bus(), look_up.name.c_str());
+    if (!call) {
+        finish(look_up, fail(std::move(call).error()));
+        return;
     }
-    if (result >= 0) {
-        sd_bus_slot* slot = nullptr;
-        result = sd_bus_call_async(connection_.bus(), &slot, message, &Senders::on_credentials, raw, 0);
-        raw->slot.reset(slot);
-    }
+    const auto message = MessageRef::adopt(*call);
+    sd_bus_slot* slot = nullptr;
+    const int result = sd_bus_call_async(connection_.bus(), &slot, *call, &Senders::on_credentials, &look_up, 0);
+    look_up.slot.reset(slot);
     if (result < 0) {
-        finish(*raw, fail(error_from_errno(ErrorCode::Io, -result, "the bus cannot be asked who a client is")));
+        finish(look_up, fail(error_from_errno(ErrorCode::Io, -result, "the bus cannot be asked who a client is")));
         return;
     }
     connection_.flush();
@@ -180,18 +121,9 @@ void Senders::take_credentials(LookUp& look_up, sd_bus_message* reply)
                                                         error->message == nullptr ? "" : error->message)));
         return;
     }
-    auto peer = read_credentials(reply);
-    if (!peer) {
-        finish(look_up, std::move(peer));
-        return;
-    }
-    look_up.peer = std::move(*peer);
-    processes_.look_up(look_up.name, [this, &look_up](Result<UniqueFd> pidfd) {
-        auto pinned = pidfd ? pin(look_up.peer, std::move(*pidfd), on_bus_by(look_up.name))
-                            : Result<void>(fail(std::move(pidfd).error()));
-        finish(look_up, pinned ? Result<PeerProcess>(std::move(look_up.peer))
-                               : Result<PeerProcess>(fail(std::move(pinned).error())));
-    });
+    auto credentials = read_credentials(reply);
+    finish(look_up, credentials ? process_with_number_of(std::move(*credentials), on_bus_by(look_up.name))
+                                : Result<PeerProcess>(fail(std::move(credentials).error())));
 }
 
 void Senders::finish(LookUp& look_up, Result<PeerProcess> process)

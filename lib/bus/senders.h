@@ -31,14 +31,15 @@ public:
 
     // Since when a sender has been on the bus, at the latest: ticks since boot.
     [[nodiscard]] std::uint64_t on_bus_by(const std::string& unique_name) const;
-    // A call to the bus, and a question to the helper of `processes`; `found` is called later, from the loop, in the
-    // order of the look-ups.
+    // A question to the helper of `processes`, and to the bus itself where that gives no pidfds. `found` is called from
+    // the loop, or at once with an error.
     void look_up(const std::string& unique_name, Found found);
 
 private:
     struct LookUp;
     Senders(Connection& connection, SenderProcesses& processes, Vanished vanished);
 
+    void ask(LookUp& look_up);
     void take_credentials(LookUp& look_up, sd_bus_message* reply);
     void finish(LookUp& look_up, Result<PeerProcess> process);
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <memory>
 #include <sstream>
-#include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -139,7 +138,7 @@ Parser::Parser()
     app_.fallthrough();
     app_.require_subcommand(1);
     app_.footer(kFooter);
-    app_.set_version_flag("--version", std::string("rdma-qosctl ") + kVersion, "Print the version and exit");
+    app_.set_version_flag("--version", fmt::format("rdma-qosctl {}", kVersion), "Print the version and exit");
     app_.add_option("--root", root_, "Take every path below DIR instead of / (daemon socket, policy, settings)")
         ->type_name("DIR");
     app_.add_flag("--system-bus", system_bus_, "Talk to the daemon over the system bus instead of its direct socket");
@@ -365,8 +364,7 @@ void Parser::add_listings()
                 [](const Context& context) { return metrics(context); });
 
     add_command("monitor", "Print each change as one sentence, until interrupted",
-                "  rdma-qosctl monitor\n"
-                "  rdma-qosctl monitor --json | jq .text",
+                "  rdma-qosctl monitor\n  rdma-qosctl monitor --json | jq .text",
                 [](const Context& context) { return monitor(context); });
 
     // For the completion of shells; --help does not list it.
@@ -374,9 +372,8 @@ void Parser::add_listings()
         "names", "List names for the completion of shells", "  rdma-qosctl names levels",
         [options = options_](const Context& context) { return names(context, options->kind); });
     names_command->group("");
-    names_command->add_option("KIND", options_->kind)
-        ->required()
-        ->check(CLI::IsMember({"levels", "devices", "sessions"}));
+    const CLI::IsMember kinds({"levels", "devices", "sessions"});
+    names_command->add_option("KIND", options_->kind)->required()->check(kinds);
 }
 
 void Parser::add_hardware_report()

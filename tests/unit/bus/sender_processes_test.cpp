@@ -21,8 +21,8 @@ protected:
     }
     SenderProcesses::Done noted(const std::string& name)
     {
-        return [this, name](Result<UniqueFd> pidfd) {
-            answers_.push_back(name + (!pidfd ? ": error" : *pidfd ? ": pidfd" : ": none"));
+        return [this, name](const Result<std::optional<PeerProcess>>& process) {
+            answers_.push_back(name + (!process ? ": error" : *process ? ": pidfd" : ": none"));
         };
     }
     void wait_for_the_end_of_all(const SenderProcesses& processes)
