@@ -137,7 +137,8 @@ int run_process_helper(int socket)
             return 1;
         }
     }
-    return 0;
+    // Without closing anything first: a socket that lingers holds up who closes it, but not who ends.
+    _exit(0);
 }
 
 }    // namespace rdmaqos::bus

@@ -142,7 +142,9 @@ void SenderProcesses::ask_first()
     ++first.asked;
     asking_ = true;
     timer_ = loop_.after(options_.patience, [this] {
-        kill(pid_, SIGKILL);
+        if (processes_.contains(pid_)) {    // else it has ended, and its number may be another's
+            kill(pid_, SIGKILL);
+        }
         helper_failed("it did not answer in time");
         go_on();
     });

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/file.h"
 #include "lib/bus/message.h"
 #include "lib/bus/names.h"
 
@@ -53,13 +54,30 @@ public:
         return names;
     }
 
-    // Unasked, with a descriptor, of which this process keeps nothing.
-    void send_signal(const std::string& to, int fd) const
+    // Of a process; "": it is not on it.
+    [[nodiscard]] std::string name_of(pid_t process) const
+    {
+        for (const auto& name : unique_names()) {
+            sd_bus_message* reply = nullptr;
+            sd_bus_call_method(get(), bus::names::kBus, bus::names::kBusPath, bus::names::kBus,
+                               "GetConnectionUnixProcessID", nullptr, &reply, "s", name.c_str());
+            const auto message = bus::MessageRef::adopt(reply);
+            std::uint32_t number = 0;
+            if (reply != nullptr && sd_bus_message_read_basic(reply, 'u', &number) > 0 &&
+                static_cast<pid_t>(number) == process) {
+                return name;
+            }
+        }
+        return "";
+    }
+
+    // Unasked, with a descriptor, which this process does not keep.
+    void send_signal(const std::string& to, UniqueFd fd) const
     {
         sd_bus_message* raw = nullptr;
         sd_bus_message_new_signal(get(), &raw, "/test", "org.rdmaqos1.Test", "Unasked");
         const auto message = bus::MessageRef::adopt(raw);
-        if (sd_bus_message_set_destination(raw, to.c_str()) < 0 || sd_bus_message_append(raw, "h", fd) < 0 ||
+        if (sd_bus_message_set_destination(raw, to.c_str()) < 0 || sd_bus_message_append(raw, "h", fd.get()) < 0 ||
             sd_bus_send(get(), raw, nullptr) < 0 || sd_bus_flush(get()) < 0) {
             throw std::runtime_error("a signal cannot be sent");
         }

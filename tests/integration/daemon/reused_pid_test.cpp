@@ -174,14 +174,14 @@ const std::string kAuthentication = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s;
 // A daemon whose kernel is older than Linux 6.5.
 class OldKernelDaemon {
 public:
-    OldKernelDaemon()
+    explicit OldKernelDaemon(bool system_bus = false)
     {
         std::promise<void> ready;
         // The daemon ends with the thread that started it.
-        thread_ = std::thread([&] {
+        thread_ = std::thread([this, system_bus, &ready] {
             try {
                 play_old_kernel();
-                DaemonOptions options{kTwoLevelPolicy, kTwoDevices, "", false, RDMAQOS_DAEMON};
+                DaemonOptions options{kTwoLevelPolicy, kTwoDevices, "", system_bus, RDMAQOS_DAEMON};
                 daemon_.emplace(std::move(options));
                 ready.set_value();
             } catch (...) {
@@ -357,7 +357,7 @@ TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBus)
 // Neither the kernel nor, therefore, the bus knows more than the number.
 TEST(ReusedPid, TheConnectionOfADeadProcessIsNobodysOnTheSystemBusOfAnOldKernel)
 {
-    OldKernelDaemon daemon;
+    OldKernelDaemon daemon(true);
     EXPECT_FALSE(gives_pidfds(daemon->bus_address()));
     leave_a_connection_on_the_bus(*daemon.operator->());
 }
