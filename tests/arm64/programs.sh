@@ -79,6 +79,8 @@ daemon()
     shift
     mkdir -p "$root/etc/rdma-qos" "$root/run/rdma-qos"
     cp "$examples/demo.yaml" "$root/etc/rdma-qos/policy.yaml"
+    # To find the mode out the daemon runs itself once more, which without binfmt_misc it cannot.
+    printf 'version: 1\nattach-mode: shared\n' >"$root/etc/rdma-qos/rdma-qosd.yaml"
     "${way[@]}" "$build/daemon/rdma-qosd" --root "$root" --no-system-bus "$@" >"$root/log" 2>&1 &
     started+=($!)
     until_it ctl --root "$root" tree || cat "$root/log"
