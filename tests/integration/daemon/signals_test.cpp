@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -62,6 +63,13 @@ protected:
         auto client = daemon->direct();
         [[maybe_unused]] const auto reloaded = client.call(names::kRoot, names::kManager, "Reload", {});
     }
+    // To one that is never the same.
+    void change_policy() const
+    {
+        static int changes = 0;
+        daemon->dir().write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy + fmt::format("# {}\n", ++changes));
+        reload();
+    }
     void come_and_go() const
     {
         auto client = daemon->direct();
@@ -82,7 +90,7 @@ TEST_P(SignalsOf, SessionsComeAndGo)
 {
     auto listener = daemon->by(GetParam());
     const auto heard = hear(
-        listener, "InterfacesRemoved", [&] { reload(); }, [&] { come_and_go(); });
+        listener, "InterfacesRemoved", [&] { change_policy(); }, [&] { come_and_go(); });
     EXPECT_TRUE(contains(heard, "/org/rdmaqos1 InterfacesAdded /org/rdmaqos1/session/1"));
     EXPECT_TRUE(contains(heard, "/org/rdmaqos1 InterfacesRemoved /org/rdmaqos1/session/1"));
 }
