@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "tests/nic_mlx5/restarted_daemon.h"
+#include "tests/support/threads.h"
 
 namespace rdmaqos::test {
 namespace {
