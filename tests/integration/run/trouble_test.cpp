@@ -249,7 +249,7 @@ TEST(RunTrouble, CostOfModify)
     }
     EXPECT_GT(alone.computing, 0);
     EXPECT_LT(without.computing / alone.computing, 10);
-    EXPECT_LT(with.computing / alone.computing, 50);
+    EXPECT_LT(with.computing / alone.computing, 25);
 }
 
 }    // namespace
