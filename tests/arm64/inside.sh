@@ -7,6 +7,7 @@ set -euo pipefail
 
 "$project_dir/tests/arm64/packages.sh"
 build=$project_dir/build/arm64
+tap=$project_dir/build/results.tap
 # Tests ask it for what cannot work there (tests/support/qemu_user.h).
 export RDMAQOS_QEMU_USER=1
 if (($# > 0)); then
@@ -16,27 +17,44 @@ fi
 export RDMAQOS_WERROR=${RDMAQOS_WERROR:-ON}
 build_preset arm64 "$project_dir/build/arm64.log" -DRDMAQOS_TESTS=ON
 
-results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 started=$SECONDS
-status=0
-GTEST_OUTPUT="xml:$results/" ctest --test-dir "$build" -L '^unit$' -j "$(jobs_to_use)" --output-on-failure --timeout 3000 \
-    >"$results/output" 2>&1 || status=$?
-((status == 0)) || cat "$results/output"
+failed_tests=$build/Testing/Temporary/LastTestsFailed.log
+rm -f "$failed_tests"
+GTEST_OUTPUT="xml:$scratch/" ctest --test-dir "$build" -L '^unit$' -j "$(jobs_to_use)" --output-on-failure \
+    >"$scratch/output" 2>&1 || cat "$scratch/output"
 
-# Sums up what the programs say of their cases, and why some did not run.
-awk '
-    match($0, /^<testsuites tests="[0-9]+" failures="[0-9]+"/) { split($0, part, "\""); cases += part[2]; failed += part[4] }
-    /<testcase / { match($0, / name="[^"]*"/); name = substr($0, RSTART + 7, RLENGTH - 8); match($0, /classname="[^"]*"/)
-                   name = substr($0, RSTART + 11, RLENGTH - 12) "." name }
-    /<skipped message="/ {
-        skipped++
-        sub(/.*<skipped message="/, ""); sub(/^[^ ]*:[0-9]+(&#x0A;)?/, ""); sub(/".*/, "")
-        print "skipped: " name ": " $0
-    }
-    END { printf "unit tests below qemu-user: %d passed, %d failed, %d skipped\n", cases - failed - skipped, failed, skipped }
-' "$results"/*.xml
-note "after $(duration $((SECONDS - started)))"
-((status == 0)) || die "ctest failed"
+# cases_of FILE...: the cases in GoogleTest's XML files as TAP.
+cases_of()
+{
+    awk '
+        function say() { if (name != "") { print (failed ? "not ok - " : "ok - ") name (why != "" ? " # SKIP " why : "") } name = "" }
+        /<testcase / {
+            say()
+            failed = 0; why = ""
+            match($0, / name="[^"]*"/); name = substr($0, RSTART + 7, RLENGTH - 8)
+            match($0, / classname="[^"]*"/); name = substr($0, RSTART + 12, RLENGTH - 13) "." name
+        }
+        /<failure / { failed = 1 }
+        /<skipped message="/ { why = $0; sub(/.*<skipped message="/, "", why); sub(/^[^ ]*:[0-9]+(&#x0A;)?/, "", why); sub(/".*/, "", why) }
+        END { say() }' "$@"
+}
 
-"$project_dir/tests/arm64/programs.sh" "$build"
+{
+    cases_of "$scratch"/*.xml
+    # Among them those that ended before they could write which case it was.
+    if [[ -e $failed_tests ]]; then
+        sed 's/^[0-9]*:/not ok - the program /' "$failed_tests"
+    fi
+} >"$tap"
+sed -n 's/^ok - \(.*\) # SKIP/skipped: \1:/p' "$tap"
+note "unit tests below qemu-user: $(grep -v '# SKIP' "$tap" | grep -c '^ok') passed, $(grep -c '^not ok' "$tap" || true) failed," \
+    "$(grep -c '# SKIP' "$tap" || true) skipped after $(duration $((SECONDS - started)))"
+
+if "$project_dir/tests/arm64/programs.sh" "$build" qemu-aarch64-static; then
+    echo "ok - programs print what they print on x86-64" >>"$tap"
+else
+    echo "not ok - programs print what they print on x86-64" >>"$tap"
+fi
+! grep -q '^not ok' "$tap"

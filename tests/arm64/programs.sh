@@ -94,20 +94,12 @@ with_simulated_devices()
     end_all
 }
 
-# below COMMAND...: as a program of the emulated devices.
-below()
-{
-    env RDMA_QOS_EMULATOR="$scratch/devices" SYSFS_PATH="$scratch/devices/sys" LD_PRELOAD="$preload" "${emulator[@]}" "$@"
-}
-
 # A program with a queue pair of each type, as rdma-qos-run starts it: the launcher itself becomes the program, which without
 # binfmt_misc must be of this machine's architecture.
 in_classes()
 {
-    env RDMA_QOS_EMULATOR="$scratch/devices" SYSFS_PATH="$scratch/devices/sys" \
-        LD_PRELOAD="$build/tools/rdma-qos-run/librdma-qos-run.so:$preload" RDMA_QOS_RUN_LEVEL=rpc \
-        RDMA_QOS_RUN_ROOT="$scratch/emulated" \
-        "${emulator[@]}" "$build/tests/integration/run/programs/linked" types -u "$scratch/end" >"$scratch/program" 2>&1 &
+    "${below[@]}" LD_PRELOAD="$build/tools/rdma-qos-run/librdma-qos-run.so:$preload" RDMA_QOS_RUN_LEVEL=rpc \
+        RDMA_QOS_RUN_ROOT="$scratch/emulated" "${emulator[@]}" "$build/tests/integration/run/programs/linked" types -u "$scratch/end" >"$scratch/program" 2>&1 &
     started+=($!)
     until_it grep -q ready "$scratch/program" || true
     said "a program below rdma-qos-run --level rpc" sed 's/ pid [0-9]*//' "$scratch/program"
@@ -120,13 +112,14 @@ in_classes()
 with_emulated_devices()
 {
     preload=$build/tools/emulator/librdmaqos-emulator-preload.so
+    below=(env RDMA_QOS_EMULATOR="$scratch/devices" SYSFS_PATH="$scratch/devices/sys")
     mkdir "$scratch/devices"
     "${emulator[@]}" "$build/tools/emulator/rdma-qos-emulator" serve --directory "$scratch/devices" \
         >"$scratch/devices.log" 2>&1 &
     started+=($!)
     until_it grep -q LD_PRELOAD "$scratch/devices.log" || cat "$scratch/devices.log"
-    said "ibv_devinfo, below the emulator" below ibv_devinfo
-    way=(below)
+    way=("${below[@]}" LD_PRELOAD="$preload" "${emulator[@]}")
+    said "ibv_devinfo, below the emulator" "${way[@]}" "$(command -v ibv_devinfo)"
     daemon emulated --host-devices
     said "rdma-qosctl tree, of emulated devices" ctl --root "$scratch/emulated" tree
     in_classes

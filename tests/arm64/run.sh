@@ -8,8 +8,9 @@
 #
 # The root file system is a Debian 12 of this machine's architecture with Debian's cross compiler and the libraries of arm64,
 # made once and kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd (tools/in-debian.sh). What is built is in
-# build/debian-12-arm64/arm64. Nothing is registered in binfmt_misc: each program has qemu-user in front of it. What qemu-user does
-# not do is named in tests/support/qemu_user.h, and tests that need it are skipped.
+# build/debian-12-arm64/arm64, and the cases, as TAP, in build/debian-12-arm64/results.tap. Nothing is registered in binfmt_misc:
+# each program has qemu-user in front of it. What qemu-user does not do is named in tests/support/qemu_user.h, and tests that
+# need it are skipped.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 
