@@ -32,8 +32,8 @@ test_packages=(
 )
 # From lintian on for the test of the packages, which installs them into a root of its own.
 package_packages=(debhelper dpkg-dev lintian mmdebstrap)
-# debugedit for the symbols; rpmlint for the test.
-rpm_packages=(rpm debugedit rpmlint)
+# debugedit and elfutils for the symbols; rpmlint for the test.
+rpm_packages=(rpm debugedit elfutils rpmlint)
 kernel_packages=(qemu-system-x86 busybox-static cpio e2fsprogs kmod iproute2 make linux-headers-amd64)
 e2e_packages=(mmdebstrap systemd-container)
 # The virtual machines of that group are of x86-64; elsewhere it is skipped.

@@ -23,7 +23,7 @@ while (($# > 0)); do
     esac
     shift
 done
-for program in rpm rpmbuild find-debuginfo; do
+for program in rpm rpmbuild find-debuginfo eu-strip; do
     command -v "$program" >/dev/null || skip "$program is not installed (tools/install-deps.sh --rpm)"
 done
 
