@@ -312,7 +312,9 @@ run_group()
             run_command html "$project_dir/tests/html/run.sh" "$project_dir/build/release/tools/rdma-qosctl/rdma-qosctl"
             ;;
         lint) run_command lint "$project_dir/tools/lint.sh" ;;
-        arm64) run_command arm64 "$project_dir/tests/arm64/run.sh" ;;
+        arm64)
+            run_tap arm64 "$project_dir/build/debian-12-arm64/results.tap" "$project_dir/tests/arm64/run.sh"
+            ;;
         clean-root) run_command clean-root "$project_dir/tests/clean-root/run.sh" --debian "${own_release:-12}" ;;
     esac
 }
