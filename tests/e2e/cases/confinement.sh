@@ -49,6 +49,7 @@ if [[ $(uname -m) != x86_64 ]]; then
 fi
 # systemd asks kernels that can for it, instead of filtering system calls; the kernel has an errno of its own.
 if (($(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p') >= 253)) && [[ $(printf '%s\n' 6.3 "$(uname -r)" | sort -V | head -n 1) == 6.3 ]]; then
+    # shellcheck disable=SC2001 # a regular expression
     restrictions=$(sed 's/EPERM\( *MemoryDenyWriteExecute\)/EACCES\1/' <<<"$restrictions")
 fi
 readonly restrictions
