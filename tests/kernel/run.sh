@@ -21,7 +21,7 @@
 # `check` fails if the kernel complained.
 #
 # Exit status of `boot`: 0: the machine ran (the programs may have failed); 77: something is not installed. Environment:
-# RDMAQOS_KERNEL_SECONDS (1800), the time limit; RDMAQOS_KERNEL_FILTER, a filter of GoogleTest for all; RDMAQOS_KERNEL_CPUS (1),
+# RDMAQOS_KERNEL_SECONDS (6600), the time limit; RDMAQOS_KERNEL_FILTER, a filter of GoogleTest for all; RDMAQOS_KERNEL_CPUS (1),
 # processors of the machine; RDMAQOS_KERNEL_OVERLAY, a folder with files that are in the machine instead of those that `build` put
 # there; RDMAQOS_KERNEL_DISK (none), the size of a disk, /disk in the machine, empty at first. A program may then reset the
 # machine, which boots again and runs LIST from its beginning. The programs get RDMAQOS_SOAK_..., and
@@ -176,7 +176,7 @@ processor()
 
 boot()
 {
-    local list=$1 seconds=${RDMAQOS_KERNEL_SECONDS:-1800} status=0 processor disk=(-no-reboot) words=
+    local list=$1 seconds=${RDMAQOS_KERNEL_SECONDS:-6600} status=0 processor disk=(-no-reboot) words=
     rm -rf "$results"    # those of an earlier run are not this one's
     mkdir -p "$results/run"
     awk -v filter="${RDMAQOS_KERNEL_FILTER:-}" 'NF { if (filter != "") $3 = filter; print }' "$list" >"$results/run/list"
