@@ -90,6 +90,8 @@ TEST(Peer, ThatHasEndedIsNotTakenForWhoHasItsNumberNow)
     const pid_t dead = connect_twice(address);
     const UniqueFd first(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     const UniqueFd second(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    std::array<char, 5> sent{};    // it may connect long before it sends
+    ASSERT_EQ(recv(second.get(), sent.data(), sent.size(), MSG_PEEK | MSG_WAITALL), 5);
     const auto before = peer_of_socket(first.get());
     ASSERT_TRUE(before) << to_string(before.error());
     EXPECT_EQ(before->pid, dead);
