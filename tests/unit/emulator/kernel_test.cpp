@@ -3,6 +3,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
