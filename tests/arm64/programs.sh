@@ -95,18 +95,34 @@ with_simulated_devices()
 }
 
 # A program with a queue pair of each type, as rdma-qos-run starts it: the launcher itself becomes the program, which without
-# binfmt_misc must be of this machine's architecture.
+# binfmt_misc must be of this machine's architecture. It waits a second for the daemon, which a busy machine may need below qemu-user:
+# then it is run again.
 in_classes()
 {
-    "${below[@]}" LD_PRELOAD="$build/tools/rdma-qos-run/librdma-qos-run.so:$preload" RDMA_QOS_RUN_LEVEL=rpc \
-        RDMA_QOS_RUN_ROOT="$scratch/emulated" "${emulator[@]}" "$build/tests/integration/run/programs/linked" types -u "$scratch/end" >"$scratch/program" 2>&1 &
-    started+=($!)
-    until_it grep -q ready "$scratch/program" || true
-    said "a program below rdma-qos-run --level rpc" sed 's/ pid [0-9]*//' "$scratch/program"
+    for ((try = 1; try <= 10; ++try)); do
+        run_program
+        if ! grep -q "does not answer\|cannot be reached" "$scratch/program"; then
+            break
+        fi
+        touch "$scratch/end"
+        wait "${started[-1]}" || true
+        unset 'started[-1]'
+    done
+    said "a program below rdma-qos-run --level rpc" sed 's/ pid [0-9]*//; s/^qp [0-9]*/qp/' "$scratch/program"
     # Not what it is called: that is qemu-user.
     said "rdma-qosctl qps" ctl --root "$scratch/emulated" qps |
-        awk '$1 == "DEVICE" { next } $2 ~ /^[0-9]/ { print $1, $2, $3, $4, $10, $11; next } { print }' | sed "s/${started[-1]}/PID/g"
+        awk '$1 == "DEVICE" { next } $2 ~ /^[0-9]/ { print $1, $3, $4, $10, $11; next } { print }' | sed "s/${started[-1]}/PID/g"
     touch "$scratch/end"
+}
+
+run_program()
+{
+    rm -f "$scratch/end"
+    "${below[@]}" LD_PRELOAD="$build/tools/rdma-qos-run/librdma-qos-run.so:$preload" RDMA_QOS_RUN_LEVEL=rpc \
+        RDMA_QOS_RUN_ROOT="$scratch/emulated" "${emulator[@]}" \
+        "$build/tests/integration/run/programs/linked" types -u "$scratch/end" >"$scratch/program" 2>&1 &
+    started+=($!)
+    until_it grep -q ready "$scratch/program" || true
 }
 
 with_emulated_devices()
@@ -119,7 +135,7 @@ with_emulated_devices()
     started+=($!)
     until_it grep -q LD_PRELOAD "$scratch/devices.log" || cat "$scratch/devices.log"
     way=("${below[@]}" LD_PRELOAD="$preload" "${emulator[@]}")
-    said "ibv_devinfo, below the emulator" "${way[@]}" "$(command -v ibv_devinfo)"
+    said "ibv_devinfo, below the emulator" "${way[@]}" "$(command -v ibv_devinfo)" -d mlx5_0
     daemon emulated --host-devices
     said "rdma-qosctl tree, of emulated devices" ctl --root "$scratch/emulated" tree
     in_classes
