@@ -349,25 +349,41 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
         outcome.ended_trial = trial->revision;
     }
     change_trial(tried);
+    // Answered when the devices are done and the policy is on the disk: whoever hears that it is in force may rely on
+    // it, also after a crash of the host.
+    struct Rest {
+        ReloadOutcome outcome;
+        int parts = 1;
+    };
+    const auto rest = std::make_shared<Rest>(Rest{std::move(outcome)});
+    const auto part_done = [this, rest] {
+        if (--rest->parts == 0) {
+            answer(rest->outcome);
+        }
+    };
     if (trial_.number() == 0) {
-        save(*loaded.policy.value);
+        ++rest->parts;
+        save(*loaded.policy.value, part_done);
     }
-    changes_.commit(std::move(staged), *loaded.settings.value, [this, outcome](Gathering::Missing missing) mutable {
-        outcome.unanswered = std::move(missing);
-        answer(outcome);
+    changes_.commit(std::move(staged), *loaded.settings.value, [rest, part_done](Gathering::Missing missing) {
+        rest->outcome.unanswered = std::move(missing);
+        part_done();
     });
     if (ports_changed) {
         changes_.resolve_again(policy_.rules().fabric, "ports of this host changed while the policy was read", [] {});
     }
 }
 
-void Reloads::save(const Policy& policy)
+void Reloads::save(const Policy& policy, const std::function<void()>& done)
 {
     context_.loader.run(
         [root = context_.options.root, sources = policy.sources] { return save_last_good(root, sources); },
-        [](const Result<void>& saved) {
+        [done](const Result<void>& saved) {
             if (!saved) {
                 log(LogLevel::Warning, "the policy cannot be saved as the last good one: {}", to_string(saved.error()));
+            }
+            if (done) {
+                done();
             }
         });
 }

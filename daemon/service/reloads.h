@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -44,7 +45,8 @@ public:
     // be used, which the outcome then says, the policy from before the trial is put back.
     void go_back(std::uint64_t trial, TrialStep why, LoopCallback<void(ReloadOutcome)> done);
     // As the last good one.
-    void save(const Policy& policy);
+    // `done`: it is on the disk, or cannot be saved, which is in the log.
+    void save(const Policy& policy, const std::function<void()>& done = nullptr);
 
 private:
     enum class Kind : std::uint8_t { Reload, Refresh, Begin, GoBack };

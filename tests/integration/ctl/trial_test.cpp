@@ -246,7 +246,7 @@ TEST_F(CtlTrial, TheEndOfTheCommandIsNotTheEndOfTheTrial)
     Child command(
         {RDMAQOS_CTL, "--root", daemon.root().string(), "try", (daemon.root() / "new.yaml").string(), "--timeout", "8"},
         {}, daemon.root() / "said");
-    ASSERT_TRUE(eventually([&] { return daemon.log().find("is being tried") != std::string::npos; })) << daemon.log();
+    ASSERT_TRUE(eventually([&] { return daemon.log().find("is tried for") != std::string::npos; })) << daemon.log();
     command.signal(SIGKILL);
     command.wait();
     EXPECT_TRUE(eventually([&] { return !is_trying() && revision() == before; })) << "the time is the daemon's";
