@@ -3,6 +3,7 @@
 
 # shellcheck disable=SC2154 # of lib.sh
 : "$project_dir"
+
 # The releases that the project supports; the first is that of the sources' own machine.
 debian_releases=(12 13)
 

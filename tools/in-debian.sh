@@ -4,7 +4,7 @@
 #
 #   sudo tools/in-debian.sh RELEASE COMMAND...         e.g. tools/in-debian.sh 13 ./tools/demo.sh
 #
-#   --fresh        make the root file system anew
+#   --fresh        make the root file system again
 #   --root NAME    in a root file system of that release for packages that the usual one is better without: root-SUITE-NAME,
 #                  whose build folder is build/debian-RELEASE-NAME
 #

@@ -108,7 +108,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 # apt ARGUMENT...: apt-get, once the locks that it needs are free. Its own option for that leaves out the one of the lists.
 apt()
 {
-    local holder told=''
+    local holder said=''
     while ! apt-get -q -o Dpkg::Use-Pty=0 "$@" >"$log.part" 2>&1 </dev/null; do
         holder=$(sed -n 's/^E: Could not get lock \([^ ]*\)\. It is held by \(process .*\)$/\2 holds \1/p; t
             s/^E: Could not get lock \([^ ]*\).*/another program holds \1/p' "$log.part" | head -n 1)
@@ -117,9 +117,9 @@ apt()
             warn "$holder, still after $(duration $((SECONDS - started))); try again when it has ended"
             return 1
         fi
-        if [[ $holder != "$told" ]]; then
+        if [[ $holder != "$said" ]]; then
             note "waiting: $holder"
-            told=$holder
+            said=$holder
         fi
         sleep 1
     done

@@ -349,8 +349,8 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
         outcome.ended_trial = trial->revision;
     }
     change_trial(tried);
-    // Answered when the devices are done and the policy is on the disk: whoever hears that it is in force may rely on
-    // it, also after a crash of the host.
+    // Answered when the devices are done and the policy is on the disk: clients rely on what they were answered,
+    // also after a crash of the host.
     struct Rest {
         ReloadOutcome outcome;
         int parts = 1;

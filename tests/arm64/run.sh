@@ -4,7 +4,7 @@
 #   sudo tests/arm64/run.sh                 builds, runs the unit tests and the programs
 #   sudo tests/arm64/run.sh 'COMMAND'       builds nothing: runs COMMAND (one shell word) where the tests run, e.g.
 #                                           'ctest --test-dir build/arm64 -R base_test --output-on-failure'
-#   --fresh        make the root file system anew
+#   --fresh        make the root file system again
 #
 # The root file system is a Debian 12 of this machine's architecture with Debian's cross compiler and the libraries of arm64,
 # made once and kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd (tools/in-debian.sh). What is built is in

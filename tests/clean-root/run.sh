@@ -8,7 +8,7 @@
 #   --work-tree    a copy of the work tree instead of a clone: also what is not committed yet
 #   --as-user      COMMANDs as an unprivileged user, after tools/install-deps.sh as root
 #   --keep         leave the last root file system in build/clean-root/root
-#   --fresh        make the base root file systems anew (they are kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd)
+#   --fresh        make the base root file systems again (they are kept in ${XDG_CACHE_HOME:-~/.cache}/rdma-qosd)
 #
 # Each command gets the base system as mmdebstrap makes it (minbase: no compiler, no dbus, no sudo), its own mounts and
 # its own process ids, and this machine's network and cgroups. Processes that outlive a command are reported and are a failure.
