@@ -8,7 +8,6 @@
 
 #include "lib/base/log.h"
 #include "lib/bus/credentials.h"
-#include "lib/bus/names.h"
 
 namespace rdmaqos::bus {
 namespace {
