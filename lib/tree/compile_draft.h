@@ -40,9 +40,11 @@ struct DraftElement {
     std::optional<Bandwidth> max_rate;
     std::uint32_t share = 0;
     double guaranteed = 0;    // kbit/s, when everything is busy; not of a folded one
-    // Of a folded one: what it would have when everything is busy, and its part of its siblings' weights now.
+    double ideal = 0;         // the same as the policy has it; 0: nothing, or it depends on the device's default
+    // Of a folded one, in kbit/s: what it would have when everything is busy, and what it and its siblings compete for:
+    // not what those take that have all they can use.
     double wanted = 0;
-    double fraction = 0;
+    double contested = 0;
 };
 
 struct ClassDraft {

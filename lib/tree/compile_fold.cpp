@@ -91,12 +91,16 @@ std::string levels_of(const CompileInput& input)
     return fmt::format("the device has {} levels", input.capabilities.max_depth);
 }
 
-// The part of the capacity that this many busy principals of a folded class get together. Their leaves and `others`
-// hold `fraction` of all weights; `others` is idle, and all other siblings are busy.
-double part_folded(double fraction, double principals)
+// What this many busy principals of a folded class get together, in kbit/s. Their leaves and `others` have the weights
+// for what the class would have; `others` is idle, and all other siblings are busy.
+double rate_folded(const DraftElement& element, double principals)
 {
+    if (element.wanted <= 0 || element.contested <= 0) {
+        return 0;
+    }
+    const double fraction = std::min(element.wanted / element.contested, 1.0);
     const double sending = principals / (principals + 1);
-    return fraction * sending / (1 - fraction * (1 - sending));
+    return element.contested * fraction * sending / (1 - fraction * (1 - sending));
 }
 
 // A folded class keeps its bandwidth only while all of its leaves send. `others` is one of them and is usually idle:
@@ -108,9 +112,10 @@ Finding folded_class(const Draft& draft, Index index, const CompileInput& input)
     const auto& element = draft.elements[index];
     const auto& above = draft.elements[draft.kept_parent(index)];
     const auto part_of = [&](double principals) {
-        const double part = part_folded(element.fraction, principals);
-        return input.link_speed.is_zero() ? fmt::format("{:.0f} % of what {} has", part * 100, above.path.text())
-                                          : to_string(in_mbps(above.guaranteed * part));
+        const double kbps = rate_folded(element, principals);
+        return input.link_speed.is_zero()
+                   ? fmt::format("{:.0f} % of what {} has", kbps / above.guaranteed * 100, above.path.text())
+                   : to_string(in_mbps(kbps));
     };
     const auto found = draft.class_by_path.find(element.path.text());
     const std::string_view noun = found == draft.class_by_path.end()
@@ -126,8 +131,7 @@ Finding folded_class(const Draft& draft, Index index, const CompileInput& input)
                 above.path.text(), input.link_speed.is_zero() ? "the same part" : to_string(in_mbps(element.wanted)),
                 noun, part_of(1), part_of(kMany)),
             levels_of(input),
-            Gap::between(Bandwidth::from_computed(above.guaranteed * part_folded(element.fraction, 1)),
-                         Bandwidth::from_computed(element.wanted))};
+            Gap::between(Bandwidth::from_computed(rate_folded(element, 1)), Bandwidth::from_computed(element.wanted))};
 }
 
 // Whether the multiplied shares of what is below a folded node are what they should be.
@@ -192,7 +196,7 @@ void report_folding(const Draft& draft, const CompileInput& input, std::vector<F
             continue;
         }
         const auto below = draft.kept_children(index);
-        if (element.has_principals && part_folded(element.fraction, 1) < (1 - kTolerated) * element.fraction) {
+        if (element.has_principals && rate_folded(element, 1) < (1 - kTolerated) * element.wanted) {
             findings.push_back(folded_class(draft, index, input));
         } else if (!input.capabilities.shares || !keeps_its_part(draft, index, inexact)) {
             findings.push_back(

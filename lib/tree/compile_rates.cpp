@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -9,26 +10,35 @@
 #include "lib/base/text.h"
 #include "lib/tree/compile_draft.h"
 #include "lib/tree/compile_weights.h"
+#include "lib/tree/fair_parts.h"
 #include "lib/tree/max_min.h"
 
 namespace rdmaqos::compiling {
 namespace {
 
 constexpr double kToleratedError = 0.05;
+constexpr double kNoise = 1e-9;
+constexpr double kRounding = 1e-3;    // kbit/s, of computing with doubles
 
-// One competitor of a sibling group on the device; below a folded node it carries a part of that node's fraction.
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+// One competitor of a sibling group on the device; below a folded node it has a part of what that node would have.
 struct Sibling {
     Index element = kNone;
+    double wanted = 0;    // kbit/s
     WeightTarget target;
 };
 
-// What a logical node hands to its children: its part of the group's capacity.
+// What a logical node hands to its children.
 struct Part {
-    double fraction = 1;
     double kbps = 0;
-    std::uint64_t min_kbps = 0;    // guarantee inherited from a folded node
-    bool is_group = true;          // false: the node is folded
+    double min_kbps = 0;    // guarantee inherited from a folded node
 };
+
+double in_kbps(Bandwidth rate)
+{
+    return static_cast<double>(rate.kbps());
+}
 
 Bandwidth whole_mbps(Bandwidth rate)
 {
@@ -60,6 +70,8 @@ public:
         report_caps();
         assign_caps();
         find_demands();
+        find_owed();
+        find_ideals();
         draft_.elements[kRoot].guaranteed = static_cast<double>(link_.kbps());
         for (Index node = 0; node < draft_.elements.size(); ++node) {
             if (!draft_.elements[node].folded && !draft_.elements[node].children.empty()) {
@@ -68,6 +80,7 @@ public:
         }
         if (link_known_) {
             report_min_rates();
+            report_shortfalls();
         }
     }
 
@@ -90,37 +103,87 @@ private:
         }
     }
 
-    // The most an element can use: its own cap and what is below it.
+    // The most that each can use: its cap and what is below it. On the device, the cap of a folded node lives on in its
+    // children only. Below a node without leaves nobody ever sends.
     void find_demands()
     {
-        demands_.resize(draft_.elements.size());
-        std::vector<Bandwidth> sum_below(draft_.elements.size());
-        std::vector<bool> unlimited_below(draft_.elements.size(), false);
-        for (Index index = draft_.elements.size(); index-- > 1;) {
-            const auto& element = draft_.elements[index];
-            if (element.folded) {
-                continue;
+        const auto& elements = draft_.elements;
+        std::vector<double> below(elements.size(), 0.0);
+        std::vector<double> below_on_device(elements.size(), 0.0);
+        usable_.resize(elements.size(), kUnlimited);
+        usable_on_device_.resize(elements.size(), kUnlimited);
+        for (Index index = elements.size(); index-- > 1;) {
+            const auto& element = elements[index];
+            const bool is_leaf = element.kind == ElementKind::Leaf;
+            const auto own_cap = capabilities_.rate_caps ? element.rate.max_rate : std::nullopt;
+            usable_[index] = std::min(own_cap ? in_kbps(whole_mbps(*own_cap)) : kUnlimited,
+                                      is_leaf ? kUnlimited : below[index]);
+            below[element.parent] += usable_[index];
+            if (!element.folded) {
+                usable_on_device_[index] = std::min(element.max_rate ? in_kbps(*element.max_rate) : kUnlimited,
+                                                    is_leaf ? kUnlimited : below_on_device[index]);
+                below_on_device[draft_.kept_parent(index)] += usable_on_device_[index];
             }
-            auto demand = element.max_rate;
-            if (!element.children.empty() && !unlimited_below[index]) {
-                demand = std::min(demand.value_or(sum_below[index]), sum_below[index]);
-            }
-            demands_[index] = demand;
-            const Index parent = draft_.kept_parent(index);
-            sum_below[parent] = sum_below[parent] + demand.value_or(Bandwidth());
-            unlimited_below[parent] = unlimited_below[parent] || !demand;
         }
+    }
+
+    // What those below are guaranteed.
+    void find_owed()
+    {
+        const auto& elements = draft_.elements;
+        owed_.resize(elements.size(), 0.0);
+        for (Index index = elements.size(); index-- > 1;) {
+            const double own = in_kbps(elements[index].rate.min_rate.value_or(Bandwidth()));
+            owed_[index] = std::min(std::max(own, owed_[index]), usable_[index]);
+            owed_[elements[index].parent] += owed_[index];
+        }
+    }
+
+    // What the policy gives everybody when all are busy, whatever the device makes of it.
+    void find_ideals()
+    {
+        auto& elements = draft_.elements;
+        elements[kRoot].ideal = in_kbps(link_);
+        for (Index node = 0; node < elements.size(); ++node) {
+            const auto& children = elements[node].children;
+            const auto claims = claims_of(node);
+            const bool is_known = std::none_of(claims.begin(), claims.end(), is_default);
+            const auto parts = divide_fairly(elements[node].ideal, claims);
+            for (std::size_t i = 0; i < children.size(); ++i) {
+                elements[children[i]].ideal = is_known ? parts[i] : 0;
+            }
+        }
+    }
+
+    static bool is_default(const FairClaim& claim)
+    {
+        return claim.share == 0 && claim.guarantee == 0 && claim.most > 0;
+    }
+
+    // Of a folded node's children, one with the device's default share counts as one share.
+    [[nodiscard]] std::vector<FairClaim> claims_of(Index node) const
+    {
+        const auto& above = draft_.elements[node];
+        std::vector<FairClaim> claims;
+        claims.reserve(above.children.size());
+        for (const Index index : above.children) {
+            const auto& rate = draft_.elements[index].rate;
+            const bool is_default_share = !rate.share && !above.folded;
+            claims.push_back({usable_[index], rate.min_rate.value_or(Bandwidth()).kbps(),
+                              is_default_share ? 0 : share_or_one(rate)});
+        }
+        return claims;
     }
 
     void divide(Index node)
     {
         const double capacity = draft_.elements[node].guaranteed;
         std::vector<Sibling> siblings;
-        collect(node, {1.0, capacity, 0, true}, siblings);
+        collect(node, {capacity, 0}, capacity, siblings);
+        find_contested(siblings, capacity);
         std::vector<std::uint32_t> weights;
         if (!has_shares_) {
             weights.assign(siblings.size(), 1);
-            report_no_shares(node, siblings);
         } else if (keeps_shares(node)) {
             for (const auto& sibling : siblings) {
                 weights.push_back(share_or_one(draft_.elements[sibling.element].rate));
@@ -133,6 +196,9 @@ private:
             draft_.elements[siblings[i].element].share = on_wire ? weights[i] : 0;
         }
         fill(siblings, weights, capacity);
+        if (!has_shares_) {
+            report_no_shares(node, siblings, capacity);
+        }
     }
 
     // The administrator's own numbers, where the device takes them as they are.
@@ -145,50 +211,70 @@ private:
         });
     }
 
-    void collect(Index node, const Part& part, std::vector<Sibling>& siblings)
+    void collect(Index node, const Part& part, double capacity, std::vector<Sibling>& siblings)
     {
         const auto& children = draft_.elements[node].children;
-        double mins = 0;
-        double shares = 0;
-        for (const Index index : children) {
-            const auto& rate = draft_.elements[index].rate;
-            if (rate.min_rate) {
-                mins += static_cast<double>(rate.min_rate->kbps());
-            } else if (!part.is_group || rate.share) {
-                shares += share_or_one(rate);
+        const auto claims = claims_of(node);
+        const auto parts = divide_fairly(part.kbps, claims);
+        const auto inherited = divide_fairly(part.min_kbps, claims);
+        for (std::size_t i = 0; i < children.size(); ++i) {
+            const Index index = children[i];
+            const Part child{parts[i], std::max(static_cast<double>(claims[i].guarantee), inherited[i])};
+            if (draft_.elements[index].folded) {
+                draft_.elements[index].wanted = child.kbps;
+                collect(index, child, capacity, siblings);
+            } else {
+                siblings.push_back(
+                    {index, child.kbps, target_of(index, child, capacity, is_default_share(node, index))});
             }
-        }
-        const bool all_to_mins = mins > 0 && (shares <= 0 || mins >= part.kbps);
-        const double to_mins = all_to_mins ? 1.0 : ratio(mins, part.kbps);
-        for (const Index index : children) {
-            const auto& rate = draft_.elements[index].rate;
-            const bool fixed = part.is_group && !rate.min_rate && !rate.share;
-            double fraction = 0;
-            if (rate.min_rate) {
-                fraction = to_mins * ratio(static_cast<double>(rate.min_rate->kbps()), mins);
-            } else if (!fixed) {
-                fraction = (1.0 - to_mins) * ratio(share_or_one(rate), shares);
-            }
-            hand_down(index, part, fraction, fixed, siblings);
         }
     }
 
-    void hand_down(Index index, const Part& part, double fraction, bool fixed, std::vector<Sibling>& siblings)
+    // Of the folded nodes between a node and those that are its children on the device.
+    void find_contested(const std::vector<Sibling>& siblings, double capacity)
     {
-        auto& element = draft_.elements[index];
-        const auto inherited = static_cast<std::uint64_t>(std::ceil(static_cast<double>(part.min_kbps) * fraction));
-        const std::uint64_t own = element.rate.min_rate.value_or(Bandwidth()).kbps();
-        Part child{part.fraction * fraction, part.kbps * fraction, std::max(own, inherited), false};
-        if (!element.folded) {
-            siblings.push_back({index, {child.fraction, fixed ? 0 : child.min_kbps, fixed}});
-            return;
+        const auto is_sated = [this](const Sibling& one) {
+            return one.wanted + kRounding >= usable_on_device_[one.element];
+        };
+        double contested = capacity;
+        for (const auto& sibling : siblings) {
+            contested -= is_sated(sibling) ? sibling.wanted : 0;
         }
-        if (element.rate.max_rate) {
-            child.kbps = std::min(child.kbps, static_cast<double>(element.rate.max_rate->kbps()));
+        for (const auto& sibling : siblings) {
+            for (Index at = parent_of(sibling); draft_.elements[at].folded; at = draft_.elements[at].parent) {
+                draft_.elements[at].contested = std::max(contested, 0.0);
+            }
         }
-        element.wanted = child.kbps;
-        element.fraction = child.fraction;
-        collect(index, child, siblings);
+        for (const auto& sibling : siblings) {
+            for (Index at = parent_of(sibling); draft_.elements[at].folded; at = draft_.elements[at].parent) {
+                draft_.elements[at].contested += is_sated(sibling) ? sibling.wanted : 0;
+            }
+        }
+    }
+
+    [[nodiscard]] Index parent_of(const Sibling& sibling) const { return draft_.elements[sibling.element].parent; }
+
+    // Only the device knows its weight.
+    [[nodiscard]] bool is_default_share(Index parent, Index index) const
+    {
+        const auto& rate = draft_.elements[index].rate;
+        return !draft_.elements[parent].folded && !rate.min_rate && !rate.share;
+    }
+
+    [[nodiscard]] WeightTarget target_of(Index index, const Part& part, double capacity, bool fixed) const
+    {
+        const double usable = usable_on_device_[index];
+        WeightTarget target{ratio(part.kbps, capacity), 0, fixed};
+        if (!fixed) {
+            // A share that has room for the guarantees below it shall not lose them by rounding.
+            const double owed = link_known_ && owed_[index] <= part.kbps ? owed_[index] : 0;
+            const double least = std::min(std::max(part.min_kbps, owed), usable);
+            target.min_kbps = static_cast<std::uint64_t>(std::ceil(least - kRounding));
+        }
+        if (usable < kUnlimited) {
+            target.most_kbps = Bandwidth::from_computed(usable).kbps();
+        }
+        return target;
     }
 
     std::vector<std::uint32_t> choose(Index node, const std::vector<Sibling>& siblings, double capacity)
@@ -213,7 +299,7 @@ private:
         }
         std::set<Index> told;    // classes, of their principals
         for (std::size_t i = 0; i < siblings.size(); ++i) {
-            const auto& [index, target] = siblings[i];
+            const auto& [index, wanted, target] = siblings[i];
             const double deviation = std::abs(reached[i] - target.fraction);
             const auto& element = draft_.elements[index];
             const bool is_missed = reached[i] * capacity < static_cast<double>(target.min_kbps);
@@ -230,8 +316,7 @@ private:
         const auto& element = draft_.elements[sibling.element];
         const std::string range = fmt::format("shares are whole numbers from 1 to {} on this device",
                                               capabilities_.max_share);
-        const double wanted = sibling.target.fraction * capacity;
-        if (element.rate.min_rate && wanted <= static_cast<double>(element.rate.min_rate->kbps()) + 1) {
+        if (element.rate.min_rate && sibling.wanted <= in_kbps(*element.rate.min_rate) + 1) {
             return {FindingKind::ShareError,
                     false,
                     element.path,
@@ -255,10 +340,7 @@ private:
     {
         std::vector<Claim> claims(siblings.size());
         for (std::size_t i = 0; i < claims.size(); ++i) {
-            claims[i].weight = weights[i];
-            if (const auto& demand = demands_[siblings[i].element]) {
-                claims[i].wanted = static_cast<double>(demand->kbps());
-            }
+            claims[i] = {usable_on_device_[siblings[i].element], weights[i]};
         }
         const auto rates = divide_max_min(capacity, claims);
         for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -266,11 +348,15 @@ private:
         }
     }
 
-    void report_no_shares(Index node, const std::vector<Sibling>& siblings)
+    void report_no_shares(Index node, const std::vector<Sibling>& siblings, double capacity)
     {
-        const auto differs = [this, &siblings](const Sibling& sibling) {
-            const auto& rate = draft_.elements[sibling.element].rate;
-            return rate.share && siblings.front().target.fraction != sibling.target.fraction;
+        const auto is_fixed = [](const Sibling& sibling) { return sibling.target.fixed; };
+        const bool has_fixed = std::any_of(siblings.begin(), siblings.end(), is_fixed);
+        const auto differs = [&](const Sibling& sibling) {
+            const auto& element = draft_.elements[sibling.element];
+            // What is left beside a device's default is not known: equal parts of that are what it takes.
+            const double otherwise = has_fixed ? siblings.front().wanted : element.guaranteed;
+            return element.rate.share && std::abs(sibling.wanted - otherwise) > kRounding + kNoise * capacity;
         };
         if (std::any_of(siblings.begin(), siblings.end(), differs)) {
             findings_.push_back({FindingKind::NotSupported, true, draft_.elements[node].path,
@@ -325,8 +411,8 @@ private:
     {
         for (Index index = 1; index < draft_.elements.size(); ++index) {
             const auto& element = draft_.elements[index];
-            if (!element.rate.min_rate) {
-                continue;
+            if (!element.rate.min_rate || usable_[index] <= 0) {
+                continue;    // nobody is there to miss it
             }
             double kbps = element.guaranteed;
             if (element.folded) {
@@ -353,6 +439,9 @@ private:
             why = "the device has no shares, so all siblings get equal parts";
         } else if (element.max_rate && *element.max_rate < *element.rate.min_rate) {
             why = fmt::format("its cap is {}", to_string(*element.max_rate));
+        } else if (usable_[index] < in_kbps(*element.rate.min_rate)) {
+            why = fmt::format("what is below it can send {} at most",
+                              to_string(Bandwidth::from_computed(usable_[index])));
         } else {
             why = fmt::format("{} has {} for {} when all are busy", holder,
                               to_string(Bandwidth::from_computed(above.guaranteed)),
@@ -365,13 +454,58 @@ private:
                              Gap::between(reached, *element.rate.min_rate)});
     }
 
+    // Small deviations on several levels can add up. One finding says it of everything below its element.
+    void report_shortfalls()
+    {
+        std::set<ElementPath> told;
+        for (const auto& finding : findings_) {
+            if (finding.kind == FindingKind::ShareError || finding.kind == FindingKind::MinRateMissed ||
+                finding.kind == FindingKind::NotSupported) {
+                told.insert(finding.path);
+            }
+        }
+        const auto is_told = [&](Index index) {
+            for (; index != kNone; index = draft_.elements[index].parent) {
+                if (told.contains(draft_.elements[index].path)) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        for (Index index = 1; index < draft_.elements.size(); ++index) {
+            const auto& element = draft_.elements[index];
+            const double least = (1 - kToleratedError) * element.ideal;
+            if (!element.folded && element.guaranteed + kRounding < least && !is_told(index)) {
+                findings_.push_back(shortfall_of(index));
+                told.insert(findings_.back().path);
+            }
+        }
+    }
+
+    [[nodiscard]] Finding shortfall_of(Index index) const
+    {
+        const auto& element = draft_.elements[index];
+        return {FindingKind::ShareError,
+                false,
+                draft_.elements[class_of(index)].path,
+                fmt::format("{} when all are busy{}", to_string(Bandwidth::from_computed(element.ideal)),
+                            element.from_policy ? "" : " for each principal"),
+                to_string(Bandwidth::from_computed(element.guaranteed)),
+                fmt::format(
+                    "shares are whole numbers from 1 to {} on this device, and what is lost by that above it adds up",
+                    capabilities_.max_share)};
+    }
+
     Draft& draft_;
     const Capabilities& capabilities_;
     std::vector<Finding>& findings_;
     bool link_known_;
     Bandwidth link_;
     bool has_shares_;
-    std::vector<std::optional<Bandwidth>> demands_;
+    // What each can use, in kbit/s; the second not of a folded one.
+    std::vector<double> usable_;
+    std::vector<double> usable_on_device_;
+    std::vector<double> owed_;    // kbit/s, by the policy
 };
 
 }    // namespace

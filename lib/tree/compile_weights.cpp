@@ -2,414 +2,284 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <tuple>
+#include <utility>
+
+#include "lib/tree/compile_weight_search.h"
+#include "lib/tree/max_min.h"
 
 namespace rdmaqos::compiling {
 namespace {
 
 __extension__ using Wide = unsigned __int128;    // a 64-bit rate times a sum of weights
 
-constexpr double kExact = 1e-9;
-// A device with more shares than this is only asked for what can be measured, once the weights add up to more than
-// that.
-constexpr std::uint32_t kManyShares = 256;
-constexpr std::uint64_t kManyInAll = 1024;
-constexpr double kMeasurable = 0.001;
-// Bounds the search: sums of weights times distinct targets.
-constexpr std::uint64_t kWork = std::uint64_t{1} << 17U;
-// All ways of rounding are tried for up to so many groups.
-constexpr std::size_t kFewGroups = 8;
-// Guarantees that cannot be met are lowered in steps of this part of them.
-constexpr std::uint64_t kParts = std::uint64_t{1} << 20U;
+// Deviations below this come from counting rates in kbit/s.
+constexpr double kExactEnough = 1e-6;
+// Of those that cannot all have what they can use, so many are tried as the ones that go without.
+constexpr std::size_t kMostWithout = 8;
 
-// Siblings that want the same have the same weight: a class of 200 processes is one group.
-struct Group {
-    WeightTarget target;
-    std::uint32_t count = 0;
-    // For the sum of weights that is looked at:
-    double wanted = 0;          // its weight, were it not a whole number
-    std::uint64_t least = 1;    // weight that meets the guarantee
-};
-
-// Weights of the groups, and how good they are.
-struct Candidate {
-    std::vector<std::uint32_t> weights;
-    std::uint64_t sum = 0;
-    double deviation = 0;    // total
-    double worst = 0;        // relative, of one
-};
-
-bool is_better(const Candidate& a, const Candidate& b)
+// A fraction is part of a key: it has to be a number, which the comparison is false for where it is not.
+WeightTarget normalized(WeightTarget target)
 {
-    if (std::abs(a.deviation - b.deviation) > kExact) {
-        return a.deviation < b.deviation;
-    }
-    return a.sum != b.sum ? a.sum < b.sum : a.worst < b.worst - kExact;
+    target.fraction = target.fixed ? 0 : target.fraction > 0 ? std::min(target.fraction, 1.0) : 0;
+    target.min_kbps = target.fixed ? 0 : target.min_kbps;
+    return target;
 }
 
-// Goes through the sums that the weights can have. For each, every weight that is wanted is a number, and the weights
-// are those numbers rounded. Most sums are left out at once, because rounding alone costs more than the best so far.
-class Search {
+// One way to choose them: the weights of the groups, and how good they are.
+struct Attempt {
+    std::vector<std::uint32_t> weights;
+    std::vector<double> reached;    // by one of each kind
+    double deviation = 0;
+    std::uint64_t guarantees_met = 0;
+    bool is_bounded = false;    // others need so large weights that these could not be larger
+
+    [[nodiscard]] bool is_better_than(const Attempt& other) const
+    {
+        return guarantees_met != other.guarantees_met ? guarantees_met > other.guarantees_met
+                                                      : deviation < other.deviation - kExactEnough;
+    }
+};
+
+// Of a group that wants less than it can use, members may differ in what that is.
+struct Kind {
+    std::size_t group = 0;
+    std::optional<std::uint64_t> most;    // kbit/s, as of a target
+    std::uint32_t count = 0;
+};
+
+class Choice {
 public:
-    Search(std::vector<Group> groups, std::uint64_t capacity, std::uint32_t max_share)
-        : groups_(std::move(groups)), capacity_(capacity), max_share_(max_share)
+    Choice(std::span<const WeightTarget> targets, std::uint64_t capacity, std::uint32_t max_share)
+        : capacity_(std::max<std::uint64_t>(capacity, 1)), max_share_(max_share)
     {
-        for (const auto& group : groups_) {
-            count_ += group.count;
-            fixed_ += group.target.fixed ? group.count : 0;
-            guarantees_ = guarantees_ || group.target.min_kbps != 0;
+        std::map<std::tuple<double, std::uint64_t, bool, std::uint64_t>, std::size_t> group_of_key;
+        std::map<std::pair<std::size_t, std::optional<std::uint64_t>>, std::size_t> kind_of_key;
+        has_fixed_ = std::any_of(targets.begin(), targets.end(),
+                                 [](const WeightTarget& target) { return target.fixed && target.most_kbps != 0; });
+        for (const auto& target : targets) {
+            WeightTarget one = normalized(target);
+            if (has_fixed_ && one.most_kbps != 0) {
+                one.most_kbps.reset();
+            }
+            const auto full = has_its_fill(one) ? *one.most_kbps : std::numeric_limits<std::uint64_t>::max();
+            const auto [entry, is_new] = group_of_key.try_emplace(
+                std::tuple(one.fraction, one.min_kbps, one.fixed, full), groups_.size());
+            if (is_new) {
+                add(one);
+            }
+            ++groups_[entry->second].count;
+            const auto [kind, is_new_kind] = kind_of_key.try_emplace(std::pair(entry->second, one.most_kbps),
+                                                                     kinds_.size());
+            if (is_new_kind) {
+                kinds_.push_back({entry->second, one.most_kbps});
+            }
+            ++kinds_[kind->second].count;
+            kind_of_.push_back(kind->second);
         }
+        sort_sated();
     }
 
-    [[nodiscard]] Candidate run()
+    [[nodiscard]] Weights run()
     {
-        const std::uint64_t first = meet_guarantees();
-        const std::uint64_t last = largest_sum();
-        const bool is_small = max_share_ <= kManyShares;
-        take_least(first);
-        if (is_small && first <= last) {
-            try_sum(std::clamp(where_largest_is_full(), first, last));
+        if (competing_.empty() && sated_.empty()) {
+            return nobody();
         }
-        const std::uint64_t affordable = kWork / groups_.size();
-        const std::uint64_t every = is_small ? affordable : std::min(affordable / 4, kManyInAll);
-        std::uint64_t done = 0;
-        for (std::uint64_t sum = first; sum <= last && !is_done(sum); ++done) {
-            try_sum(sum);
-            // Every sum where that is cheap enough, then ever coarser; the last in any case.
-            const std::uint64_t next = sum + 1 + (done < every ? 0 : sum / (is_small ? 64 : 16));
-            sum = sum < last ? std::min(next, last) : next;
+        Attempt best = search();
+        for (std::size_t round = 0; round < kMostWithout && move_those_that_are_full(best); ++round) {
+            if (Attempt other = search(); other.is_better_than(best)) {
+                best = std::move(other);
+            }
         }
-        return std::move(*best_);
-    }
-
-    // What the fractions are parts of.
-    [[nodiscard]] double whole(std::uint64_t sum) const
-    {
-        return static_cast<double>(guarantees_ ? sum : std::max<std::uint64_t>(sum - fixed_, 1));
+        return weights_of(best);
     }
 
 private:
-    [[nodiscard]] std::uint64_t least_weight(const WeightTarget& target, std::uint64_t sum) const
+    [[nodiscard]] Attempt search() const
     {
-        if (target.min_kbps == 0) {
-            return 1;
+        std::optional<Attempt> best;
+        // Where all can have what they can use, their weights are in proportion to it.
+        for (std::size_t without = competing_.empty() ? sated_.size() : 0; without <= sated_.size();) {
+            auto attempt = attempt_without(without);
+            if (attempt && (!best || attempt->is_better_than(*best))) {
+                best = std::move(attempt);
+            }
+            if (best && best->guarantees_met == kAllGuarantees &&
+                (!best->is_bounded || best->deviation <= kExactEnough)) {
+                break;
+            }
+            without = without < kMostWithout ? without + 1 : std::max(without + 1, sated_.size());
         }
-        if (target.min_kbps <= std::numeric_limits<std::uint64_t>::max() / sum) {
-            const std::uint64_t product = target.min_kbps * sum;
-            return product / capacity_ + (product % capacity_ == 0 ? 0 : 1);
-        }
-        const Wide rounded_up = (Wide{target.min_kbps} * sum + capacity_ - 1) / capacity_;
-        return static_cast<std::uint64_t>(std::min(rounded_up, Wide{std::numeric_limits<std::uint32_t>::max()}));
+        return std::move(*best);    // of the last attempt there always is one
     }
 
-    // The largest sum at which no guarantee needs more than the largest weight.
-    [[nodiscard]] std::uint64_t largest_sum() const
+    // Who wants less than it can use, but has that by the least weight already, leaves the others no more for it.
+    bool move_those_that_are_full(const Attempt& attempt)
     {
-        Wide sum = Wide{max_share_} * (count_ - fixed_) + fixed_;
-        for (const auto& [target, count, wanted, least] : groups_) {
-            if (target.min_kbps != 0) {
-                sum = std::min(sum, Wide{max_share_} * capacity_ / target.min_kbps);
-            }
-        }
-        return static_cast<std::uint64_t>(sum);
-    }
-
-    // The least sum that has room for the weight of every guarantee; empty: there is none. A larger sum never asks for
-    // smaller weights, so what one sum lacks is the next to try.
-    [[nodiscard]] std::optional<std::uint64_t> least_sum() const
-    {
-        const auto start = where_guarantees_begin();
-        if (!start) {
-            return std::nullopt;
-        }
-        const std::uint64_t last = largest_sum();
-        std::uint64_t steps = kWork / groups_.size();
-        for (std::uint64_t sum = *start; sum <= last;) {
-            std::uint64_t needed = 0;
-            for (const auto& [target, count, wanted, least] : groups_) {
-                needed += least_weight(target, sum) * count;
-            }
-            if (needed <= sum) {
-                return sum;
-            }
-            sum = steps > 0 ? needed : std::max(needed, sum + sum / 64);
-            steps -= steps > 0 ? 1 : 0;
-        }
-        return std::nullopt;
-    }
-
-    // No smaller sum has room for all.
-    [[nodiscard]] std::optional<std::uint64_t> where_guarantees_begin() const
-    {
-        Wide guaranteed = 0;
-        std::uint64_t others = 0;    // have a weight of at least 1
-        std::uint64_t divisor = capacity_;
-        for (const auto& [target, count, wanted, least] : groups_) {
-            guaranteed += Wide{target.min_kbps} * count;
-            others += target.min_kbps == 0 ? count : 0;
-            divisor = std::gcd(divisor, target.min_kbps);
-        }
-        if (guaranteed > capacity_ || (guaranteed == capacity_ && others != 0)) {
-            return std::nullopt;
-        }
-        if (guaranteed == capacity_) {
-            return std::max(count_, capacity_ / divisor);    // nothing may be rounded up
-        }
-        const std::uint64_t left = capacity_ - static_cast<std::uint64_t>(guaranteed);
-        const Wide start = (Wide{others} * capacity_ + left - 1) / left;
-        return std::max(count_, static_cast<std::uint64_t>(std::min(start, Wide{1} << 62U)));
-    }
-
-    // The sum to begin with. Lowers the guarantees if need be.
-    std::uint64_t meet_guarantees()
-    {
-        if (const auto sum = least_sum()) {
-            return *sum;
-        }
-        std::vector<std::uint64_t> asked;
-        for (const auto& group : groups_) {
-            asked.push_back(group.target.min_kbps);
-        }
-        const auto lower_to = [&](std::uint64_t part) {
-            for (std::size_t i = 0; i < groups_.size(); ++i) {
-                groups_[i].target.min_kbps = static_cast<std::uint64_t>(Wide{asked[i]} * part / kParts);
-            }
-            return least_sum();
+        const auto is_full = [&](std::size_t group) {
+            const auto kind = std::ranges::find(kinds_, group, &Kind::group);
+            const double kbps = attempt.reached[static_cast<std::size_t>(kind - kinds_.begin())] *
+                                static_cast<double>(capacity_);
+            return kind->count == groups_[group].count && kind->most && kbps + 1 >= static_cast<double>(*kind->most);
         };
-        std::uint64_t possible = 0;
-        for (std::uint64_t step = kParts / 2; step > 0; step /= 2) {
-            possible += lower_to(possible + step) ? step : 0;
-        }
-        return lower_to(possible).value_or(count_);
+        const auto full = std::stable_partition(competing_.begin(), competing_.end(), std::not_fn(is_full));
+        const bool moved = full != competing_.end();
+        sated_.insert(sated_.end(), full, competing_.end());
+        competing_.erase(full, competing_.end());
+        sort_sated();
+        return moved;
     }
 
-    // They may not be good, but they meet the guarantees.
-    void take_least(std::uint64_t sum)
+    void sort_sated()
     {
-        std::vector<std::uint32_t> weights;
-        weights.reserve(groups_.size());
-        for (const auto& group : groups_) {
-            weights.push_back(static_cast<std::uint32_t>(least_weight(group.target, sum)));
-        }
-        take(sum, std::move(weights));
+        std::stable_sort(sated_.begin(), sated_.end(), [this](std::size_t a, std::size_t b) {
+            return *groups_[a].target.most_kbps > *groups_[b].target.most_kbps;
+        });
     }
 
-    // Where small weights are lifted to 1 this is near the best: a smaller sum lifts them further.
-    [[nodiscard]] std::uint64_t where_largest_is_full() const
+    // All that it can use is wanted for it. The capacity is rounded down to whole kbit/s.
+    [[nodiscard]] bool has_its_fill(const WeightTarget& target) const
     {
-        double largest = 0;
-        for (const auto& group : groups_) {
-            largest = std::max(largest, group.target.fraction);
-        }
-        const auto most = static_cast<double>(std::uint64_t{max_share_} * count_);
-        return fixed_ + static_cast<std::uint64_t>(std::min(largest > 0 ? max_share_ / largest : most, most));
+        return target.most_kbps &&
+               target.fraction * static_cast<double>(capacity_) + 1 >= static_cast<double>(*target.most_kbps);
     }
 
-    // A larger sum only has more siblings that would need more than the largest weight, or nobody could measure it.
-    [[nodiscard]] bool is_done(std::uint64_t sum) const
+    void add(const WeightTarget& target)
     {
-        const bool is_near = best_->deviation <= kMeasurable && best_->worst <= kMeasurable;
-        if (best_->deviation <= kExact ? sum > best_->sum : is_near && max_share_ > kManyShares && sum > kManyInAll) {
-            return true;
+        const std::size_t index = groups_.size();
+        groups_.push_back({target, 0});
+        if (target.most_kbps == 0) {
+            return;    // nobody is there
         }
-        double beyond = 0;
-        double wanted = 0;
-        for (const auto& group : groups_) {
-            const double weight = group.target.fraction * whole(sum);
-            beyond += std::max(weight - max_share_, 0.0) * group.count;
-            wanted += weight * group.count;
-        }
-        return 2 * beyond + static_cast<double>(sum - fixed_) - wanted > (best_->deviation + kExact) * whole(sum);
+        (has_its_fill(target) ? sated_ : competing_).push_back(index);
     }
 
-    void try_sum(std::uint64_t sum)
+    // The largest `without` of those that want what they can use compete like the others: they are not sure of it.
+    [[nodiscard]] std::optional<Attempt> attempt_without(std::size_t without) const
     {
-        const auto chosen = static_cast<double>(sum - fixed_);
-        double rounding = 0;
-        double lifted = 0;
-        double wanted = 0;
-        for (auto& group : groups_) {
-            group.least = least_weight(group.target, sum);
-            if (group.target.fixed) {
-                continue;
-            }
-            group.wanted = group.target.fraction * whole(sum);
-            wanted += group.wanted * group.count;
-            const double lacks = static_cast<double>(group.least) - group.wanted;
-            lifted += std::max(lacks, 0.0) * group.count;
-            rounding += std::max(lacks, std::abs(group.wanted - std::round(group.wanted))) * group.count;
+        std::vector<std::size_t> open = competing_;
+        open.insert(open.end(), sated_.begin(), sated_.begin() + static_cast<std::ptrdiff_t>(without));
+        WeightLimits limits{capacity_, max_share_};
+        for (std::size_t i = without; i < sated_.size(); ++i) {
+            const auto& [target, count] = groups_[sated_[i]];
+            const Wide used = Wide{*target.most_kbps} * count;
+            limits.capacity_kbps -= static_cast<std::uint64_t>(std::min(used, Wide{limits.capacity_kbps - 1}));
         }
-        // What some have too much, others have too little.
-        const double bound = std::max(rounding, 2 * lifted - (chosen - wanted));
-        if (bound > (best_->deviation + kExact) * whole(sum)) {
-            return;
+        if (without < sated_.size()) {
+            const Wide most = Wide{max_share_} * limits.capacity_kbps / *groups_[sated_[without]].target.most_kbps;
+            limits.most_in_all = static_cast<std::uint64_t>(std::min(most, Wide{1} << 62U));
         }
-        round(sum, find_scale(chosen));
+        const auto groups = parts_among(open);
+        std::uint64_t count = 0;
+        for (const auto& group : groups) {
+            count += group.count;
+        }
+        if (count > limits.most_in_all) {
+            return std::nullopt;
+        }
+        const FoundWeights found = search_weights(groups, limits);
+        Attempt attempt;
+        attempt.guarantees_met = found.guarantees_met;
+        attempt.is_bounded = limits.most_in_all < count * max_share_;
+        attempt.weights.assign(groups_.size(), 1);
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            attempt.weights[open[i]] = found.weights[i];
+        }
+        for (std::size_t i = without; i < sated_.size(); ++i) {
+            attempt.weights[sated_[i]] = enough_for(*groups_[sated_[i]].target.most_kbps, found.sum, limits);
+        }
+        has_fixed_ ? judge_by_weights(found, attempt) : judge(attempt);
+        return attempt;
     }
 
-    // What they take if every weight that is wanted is multiplied by `scale`, within what it may be.
-    [[nodiscard]] double taken(double scale) const
+    // What they want, in parts of what they all want together.
+    [[nodiscard]] std::vector<WeightGroup> parts_among(const std::vector<std::size_t>& open) const
     {
+        std::vector<WeightGroup> groups;
         double sum = 0;
-        for (const auto& group : groups_) {
-            sum += group.target.fixed ? 0 : room(group, scale) * group.count;
+        for (const std::size_t index : open) {
+            groups.push_back(groups_[index]);
+            sum += groups_[index].target.fraction * groups_[index].count;
         }
-        return sum;
+        // Parts of the whole stay as they are, so that equal ones stay equal.
+        if (sum > 0 && std::abs(sum - 1) > kExactEnough && !has_fixed_) {
+            for (auto& group : groups) {
+                group.target.fraction = std::min(group.target.fraction / sum, 1.0);
+            }
+        }
+        return groups;
     }
 
-    [[nodiscard]] double room(const Group& group, double scale) const
+    // The smallest weight with which one gets so much, beside others with this sum of weights.
+    [[nodiscard]] std::uint32_t enough_for(std::uint64_t kbps, std::uint64_t sum, const WeightLimits& limits) const
     {
-        return std::clamp(group.wanted * scale, static_cast<double>(group.least), static_cast<double>(max_share_));
+        const Wide least = (Wide{kbps} * sum + limits.capacity_kbps - 1) / limits.capacity_kbps;
+        return static_cast<std::uint32_t>(std::clamp(least, Wide{1}, Wide{max_share_}));
     }
 
-    // The scale at which they take what there is to give: more than that is wanted where small weights are lifted to 1,
-    // less where large ones are beyond the device's range.
-    [[nodiscard]] double find_scale(double chosen) const
+    // Only where there is a device's default: what that can use is not considered.
+    void judge_by_weights(const FoundWeights& found, Attempt& attempt) const
     {
-        constexpr int kHalvings = 48;
-        const double missing = chosen - taken(1);
-        if (std::abs(missing) <= kExact * chosen) {
-            return 1;
+        attempt.deviation = found.deviation;
+        for (const auto& kind : kinds_) {
+            attempt.reached.push_back(kind.most == 0 ? 0 : attempt.weights[kind.group] / found.whole);
         }
-        double low = missing < 0 ? 0 : 1;
-        double high = missing < 0 ? 1 : max_share_;
-        for (int i = 0; i < kHalvings; ++i) {
-            const double middle = (low + high) / 2;
-            (taken(middle) <= chosen ? low : high) = middle;
-        }
-        return low;
     }
 
-    void round(std::uint64_t sum, double scale)
+    // As the device divides its capacity.
+    void judge(Attempt& attempt) const
     {
-        std::vector<std::uint32_t> weights(groups_.size(), 1);
-        std::vector<std::size_t> open;    // could be rounded up as well
-        std::uint64_t used = fixed_;
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            if (groups_[i].target.fixed) {
-                continue;
-            }
-            const double weight = room(groups_[i], scale);
-            weights[i] = static_cast<std::uint32_t>(weight + kExact);
-            used += std::uint64_t{weights[i]} * groups_[i].count;
-            if (weight - weights[i] > kExact && weights[i] < max_share_) {
-                open.push_back(i);
-            }
+        std::vector<Claim> claims;
+        for (const auto& kind : kinds_) {
+            const double most = kind.most ? static_cast<double>(*kind.most) : std::numeric_limits<double>::infinity();
+            claims.push_back({most * kind.count, std::uint64_t{attempt.weights[kind.group]} * kind.count});
         }
-        if (open.size() <= kFewGroups) {
-            round_in_all_ways(sum, weights, open);
-        } else {
-            round_cheapest(sum, std::move(weights), open, sum - std::min(used, sum));
+        const auto rates = divide_max_min(static_cast<double>(capacity_), claims);
+        for (std::size_t i = 0; i < kinds_.size(); ++i) {
+            const double reached = rates[i] / kinds_[i].count / static_cast<double>(capacity_);
+            attempt.reached.push_back(reached);
+            attempt.deviation += std::abs(reached - groups_[kinds_[i].group].target.fraction) * kinds_[i].count;
         }
     }
 
-    void round_in_all_ways(std::uint64_t sum, const std::vector<std::uint32_t>& weights,
-                           const std::vector<std::size_t>& open)
+    [[nodiscard]] Weights weights_of(const Attempt& attempt) const
     {
-        for (std::uint32_t ways = 1U << open.size(); ways-- > 0;) {
-            auto rounded = weights;
-            for (std::size_t i = 0; i < open.size(); ++i) {
-                rounded[open[i]] += ways >> i & 1U;
-            }
-            take(sum, std::move(rounded));
+        Weights result;
+        result.total_deviation = attempt.deviation;
+        for (const std::size_t kind : kind_of_) {
+            result.weights.push_back(attempt.weights[kinds_[kind].group]);
+            result.reached.push_back(attempt.reached[kind]);
         }
+        return result;
     }
 
-    // Rounds up where that costs least, as far as the sum allows.
-    void round_cheapest(std::uint64_t sum, std::vector<std::uint32_t> weights, const std::vector<std::size_t>& open,
-                        std::uint64_t left)
+    [[nodiscard]] Weights nobody() const
     {
-        const auto cost = [&](std::size_t i) {
-            return std::abs(weights[i] + 1 - groups_[i].wanted) - std::abs(weights[i] - groups_[i].wanted);
-        };
-        std::vector<std::pair<double, std::size_t>> order;
-        order.reserve(open.size());
-        for (const std::size_t i : open) {
-            order.emplace_back(cost(i), i);
-        }
-        std::sort(order.begin(), order.end());
-        for (const auto& [ignored, i] : order) {
-            if (groups_[i].count <= left) {
-                left -= groups_[i].count;
-                ++weights[i];
-            }
-        }
-        take(sum, std::move(weights));
+        Weights result;
+        result.weights.assign(kind_of_.size(), 1);
+        result.reached.assign(kind_of_.size(), 0);
+        return result;
     }
 
-    // Rounded weights may have another sum than they were made for. A smaller one only helps the guarantees.
-    void take(std::uint64_t meant, std::vector<std::uint32_t> weights)
-    {
-        Candidate candidate;
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            candidate.sum += std::uint64_t{weights[i]} * groups_[i].count;
-        }
-        const double all = whole(candidate.sum);
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const auto& [target, count, wanted, least] = groups_[i];
-            if (target.fixed) {
-                continue;
-            }
-            if (candidate.sum > meant && weights[i] < least_weight(target, candidate.sum)) {
-                return;
-            }
-            const double deviation = std::abs(weights[i] / all - target.fraction);
-            candidate.deviation += deviation * count;
-            if (target.fraction > 0) {
-                candidate.worst = std::max(candidate.worst, deviation / target.fraction);
-            }
-        }
-        candidate.weights = std::move(weights);
-        if (!best_ || is_better(candidate, *best_)) {
-            best_ = std::move(candidate);
-        }
-    }
-
-    std::vector<Group> groups_;
     std::uint64_t capacity_;
     std::uint32_t max_share_;
-    std::uint64_t count_ = 0;
-    std::uint64_t fixed_ = 0;
-    bool guarantees_ = false;
-    std::optional<Candidate> best_;
+    bool has_fixed_ = false;
+    std::vector<WeightGroup> groups_;
+    std::vector<Kind> kinds_;
+    std::vector<std::size_t> kind_of_;      // by target
+    std::vector<std::size_t> competing_;    // groups that could use more than they get
+    std::vector<std::size_t> sated_;        // groups that get what they can use, the largest first
 };
 
 }    // namespace
 
 Weights choose_weights(std::span<const WeightTarget> targets, std::uint64_t capacity_kbps, std::uint32_t max_share)
 {
-    if (targets.empty()) {
-        return {};
-    }
-    std::map<std::tuple<double, std::uint64_t, bool>, std::size_t> group_of_key;
-    std::vector<Group> groups;
-    std::vector<std::size_t> group_of(targets.size());
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-        auto target = targets[i];
-        // A fraction is part of a key: it has to be a number, which this comparison is false for where it is not.
-        target.fraction = target.fixed ? 0 : target.fraction > 0 ? std::min(target.fraction, 1.0) : 0;
-        target.min_kbps = target.fixed ? 0 : target.min_kbps;
-        const auto [entry, is_new] = group_of_key.try_emplace(
-            std::tuple(target.fraction, target.min_kbps, target.fixed), groups.size());
-        if (is_new) {
-            groups.push_back({target});
-        }
-        ++groups[entry->second].count;
-        group_of[i] = entry->second;
-    }
-    Search search(std::move(groups), std::max<std::uint64_t>(capacity_kbps, 1), max_share);
-    const Candidate found = search.run();
-    Weights result;
-    result.total_deviation = found.deviation;
-    for (const std::size_t group : group_of) {
-        result.weights.push_back(found.weights[group]);
-        result.reached.push_back(found.weights[group] / search.whole(found.sum));
-    }
-    return result;
+    return Choice(targets, capacity_kbps, max_share).run();
 }
 
 }    // namespace rdmaqos::compiling

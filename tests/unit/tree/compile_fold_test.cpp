@@ -90,6 +90,19 @@ TEST(CompileFold, AFoldedClassWithNothingBesideItKeepsEverything)
     EXPECT_THAT(compiled.findings, IsEmpty());
 }
 
+TEST(CompileFold, WhatACappedLevelOfAFoldedNodeLeavesStaysInTheNode)
+{
+    auto in = input({node("/t"), level("/t/a", share(1, gbps(10))), level("/t/b"), node("/t/empty"), level("/s"),
+                     node("/e"), node("/e/empty")});
+    in.capabilities.max_depth = 2;
+    const auto compiled = compile(in);
+    const auto rates = solve(compiled.tree, gbps(100), all_backlogged(compiled.tree));
+    EXPECT_EQ(rates.at(ElementPath("/t/a")).rate(), gbps(10));
+    EXPECT_EQ(rates.at(ElementPath("/t/b")).rate(), gbps(40));
+    EXPECT_EQ(rates.at(ElementPath("/s")).rate(), gbps(50));
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
 TEST(CompileFold, ALostCapIsReportedWithWhatIsReached)
 {
     auto in = input({node("/a", share(1, gbps(40))), level("/a/x"), level("/a/y")});

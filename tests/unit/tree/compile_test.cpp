@@ -321,6 +321,49 @@ TEST(Compile, AMinRateBecomesAWeight)
     EXPECT_THAT(compiled.findings, IsEmpty());
 }
 
+TEST(Compile, BesideAMinRateTheRestIsDividedAmongThoseWhoCanUseIt)
+{
+    const auto compiled = compile(
+        input({level("/g", min_rate(gbps(14))), level("/s0", share(37, gbps(16))), level("/s1", share(3))}));
+    const auto rates = busy_rates(compiled.tree);
+    EXPECT_EQ(rates.at(ElementPath("/g")), gbps(14));
+    EXPECT_EQ(rates.at(ElementPath("/s0")), gbps(16));
+    EXPECT_EQ(rates.at(ElementPath("/s1")), gbps(70));
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, WhatNobodyWithAShareCanUseGoesToMinRates)
+{
+    const auto compiled = compile(
+        input({level("/a", min_rate(gbps(10))), level("/b", min_rate(gbps(20))), level("/s", share(5, gbps(10)))}));
+    const auto rates = busy_rates(compiled.tree);
+    EXPECT_EQ(rates.at(ElementPath("/a")), gbps(30));
+    EXPECT_EQ(rates.at(ElementPath("/b")), gbps(60));
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+// Its levels are on other devices, or there are none.
+TEST(Compile, ANodeWithNobodyInItTakesNothing)
+{
+    const auto compiled = compile(input({node("/empty", share(9)), node("/guaranteed", min_rate(gbps(40))),
+                                         level("/g", min_rate(gbps(10))), level("/s")}));
+    EXPECT_EQ(compiled.tree.at(ElementPath("/empty")).attributes.share, 1U);
+    const auto rates = solve(compiled.tree, gbps(100), all_backlogged(compiled.tree));
+    EXPECT_EQ(rates.at(ElementPath("/g")).rate(), gbps(10));
+    EXPECT_EQ(rates.at(ElementPath("/s")).rate(), gbps(90));
+    EXPECT_THAT(compiled.findings, IsEmpty());
+}
+
+TEST(Compile, AMinRateAboveTheCapsBelowItSaysSo)
+{
+    const auto compiled = compile(
+        input({node("/t", min_rate(gbps(40))), level("/t/a", share(1, gbps(10))), level("/s")}));
+    EXPECT_EQ(findings_text(compiled.findings),
+              "error: /t: requested min-rate 40 Gbit/s, achievable 10 Gbit/s: what is "
+              "below it can send 10 Gbit/s at most\n");
+    EXPECT_EQ(busy_rates(compiled.tree).at(ElementPath("/s")), gbps(90));
+}
+
 TEST(Compile, MinRatesFollowTheLinkSpeed)
 {
     const auto at_25 = compile(input({level("/a", min_rate(gbps(10))), level("/b")}, gbps(25)));
