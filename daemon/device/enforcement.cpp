@@ -92,6 +92,21 @@ void add_expected_limit(const DeviceFacts& facts, const Membership& membership, 
     }
 }
 
+// The queue pair was never ours to place.
+bool is_refusal(const Error& error)
+{
+    switch (error.code) {
+    case ErrorCode::BadQueuePair:
+    case ErrorCode::BadState:
+    case ErrorCode::NotOwner:
+    case ErrorCode::NotUverbs:
+    case ErrorCode::WrongDevice:
+        return true;
+    default:
+        return false;
+    }
+}
+
 }    // namespace
 
 AttachVerdict attach_verdict(const DeviceFacts& facts, const ElementPath& class_path, std::optional<pid_t> pid)
@@ -250,18 +265,41 @@ Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& memb
     return result;
 }
 
-bool is_refusal(const Error& error)
+std::optional<Error> why_not_taken(const DeviceFacts& facts, std::uint32_t number)
 {
-    switch (error.code) {
-    case ErrorCode::BadQueuePair:
-    case ErrorCode::BadState:
-    case ErrorCode::NotOwner:
-    case ErrorCode::NotUverbs:
-    case ErrorCode::WrongDevice:
-        return true;
-    default:
-        return false;
+    const QueuePairOutcome& last = facts.queue_pairs.at(number).last;
+    if (!last.error || !is_refusal(*last.error)) {
+        return std::nullopt;
     }
+    const Placement& desired = facts.book.placement(number);
+    const bool is_in_place = last.requester == desired.requester && last.responder == desired.responder;
+    const bool lacks_its_rate = is_in_place && last.rate != desired.rate;
+    return lacks_its_rate && last.error->code == ErrorCode::BadState ? std::nullopt : last.error;
+}
+
+Result<void> can_set_rate(const DeviceFacts& facts, std::uint32_t number, const std::optional<RateLimit>& rate)
+{
+    if (facts.book.find(number) == nullptr) {
+        return fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, facts.key));
+    }
+    return facts.book.can_set_rate(number, rate);
+}
+
+std::optional<Error> why_rate_is_not_held(const DeviceFacts& facts, std::uint32_t number)
+{
+    const auto known = facts.queue_pairs.find(number);
+    if (known == facts.queue_pairs.end()) {
+        return std::nullopt;
+    }
+    const QueuePairOutcome& last = known->second.last;
+    const bool is_in_leaf = facts.book.held_limit(number).by == LimitHolder::Leaf;
+    if (last.error && (is_in_leaf || last.rate != facts.book.placement(number).rate)) {
+        return last.error;
+    }
+    if (facts.book.waits_for_pacing(number)) {
+        return Error{ErrorCode::NoSpace, 0, facts.book.shortfall(number) + "; it is set when one is free"};
+    }
+    return std::nullopt;
 }
 
 QueuePairResult refused_queue_pair(const DeviceFacts& facts, const Member& member, const Error& error)

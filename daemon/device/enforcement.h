@@ -23,8 +23,14 @@ struct QueuePairStanding {
 [[nodiscard]] std::optional<QueuePairStanding> queue_pair_standing(const DeviceFacts& facts, std::uint32_t number);
 [[nodiscard]] std::optional<QueuePairResult> queue_pair_result(const DeviceFacts& facts, std::uint32_t number);
 
-// Such an error means the queue pair was never ours to place; anything else is tried again later.
-[[nodiscard]] bool is_refusal(const Error& error);
+// Of a member that has just been attached: an error that means that it was never ours to place. Anything else is tried
+// again later, as is its rate where it is in its leaf, but in a state in which it cannot be paced.
+[[nodiscard]] std::optional<Error> why_not_taken(const DeviceFacts& facts, std::uint32_t number);
+// Whether a queue pair can be given this limit at all; empty: that of its class.
+[[nodiscard]] Result<void> can_set_rate(const DeviceFacts& facts, std::uint32_t number,
+                                        const std::optional<RateLimit>& rate);
+// Of a member for which a rate was asked; empty: it has it.
+[[nodiscard]] std::optional<Error> why_rate_is_not_held(const DeviceFacts& facts, std::uint32_t number);
 // What the owner of a queue pair that is not taken is told.
 [[nodiscard]] QueuePairResult refused_queue_pair(const DeviceFacts& facts, const Member& member, const Error& error);
 

@@ -178,7 +178,6 @@ void ManagedDevice::send_update(std::vector<QueuePairUpdate> updates, Callback<v
         const QueuePairId id{update.ref.number};
         if (update.placement) {
             update.placement = facts_.book.placement(update.ref.number);
-            update.again = true;    // its owner asked
         }
         changes.placements.erase(id);
     }
@@ -263,7 +262,7 @@ void ManagedDevice::add_admitted(std::vector<Member> members, const std::vector<
             continue;
         }
         member.membership = std::move(*membership);
-        updates.push_back({member.ref, Placement{}});
+        updates.push_back({member.ref, Placement{}, true});    // its owner asked
         KnownQueuePair& outcome = facts_.queue_pairs[member.ref.number] = {};
         outcome.owner_verified = admissions[i]->owner_verified;
         facts_.book.add(member);
@@ -305,7 +304,7 @@ ManagedDevice::Results ManagedDevice::results_of(const std::vector<Member>& memb
         if (!present) {
             results.push_back(
                 refused_queue_pair(facts_, member, {ErrorCode::UnknownSession, 0, "was released in the meantime"}));
-        } else if (const auto& error = facts_.queue_pairs.at(number).last.error; error && is_refusal(*error)) {
+        } else if (const auto error = why_not_taken(facts_, number)) {
             results.push_back(refused_queue_pair(facts_, member, *error));
             to_forget[member.session].push_back(number);
         } else {
@@ -339,28 +338,32 @@ void ManagedDevice::remove(SessionId session, const std::vector<std::uint32_t>& 
 
 void ManagedDevice::change_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done)
 {
-    const Member* member = facts_.book.find(number);
-    if (member == nullptr) {
-        done(fail(ErrorCode::BadQueuePair, fmt::format("queue pair {} is not attached on {}", number, facts_.key)));
-        return;
-    }
-    if (const auto possible = facts_.book.can_set_rate(number, rate); !possible) {
+    if (const auto possible = can_set_rate(facts_, number, rate); !possible) {
         done(fail(possible.error()));
         return;
     }
-    facts_.book.change(number, member->membership, rate);
-    send_update({}, [this, number, done = std::move(done)](const Result<void>& told) {
-        const auto outcome = facts_.queue_pairs.find(number);
-        if (!told) {
-            done(fail(told.error()));
-        } else if (outcome != facts_.queue_pairs.end() && outcome->second.last.error) {
-            done(fail(*outcome->second.last.error));
-        } else if (outcome != facts_.queue_pairs.end() && facts_.book.waits_for_pacing(number)) {
-            done(fail(ErrorCode::NoSpace, facts_.book.shortfall(number) + "; it is set when one is free"));
-        } else {
-            done({});
+    const auto before = facts_.book.find(number)->requested_rate;
+    want_rate(number, rate, [this, number, rate, before, done = std::move(done)](const Result<void>& told) mutable {
+        auto refused = told ? why_rate_is_not_held(facts_, number) : std::optional(told.error());
+        const Member* still = facts_.book.find(number);
+        const bool is_wanted = still != nullptr && still->requested_rate == rate;
+        if (!refused || !is_wanted || facts_.book.waits_for_pacing(number)) {
+            done(refused ? Result<void>(fail(std::move(*refused))) : Result<void>());
+            return;
         }
+        // What was refused must not come later by itself.
+        want_rate(number, before, [refused = std::move(*refused), done = std::move(done)](const Result<void>&) {
+            done(fail(refused));
+        });
     });
+}
+
+// Named, so that the device is asked even if the same was wanted, and refused, before.
+void ManagedDevice::want_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done)
+{
+    const Member& member = *facts_.book.find(number);
+    facts_.book.change(number, member.membership, rate);
+    send_update({{member.ref, Placement{}}}, std::move(done));
 }
 
 void ManagedDevice::take_report(const Report& report)

@@ -167,8 +167,8 @@ private:
         retry_timer_.reset();
         drift_timer_.reset();
     }
-    // test_attaching(), if elements are to be written to it now. `then`, perhaps before this returns, gets an error if the
-    // device has gone.
+    // test_attaching(), if elements are to be written to it now. `then`, perhaps before this returns, gets an error if
+    // the device has gone.
     void when_tested(Callback<void> then);
     // Makes the device follow facts_.disabled.
     void tell_disabled(LoopCallback<void(DeviceReconcile)> done);
@@ -181,6 +181,7 @@ private:
     // Forgets them; a result for each.
     Results refuse(const std::vector<Member>& members, const Error& error);
     [[nodiscard]] std::optional<Error> why_not_added(const Member& member, const Result<Admission>& admission) const;
+    void want_rate(std::uint32_t number, std::optional<RateLimit> rate, Callback<void> done);
     [[nodiscard]] Results results_of(const std::vector<Member>& members);
     void take_report(const Report& report);
     void forget_vanished(const Report& report);

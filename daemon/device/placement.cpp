@@ -582,7 +582,7 @@ Result<void> PlacementBook::can_set_rate(std::uint32_t number, const std::option
     const HeldLimit held = hold(member);
     const bool burst_is_lost = rate->max_burst.value_or(0) != 0 && held.gap != LimitGap::None;
     if (held.by == LimitHolder::Nobody || burst_is_lost) {
-        return fail(ErrorCode::Unsupported, rdmaqos::shortfall(*limit_of(member), held));
+        return fail(ErrorCode::Unsupported, refusal(*limit_of(member), held));
     }
     if (held.by == LimitHolder::Leaf && !in_own_leaf(entry)) {
         return fail(

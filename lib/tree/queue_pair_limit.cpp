@@ -175,6 +175,15 @@ std::string shortfall(const RateLimit& asked, const HeldLimit& held)
                        bytes_to_string(asked.max_burst.value_or(0)), held.why);
 }
 
+std::string refusal(const RateLimit& asked, const HeldLimit& held)
+{
+    if (held.gap == LimitGap::None || held.by == LimitHolder::Nobody) {
+        return shortfall(asked, held);
+    }
+    return fmt::format("the limit of {} with bursts of {} is not set: {}", to_string(asked.rate),
+                       bytes_to_string(asked.max_burst.value_or(0)), held.why);
+}
+
 std::string list_of_types(const std::set<QueuePairType>& types)
 {
     std::string text;

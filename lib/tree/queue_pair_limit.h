@@ -77,6 +77,10 @@ struct MissingLeaf {
 // A sentence without its full stop: "the limit of 5 Mbit/s per queue pair is not enforced: ..."; empty: all is held.
 [[nodiscard]] std::string shortfall(const RateLimit& asked, const HeldLimit& held);
 
+// The same of a limit that is not taken because not all of it would be held: "the limit of 5 Mbit/s with bursts of 64
+// KiB is not set: ..."
+[[nodiscard]] std::string refusal(const RateLimit& asked, const HeldLimit& held);
+
 // "ud, raw-packet"
 [[nodiscard]] std::string list_of_types(const std::set<QueuePairType>& types);
 

@@ -138,6 +138,68 @@ TEST_F(ServicePacing, WhatHasNoLimitHasNoneToRestore)
     EXPECT_THAT(refused.error().message, HasSubstr("the device paces raw-packet queue pairs only"));
 }
 
+TEST_F(ServicePacing, ARefusedRateLeavesWhatWasAndIsTriedWhenItIsAskedForAgain)
+{
+    begin(pacing_all(127));
+    const auto id = session("bulk", {10});
+    nic->firmware().set_queue_pair_state(10, QueuePairState::Init);
+    const auto too_early = set_rate(id, 10, mbps(5));
+    ASSERT_FALSE(too_early);
+    EXPECT_EQ(too_early.error().code, ErrorCode::BadState);
+    EXPECT_EQ(result(id, 10).rate, mbps(5000)) << "as before";
+    EXPECT_TRUE(result(id, 10).enforced) << result(id, 10).reason;
+
+    nic->firmware().set_queue_pair_state(10, QueuePairState::Rts);
+    nic->clear_log();
+    loop.advance(std::chrono::minutes(1));
+    settle();
+    EXPECT_THAT(writes(*nic), IsEmpty()) << "what was refused does not come later";
+    EXPECT_TRUE(set_rate(id, 10, mbps(5)));
+    EXPECT_THAT(writes(*nic), ElementsAre("set-rate queue pair 10: 5 Mbit/s"));
+
+    nic->firmware().faults().fail(CommandKind::SetRate, 1, {}, 2);
+    EXPECT_FALSE(set_rate(id, 10, mbps(7)));
+    EXPECT_EQ(result(id, 10).rate, mbps(5));
+    nic->firmware().faults().clear();
+    EXPECT_TRUE(set_rate(id, 10, mbps(7))) << "one failure is not repeated";
+    EXPECT_EQ(result(id, 10).rate, mbps(7));
+}
+
+TEST_F(ServicePacing, ARefusalDoesNotSayThatSomethingIsHeld)
+{
+    Capabilities capabilities = pacing_all(127);
+    capabilities.pacing.burst = false;
+    begin(capabilities);
+    const auto id = session("DEFAULT", {10});
+    const auto refused = set_rate(id, 10, RateLimit{Bandwidth::from_mbps(10), 65536, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "the limit of 10 Mbit/s with bursts of 64 KiB is not set: the device takes no burst "
+                                       "size with a rate; leave `max-burst` out");
+    EXPECT_EQ(result(id, 10).rate, std::nullopt);
+}
+
+// Attached in INIT, as documented: the place at once, the rate when the queue pair can be paced.
+TEST_F(ServicePacing, ToAQueuePairInInitTheRateComesLater)
+{
+    begin(pacing_all(127));
+    ASSERT_TRUE(nic->firmware().create_queue_pair(10, QueuePairType::Rc, QueuePairState::Init));
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("bulk", "mlx5_0", {10}));
+    ASSERT_TRUE(reply);
+    const QueuePairResult& at_first = reply->queue_pairs.at(0);
+    EXPECT_FALSE(at_first.error) << at_first.error->message;
+    EXPECT_EQ(at_first.leaf, "/bulk");
+    EXPECT_EQ(at_first.rate, std::nullopt);
+    EXPECT_FALSE(at_first.enforced);
+    EXPECT_EQ(at_first.cause, "error");
+    EXPECT_THAT(at_first.reason, HasSubstr("only in RTS"));
+
+    nic->firmware().set_queue_pair_state(10, QueuePairState::Rts);
+    loop.advance(std::chrono::seconds(31));
+    settle();
+    EXPECT_EQ(result(reply->session, 10).rate, mbps(5000));
+    EXPECT_TRUE(result(reply->session, 10).enforced) << result(reply->session, 10).reason;
+}
+
 TEST_F(ServicePacing, BeyondTheTableLimitsWaitForAFreeEntry)
 {
     begin(pacing_all(2));

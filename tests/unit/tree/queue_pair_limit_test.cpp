@@ -86,6 +86,8 @@ TEST(QueuePairLimit, WhatPacingDoesNotTakeIsLeftOutAndSaid)
     EXPECT_EQ(held.gap, LimitGap::PacingBurst);
     EXPECT_EQ(shortfall(asked, held), "the rate of 5 Mbit/s is held, but not the burst of 64 KiB: the device takes no "
                                       "burst size with a rate; leave `max-burst` out");
+    EXPECT_EQ(refusal(asked, held), "the limit of 5 Mbit/s with bursts of 64 KiB is not set: the device takes no "
+                                    "burst size with a rate; leave `max-burst` out");
     EXPECT_EQ(hold_limit({asked.rate, {}, 1024}, kRaw, capabilities, std::nullopt).gap, LimitGap::None)
         << "the device's own burst is all that was asked";
     capabilities = paces_raw();
