@@ -44,6 +44,32 @@ std::vector<UniqueFd> take_descriptors(msghdr& message)
     return result;
 }
 
+Received receive(int socket, std::span<char> buffer)
+{
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + sizeof(DescriptorRoom::bytes)> control;
+    iovec part{buffer.data(), buffer.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    Received received;
+    received.length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (received.length < 0) {
+        return received;
+    }
+    received.incomplete = (message.msg_flags & MSG_CTRUNC) != 0;
+    received.descriptors = take_descriptors(message);
+    for (auto* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
+            ucred credentials{};
+            std::memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
+            received.sender = credentials.pid;
+        }
+    }
+    return received;
+}
+
 namespace {
 
 Peeked peek(int socket, std::span<char> buffer, std::span<char> control)
@@ -61,12 +87,6 @@ Peeked peek(int socket, std::span<char> buffer, std::span<char> control)
         return seen;
     }
     seen.descriptors = (message.msg_flags & MSG_CTRUNC) != 0;
-    const auto* header = control.empty() ? nullptr : CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
-        ucred credentials{};
-        std::memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
-        seen.sender = credentials.pid;
-    }
     return seen;
 }
 

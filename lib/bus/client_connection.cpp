@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,29 +12,12 @@
 
 #include "lib/base/descriptor_message.h"
 #include "lib/base/log.h"
-#include "lib/bus/descriptor_wire.h"
 
 namespace rdmaqos::bus {
 namespace {
 
-// What one connection may have before others get their turn.
-constexpr auto kDirectTurn = std::chrono::microseconds(500);
-// Where messages are short, several are looked at together.
-constexpr std::size_t kShort = 4096;
 // Moved from sd_bus towards a client in one go.
 constexpr std::size_t kMostPumped = std::size_t{1} << 18U;
-
-// Of the loop's thread: what is looked at is used before the next look.
-std::array<char, kMostChunk>& scratch()
-{
-    static thread_local std::array<char, kMostChunk> buffer;
-    return buffer;
-}
-
-TimePoint now()
-{
-    return std::chrono::steady_clock::now();
-}
 
 void close_socket(const std::function<void(std::uint32_t, UniqueFd)>& close, std::uint32_t uid, UniqueFd socket)
 {
@@ -72,17 +54,24 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
     if (!bus) {
         return fail(std::move(bus).error());
     }
-    std::shared_ptr<UniqueFd> shared(new UniqueFd(std::move(socket)), [close = around.close, uid = user.uid](UniqueFd* owned) {
-        close_socket(close, uid, std::move(*owned));
-        delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
-    });
-    std::shared_ptr<ClientConnection> connection(new ClientConnection(
-        around, std::move(*bus), std::move(shared), std::move(inner), user, std::move(on_closed)));
+    std::shared_ptr<UniqueFd> shared(new UniqueFd(std::move(socket)),
+                                     [close = around.close, uid = user.uid](UniqueFd* owned) {
+                                         close_socket(close, uid, std::move(*owned));
+                                         delete owned;    // NOLINT(cppcoreguidelines-owning-memory): of the shared_ptr
+                                     });
+    std::shared_ptr<ClientConnection> connection(
+        new ClientConnection(around, std::move(*bus), std::move(shared), std::move(inner), user, std::move(on_closed)));
     // sd_bus makes room for megabytes, which would then be moved in one go.
     const int room = kMostPumped / 2;    // doubled by the kernel
     setsockopt(sd_bus_get_fd(connection->bus()), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     auto* raw = connection.get();
     raw->self_ = connection;
+    // A byte sent with MSG_OOB is a byte like any other. Otherwise a look passes it over, and the kernel closes what
+    // came with it in the middle of a read.
+    const int on = 1;
+    if (setsockopt(raw->socket_->get(), SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)) != 0) {
+        return fail(error_from_errno(ErrorCode::Io, errno, "a connection cannot be set up"));
+    }
     raw->events_ = EPOLLIN;
     auto io = around.turns.on_io(user.uid, raw->socket_->get(), raw->events_,
                                  [raw](std::uint32_t events) { raw->ready(events); });
@@ -91,329 +80,6 @@ Result<std::shared_ptr<ClientConnection>> ClientConnection::create(ClientSurroun
     }
     raw->io_ = std::move(*io);
     return connection;
-}
-
-// ---- when to read ----
-
-void ClientConnection::ready(std::uint32_t events)
-{
-    const auto alive = self_.lock();    // a handler may drop the last owner
-    if ((events & EPOLLOUT) != 0) {
-        write_out();
-    }
-    if (!open_) {
-        return;
-    }
-    if (helper_asked_ || !out_.empty()) {
-        if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
-            lost();    // nobody is left to answer
-        } else {
-            update_events();
-        }
-    } else {
-        serve();
-    }
-}
-
-void ClientConnection::serve()
-{
-    serving_ = true;
-    const auto until = now() + kDirectTurn;
-    Read result = Read::Some;
-    while (open_ && result == Read::Some && !helper_asked_ && out_.empty() && now() < until) {
-        result = read_some(until);
-    }
-    serving_ = false;
-    if (open_ && result == Read::Ended) {
-        lost();
-    } else if (open_) {
-        update_events();
-    }
-}
-
-void ClientConnection::update_events()
-{
-    const std::uint32_t wanted = !out_.empty() ? EPOLLOUT : helper_asked_ ? 0U : EPOLLIN;
-    if (wanted != events_) {
-        events_ = wanted;
-        io_->set_events(events_);
-    }
-}
-
-// ---- what to read ----
-
-ClientConnection::Look ClientConnection::look(std::size_t most) const
-{
-    auto& buffer = scratch();
-    const auto room = std::span(buffer).first(std::min(most, buffer.size()));
-    const auto [length, descriptors, sender] = expected_ ? peek_with_sender(socket_->get(), room)
-                                                         : peek(socket_->get(), room);
-    Look seen;
-    seen.ended = length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
-    seen.bytes = std::string_view(buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-    seen.descriptors = descriptors;
-    seen.sender = sender;
-    return seen;
-}
-
-std::size_t ClientConnection::wanted() const
-{
-    if (skip_ > 0) {
-        return std::min(skip_, kMostChunk);
-    }
-    if (head_) {
-        return std::min(head_->size() - partial_.size(), kMostChunk);
-    }
-    return partial_.empty() ? kShort : kHeadSize - partial_.size();
-}
-
-ClientConnection::Read ClientConnection::read_some(TimePoint until)
-{
-    const Look seen = look(wanted());
-    if (seen.ended) {
-        return Read::Ended;
-    }
-    if (seen.bytes.empty()) {
-        return Read::Nothing;
-    }
-    if (is_unproven()) {
-        check_sender(seen.sender);
-    }
-    return seen.descriptors ? read_with_descriptors(seen, until) : read_plain(seen.bytes, until);
-}
-
-void ClientConnection::check_sender(pid_t sender)
-{
-    const int off = 0;
-    setsockopt(socket_->get(), SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
-    refusal_ = std::exchange(expected_, std::nullopt)->why_not(taken_, sender);
-    if (!refusal_.empty()) {
-        log_event(LogLevel::Info, LogEvent::None, LogOrigin::user(user_.uid), {{"UID", fmt::format("{}", user_.uid)}},
-                  "a connection of user {} is not served: {}", user_.uid, refusal_);
-    }
-}
-
-// Descriptors belong to the message whose bytes they came with: nothing beyond its end may be read with them.
-ClientConnection::Read ClientConnection::read_with_descriptors(const Look& seen, TimePoint until)
-{
-    std::size_t end = wanted();
-    if (!auth_.done()) {
-        constexpr std::string_view kEnd = "BEGIN\r\n";
-        const auto begin = seen.bytes.find(kEnd);
-        end = begin == std::string_view::npos ? 0 : begin + kEnd.size();
-    } else if (skip_ == 0 && !head_ && partial_.empty()) {
-        const auto head = parse_head(seen.bytes);
-        end = head ? std::min(head->size(), kMostChunk) : kHeadSize;
-    }
-    if (end < seen.bytes.size()) {
-        const Look shorter = look(end);
-        if (!shorter.descriptors && !shorter.bytes.empty()) {
-            return read_plain(shorter.bytes, until);
-        }
-    }
-    if (!auth_.done() || skip_ > 0) {
-        drop("it sent descriptors where none belong");
-        return Read::Nothing;
-    }
-    return ask_helper(end);
-}
-
-ClientConnection::Read ClientConnection::read_plain(std::string_view seen, TimePoint until)
-{
-    // Handlers may look at other sockets.
-    static thread_local std::string copy;
-    copy.assign(seen);
-    std::string_view rest = copy;
-    do {
-        take(rest);
-    } while (open_ && !rest.empty() && out_.empty() && !is_unproven() && now() < until);
-    if (open_) {
-        const std::size_t taken = copy.size() - rest.size();
-        taken_ += expected_ ? taken : 0;
-        if (recv(socket_->get(), scratch().data(), taken, MSG_DONTWAIT) != static_cast<ssize_t>(taken)) {
-            return Read::Ended;
-        }
-    }
-    return Read::Some;
-}
-
-ClientConnection::Read ClientConnection::ask_helper(std::size_t most)
-{
-    helper_asked_ = true;
-    if (!unfinished_since_) {
-        unfinished_since_ = now();
-    }
-    around_.helpers.receive(user_, socket_, most, [weak = self_](Result<Chunk> chunk) {
-        if (const auto self = weak.lock(); self && self->open_) {
-            self->helped(std::move(chunk));
-        }
-    });
-    return Read::Nothing;
-}
-
-void ClientConnection::helped(Result<Chunk> chunk)
-{
-    helper_asked_ = false;
-    if (!chunk) {
-        drop(to_string(chunk.error()));
-        return;
-    }
-    if (arrived_.size() + chunk->descriptors.size() > kMostDescriptors) {
-        drop("it sent more than 253 descriptors with a message");
-        return;
-    }
-    std::ranges::move(chunk->descriptors, std::back_inserter(arrived_));
-    serving_ = true;
-    for (std::string_view rest = chunk->bytes; open_ && !rest.empty();) {
-        take(rest);
-    }
-    serving_ = false;
-    if (open_ && chunk->bytes.empty()) {
-        lost();
-    } else if (open_) {
-        update_events();
-    }
-}
-
-// ---- what was read ----
-
-void ClientConnection::take(std::string_view& bytes)
-{
-    if (!auth_.done()) {
-        take_auth(bytes);
-        return;
-    }
-    if (skip_ > 0) {
-        const std::size_t size = std::min(skip_, bytes.size());
-        bytes.remove_prefix(size);
-        skip_ -= size;
-        if (skip_ == 0) {
-            unfinished_since_.reset();
-        }
-        return;
-    }
-    if (!know_head(bytes)) {
-        return;
-    }
-    const std::size_t missing = head_->size() - partial_.size();
-    if (!partial_.empty() || bytes.size() < missing) {
-        add_partial(bytes, std::min(missing, bytes.size()));
-        if (open_ && partial_.size() == head_->size()) {
-            const std::string message = std::exchange(partial_, {});
-            around_.shares.remove_unfinished(around_.shares.of(user_.uid), message.size());
-            forget_partial();
-            deliver(message);
-        }
-        return;
-    }
-    const auto message = bytes.substr(0, missing);
-    bytes.remove_prefix(missing);
-    forget_partial();
-    deliver(message);
-}
-
-void ClientConnection::take_auth(std::string_view& bytes)
-{
-    const auto pass_on = auth_.take(bytes);
-    if (!pass_on) {
-        drop(pass_on.error().message);
-        return;
-    }
-    feed(*pass_on, 0);
-}
-
-bool ClientConnection::know_head(std::string_view& bytes)
-{
-    if (head_) {
-        return true;
-    }
-    if (partial_.empty() && bytes.size() >= kHeadSize) {
-        head_ = parse_head(bytes);
-    } else {
-        add_partial(bytes, std::min(kHeadSize - partial_.size(), bytes.size()));
-        if (!open_ || partial_.size() < kHeadSize) {
-            return false;
-        }
-        head_ = parse_head(partial_);
-    }
-    if (!head_) {
-        drop("it does not speak D-Bus");
-        return false;
-    }
-    return accept_head();
-}
-
-bool ClientConnection::accept_head()
-{
-    const ClientLimits& limits = around_.limits;
-    const MessageHead head = *head_;
-    std::string why;
-    if (!refusal_.empty()) {
-        answer_instead(ErrorCode::Io, refusal_);
-        return false;
-    }
-    if (head.fields > limits.header) {
-        why = fmt::format("the header of a message to rdma-qosd has at most {} bytes, this one {}", limits.header,
-                          head.fields);
-    } else if (head.size() > limits.message) {
-        why = fmt::format("a message to rdma-qosd has at most {} bytes, this one {}; attach queue pairs in several calls",
-                          limits.message, head.size());
-    } else {
-        return true;
-    }
-    answer_instead(ErrorCode::LimitReached, why);
-    return false;
-}
-
-void ClientConnection::answer_instead(ErrorCode code, std::string_view why)
-{
-    const MessageHead head = *head_;
-    if (head.size() > around_.limits.skipped) {
-        drop("a message is far too large");
-        return;
-    }
-    skip_ = head.size() - partial_.size();
-    forget_partial();
-    arrived_.clear();
-    unfinished_since_ = now();
-    if (head.expects_reply) {
-        queue(error_reply(head.serial, dbus_name(code), why));
-        write_out();
-    }
-}
-
-void ClientConnection::add_partial(std::string_view& bytes, std::size_t size)
-{
-    constexpr std::size_t kAlways = 4096;    // a short message finds room even when others take all
-    partial_.append(bytes.substr(0, size));
-    bytes.remove_prefix(size);
-    if (!unfinished_since_) {
-        unfinished_since_ = now();
-    }
-    Shares::User& user = around_.shares.of(user_.uid);
-    around_.shares.add_unfinished(user, size);
-    const ClientLimits& limits = around_.limits;
-    if (user_.uid != 0 &&
-        (user.unfinished > limits.unfinished_of_user ||
-         (around_.shares.unfinished() > limits.unfinished_of_all && partial_.size() > kAlways))) {
-        drop("messages of this user that have not arrived whole take too much memory");
-    }
-}
-
-// Ready for the next message.
-void ClientConnection::forget_partial()
-{
-    around_.shares.remove_unfinished(around_.shares.of(user_.uid), partial_.size());
-    std::string().swap(partial_);
-    head_.reset();
-    unfinished_since_.reset();
-}
-
-void ClientConnection::deliver(std::string_view message)
-{
-    current_ = std::exchange(arrived_, {});
-    feed(message, current_.size());
-    current_.clear();
 }
 
 // ---- sd_bus ----
@@ -484,7 +150,8 @@ void ClientConnection::pump()
         }
         // More may wait in sd_bus than fits in between; that it fails is found out by process().
         std::uint64_t queued = 0;
-        if (sd_bus_get_n_queued_write(bus_.get(), &queued) < 0 || queued == 0 || sd_bus_process(bus_.get(), nullptr) < 0) {
+        if (sd_bus_get_n_queued_write(bus_.get(), &queued) < 0 || queued == 0 ||
+            sd_bus_process(bus_.get(), nullptr) < 0) {
             return;
         }
     }
@@ -530,7 +197,7 @@ void ClientConnection::write_out()
     while (open_ && !out_.empty()) {
         const std::string& first = out_.front();
         const ssize_t sent = ::send(socket_->get(), first.data() + out_begin_, first.size() - out_begin_,
-                                  MSG_NOSIGNAL | MSG_DONTWAIT);
+                                    MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             if (errno != EAGAIN && errno != EINTR) {
                 lost();

@@ -4,9 +4,10 @@
 //     client ══ socket ══ ClientConnection ══ socket pair ══ sd_bus ── handlers
 //
 // * sd_bus gets whole messages only, of a limited size. One that does not arrive in time ends the connection.
-// * Descriptors never reach this process unseen: bytes are looked at with MSG_PEEK, which tells that descriptors came with
-//   them without taking any; those bytes are received by the helper of the client's user (descriptors.h). sd_bus gets a
-//   stand-in for each, and handlers find what it stands for in descriptors().
+// * Descriptors never reach this process unseen: a look with MSG_PEEK says that some may have come, without taking any;
+//   those bytes are received by the helper of the client's user (descriptors.h). That is all that a look decides; what
+//   is done goes by what was received. sd_bus gets a stand-in for each, and handlers find what it stands for in
+//   descriptors().
 // * While a client does not read, nothing more is read from it; what waits for it is counted in bytes.
 // * It is served when it is its user's turn (turns.h).
 // * Where only the number of the process that connected is known (PeerProcess::unproven_bytes), nothing is passed on
@@ -33,15 +34,15 @@
 namespace rdmaqos::bus {
 
 struct ClientLimits {
-    std::size_t message = std::size_t{1} << 20U;        // bytes of one message
-    std::size_t header = 2048;                          // of which are path, interface, member …
-    std::size_t skipped = std::size_t{16} << 20U;       // a larger message than this ends the connection
-    std::size_t unread = std::size_t{32} << 20U;        // bytes that wait for one connection
+    std::size_t message = std::size_t{1} << 20U;     // bytes of one message
+    std::size_t header = 2048;                       // of which are path, interface, member …
+    std::size_t skipped = std::size_t{16} << 20U;    // a larger message than this ends the connection
+    std::size_t unread = std::size_t{32} << 20U;     // bytes that wait for one connection
     std::size_t unread_of_user = std::size_t{64} << 20U;
     std::size_t unread_of_all = std::size_t{256} << 20U;
     std::size_t unfinished_of_user = std::size_t{8} << 20U;
     std::size_t unfinished_of_all = std::size_t{64} << 20U;
-    std::chrono::milliseconds message_time{10'000};     // from its first byte to its last
+    std::chrono::milliseconds message_time{10'000};    // from its first byte to its last
 };
 
 // What all clients of one transport share.
@@ -59,9 +60,8 @@ class ClientConnection final : public Connection {
 public:
     // `on_closed` is called once, from the loop (never from within another call), when the connection has ended by
     // itself; not after close().
-    [[nodiscard]] static Result<std::shared_ptr<ClientConnection>> create(ClientSurroundings& around, UniqueFd socket,
-                                                                          DescriptorHelpers::User user,
-                                                                          std::function<void()> on_closed);
+    [[nodiscard]] static Result<std::shared_ptr<ClientConnection>>
+    create(ClientSurroundings& around, UniqueFd socket, DescriptorHelpers::User user, std::function<void()> on_closed);
     ~ClientConnection() override;
     // Closes a client's socket. What has arrived and was not read may hold descriptors, whose last close may wait.
     static void end(ClientSurroundings& around, std::uint32_t uid, UniqueFd socket);
@@ -87,27 +87,28 @@ private:
     enum class Read : std::uint8_t { Nothing, Some, Ended };
     struct Look {
         std::string_view bytes;
-        bool descriptors = false;    // come with them
+        bool descriptors = false;    // may come with them
         bool ended = false;
-        pid_t sender = 0;    // while one is expected
     };
 
     void ready(std::uint32_t events);
     void serve();
-    // Looks at the socket and takes what is there, or has the helper take it.
+    // Reads what is there and takes it, or has the helper read it.
     [[nodiscard]] Read read_some(TimePoint until);
-    [[nodiscard]] Read read_with_descriptors(const Look& seen, TimePoint until);
-    [[nodiscard]] Read read_plain(std::string_view seen, TimePoint until);
+    [[nodiscard]] Read read_plain(std::size_t size);
     [[nodiscard]] Read ask_helper(std::size_t most);
     void helped(Result<Chunk> chunk);
     // Without taking anything.
     [[nodiscard]] Look look(std::size_t most) const;
     // How much may be read before it is known what follows.
     [[nodiscard]] std::size_t wanted() const;
+    // Where the message (or the authentication) that begins or goes on here ends, at the latest.
+    [[nodiscard]] std::size_t end_of_first(std::string_view seen) const;
 
     // What comes next begins the first message, and has to prove who sends it.
     [[nodiscard]] bool is_unproven() const { return expected_ && auth_.done(); }
-    void check_sender(pid_t sender);
+    void check_sender();
+    void take_received(TimePoint until);
     // Takes one thing from the front: authentication, a message, or a part of one.
     void take(std::string_view& bytes);
     void take_auth(std::string_view& bytes);
@@ -131,22 +132,24 @@ private:
 
     ClientSurroundings& around_;
     std::shared_ptr<UniqueFd> socket_;    // shared with the helper while it reads
-    UniqueFd inner_;    // our end of the pair
+    UniqueFd inner_;                      // our end of the pair
     DescriptorHelpers::User user_;
     std::function<void()> on_closed_;
     AuthDialogue auth_;
     std::optional<ExpectedSender> expected_;
-    std::size_t taken_ = 0;    // bytes, while one is expected
+    std::size_t taken_ = 0;    // bytes in all
     std::string refusal_;      // why no message is served; empty: all are
     std::unique_ptr<IoSource> io_;
     std::weak_ptr<ClientConnection> self_;
 
-    std::string partial_;                     // of the message that is arriving
-    std::optional<MessageHead> head_;         // of the same
-    std::size_t skip_ = 0;                    // bytes of a refused message that are still to come
+    std::string received_;               // and not taken yet: at most what is read at once where messages are short
+    pid_t sender_ = 0;                   // of what was received last, while one is expected
+    std::string partial_;                // of the message that is arriving
+    std::optional<MessageHead> head_;    // of the same
+    std::size_t skip_ = 0;               // bytes of a refused message that are still to come
     std::optional<TimePoint> unfinished_since_;
-    std::vector<SentDescriptor> arrived_;     // with the message that is arriving
-    std::vector<SentDescriptor> current_;     // of the message that is being handled
+    std::vector<SentDescriptor> arrived_;    // with the message that is arriving
+    std::vector<SentDescriptor> current_;    // of the message that is being handled
 
     std::deque<std::string> out_;
     std::size_t out_begin_ = 0;    // of its first
@@ -155,6 +158,7 @@ private:
     bool serving_ = false;
     bool helper_asked_ = false;
     bool pump_posted_ = false;
+    bool serve_posted_ = false;
 };
 
 }    // namespace rdmaqos::bus

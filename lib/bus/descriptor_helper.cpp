@@ -38,9 +38,17 @@ constexpr std::uint8_t kDirectory = 5;
 // File systems that keep their files on this machine. Not among them: those a user can serve (FUSE), those a network
 // serves, and those whose files say more to root than to their opener (proc, sysfs and their like).
 constexpr std::array<long, 12> kLocalFileSystems{
-    EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
-    F2FS_SUPER_MAGIC, SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, ISOFS_SUPER_MAGIC,
-    0x2FC12FC1,           // ZFS
+    EXT4_SUPER_MAGIC,
+    XFS_SUPER_MAGIC,
+    BTRFS_SUPER_MAGIC,
+    TMPFS_MAGIC,
+    RAMFS_MAGIC,
+    OVERLAYFS_SUPER_MAGIC,
+    F2FS_SUPER_MAGIC,
+    SQUASHFS_MAGIC,
+    EROFS_SUPER_MAGIC_V1,
+    ISOFS_SUPER_MAGIC,
+    0x2FC12FC1,                       // ZFS
     static_cast<long>(0xCA451A4E),    // bcachefs
 };
 
@@ -94,16 +102,16 @@ public:
     int run();
 
 private:
-    struct Received {
+    struct Asked {
         DescriptorRequest request;
         UniqueFd client;
     };
 
     // False: the other end is gone.
-    bool next(Received& received) const;
-    void serve(const Received& received);
+    bool next(Asked& asked) const;
+    void serve(const Asked& asked);
     // Reads from the client; what came with the bytes is in `theirs_`.
-    void receive(const Received& received);
+    void receive(const Asked& asked);
     void look_at(std::size_t index, const DescriptorRequest& request);
     void take_text(std::size_t index, const DescriptorRequest& request);
     void refuse(std::size_t index, std::uint8_t why) { reply_.refusals[index] = why; }
@@ -133,9 +141,9 @@ bool become(const DescriptorRequest& request)
     return true;
 }
 
-bool Helper::next(Received& received) const
+bool Helper::next(Asked& asked) const
 {
-    iovec part{&received.request, sizeof(received.request)};
+    iovec part{&asked.request, sizeof(asked.request)};
     DescriptorRoom room;
     msghdr message{};
     message.msg_iov = &part;
@@ -146,29 +154,24 @@ bool Helper::next(Received& received) const
         length = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     } while (length < 0 && errno == EINTR);
     auto descriptors = take_descriptors(message);
-    if (length != sizeof(received.request) || descriptors.size() != 1) {
+    if (length != sizeof(asked.request) || descriptors.size() != 1) {
         return false;
     }
-    received.client = std::move(descriptors.front());
+    asked.client = std::move(descriptors.front());
     return true;
 }
 
-void Helper::receive(const Received& received)
+void Helper::receive(const Asked& asked)
 {
-    bytes_.resize(std::min<std::size_t>(received.request.bytes, kMostChunk));
-    iovec part{bytes_.data(), bytes_.size()};
-    DescriptorRoom room;
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    room.offer(message);
-    const ssize_t length = recvmsg(received.client.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    reply_.error = length < 0 ? errno : 0;
-    bytes_.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
-    theirs_ = take_descriptors(message);
+    bytes_.resize(std::min<std::size_t>(asked.request.bytes, kMostChunk));
+    Received got = rdmaqos::receive(asked.client.get(), bytes_);
+    reply_.error = got.length < 0 ? errno : 0;
+    bytes_.resize(got.length < 0 ? 0 : static_cast<std::size_t>(got.length));
+    theirs_ = std::move(got.descriptors);
     reply_.bytes = static_cast<std::uint32_t>(bytes_.size());
     reply_.count = static_cast<std::uint32_t>(theirs_.size());
-    if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    reply_.sender = got.sender;
+    if (got.incomplete) {
         // This process has too many open. The message cannot be served as it was meant.
         reply_.error = EMFILE;
     }
@@ -252,13 +255,13 @@ void Helper::answer() const
     }
 }
 
-void Helper::serve(const Received& received)
+void Helper::serve(const Asked& asked)
 {
     reply_ = {};
     name_.clear();
-    receive(received);
+    receive(asked);
     for (std::size_t index = 0; index < theirs_.size(); ++index) {
-        look_at(index, received.request);
+        look_at(index, asked.request);
     }
     answer();
     // Behind the answer: any of these may hang.
@@ -269,15 +272,15 @@ void Helper::serve(const Received& received)
 int Helper::run()
 {
     while (true) {
-        Received received;
-        if (!next(received)) {
+        Asked asked;
+        if (!next(asked)) {
             return EXIT_SUCCESS;
         }
-        if (!became_user_ && !become(received.request)) {
+        if (!became_user_ && !become(asked.request)) {
             return EXIT_FAILURE;
         }
         became_user_ = true;
-        serve(received);
+        serve(asked);
     }
 }
 

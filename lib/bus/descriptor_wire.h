@@ -28,6 +28,7 @@ struct DescriptorReply {
     std::uint32_t bytes = 0;
     std::uint32_t name_bytes = 0;
     std::uint32_t count = 0;
+    std::int32_t sender = 0;    // of the bytes, if the client's socket has SO_PASSCRED
     std::array<DescriptorKind, kMostDescriptors> kinds{};
     std::array<std::uint8_t, kMostDescriptors> refusals{};    // index into kRefusals
 };

@@ -199,6 +199,7 @@ Result<Chunk> DescriptorHelpers::Helper::read_answer() const
     }
     Chunk chunk;
     chunk.bytes = rest.substr(reply.name_bytes, reply.bytes);
+    chunk.sender = reply.sender;
     for (std::size_t index = 0; index < reply.count; ++index) {
         SentDescriptor descriptor;
         if (reply.kinds[index] == DescriptorKind::Refused || accepted.empty()) {

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "lib/base/file.h"
 #include "lib/bus/event.h"
 #include "lib/bus/turns.h"
@@ -33,6 +35,7 @@ struct SentDescriptor {
 struct Chunk {
     std::string bytes;
     std::vector<SentDescriptor> descriptors;
+    pid_t sender = 0;    // of all of it, if the socket has SO_PASSCRED; 0: not known
 };
 
 // A descriptor of this process that sd_bus is given for the index-th of a message; and the index again.

@@ -126,7 +126,8 @@ std::string error_reply(std::uint32_t serial, std::string_view name, std::string
     bytes.push_back(static_cast<char>(kNoReplyExpected));
     bytes.push_back(static_cast<char>(kProtocolVersion));
     put(bytes, static_cast<std::uint32_t>(body.size()));
-    // A serial is never 0. sd-bus counts its own up from 1, and who reads an error looks at the serial it answers alone.
+    // A serial is never 0. sd-bus counts its own up from 1, and who reads an error looks at the serial it answers
+    // alone.
     put(bytes, UINT32_MAX);
     put(bytes, static_cast<std::uint32_t>(fields.size()));
     bytes += fields;
@@ -167,6 +168,14 @@ Result<std::string> AuthDialogue::take(std::string_view& input)
         line_.clear();
     }
     return pass_on;
+}
+
+std::size_t AuthDialogue::part_of(std::string_view bytes) const
+{
+    AuthDialogue ahead = *this;
+    std::string_view rest = bytes;
+    const auto taken = ahead.take(rest);
+    return taken ? bytes.size() - rest.size() : bytes.size();
 }
 
 Result<std::string> AuthDialogue::translate(std::string_view line) const

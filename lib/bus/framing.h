@@ -43,6 +43,8 @@ public:
     // InvalidArgument, and the client is to be dropped.
     [[nodiscard]] Result<std::string> take(std::string_view& input);
     [[nodiscard]] bool done() const { return done_; }
+    // How many of the bytes that come next it would take.
+    [[nodiscard]] std::size_t part_of(std::string_view bytes) const;
 
 private:
     [[nodiscard]] Result<std::string> translate(std::string_view line) const;

@@ -89,12 +89,17 @@ TEST_F(Pair, SaysWhoSent)
     for (const auto& [sender, length, descriptors] :
          {std::tuple(getpid(), 4, false), {child, 9, false}, {getpid(), 8, true}}) {
         const auto seen = peek_with_sender(near_.get(), buffer);
-        EXPECT_EQ(seen.sender, sender);
-        EXPECT_EQ(seen.length, length);
+        EXPECT_EQ(seen.length, length) << "they end where another sender's begin";
         EXPECT_EQ(seen.descriptors, descriptors);
-        ASSERT_EQ(recv(near_.get(), buffer.data(), static_cast<std::size_t>(length), 0), length);
+        const auto got = receive(near_.get(), buffer);
+        EXPECT_EQ(got.length, length);
+        EXPECT_EQ(got.sender, sender);
+        EXPECT_EQ(got.descriptors.size(), descriptors ? 1U : 0U);
+        EXPECT_FALSE(got.incomplete);
     }
-    EXPECT_EQ(peek_with_sender(near_.get(), buffer).sender, 0);
+    const auto nothing = receive(near_.get(), buffer);
+    EXPECT_EQ(nothing.length, -1);
+    EXPECT_EQ(nothing.sender, 0);
 }
 
 TEST_F(Pair, WhatIsNoSocketMayHoldThem)

@@ -1,16 +1,13 @@
 // What a client may send, and what happens to one that sends something else.
-#include <cstring>
 #include <string>
+#include <thread>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "lib/base/descriptor_message.h"
 #include "lib/bus/client.h"
 #include "tests/support/patience.h"
+#include "tests/support/raw_client.h"
 #include "tests/support/toy_server.h"
 
 namespace rdmaqos::bus {
@@ -19,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using test::ToyServer;
+using Raw = test::RawClient;
+using test::ping;
 
 Dict text_of_size(std::size_t size)
 {
@@ -30,74 +29,6 @@ Dict text_of_size(std::size_t size)
 Result<std::vector<Value>> echo(Client& client, const Dict& dict)
 {
     return client.call(names::kRoot, names::kManager, "Echo", {Value(dict)});
-}
-
-// A client that speaks D-Bus byte by byte.
-class Raw {
-public:
-    explicit Raw(const std::filesystem::path& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))
-    {
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-        EXPECT_EQ(connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-        const timeval patience{test::kHung.count(), 0};
-        setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    }
-
-    void say(const std::string& bytes, int descriptor = -1) const
-    {
-        iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-        DescriptorRoom room;
-        msghdr message{};
-        message.msg_iov = &part;
-        message.msg_iovlen = 1;
-        room.put(message, std::span(&descriptor, descriptor >= 0 ? 1 : 0));
-        EXPECT_EQ(sendmsg(socket_.get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-    }
-    void authenticate() const
-    {
-        say("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n"s);
-        std::string answer;
-        while (answer.find("AGREE_UNIX_FD\r\n") == std::string::npos) {
-            char byte = 0;
-            ASSERT_EQ(recv(socket_.get(), &byte, 1, 0), 1) << answer;
-            answer.push_back(byte);
-        }
-    }
-    // What comes, to the end; empty if it does not come to an end.
-    [[nodiscard]] bool is_closed() const
-    {
-        std::string buffer(65536, '\0');
-        ssize_t got = 0;
-        do {
-            got = recv(socket_.get(), buffer.data(), buffer.size(), 0);
-        } while (got > 0);
-        return got == 0 || errno == ECONNRESET;
-    }
-    [[nodiscard]] std::string receive() const
-    {
-        std::string buffer(65536, '\0');
-        const ssize_t got = recv(socket_.get(), buffer.data(), buffer.size(), 0);
-        buffer.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-        return buffer;
-    }
-
-private:
-    UniqueFd socket_;
-};
-
-// org.freedesktop.DBus.Peer.Ping at "/", serial 2.
-const std::string kPing = "l\1\0\1\0\0\0\0\2\0\0\0\x55\0\0\0"
-                          "\1\1o\0\1\0\0\0/\0\0\0\0\0\0\0"
-                          "\2\1s\0\31\0\0\0org.freedesktop.DBus.Peer\0\0\0\0\0\0\0"
-                          "\3\1s\0\4\0\0\0Ping\0\0\0\0"s;
-
-std::string ping()
-{
-    std::string bytes = kPing;
-    bytes[12] = static_cast<char>(bytes.size() - 16 - 3);    // without the padding at the end
-    return bytes;
 }
 
 TEST(ClientConnection, LargeMessagesGoInPieces)

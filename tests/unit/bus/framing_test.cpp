@@ -111,6 +111,20 @@ TEST(Auth, TranslatesWhoTheClientIs)
     EXPECT_EQ(spoken.rest, "l...") << "the first message is not the dialogue's";
 }
 
+TEST(Auth, TellsWhichBytesAreItsOwn)
+{
+    const std::string text = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"s;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        AuthDialogue dialogue(1000, 0);
+        std::string_view taken = std::string_view(text).substr(0, at);
+        ASSERT_TRUE(dialogue.take(taken));
+        EXPECT_EQ(dialogue.part_of(text.substr(at) + "l..."), text.size() - at) << at;
+        EXPECT_EQ(dialogue.part_of(text.substr(at, 1)), 1U) << at;
+        EXPECT_FALSE(dialogue.done()) << at;
+    }
+    EXPECT_EQ(AuthDialogue(1000, 0).part_of("no NUL"), 6U) << "all of what is refused";
+}
+
 TEST(Auth, ByteByByteIsTheSame)
 {
     const std::string text = "\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n"s;
@@ -131,13 +145,16 @@ TEST(Auth, RefusesWhatIsNotADialogue)
 {
     EXPECT_TRUE(say("GET / HTTP/1.1\r\n").refused);
     EXPECT_TRUE(say("\0"s + std::string(5000, 'x')).refused) << "without an end";
-    EXPECT_TRUE(say("\0"s + [] {
-                    std::string lines;
-                    for (int count = 0; count < 1000; ++count) {
-                        lines += "ERROR\r\n";
-                    }
-                    return lines;
-                }()).refused) << "with too many lines";
+    EXPECT_TRUE(say("\0"s +
+                    [] {
+                        std::string lines;
+                        for (int count = 0; count < 1000; ++count) {
+                            lines += "ERROR\r\n";
+                        }
+                        return lines;
+                    }())
+                    .refused)
+        << "with too many lines";
 }
 
 }    // namespace
