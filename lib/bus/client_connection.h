@@ -3,7 +3,8 @@
 //
 //     client ══ socket ══ ClientConnection ══ socket pair ══ sd_bus ── handlers
 //
-// * sd_bus gets whole messages only, of a limited size. One that does not arrive in time ends the connection.
+// * sd_bus gets whole, well-formed messages (wellformed.h) of a limited size. Another one, and one that does not arrive
+//   in time, ends the connection.
 // * Descriptors never reach this process unseen: a look with MSG_PEEK says that some may have come, without taking any;
 //   those bytes are received by the helper of the client's user (descriptors.h). That is all that a look decides; what
 //   is done goes by what was received. sd_bus gets a stand-in for each, and handlers find what it stands for in
@@ -120,6 +121,7 @@ private:
     void add_partial(std::string_view& bytes, std::size_t size);
     void forget_partial();
     void deliver(std::string_view message);
+    void end_malformed(std::string_view message, std::string_view why);
 
     void feed(std::string_view bytes, std::size_t descriptors);
     void process();

@@ -13,6 +13,7 @@
 #include "lib/base/log.h"
 #include "lib/bus/client_connection.h"
 #include "lib/bus/descriptor_wire.h"
+#include "lib/bus/wellformed.h"
 
 namespace rdmaqos::bus {
 namespace {
@@ -394,8 +395,22 @@ void ClientConnection::forget_partial()
 void ClientConnection::deliver(std::string_view message)
 {
     current_ = std::exchange(arrived_, {});
-    feed(message, current_.size());
+    if (const std::string why = why_malformed(message, current_.size()); !why.empty()) {
+        end_malformed(message, why);
+    } else {
+        feed(message, current_.size());
+    }
     current_.clear();
+}
+
+// Whoever sends such a message does not speak D-Bus well enough for what follows.
+void ClientConnection::end_malformed(std::string_view message, std::string_view why)
+{
+    const auto head = parse_head(message);
+    if (head && head->expects_reply) {
+        queue(error_reply(head->serial, dbus_name(ErrorCode::InvalidArgument), fmt::format("the message {}", why)));
+    }
+    drop(fmt::format("a message {}", why));
 }
 
 }    // namespace rdmaqos::bus

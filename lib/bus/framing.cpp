@@ -104,7 +104,8 @@ std::optional<MessageHead> parse_head(std::string_view bytes)
     head.body = number_at(bytes, kBodyLength, big_endian);
     head.serial = number_at(bytes, kSerial, big_endian);
     head.is_call = bytes[kType] == kMethodCall;
-    head.expects_reply = head.is_call && (static_cast<std::uint8_t>(bytes[kFlags]) & kNoReplyExpected) == 0;
+    head.expects_reply = head.is_call && head.serial != 0 &&
+                         (static_cast<std::uint8_t>(bytes[kFlags]) & kNoReplyExpected) == 0;
     return head;
 }
 

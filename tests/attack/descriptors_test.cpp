@@ -1,8 +1,10 @@
 // Descriptors that come where they should not be: with a byte out of band, which a look at a socket may pass over and a
-// read takes.
+// read takes; and with messages that cannot be read, which nobody answers for.
+#include <array>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "lib/base/descriptor_message.h"
 #include "tests/attack/battle.h"
 #include "tests/attack/hanging.h"
+#include "tests/attack/requests.h"
 
 namespace rdmaqos::attack {
 namespace {
@@ -73,6 +76,42 @@ TEST(Descriptors, OutOfBandInAMessage)
 TEST(Descriptors, OutOfBandBetweenMessages)
 {
     fight_out_of_band("out of band: between messages", Moment::BetweenMessages);
+}
+
+// ---- messages that cannot be read ----
+
+void send_malformed(Attacker& me)
+{
+    constexpr std::uint32_t kMany = 253;
+    constexpr std::uint32_t kClaimed = 20;
+    const std::vector<int> files(kMany, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const Body body{"", "", kClaimed};
+    const Method& ping = methods::kPing;
+    const std::array<std::string, 5> messages{
+        call(ping),
+        call(ping, body),
+        call({"no path", ping.interface, ping.member}, body),
+        call({ping.path, ping.interface, "no member"}, body),
+        call(ping, {"(", "", kClaimed}),
+    };
+    me.ready();
+    for (std::size_t count = 0;; ++count) {
+        Wire wire(me.socket);
+        if (!wire.is_open() || !wire.authenticate()) {
+            usleep(1000);
+            continue;
+        }
+        // The first two say less than come, the others what comes.
+        const std::size_t which = count % messages.size();
+        wire.send(messages[which], std::span(files).first(which < 2 ? kMany : kClaimed));
+        static_cast<void>(wire.answer_to(kSomeSerial, std::chrono::seconds(1)));
+    }
+}
+
+TEST(Descriptors, MalformedMessages)
+{
+    fight({.name = "malformed messages with descriptors, 4 processes",
+           .squads = {{.deed = send_malformed, .processes = 4}}});
 }
 
 }    // namespace

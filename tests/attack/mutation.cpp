@@ -282,7 +282,7 @@ std::vector<Piece> Mutator::wrong_inside(std::size_t count, const std::string& s
     std::vector<Piece> pieces(1);
     for (std::uint32_t number = 1; number <= count; ++number) {
         Call call = any();
-        const std::uint32_t descriptors = call.body.descriptors;
+        const std::uint32_t descriptors = below(16) == 0 ? 1 + below(3) : call.body.descriptors;
         for (std::uint32_t changes = below(3) + 1; changes > 0; --changes) {
             change_inside(call);
         }
@@ -299,10 +299,12 @@ std::vector<Piece> Mutator::wrong_inside(std::size_t count, const std::string& s
     return pieces;
 }
 
-std::string Mutator::wrong_outside(const std::string& session)
+Piece Mutator::wrong_outside(const std::string& session)
 {
+    static constexpr std::array<std::uint32_t, 6> kDescriptors{0, 0, 1, 2, 20, 253};
     Call call = any();
-    call.body.descriptors = 0;
+    const std::uint32_t descriptors = kDescriptors[below(kDescriptors.size())];
+    call.body.descriptors = below(4) == 0 ? below(3) : descriptors;
     if (below(3) == 0) {
         change_inside(call);
     }
@@ -326,7 +328,7 @@ std::string Mutator::wrong_outside(const std::string& session)
     if (below(2) == 0) {
         change_bytes(message);
     }
-    return message;
+    return {message, descriptors};
 }
 
 }    // namespace rdmaqos::attack

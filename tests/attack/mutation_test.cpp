@@ -78,7 +78,8 @@ public:
             counts_.answered += kBatch;
             ping_answered_ = false;
             if (++batches_ % kNoiseEvery == 0) {
-                wire_.send(mutator.wrong_outside(session_));
+                const Piece piece = mutator.wrong_outside(session_);
+                wire_.send(piece.bytes, std::vector<int>(piece.descriptors, file_));
                 ++counts_.sent;
                 ++counts_.answered;
                 wire_.close();
