@@ -1,6 +1,7 @@
 #include "lib/client/connection.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -18,6 +19,16 @@ constexpr const char* kService = "org.rdmaqos1";
 // Beyond a deadline, µs: so that it is we who notice that it is over, and not sd-bus, which says the same of a lost peer.
 constexpr std::uint64_t kLonger = 1'000'000;
 
+// Nobody has descriptors to send to a program: the kernel refuses to carry them, since Linux 6.16. Otherwise sd-bus takes
+// them, since it negotiates both ways at once; it closes them, which may wait, or forgets them with a message that it
+// finds malformed.
+void take_no_descriptors(int fd)
+{
+    constexpr int kPassRights = 83;    // SO_PASSRIGHTS, which older headers do not have
+    const int off = 0;
+    setsockopt(fd, SOL_SOCKET, kPassRights, &off, sizeof(off));
+}
+
 // A connected socket, or -1 with errno. A blocking one for as long as it connects: a daemon that is busy leaves it waiting
 // among those that it has not accepted yet.
 int connect_to(const std::string& path, Deadline deadline)
@@ -33,6 +44,7 @@ int connect_to(const std::string& path, Deadline deadline)
     if (fd < 0) {
         return -1;
     }
+    take_no_descriptors(fd);
     int result = 0;
     do {
         const std::uint64_t left = deadline.microseconds_left();
@@ -102,8 +114,22 @@ Failure Connection::open_direct(const std::string& socket, Deadline deadline, Ma
 Failure Connection::open_system_bus(Deadline deadline, Made& made)
 {
     sd_bus* raw = nullptr;
-    const int result = sd_bus_open_system(&raw);
+    int result = sd_bus_new(&raw);
     Bus bus(raw);
+    if (result >= 0) {
+        const char* address = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+        result = sd_bus_set_address(raw, address == nullptr ? "unix:path=/run/dbus/system_bus_socket" : address);
+    }
+    if (result >= 0) {
+        result = sd_bus_set_bus_client(raw, 1);
+    }
+    // Everybody on the bus could send us some, and closing them may wait. Ours go over the direct socket.
+    if (result >= 0) {
+        result = sd_bus_negotiate_fds(raw, 0);
+    }
+    if (result >= 0) {
+        result = sd_bus_start(raw);
+    }
     if (result < 0) {
         return no_daemon("the system bus", -result);
     }

@@ -1,5 +1,8 @@
 // librdmaqos with a fake daemon: none, old ones, new ones, wrong ones, and those that do not answer.
+#include <array>
+#include <atomic>
 #include <csignal>
+#include <cstring>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -84,6 +87,42 @@ TEST_F(ClientLibrary, WhatIsAskedForBeforeTheDaemonIsThereIsDoneWhenItComes)
     EXPECT_THAT(heard.all(), ElementsAre("back", "attached mlx5_0 17"));
     EXPECT_THAT(like_.attached(), ElementsAre(17));
     EXPECT_EQ(rdmaqos_get_transport(handle.get()), RDMAQOS_TRANSPORT_DIRECT);
+}
+
+// ---- descriptors of others ----
+
+// A malformed message, so that sd-bus would forget what came with it.
+TEST_F(ClientLibrary, NobodySendsDescriptorsToAProgram)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    std::atomic<int> refused = 0;    // with this errno; -1: they were taken
+    daemon_.each([&refused](sd_bus* bus) {
+        std::string signal("l\4\1\1\0\0\0\0\7\0\0\0\0\0\0\0", 16);
+        iovec part{signal.data(), signal.size()};
+        const int descriptor = STDERR_FILENO;
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(descriptor))> control{};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+        cmsghdr* rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(descriptor));
+        std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(descriptor));
+        refused = sendmsg(sd_bus_get_fd(bus), &message, MSG_NOSIGNAL) < 0 ? errno : -1;
+    });
+    for (int round = 0; round < 1000 && refused == 0; ++round) {
+        usleep(10'000);
+    }
+    if (refused == -1) {
+        GTEST_SKIP() << "this kernel, older than Linux 6.16, carries descriptors to everybody";
+    }
+    EXPECT_EQ(refused, EPERM);
+    EXPECT_EQ(rdmaqos_register(handle.get(), nullptr, nullptr), 0) << rdmaqos_last_error();
 }
 
 // ---- other versions ----
