@@ -26,7 +26,7 @@ Result<void> save_state(const std::filesystem::path& root, const StateFile& file
                                      fmt::format("{}: cannot be created", path.parent_path().string())));
     }
     const Json document{{"schema", kSchema}, {file.list, list}};
-    return write_file_durably(path, document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+    return write_state_file(path, document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
 Result<Json> load_state(const std::filesystem::path& root, const StateFile& file)

@@ -202,9 +202,9 @@ Result<void> write_file_atomically(const std::filesystem::path& path, const std:
     return write_beside(path, text, {});
 }
 
-Result<void> write_file_durably(const std::filesystem::path& path, const std::string& text)
+Result<void> write_state_file(const std::filesystem::path& path, const std::string& text)
 {
-    if (auto written = write_beside(path, text, {}); !written) {
+    if (auto written = write_beside(path, text, {0600, {}}); !written) {
         return written;
     }
     return synchronize(path.parent_path());

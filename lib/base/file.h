@@ -61,8 +61,9 @@ struct FileStamp {
 
 // Writes `text` beside `path` and renames it over: readers see the old or the new file, never a part.
 [[nodiscard]] Result<void> write_file_atomically(const std::filesystem::path& path, const std::string& text);
-// The same, and the text is on the disk, below this name, when this returns.
-[[nodiscard]] Result<void> write_file_durably(const std::filesystem::path& path, const std::string& text);
+// The same for what a program keeps for itself: nobody else may read it, and it is on the disk, below this name, when
+// this returns.
+[[nodiscard]] Result<void> write_state_file(const std::filesystem::path& path, const std::string& text);
 // The same for a file that belongs to somebody else, a person's: its owner, group and mode stay, a link to it stays a
 // link. What is there and is no regular file is refused.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& path, const std::string& text);

@@ -178,18 +178,28 @@ TEST_F(FileTest, WritesAtomically)
     ASSERT_TRUE(write_file_atomically(path, "two"));
     EXPECT_EQ(*read_regular_file(path, 100), "two");
     EXPECT_EQ(*read_regular_file(reader.get(), 100), "one");
-    ASSERT_TRUE(write_file_durably(path, "three"));
-    EXPECT_EQ(*read_regular_file(path, 100), "three");
     EXPECT_EQ(entries(), 1U);
     struct stat status {};
     ASSERT_EQ(stat(path.c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777U, 0644U);
 }
 
+TEST_F(FileTest, NobodyElseReadsAStateFile)
+{
+    const auto path = dir_ / "state";
+    ASSERT_TRUE(write_file_atomically(path, "readable, as an earlier version wrote it"));
+    ASSERT_TRUE(write_state_file(path, "three"));
+    EXPECT_EQ(*read_regular_file(path, 100), "three");
+    EXPECT_EQ(entries(), 1U);
+    struct stat status {};
+    ASSERT_EQ(stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
 TEST_F(FileTest, FailedWriteLeavesNothingBehind)
 {
     EXPECT_EQ(write_file_atomically(dir_ / "no" / "file", "x").error().sys_errno, ENOENT);
-    EXPECT_EQ(write_file_durably(dir_ / "no" / "file", "x").error().sys_errno, ENOENT);
+    EXPECT_EQ(write_state_file(dir_ / "no" / "file", "x").error().sys_errno, ENOENT);
     std::filesystem::create_directories(dir_ / "busy" / "child");
     const auto refused = write_file_atomically(dir_ / "busy", "x");
     ASSERT_FALSE(refused);
