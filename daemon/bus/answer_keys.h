@@ -133,7 +133,9 @@ inline constexpr std::array kPathAnswerKeys{
     AnswerKey{"pkey", "q", ""},
     AnswerKey{"sl", "y", ""},
     AnswerKey{"traffic-class", "y", "of RoCE packets"},
+    AnswerKey{"dscp", "y", "the upper 6 bits of `traffic-class`"},
     AnswerKey{"sl-source", "s", "as in a grant"},
+    AnswerKey{"assumed", "as", "which of `mtu` and `rate` is known of neither port: those of the first device, or usual ones"},
 };
 
 inline constexpr std::array kDiagnosticKeys{

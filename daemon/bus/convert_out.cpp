@@ -4,6 +4,7 @@
 
 #include "daemon/bus/answer.h"
 #include "policy/model/lower.h"
+#include "policy/model/traffic_class.h"
 
 namespace rdmaqos {
 namespace {
@@ -36,7 +37,7 @@ void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
     dict.set("pkey", grant.pkey);
     dict.set("traffic-class", grant.traffic_class);
     if (grant.traffic_class) {
-        dict.set("dscp", static_cast<std::uint8_t>(*grant.traffic_class >> 2U));
+        dict.set("dscp", dscp_of(*grant.traffic_class));
     }
     if (grant.sl_of_host) {
         dict.set("sl-source", "host");
@@ -205,8 +206,14 @@ void write(Writer& writer, const Request& request, const Result<PathResult>& res
     dict.set("pkey", answer.pkey);
     dict.set("sl", answer.sl);
     dict.set("traffic-class", result->traffic_class);
+    if (result->traffic_class) {
+        dict.set("dscp", dscp_of(*result->traffic_class));
+    }
     if (result->sl_of_host) {
         dict.set("sl-source", "host");
+    }
+    if (const auto assumed = assumed_of(answer); !assumed.empty()) {
+        dict.set("assumed", assumed);
     }
 }
 

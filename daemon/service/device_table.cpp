@@ -107,7 +107,7 @@ PathLimits DeviceTable::path_limits(const Request& request, const Fabric& fabric
     for (const auto& [key, device] : devices_) {
         ports.push_back(path_port(device->info()));
     }
-    return rdmaqos::path_limits(request, ports, find_in(fabric));
+    return rdmaqos::path_limits(request, ports, fabric);
 }
 
 DeviceReconcile unanswered(const std::string& key)

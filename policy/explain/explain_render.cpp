@@ -10,6 +10,7 @@
 #include "lib/base/text.h"
 #include "policy/match/client.h"
 #include "policy/match/criteria.h"
+#include "policy/model/traffic_class.h"
 
 namespace rdmaqos {
 namespace {
@@ -153,20 +154,24 @@ std::string words_of(const Policy& policy, const RuleResult& result)
            (result.criteria.empty() ? "      no criterion: matches everything\n" : criteria_table(result.criteria));
 }
 
-std::string words_of(const PathAnswer& answer, const PathReasons& reasons)
+std::string words_of(const PathAnswer& answer, const PathReasons& reasons, const QosLevel& level)
 {
     struct Line {
         std::string_view field;
         std::string value;
-        const std::string& reason;
+        std::string reason;
     };
-    const std::array<Line, 5> lines{{
+    std::vector<Line> lines{
         {"MTU", in_words(answer.mtu), reasons.mtu},
         {"rate", in_words(answer.rate), reasons.rate},
         {"packet life", packet_life_in_words(answer.packet_life), reasons.packet_life},
         {"P_Key", answer.pkey ? hex(*answer.pkey) : "not known", reasons.pkey},
         {"SL", answer.sl ? fmt::format("{}", *answer.sl) : "left alone", reasons.sl},
-    }};
+    };
+    if (const auto& mark = level.traffic_class) {
+        lines.push_back({"DSCP", fmt::format("{}", dscp_of(*mark)),
+                         fmt::format("traffic class {} of the level; of packets on Ethernet", *mark)});
+    }
     const std::size_t width = widest(lines, &Line::value);
     std::string text;
     for (const auto& line : lines) {
@@ -288,7 +293,7 @@ Json json_of(const Match& match, const std::string& why)
     return json;
 }
 
-Json json_of(const PathAnswer& answer, const PathReasons& reasons)
+Json json_of(const PathAnswer& answer, const PathReasons& reasons, const QosLevel& level)
 {
     Json json{{"mtu", static_cast<std::uint8_t>(answer.mtu)},
               {"rate", number(answer.rate)},
@@ -298,6 +303,13 @@ Json json_of(const PathAnswer& answer, const PathReasons& reasons)
     }
     if (answer.sl) {
         json["sl"] = *answer.sl;
+    }
+    if (answer.sl && level.sl && level.sl_source == SlSource::Host) {
+        json["sl-source"] = "host";
+    }
+    if (level.traffic_class) {
+        json["traffic-class"] = *level.traffic_class;
+        json["dscp"] = dscp_of(*level.traffic_class);
     }
     json["reasons"] = Json{{"mtu", reasons.mtu},
                            {"rate", reasons.rate},
@@ -353,7 +365,8 @@ std::string render_explanation(const Policy& policy, const Explanation& explanat
         text += fmt::format("no level: {}\n", rdmaqos::to_string(*explanation.error));
     }
     if (explanation.answer) {
-        text += fmt::format("\npath answer\n{}", words_of(*explanation.answer, explanation.reasons));
+        text += fmt::format("\npath answer\n{}",
+                            words_of(*explanation.answer, explanation.reasons, *explanation.match->level));
     } else if (explanation.answer_error) {
         text += fmt::format("\nno path: {}\n", rdmaqos::to_string(*explanation.answer_error));
     }
@@ -370,15 +383,16 @@ std::string explanation_to_json(const Policy& policy, const Explanation& explana
     for (const auto& result : explanation.fallbacks) {
         fallbacks.push_back(json_of(result));
     }
-    const Json document{
-        {"client", json_of(explanation.identity)},
-        {"request", json_of(explanation.request)},
-        {"rules", std::move(rules)},
-        {"fallbacks", std::move(fallbacks)},
-        {"match", explanation.match ? json_of(*explanation.match, explanation.why) : Json(nullptr)},
-        {"error", or_null(explanation.error)},
-        {"answer", explanation.answer ? json_of(*explanation.answer, explanation.reasons) : Json(nullptr)},
-        {"answer-error", or_null(explanation.answer_error)}};
+    const Json document{{"client", json_of(explanation.identity)},
+                        {"request", json_of(explanation.request)},
+                        {"rules", std::move(rules)},
+                        {"fallbacks", std::move(fallbacks)},
+                        {"match", explanation.match ? json_of(*explanation.match, explanation.why) : Json(nullptr)},
+                        {"error", or_null(explanation.error)},
+                        {"answer", explanation.answer
+                                       ? json_of(*explanation.answer, explanation.reasons, *explanation.match->level)
+                                       : Json(nullptr)},
+                        {"answer-error", or_null(explanation.answer_error)}};
     // What a client claims may be no UTF-8.
     return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

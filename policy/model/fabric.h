@@ -18,12 +18,14 @@ enum class NodeType : std::uint8_t { Ca, Switch, Router };
 struct FabricPort {
     Guid guid;
     std::uint32_t port = 1;
-    Guid node_guid;                       // 0: not given
+    Guid node_guid;    // 0: not given
     NodeType type = NodeType::Ca;
-    std::string description;              // NodeDescription, compared exactly
-    std::vector<std::uint16_t> pkeys;     // with membership bit
+    std::string description;             // NodeDescription, compared exactly
+    std::vector<std::uint16_t> pkeys;    // with membership bit
     bool subnet_manager = false;
     std::optional<LidRange> lids = std::nullopt;
+    std::optional<IbRate> rate = std::nullopt;    // of its link
+    std::optional<IbMtu> mtu = std::nullopt;
 
     friend bool operator==(const FabricPort&, const FabricPort&) = default;
 };
@@ -48,6 +50,7 @@ struct FabricPartition {
 struct Fabric {
     std::vector<FabricPort> ports;
     std::vector<FabricPartition> partitions;
+    std::uint16_t valid_sl_mask = 0xFFFF;    // SLs that no port maps to VL15
 
     [[nodiscard]] const FabricPort* find_port(Guid guid) const;
     // Looks at all ports: a LidTable answers many such questions.

@@ -202,6 +202,18 @@ PKeyChoice choose_pkey(const QosLevel& level, const Request& request, const Path
     return {level.pkeys.empty() ? shared(*chosen, limits) : chosen, std::nullopt};
 }
 
+std::vector<std::string> assumed_of(const PathAnswer& answer)
+{
+    std::vector<std::string> fields;
+    if (answer.mtu_is_assumed) {
+        fields.emplace_back("mtu");
+    }
+    if (answer.rate_is_assumed) {
+        fields.emplace_back("rate");
+    }
+    return fields;
+}
+
 LimitedPath limit_path(const QosLevel& level, const PathLimits& limits)
 {
     const bool rate_is_limited = level.rate_limit && compare_rates(*level.rate_limit, limits.rate) < 0;
@@ -237,7 +249,13 @@ Result<PathAnswer> apply_level(const QosLevel& level, const Request& request, co
     if (!sl) {
         return passed_on(sl);
     }
-    return PathAnswer{*mtu, *rate, *packet_life, pkey.pkey, *sl};
+    return PathAnswer{*mtu,
+                      *rate,
+                      *packet_life,
+                      pkey.pkey,
+                      *sl,
+                      limits.mtu_is_assumed && *mtu == limits.mtu,
+                      limits.rate_is_assumed && *rate == limits.rate};
 }
 
 }    // namespace rdmaqos

@@ -16,7 +16,9 @@ namespace rdmaqos {
 // What the path itself can do.
 struct PathLimits {
     IbMtu mtu = IbMtu::Mtu4096;
-    IbRate rate{};                              // must be set
+    IbRate rate{};                  // must be set
+    bool mtu_is_assumed = false;    // that of neither end is known
+    bool rate_is_assumed = false;
     std::uint16_t valid_sl_mask = 0xFFFF;       // SLs that no hop maps to VL15
     std::vector<std::uint16_t> source_pkeys;    // with membership bit
     std::vector<std::uint16_t> destination_pkeys;
@@ -31,9 +33,14 @@ struct PathAnswer {
     std::uint8_t packet_life = 0;
     std::optional<std::uint16_t> pkey;    // empty: not known on this host
     std::optional<std::uint8_t> sl;       // empty: the level leaves it alone
+    bool mtu_is_assumed = false;          // as in PathLimits
+    bool rate_is_assumed = false;
 
     friend bool operator==(const PathAnswer&, const PathAnswer&) = default;
 };
+
+// "mtu", "rate": what of the answer is assumed.
+[[nodiscard]] std::vector<std::string> assumed_of(const PathAnswer& answer);
 
 // Which P_Key a path has, or why none.
 enum class PKeyProblem : std::uint8_t {

@@ -9,16 +9,16 @@ namespace {
 
 // Who set a value before the request's selector: the level, or the path, which then holds the level's limit off.
 template <typename T, typename Words>
-std::string limited(const T& path, const std::optional<T>& limit, bool limit_is_lower, std::string_view key,
-                    Words words)
+std::string limited(const T& path, bool path_is_assumed, const std::optional<T>& limit, bool limit_is_lower,
+                    std::string_view key, Words words)
 {
-    if (!limit) {
-        return fmt::format("of the path; the level has no {}", key);
+    if (limit && limit_is_lower) {
+        return fmt::format("{} of the level; the path {} {}", key, path_is_assumed ? "is assumed to have" : "has",
+                           words(path));
     }
-    if (limit_is_lower) {
-        return fmt::format("{} of the level; the path has {}", key, words(path));
-    }
-    return fmt::format("of the path; {} of the level is {}", key, words(*limit));
+    const std::string_view of_path = path_is_assumed ? "assumed, that of neither port is known" : "of the path";
+    return limit ? fmt::format("{}; {} of the level is {}", of_path, key, words(*limit))
+                 : fmt::format("{}; the level has no {}", of_path, key);
 }
 
 template <typename T>
@@ -46,7 +46,8 @@ std::string_view reason_of_pkey(const QosLevel& level, const Request& request, c
 std::string_view reason_of_sl(const QosLevel& level, const Request& request)
 {
     if (level.sl) {
-        return "of the level";
+        return level.sl_source == SlSource::Host ? "of the level, in place of the subnet manager's on InfiniBand too"
+                                                 : "of the level";
     }
     return request.sl ? "the request's; the level sets none" : "neither the level nor the request sets one";
 }
@@ -59,11 +60,13 @@ PathReasons explain_answer(const QosLevel& level, const Request& request, const 
     PathReasons reasons;
     const auto words = [](auto value) { return in_words(value); };
     const LimitedPath path = limit_path(level, limits);
-    reasons.mtu = with_request(limited(limits.mtu, level.mtu_limit, path.mtu < limits.mtu, "mtu-limit", words),
-                               request.mtu.has_value(), path.mtu, answer.mtu, "MTU");
+    reasons.mtu = with_request(
+        limited(limits.mtu, limits.mtu_is_assumed, level.mtu_limit, path.mtu < limits.mtu, "mtu-limit", words),
+        request.mtu.has_value(), path.mtu, answer.mtu, "MTU");
 
-    reasons.rate = with_request(limited(limits.rate, level.rate_limit, path.rate != limits.rate, "rate-limit", words),
-                                request.rate.has_value(), path.rate, answer.rate, "rate");
+    reasons.rate = with_request(
+        limited(limits.rate, limits.rate_is_assumed, level.rate_limit, path.rate != limits.rate, "rate-limit", words),
+        request.rate.has_value(), path.rate, answer.rate, "rate");
 
     const std::string_view of_life = limits.loopback     ? "the path begins and ends at one port"
                                      : level.packet_life ? "packet-life of the level"

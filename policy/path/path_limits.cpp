@@ -14,6 +14,20 @@ struct End {
     const PathPort* local = nullptr;
     const FabricPort* remote = nullptr;    // null where it is a port of this host
 
+    [[nodiscard]] std::optional<IbRate> rate() const
+    {
+        if (local != nullptr) {
+            return ib_rate_at_most(local->link_speed).value_or(IbRate{kLowestIbRate});
+        }
+        return remote != nullptr ? remote->rate : std::nullopt;
+    }
+    [[nodiscard]] std::optional<IbMtu> mtu() const
+    {
+        if (local != nullptr) {
+            return ib_mtu_from_bytes(local->mtu).value_or(IbMtu::Mtu4096);
+        }
+        return remote != nullptr ? remote->mtu : std::nullopt;
+    }
     [[nodiscard]] std::span<const std::uint16_t> pkeys() const
     {
         if (local != nullptr) {
@@ -82,6 +96,13 @@ const PathPort* port_of_host(const Request& request, std::span<const PathPort> l
     return named != local.end() ? &*named : local.empty() ? nullptr : &local.front();
 }
 
+// The lower one of those that are known.
+template <typename T, typename IsLower>
+std::optional<T> lower_of(const std::optional<T>& a, const std::optional<T>& b, IsLower is_lower)
+{
+    return !a ? b : !b ? a : is_lower(*b, *a) ? b : a;
+}
+
 bool are_one_port(const End& source, const End& destination)
 {
     if (source.local != nullptr || destination.local != nullptr) {
@@ -117,14 +138,22 @@ PathLimits path_limits(const Request& request, std::span<const PathPort> local, 
     limits.destination_pkeys.assign(destination.pkeys().begin(), destination.pkeys().end());
     limits.pkeys_known = !limits.source_pkeys.empty() && !limits.destination_pkeys.empty();
 
-    const PathPort* first = source.local != nullptr ? source.local : destination.local;
-    first = first != nullptr || local.empty() ? first : &local.front();
-    const PathPort* second = destination.local != nullptr ? destination.local : first;
-    const Bandwidth speed = first != nullptr ? std::min(first->link_speed, second->link_speed) : kUnknownLink;
-    limits.rate = ib_rate_at_most(speed).value_or(IbRate{kLowestIbRate});
-    if (first != nullptr) {
-        limits.mtu = ib_mtu_from_bytes(std::min(first->mtu, second->mtu)).value_or(IbMtu::Mtu4096);
-    }
+    End assumed;
+    assumed.local = local.empty() ? nullptr : &local.front();
+    const auto rate = lower_of(source.rate(), destination.rate(),
+                               [](IbRate a, IbRate b) { return compare_rates(a, b) < 0; });
+    const auto mtu = lower_of(source.mtu(), destination.mtu(), [](IbMtu a, IbMtu b) { return a < b; });
+    limits.rate_is_assumed = !rate;
+    limits.mtu_is_assumed = !mtu;
+    limits.rate = rate ? *rate : assumed.rate().value_or(*ib_rate_at_most(kUnknownLink));
+    limits.mtu = mtu ? *mtu : assumed.mtu().value_or(IbMtu::Mtu4096);
+    return limits;
+}
+
+PathLimits path_limits(const Request& request, std::span<const PathPort> local, const Fabric& fabric)
+{
+    PathLimits limits = path_limits(request, local, find_in(fabric));
+    limits.valid_sl_mask = fabric.valid_sl_mask;
     return limits;
 }
 

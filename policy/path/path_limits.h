@@ -33,9 +33,11 @@ using FindPort = std::function<const FabricPort*(const std::variant<Guid, Lid>&)
 
 // The source of a request is the port its end point belongs to, of this host or of the fabric. Without one the path
 // begins here: at the device the request names, else at the first port of this host. P_Keys are those of the two
-// ports, and known only where both tables are. The speed and the MTU are the lower ones of those ends that are here;
-// of a path between two others they are taken to be those of the first port of this host, and without any port
-// 100 Gbit/s and 4096 bytes.
+// ports, and known only where both tables are. The rate and the MTU are the lower ones of those ends of which they are
+// known: that are here, or of which the fabric says them. Where they are known of neither they are assumed to be those
+// of the first port of this host, and without any port 100 Gbit/s and 4096 bytes.
 [[nodiscard]] PathLimits path_limits(const Request& request, std::span<const PathPort> local, const FindPort& find);
+// With the SLs that this fabric's ports map to VL15.
+[[nodiscard]] PathLimits path_limits(const Request& request, std::span<const PathPort> local, const Fabric& fabric);
 
 }    // namespace rdmaqos

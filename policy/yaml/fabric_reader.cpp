@@ -15,9 +15,9 @@ namespace {
 using namespace reader;
 using namespace std::string_view_literals;
 
-constexpr std::array kFabricKeys{"version"sv, "ports"sv, "partitions"sv};
-constexpr std::array kPortKeys{"guid"sv,  "port"sv, "node-guid"sv, "type"sv, "description"sv,
-                               "pkeys"sv, "sm"sv,   "lid"sv,       "lmc"sv};
+constexpr std::array kFabricKeys{"version"sv, "ports"sv, "partitions"sv, "vl15-sls"sv};
+constexpr std::array kPortKeys{"guid"sv, "port"sv, "node-guid"sv, "type"sv, "description"sv, "pkeys"sv,
+                               "sm"sv,   "lid"sv,  "lmc"sv,       "rate"sv, "mtu"sv};
 constexpr std::array kPartitionKeys{"name"sv, "pkey"sv, "ipoib"sv};
 constexpr std::array kIpoibKeys{"sl"sv, "mtu"sv, "rate"sv, "packet-life"sv};
 constexpr std::array<Choice<NodeType>, 3> kNodeTypes{
@@ -80,6 +80,12 @@ FabricPort read_port(Context& context, const Node& entry)
         port.subnet_manager = read_bool(context, *field).value_or(false);
     }
     port.lids = read_lids(context, mapping);
+    if (const auto field = mapping.find("rate")) {
+        port.rate = read_ib_rate(context, *field, Unlimited::Refused);
+    }
+    if (const auto field = mapping.find("mtu")) {
+        port.mtu = read_ib_mtu(context, *field, Unlimited::Refused);
+    }
     return port;
 }
 
@@ -176,10 +182,24 @@ private:
     std::unordered_map<std::uint64_t, Given> given_;    // by GUID
 };
 
+std::uint16_t read_valid_sls(Context& context, const Field& vl15)
+{
+    unsigned valid = 0xFFFF;
+    for (const Field& item : read_items(context, vl15)) {
+        if (const auto sl = read_integer<std::uint8_t>(context, item, 0, kHighestSl)) {
+            valid &= ~(1U << *sl);
+        }
+    }
+    return static_cast<std::uint16_t>(valid);
+}
+
 Fabric read_fabric_document(Context& context, const Node& document)
 {
     Fabric fabric;
     const Mapping mapping(context, document, "a fabric", kFabricKeys);
+    if (const auto field = mapping.find("vl15-sls")) {
+        fabric.valid_sl_mask = read_valid_sls(context, *field);
+    }
     std::unordered_map<std::uint64_t, const Node*> guids;
     LidCheck lids;
     for_each_entry(context, mapping, "ports", [&](const Node& entry) {

@@ -127,8 +127,29 @@ void tell_sl_source(std::string_view key, const Policy&, const QosLevel& level, 
     properties.push_back({key, level.sl_source == SlSource::Host ? "host" : "", "subnet-manager"});
 }
 
+// "104": of a traffic class that was written as a DSCP.
+bool refuse_traffic_class(const LevelReading& reading, const Field& field)
+{
+    constexpr std::uint64_t kHighestDscp = 63;
+    constexpr std::uint64_t kHighestTrafficClass = 255;
+    const auto number = field.value->is_scalar() ? parse_number(field.value->text) : std::nullopt;
+    if (!number || *number <= kHighestDscp || *number > kHighestTrafficClass) {
+        return false;
+    }
+    const std::string as_traffic_class = reading.mapping.has("traffic-class")
+                                             ? ""
+                                             : fmt::format(", or `traffic-class: {}`", *number);
+    reading.build.context.error(*field.value, fmt::format("`dscp` must be from 0 to {}, not {}", kHighestDscp, *number),
+                                fmt::format("{0} is the traffic class of DSCP {1}: write `dscp: {1}`{2}", *number,
+                                            *number >> 2U, as_traffic_class));
+    return true;
+}
+
 void read_dscp(const LevelReading& reading, const Field& field)
 {
+    if (refuse_traffic_class(reading, field)) {
+        return;
+    }
     if (const auto value = read_integer<std::uint8_t>(reading.build.context, field, 0, 63)) {
         reading.level.traffic_class = static_cast<std::uint8_t>(*value << 2U);
     }

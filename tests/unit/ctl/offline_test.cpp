@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "lib/tree/render.h"
+#include "policy/explain/explain_render.h"
 #include "tests/support/golden.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/offline/targets.h"
+#include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/request/identity_options.h"
 #include "tools/rdma-qosctl/world/online.h"
 
@@ -19,6 +21,7 @@ namespace rdmaqos::ctl {
 namespace {
 
 using rdmaqos::test::expect_golden;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -330,6 +333,57 @@ TEST(OfflineIdentity, Mistakes)
     IdentityOptions options;
     options.groups = {"no-such-group-here"};
     EXPECT_FALSE(identity_of(options).has_value());
+}
+
+// What a library must be set to is in the answer: the traffic class of packets, and its upper six bits.
+TEST_F(Offline, MarksOfALevelAreTold)
+{
+    write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels:\n  - {name: DEFAULT, sl: 3, sl-source: host, "
+                                      "traffic-class: 106}\n");
+    const OfflineWorld world = load();
+    const auto answers = query_path_offline(world, {});
+    ASSERT_TRUE(answers);
+    const std::string text = render_answers(*answers, Colour::Off);
+    EXPECT_THAT(text, HasSubstr("SL   TC  DSCP"));
+    EXPECT_THAT(text, HasSubstr("3  106    26"));
+    EXPECT_EQ(text_of(answers->front(), "sl-source"), "host");
+    const auto explained = explain_offline(world, {});
+    ASSERT_TRUE(explained);
+    EXPECT_THAT(
+        render_explanation(*world.policy, *explained),
+        AllOf(HasSubstr("  DSCP         26 "), HasSubstr("traffic class 106 of the level; of packets on Ethernet\n")));
+}
+
+// Without a device, and of ports elsewhere, nothing is known but what the fabric file says.
+TEST_F(Offline, WhatIsAssumedIsTold)
+{
+    write("etc/rdma-qos/fabric.yaml", "version: 1\nports:\n  - {guid: 0x51, rate: 20Gbps}\n  - {guid: 0x21, rate: "
+                                      "40Gbps, mtu: 2048}\n");
+    const auto told = [this](const RequestOptions& options) {
+        return render_answers(*query_path_offline(load(), options), Colour::Off);
+    };
+    RequestOptions options;
+    EXPECT_THAT(told(options), HasSubstr("\nassumed: MTU, rate; of neither port it is known\n"));
+    options.source = {"0x51"};
+    options.destination = {"0x52"};
+    EXPECT_THAT(told(options), HasSubstr("20 Gbit/s"));
+    EXPECT_THAT(told(options), HasSubstr("\nassumed: MTU; of neither port it is known\n"));
+    options.destination = {"0x21"};
+    EXPECT_THAT(told(options), HasSubstr("2048"));
+    EXPECT_EQ(told(options).find("assumed"), std::string::npos);
+    options.rate = "=20Gbps";
+    EXPECT_THAT(told(options), HasSubstr("20 Gbit/s"));
+}
+
+// SLs that OpenSM's `qos_sl2vl` maps to VL15.
+TEST_F(Offline, NoPathHasAnSlOfVl15)
+{
+    write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels:\n  - {name: DEFAULT, sl: 3}\n");
+    EXPECT_TRUE(query_path_offline(load(), {}));
+    write("etc/rdma-qos/fabric.yaml", "version: 1\nvl15-sls: [3, 15]\n");
+    const auto answers = query_path_offline(load(), {});
+    ASSERT_FALSE(answers);
+    EXPECT_THAT(answers.error().message, HasSubstr("SL 3 of level DEFAULT cannot be used on this path"));
 }
 
 }    // namespace

@@ -50,9 +50,11 @@ class PathLimitsTable : public testing::TestWithParam<LimitCase> {};
 
 std::string text(const PathLimits& limits)
 {
-    return fmt::format("{:x} to {:x}{}{}, rate {}, mtu {}", fmt::join(limits.source_pkeys, " "),
+    return fmt::format("{:x} to {:x}{}{}, rate {}{}, mtu {}{}", fmt::join(limits.source_pkeys, " "),
                        fmt::join(limits.destination_pkeys, " "), limits.pkeys_known ? "" : " (not known)",
-                       limits.loopback ? ", loopback" : "", number(limits.rate), bytes(limits.mtu));
+                       limits.loopback ? ", loopback" : "", number(limits.rate),
+                       limits.rate_is_assumed ? " (assumed)" : "", bytes(limits.mtu),
+                       limits.mtu_is_assumed ? " (assumed)" : "");
 }
 
 std::optional<Endpoint> end(const char* text)
@@ -96,19 +98,56 @@ INSTANTIATE_TEST_SUITE_P(
         LimitCase{"FromAnUnknownAddress", "10.1.0.9", "10.1.0.1", "", " to ffff 9234 (not known), rate 16, mtu 4096"},
         LimitCase{"ToItselfByLid", "", "lid:10", "", "ffff 9234 to ffff 9234, loopback, rate 16, mtu 4096"},
         LimitCase{"ToTheOtherByLid", "", "lid:12", "", "ffff 9234 to 7fff, rate 15, mtu 1024"},
-        LimitCase{"AfarByLids", "lid:14", "lid:15", "", "8001 ffff to 8001 ffff, loopback, rate 16, mtu 4096"},
+        LimitCase{"AfarByLids", "lid:14", "lid:15", "",
+                  "8001 ffff to 8001 ffff, loopback, rate 16 (assumed), mtu 4096 (assumed)"},
         LimitCase{"ToAnUnknownLid", "", "lid:13", "", "ffff 9234 to  (not known), rate 16, mtu 4096"},
-        LimitCase{"FarAway", "0x77", "0x78", "", "ffff to 8001 ffff, rate 16, mtu 4096"},
-        LimitCase{"FarAwayWithADevice", "0x77", "0x78", "mlx5_1", "ffff to 8001 ffff, rate 16, mtu 4096"},
-        LimitCase{"FarAwayToItself", "0x77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
-        LimitCase{"FarAwayToItselfByGid", "fe80::77", "0x77", "", "ffff to ffff, loopback, rate 16, mtu 4096"},
-        LimitCase{"UnknownToItself", "10.1.0.9", "10.1.0.9", "", " to  (not known), loopback, rate 16, mtu 4096"},
-        LimitCase{"TwoUnknown", "10.1.0.9", "10.1.0.8", "", " to  (not known), rate 16, mtu 4096"}),
+        LimitCase{"FarAway", "0x77", "0x78", "", "ffff to 8001 ffff, rate 16 (assumed), mtu 4096 (assumed)"},
+        LimitCase{"FarAwayWithADevice", "0x77", "0x78", "mlx5_1",
+                  "ffff to 8001 ffff, rate 16 (assumed), mtu 4096 (assumed)"},
+        LimitCase{"FarAwayToItself", "0x77", "0x77", "",
+                  "ffff to ffff, loopback, rate 16 (assumed), mtu 4096 (assumed)"},
+        LimitCase{"FarAwayToItselfByGid", "fe80::77", "0x77", "",
+                  "ffff to ffff, loopback, rate 16 (assumed), mtu 4096 (assumed)"},
+        LimitCase{"UnknownToItself", "10.1.0.9", "10.1.0.9", "",
+                  " to  (not known), loopback, rate 16 (assumed), mtu 4096 (assumed)"},
+        LimitCase{"TwoUnknown", "10.1.0.9", "10.1.0.8", "", " to  (not known), rate 16 (assumed), mtu 4096 (assumed)"}),
     [](const auto& one) { return std::string(one.param.name); });
 
 TEST(PathLimits, OfNoPortAtAllAreTheUsual)
 {
-    EXPECT_EQ(text(path_limits({}, {}, find_in(Fabric{}))), " to  (not known), rate 16, mtu 4096");
+    EXPECT_EQ(text(path_limits({}, {}, find_in(Fabric{}))), " to  (not known), rate 16 (assumed), mtu 4096 (assumed)");
+}
+
+// A topology with links of 4xDDR and 4xQDR: a path between the two, and from here to one of them.
+TEST(PathLimits, OfOtherPortsAreThoseOfTheirLinks)
+{
+    Host host;
+    host.fabric.ports[0].rate = IbRate{6};
+    host.fabric.ports[1].rate = IbRate{7};
+    host.fabric.ports[1].mtu = IbMtu::Mtu2048;
+    Request request;
+    request.source = Guid{0x77};
+    request.destination = Guid{0x78};
+    EXPECT_EQ(text(path_limits(request, host.ports, host.fabric)), "ffff to 8001 ffff, rate 6, mtu 2048");
+    request.source.reset();
+    EXPECT_EQ(text(path_limits(request, host.ports, host.fabric)), "ffff 9234 to 8001 ffff, rate 7, mtu 2048");
+    request.destination = Guid{0x77};
+    EXPECT_EQ(text(path_limits(request, host.ports, host.fabric)), "ffff 9234 to ffff, rate 6, mtu 4096");
+    // 30 Gbit/s is below 25 in OpenSM's order.
+    host.fabric.ports[0].rate = IbRate{4};
+    request.device = DeviceNames{"mlx5_1", 1, "", ""};
+    EXPECT_EQ(number(path_limits(request, host.ports, host.fabric).rate), 4);
+}
+
+TEST(PathLimits, SlsOfVl15AreThoseOfTheFabric)
+{
+    Host host;
+    host.fabric.valid_sl_mask = 0xFFF7;
+    EXPECT_EQ(path_limits({}, host.ports, host.fabric).valid_sl_mask, 0xFFF7);
+    QosLevel level;
+    level.name = "three";
+    level.sl = 3;
+    EXPECT_FALSE(apply_level(level, {}, path_limits({}, host.ports, host.fabric)));
 }
 
 // A device that does not say its GUID has 0: that is nobody's.

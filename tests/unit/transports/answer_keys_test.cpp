@@ -196,7 +196,8 @@ TEST(AnswerKeys, OfPaths)
     Request request;
     request.source = Endpoint(Guid{1});
     request.destination = Endpoint(Guid{2});
-    const PathResult path{"rpc", "match rule 1", {IbMtu::Mtu4096, *ib_rate_from_number(7), 16, 1, 3}, 104, true};
+    const PathResult path{
+        "rpc", "match rule 1", {IbMtu::Mtu4096, *ib_rate_from_number(7), 16, 1, 3, true, true}, 104, true};
     Keys keys = keys_in(written([&](Writer& writer) { write(writer, request, Result<PathResult>(path)); }));
     keys.merge(keys_in(written([&](Writer& writer) {
         write(writer, request, Result<PathResult>(fail(ErrorCode::NoMatchingPath, "no port has this GUID")));

@@ -8,6 +8,8 @@
 
 #include "lib/base/text.h"
 #include "policy/match/hidden_rules.h"
+#include "policy/match/ipoib_partitions.h"
+#include "policy/match/marks.h"
 #include "policy/match/matcher.h"
 #include "policy/match/resolve.h"
 #include "policy/model/lower.h"
@@ -102,6 +104,21 @@ void warn_of_absent_devices(const Policy& policy, CheckReport& report)
     }
 }
 
+// Those that no reader has told: that of OpenSM's policies looks at partitions itself.
+void append_untold(Diagnostics& diagnostics, const Diagnostics& warnings)
+{
+    const std::vector<Diagnostic> told = diagnostics.all();
+    for (const Diagnostic& warning : warnings.all()) {
+        const bool is_told = std::ranges::any_of(told, [&warning](const Diagnostic& other) {
+            return other.location.file == warning.location.file && other.location.line == warning.location.line &&
+                   other.message == warning.message;
+        });
+        if (!is_told) {
+            diagnostics.warning(warning.location, warning.message).hint = warning.hint;
+        }
+    }
+}
+
 Result<CheckReport> make_report(const Context& context, const CheckOptions& options)
 {
     CheckReport report;
@@ -136,9 +153,16 @@ Result<CheckReport> make_report(const Context& context, const CheckOptions& opti
     if (report.divides_devices && !report.devices.empty()) {
         warn_of_absent_devices(*policy.value, report);
     }
-    const Matcher matcher(*policy.value, resolve(*policy.value, fabric.value ? *fabric.value : Fabric{},
-                                                 local_ports(chosen->targets)));
+    const Fabric known = fabric.value ? *fabric.value : Fabric{};
+    const std::vector<LocalPort> local = local_ports(chosen->targets);
+    const Matcher matcher(*policy.value, resolve(*policy.value, known, local));
+    append_untold(report.diagnostics, warnings_of_ipoib(*policy.value, known, local));
     report.diagnostics.append(warnings_of_hidden_rules(matcher));
+    std::vector<DeviceNames> names;
+    for (const auto& target : chosen->targets) {
+        names.push_back(target.names);
+    }
+    report.diagnostics.append(warnings_of_marks(*policy.value, names));
     report.unresolved = matcher.groups().unresolved;
     return report;
 }

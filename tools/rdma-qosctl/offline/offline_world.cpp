@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/model/traffic_class.h"
 #include "policy/path/multi_path.h"
 #include "policy/path/path_limits.h"
 #include "tools/rdma-qosctl/offline/files.h"
@@ -27,7 +28,7 @@ PathLimits limits_of(const OfflineWorld& world, const Request& request)
             ports.push_back(path_port(target));
         }
     }
-    return path_limits(request, ports, find_in(world.fabric));
+    return path_limits(request, ports, world.fabric);
 }
 
 // The device a request names: one of the targets, or, as the default profile has no name, whatever is said.
@@ -114,6 +115,17 @@ bus::Dict answer_dict(const Request& request, const Match& match, std::string wh
     }
     if (answer.sl) {
         dict.set("sl", *answer.sl);
+    }
+    const QosLevel& level = *match.level;
+    if (level.traffic_class) {
+        dict.set("traffic-class", *level.traffic_class);
+        dict.set("dscp", dscp_of(*level.traffic_class));
+    }
+    if (level.sl && level.sl_source == SlSource::Host) {
+        dict.set("sl-source", "host");
+    }
+    if (const auto assumed = assumed_of(answer); !assumed.empty()) {
+        dict.set("assumed", assumed);
     }
     return dict;
 }

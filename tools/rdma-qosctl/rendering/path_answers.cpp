@@ -24,35 +24,63 @@ bool has_no_path(const bus::Dict& answer)
 // Why there is no path takes the column of the rules, or is said elsewhere.
 enum class Reasons : std::uint8_t { InTheTable, Elsewhere };
 
+bool has_traffic_class(const bus::Dict& answer)
+{
+    return answer.find("traffic-class") != nullptr;
+}
+
+// The columns of traffic class and DSCP only where a level has them.
 Table table_of(const std::vector<bus::Dict>& answers, Reasons reasons)
 {
-    Table table({{"LEVEL", Align::Left, Fit::Shorten},
-                 {"SOURCE", Align::Left, Fit::ShortenPath},
-                 {"DESTINATION", Align::Left, Fit::ShortenPath},
-                 {"MTU", Align::Right},
-                 {"RATE"},
-                 {"LIFE", Align::Right},
-                 {"PKEY"},
-                 {"SL", Align::Right},
-                 {"RULE", Align::Left, Fit::Drop}});
+    const bool marks = std::ranges::any_of(answers, has_traffic_class);
+    std::vector<Table::Column> columns{{"LEVEL", Align::Left, Fit::Shorten},
+                                       {"SOURCE", Align::Left, Fit::ShortenPath},
+                                       {"DESTINATION", Align::Left, Fit::ShortenPath},
+                                       {"MTU", Align::Right},
+                                       {"RATE"},
+                                       {"LIFE", Align::Right},
+                                       {"PKEY"},
+                                       {"SL", Align::Right}};
+    if (marks) {
+        columns.push_back({"TC", Align::Right});
+        columns.push_back({"DSCP", Align::Right});
+    }
+    columns.push_back({"RULE", Align::Left, Fit::Drop});
+    const std::size_t width = columns.size();
+    Table table(std::move(columns));
     for (const auto& answer : answers) {
         if (has_no_path(answer)) {
-            table.add({{"no path", Style::Bad},
-                       text_of(answer, "source"),
-                       text_of(answer, "destination"),
-                       "",
-                       "",
-                       "",
-                       "",
-                       "",
-                       reasons == Reasons::InTheTable ? text_of(answer, "message") : ""});
+            std::vector<Cell> row{{"no path", Style::Bad}, text_of(answer, "source"), text_of(answer, "destination")};
+            row.resize(width - 1, Cell(""));
+            row.emplace_back(reasons == Reasons::InTheTable ? text_of(answer, "message") : "");
+            table.add(std::move(row));
             continue;
         }
-        table.add({text_of(answer, "level"), text_of(answer, "source"), text_of(answer, "destination"),
-                   number_text(answer, "mtu"), rate_text(answer, "rate"), number_text(answer, "packet-life"),
-                   hex_text(answer, "pkey"), number_text(answer, "sl"), text_of(answer, "rule")});
+        std::vector<Cell> row{text_of(answer, "level"),   text_of(answer, "source"), text_of(answer, "destination"),
+                              number_text(answer, "mtu"), rate_text(answer, "rate"), number_text(answer, "packet-life"),
+                              hex_text(answer, "pkey"),   number_text(answer, "sl")};
+        if (marks) {
+            row.emplace_back(number_text(answer, "traffic-class"));
+            row.emplace_back(number_text(answer, "dscp"));
+        }
+        row.emplace_back(text_of(answer, "rule"));
+        table.add(std::move(row));
     }
     return table;
+}
+
+// "assumed, of neither port it is known: MTU, rate"
+std::string note_of_assumed(const std::vector<bus::Dict>& answers, const Screen& screen)
+{
+    std::string fields;
+    for (const auto& [key, word] : {std::pair("mtu", "MTU"), std::pair("rate", "rate")}) {
+        const bool is_assumed = std::ranges::any_of(answers, [key = key](const bus::Dict& answer) {
+            return std::ranges::count(list_of(answer, "assumed"), key) != 0;
+        });
+        fields += is_assumed ? fmt::format("{}{}", fields.empty() ? "" : ", ", word) : "";
+    }
+    return fields.empty() ? ""
+                          : "\n" + labelled("assumed:", Style::Faint, fields + "; of neither port it is known", screen);
 }
 
 std::string reason_of(const bus::Dict& answer, const Screen& screen)
@@ -78,13 +106,13 @@ std::string render_answers(const std::vector<bus::Dict>& answers, const Screen& 
     const std::string drawn = whole.render(Colour::Off);
     const bool fits = widest(lines_of(drawn), [](std::string_view line) { return line; }) <= screen.columns;
     if (fits || std::ranges::none_of(answers, has_no_path)) {
-        return whole.render(screen);
+        return whole.render(screen) + note_of_assumed(answers, screen);
     }
     std::string text = table_of(answers, Reasons::Elsewhere).render(screen) + "\n";
     for (const auto& answer : answers) {
         text += has_no_path(answer) ? reason_of(answer, screen) : "";
     }
-    return text;
+    return text + note_of_assumed(answers, screen);
 }
 
 }    // namespace rdmaqos::ctl
