@@ -22,6 +22,7 @@ std::string in_words(const DiscoveredNode& node)
     for (const auto& port : node.ports) {
         text += fmt::format(" {}={}", port.number, to_string(port.guid));
         text += port.lids ? " " + rdmaqos::in_words(*port.lids) : "";
+        text += port.rate ? fmt::format(" rate {}", number(*port.rate)) : "";
     }
     return text;
 }
@@ -33,10 +34,12 @@ TEST(Ibnetdiscover, NodesWithTheirEnds)
     EXPECT_FALSE(discovery.is_ports_report);
     EXPECT_EQ(in_words(discovery.nodes[0]),
               "SWITCH 0x0002c90200400d98 \"SwitchIB Mellanox Technologies\": 0=0x0002c90200400d98 LID 2");
-    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0002c90300a1b2c0 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4");
+    EXPECT_EQ(in_words(discovery.nodes[1]),
+              "CA 0x0002c90300a1b2c0 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4 rate 16");
     EXPECT_EQ(in_words(discovery.nodes[2]),
-              "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2 LID 5");
-    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0002c90300c0ffe0 \"gate\": 1=0x0002c90300c0ffe1 LIDs 8 to 11");
+              "CA 0x0002c90300a1b2d0 \"node2 \"quoted\", HCA-1\": 2=0x0002c90300a1b2d2 LID 5 rate 7");
+    EXPECT_EQ(in_words(discovery.nodes[3]),
+              "ROUTER 0x0002c90300c0ffe0 \"gate\": 1=0x0002c90300c0ffe1 LIDs 8 to 11 rate 6");
     EXPECT_EQ(discovery.nodes[1].location.to_string(), "small.topology:19:1");
 }
 
@@ -46,7 +49,7 @@ TEST(Ibnetdiscover, GroupsOldWordsAndChassis)
     ASSERT_EQ(discovery.nodes.size(), 4U);
     // Port 0 of this switch has a GUID of its own.
     EXPECT_EQ(in_words(discovery.nodes[1]), "SWITCH 0x0008f10400410031 \"ISR9288 line\": 0=0x0008f10400410039 LID 5");
-    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0008f10403961354 \"old1\": 1=0x0008f10403961355 LID 4");
+    EXPECT_EQ(in_words(discovery.nodes[2]), "CA 0x0008f10403961354 \"old1\": 1=0x0008f10403961355 LID 4 rate 3");
     EXPECT_EQ(in_words(discovery.nodes[3]), "CA 0x0008f10403960558 \"old2 tab\": 1=0x0008f10403960559 LID 6");
 }
 
@@ -55,10 +58,12 @@ TEST(Ibnetdiscover, PortsReport)
     const IbnetdiscoverReport discovery = discover("ports.topology");
     EXPECT_TRUE(discovery.is_ports_report);
     ASSERT_EQ(discovery.nodes.size(), 4U);
-    EXPECT_EQ(in_words(discovery.nodes[0]), "CA 0x0000000000000000 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4");
-    EXPECT_EQ(in_words(discovery.nodes[1]), "CA 0x0000000000000000 \"node2 o'clock\": 2=0x0002c90300a1b2d2 LID 5");
+    EXPECT_EQ(in_words(discovery.nodes[0]),
+              "CA 0x0000000000000000 \"node1 HCA-1\": 1=0x0002c90300a1b2c1 LID 4 rate 16");
+    EXPECT_EQ(in_words(discovery.nodes[1]),
+              "CA 0x0000000000000000 \"node2 o'clock\": 2=0x0002c90300a1b2d2 LID 5 rate 7");
     EXPECT_EQ(in_words(discovery.nodes[2]), "SWITCH 0x0000000000000000 \"leaf 1\": 0=0x0002c90200400d98 LID 2");
-    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0000000000000000 \"gate\": 1=0x0002c90300c0ffe1 LID 9");
+    EXPECT_EQ(in_words(discovery.nodes[3]), "ROUTER 0x0000000000000000 \"gate\": 1=0x0002c90300c0ffe1 LID 9 rate 6");
 }
 
 // A description may say anything; what nobody could have is left out.
@@ -83,11 +88,11 @@ Ca 5 "H-2" # "b"
     EXPECT_EQ(in_words(result.value->nodes[0]),
               "SWITCH 0x0000000000000009 \"lid 7 lmc 0 \"lid 8 lmc 0\": 0=0x0000000000000009 LIDs 6 to 7");
     EXPECT_EQ(in_words(result.value->nodes[1]),
-              "CA 0x0000000000000001 \"lid 3 lmc 0\": 1=0x0000000000000011 LIDs 16 to 19 2=0x0000000000000012 "
-              "3=0x0000000000000013 4=0x0000000000000014");
+              "CA 0x0000000000000001 \"lid 3 lmc 0\": 1=0x0000000000000011 LIDs 16 to 19 rate 16 2=0x0000000000000012 "
+              "rate 16 3=0x0000000000000013 rate 16 4=0x0000000000000014 rate 16");
     EXPECT_EQ(in_words(result.value->nodes[2]),
-              "CA 0x0000000000000002 \"b\": 1=0x0000000000000021 2=0x0000000000000022 3=0x0000000000000023 "
-              "4=0x0000000000000024 5=0x0000000000000025");
+              "CA 0x0000000000000002 \"b\": 1=0x0000000000000021 rate 16 2=0x0000000000000022 rate 16 "
+              "3=0x0000000000000023 4=0x0000000000000024 5=0x0000000000000025 rate 16");
     expect_golden("diagnostics/discovery-lids.txt", shown(result));
 }
 
@@ -101,7 +106,46 @@ TEST(Ibnetdiscover, LineEndsOfOtherSystems)
     }
     EXPECT_EQ(good(read_ibnetdiscover(source("x", text))).nodes.size(), 4U);
     // As it is in the middle of other text.
-    EXPECT_EQ(good(read_ibnetdiscover(source("x", unix_text.substr(unix_text.find("caguid"))))).nodes.size(), 3U);
+    const auto rest = read_ibnetdiscover(source("x", unix_text.substr(unix_text.find("caguid"))));
+    EXPECT_EQ(with_warning(rest, "1 of 1 nodes that links name have no block in this file, the first is "
+                                 "0x0002c90200400d98")
+                  .nodes.size(),
+              3U);
+}
+
+// A dump that was cut off: ibnetdiscover writes switches first.
+TEST(Ibnetdiscover, EveryNodeThatALinkNamesIsThere)
+{
+    const auto text = golden_source("import/small.topology")->text;
+    const auto some = read_ibnetdiscover(source("cut.topology", text.substr(0, text.find("caguid=0x2c90300a1b2d0"))));
+    EXPECT_EQ(with_warning(some, "2 of 4 nodes that links name have no block in this file, the first is "
+                                 "0x0002c90300a1b2d0")
+                  .nodes.size(),
+              2U);
+    const auto none = read_ibnetdiscover(source("cut.topology", text.substr(0, text.find("caguid"))));
+    expect_only_error(none, "3 of 3 nodes that links name have no block in this file, the first is 0x0002c90300a1b2c0");
+    expect_golden("diagnostics/discovery-cut.txt", shown(some) + shown(none));
+}
+
+TEST(Ibnetdiscover, WidthsAndSpeedsAreRates)
+{
+    const auto rate_of = [](const std::string& link) {
+        const auto read = read_ibnetdiscover(source(
+            "x", "Switch 1 \"S-9\" # \"s\"\nCa 1 \"H-1\" # \"a\"\n[1](2) \"S-9\"[1] # lid 4 lmc 0 \"lid 1 1xSDR\" "
+                 "lid 2 " +
+                     link + "\n"));
+        const auto rate = good(read).nodes.at(1).ports.at(0).rate;
+        return rate ? int{number(*rate)} : 0;
+    };
+    EXPECT_EQ(rate_of("1xSDR"), 2);
+    EXPECT_EQ(rate_of("4xFDR10"), 7);
+    EXPECT_EQ(rate_of("4xFDR s=2 w=2 v=4"), 12);
+    EXPECT_EQ(rate_of("12xXDR"), 0) << "2400 Gbit/s is no rate yet";
+    EXPECT_EQ(rate_of("4xXDR"), 23);
+    EXPECT_EQ(rate_of("2xHDR"), 16);
+    EXPECT_EQ(rate_of("4x???"), 0);
+    EXPECT_EQ(rate_of("99xSDR"), 0);
+    EXPECT_EQ(rate_of(""), 0);
 }
 
 TEST(Ibnetdiscover, BytesThatCannotBePrintedAreBlanks)
@@ -130,12 +174,12 @@ TEST(Ibnetdiscover, MistakesAreShownWhereTheyAre)
 
 TEST(Ibnetdiscover, ManyNodesAreReadInLinearTime)
 {
-    std::string text;
+    std::string text = "Switch 36 \"S-1\" # \"s\"\n";
     for (int i = 1; i <= 20'000; ++i) {
         const std::string guid = std::to_string(1000000 + i);
         text += fmt::format("Ca 1 \"H-{0}\" # \"node\"\n[1](a{0})\t\"S-1\"[1] # lid 1\n", guid);
     }
-    EXPECT_EQ(good(read_ibnetdiscover(source("x", text))).nodes.size(), 20'000U);
+    EXPECT_EQ(good(read_ibnetdiscover(source("x", text))).nodes.size(), 20'001U);
 }
 
 }    // namespace

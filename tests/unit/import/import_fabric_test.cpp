@@ -156,7 +156,7 @@ TEST(ImportFabric, APortInEveryPartition)
 {
     std::string partitions;
     for (int pkey = 1; pkey < 0x7FFF; ++pkey) {
-        partitions += std::to_string(pkey) + ":ALL=full;";
+        partitions += std::to_string(pkey) + ":ALL=full;\n";
     }
     FabricImport input = small();
     input.partitions = source("partitions.conf", partitions);
@@ -173,7 +173,7 @@ TEST(ImportFabric, WhatNobodyCouldReadIsRefused)
     }
     std::string partitions;
     for (int pkey = 1; pkey < 0x7FFF; ++pkey) {
-        partitions += std::to_string(pkey) + ":ALL=full;";
+        partitions += std::to_string(pkey) + ":ALL=full;\n";
     }
     FabricImport input = topology(nodes);
     input.partitions = source("partitions.conf", partitions);
@@ -194,6 +194,35 @@ TEST(ImportFabric, MistakesOfAllFilesAreToldTogether)
     const auto result = import_fabric({source("a", "nonsense\n"), source("b", "P=x:ALL;"), source("c", "x\n"), {}});
     EXPECT_EQ(result.value, nullptr);
     EXPECT_EQ(result.diagnostics.error_count(), 3U) << shown(result);
+}
+
+// 4xDDR and 4xQDR, as in the topology.
+TEST(ImportFabric, LinksHaveTheirRates)
+{
+    const Fabric fabric = fabric_of(text_of(small()));
+    EXPECT_FALSE(fabric.ports[0].rate);
+    EXPECT_EQ(number(fabric.ports[1].rate.value()), 16);
+    EXPECT_EQ(number(fabric.ports[2].rate.value()), 7);
+    EXPECT_EQ(number(fabric.ports[3].rate.value()), 6);
+}
+
+TEST(ImportFabric, AnEmptyListOfPortsIsTold)
+{
+    const auto discovered = import_fabric(topology("Ca 1 \"H-1\" # \"a\"\n"));
+    EXPECT_THAT(shown(discovered), HasSubstr("warning: the discovery has no port with a link\n"));
+    const auto named = import_fabric({nullptr, source("partitions.conf", "P=1:ALL;"), nullptr, {}});
+    EXPECT_THAT(shown(named), HasSubstr("warning: the partitions name no port by its GUID\n"));
+}
+
+// What is in OpenSM's place of the parameters that it does not take.
+TEST(ImportFabric, GroupsThatAreNotThere)
+{
+    const std::string text = text_of(
+        {nullptr, source("partitions.conf", "Default=0x7fff,ipoib,mtu=4096:5=full;P=1,ipoib,sl=5:5;"), nullptr, {}});
+    const Fabric fabric = fabric_of(text);
+    EXPECT_FALSE(partition(fabric, 0x7FFF).ipoib);
+    EXPECT_THAT(text, HasSubstr("# OpenSM makes no broadcast group: `mtu=4096` has no valid value\n"));
+    EXPECT_THAT(text, HasSubstr("# stated: sl; the SL is 0 unless OpenSM runs with `qos TRUE`\n"));
 }
 
 TEST(ImportFabric, ASubnetManagerElsewhereIsTold)

@@ -122,8 +122,10 @@ const std::map<std::string, std::string>& unreachable()
         {"per-queue-pair max-burst", "not of a reader: in the changes of a plan"},
         {"per-queue-pair typical-packet", "not of a reader: in the changes of a plan"},
         {"Chassis ", "not a message: a heading of ibnetdiscover"},
+        {" tnvfr", "not a message: blanks, as isspace(3) has them"},
         {"Non-Chassis Nodes", "not a message: a heading of ibnetdiscover"},
-        {"sl={}: of paths in the partition where no QoS policy is in force", "a comment in the fabric file"},
+        {"sl={}: of paths in the partition, where OpenSM runs with QoS and without a policy",
+         "a comment in the fabric file"},
         {"{} (unknown)", "a comment in the fabric file"},
         {"{} (no valid value)", "a comment in the fabric file"},
         {"multicast group {}{}{}", "a comment in the fabric file"}};

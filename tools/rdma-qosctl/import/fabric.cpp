@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kMostOnOneLine = 12;
 constexpr std::size_t kMostExamples = 5;
 // What a port or partition takes of the values that a file may have, without its P_Keys.
-constexpr std::size_t kValuesOfPort = 20;
+constexpr std::size_t kValuesOfPort = 24;
 
 struct Port {
     Guid guid;
@@ -36,6 +36,7 @@ struct Port {
     std::optional<NodeType> type;    // empty: not known
     std::string_view description;
     std::optional<LidRange> lids;
+    std::optional<IbRate> rate;
     std::vector<std::uint16_t> pkeys;
 };
 
@@ -46,6 +47,12 @@ struct Members {
     std::size_t unknown_count = 0;
     bool needs_subnet_manager = false;    // SELF says something else than what is said of all, and it is not known
 };
+
+// "2.5Gbps"
+std::string in_yaml(IbRate rate)
+{
+    return fmt::format("{:g}Gbps", static_cast<double>(nominal(rate).kbps()) / 1e6);
+}
 
 class FabricWriter {
 public:
@@ -61,6 +68,12 @@ public:
             add_discovered();
         } else {
             add_named();
+        }
+        if (ports_.empty()) {
+            diagnostics_
+                .warning(Location{}, discovery_ != nullptr ? "the discovery has no port with a link"
+                                                           : "the partitions name no port by its GUID")
+                .hint = "with this fabric file no port is known, and what is looked up in it has no members";
         }
         if (input_.subnet_manager) {
             note_subnet_manager();
@@ -90,6 +103,7 @@ private:
                      node.type,
                      is_named ? std::string_view(name->second) : std::string_view(node.description),
                      port.lids,
+                     port.rate,
                      {}});
             }
         }
@@ -108,7 +122,7 @@ private:
             guids.insert(input_.subnet_manager->value);
         }
         for (const std::uint64_t guid : guids) {
-            add({Guid{guid}, 1, {}, std::nullopt, {}, {}, {}});
+            add({Guid{guid}, 1, {}, std::nullopt, {}, {}, {}, {}});
         }
     }
 
@@ -284,6 +298,9 @@ private:
             if (port.lids && port.lids->lmc != 0) {
                 fields.push_back(fmt::format("lmc: {}", port.lids->lmc));
             }
+            if (port.rate) {
+                fields.push_back(fmt::format("rate: {}", in_yaml(*port.rate)));
+            }
             write_port(std::move(fields), port.pkeys);
         }
     }
@@ -388,6 +405,9 @@ private:
                 fmt::format("SELF, the port of the subnet manager, is a {} member: say which with --sm GUID",
                             partition.subnet_manager->membership == PartitionMembership::Limited ? "limited" : "full"));
         }
+        if (!partition.no_broadcast.empty()) {
+            yaml_.comment(kIndent, fmt::format("OpenSM makes no broadcast group: {}", partition.no_broadcast));
+        }
         for (const auto& remark : partition.remarks) {
             yaml_.comment(kIndent, fmt::format("not carried over: {}", remark));
         }
@@ -409,11 +429,15 @@ private:
             add(fmt::format("mtu: {}", bytes(*parameters.mtu)));
         }
         if (parameters.rate) {
-            add(fmt::format("rate: {:g}Gbps", static_cast<double>(nominal(*parameters.rate).kbps()) / 1e6));
+            add(fmt::format("rate: {}", in_yaml(*parameters.rate)));
         }
-        yaml_.line(4,
-                   fmt::format("ipoib: {{{}}}    # {}", text,
-                               group.stated.empty() ? "OpenSM's defaults" : fmt::format("stated: {}", group.stated)));
+        // Without QoS OpenSM overrides what the file says.
+        const std::string_view without_qos = parameters.sl.value_or(0) != 0
+                                                 ? "; the SL is 0 unless OpenSM runs with `qos TRUE`"
+                                                 : "";
+        yaml_.line(4, fmt::format("ipoib: {{{}}}    # {}{}", text,
+                                  group.stated.empty() ? "OpenSM's defaults" : fmt::format("stated: {}", group.stated),
+                                  without_qos));
     }
 
     const FabricImport& input_;

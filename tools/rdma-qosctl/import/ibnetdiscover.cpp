@@ -4,11 +4,13 @@
 #include <array>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
+#include "policy/model/ib.h"
 #include "policy/model/lid_table.h"
 #include "policy/yaml/fields.h"
 #include "tools/rdma-qosctl/import/text_lines.h"
@@ -123,6 +125,35 @@ Lids parse_lids(std::string_view text)
     return lmc ? Lids{*base, *lmc} : Lids{};
 }
 
+// What a lane carries, in units of 0.5 Gbit/s. FDR10's 10.3 are nominally 10.
+constexpr std::array<std::pair<std::string_view, std::uint32_t>, 9> kLaneSpeeds{{{"SDR", 5},
+                                                                                 {"DDR", 10},
+                                                                                 {"QDR", 20},
+                                                                                 {"FDR10", 20},
+                                                                                 {"FDR", 28},
+                                                                                 {"EDR", 50},
+                                                                                 {"HDR", 100},
+                                                                                 {"NDR", 200},
+                                                                                 {"XDR", 400}}};
+
+// `4xFDR` or `4x FDR`, and what follows a blank; empty: no rate that InfiniBand has
+std::optional<IbRate> parse_rate(std::string_view text)
+{
+    constexpr std::uint64_t kWidest = 12;
+    constexpr std::uint64_t kUnit = 500'000;    // kbit/s
+    Cursor cursor(text);
+    const auto width = cursor.decimal();
+    if (!width || *width > kWidest || !cursor.take("x")) {
+        return std::nullopt;
+    }
+    cursor.blanks();
+    const std::string_view word = cursor.rest().substr(0, cursor.rest().find_first_of(" \t"));
+    const auto* const speed = std::find_if(kLaneSpeeds.begin(), kLaneSpeeds.end(),
+                                           [word](const auto& entry) { return entry.first == word; });
+    return speed == kLaneSpeeds.end() ? std::nullopt
+                                      : ib_rate_from_bandwidth(Bandwidth::from_kbps(*width * speed->second * kUnit));
+}
+
 // `Ca 1 "H-0002c90300a1b2c0"  # "node1 HCA-1"`, of a switch also ` enhanced port 0 lid 2 lmc 0`
 struct NodeLine {
     NodeType type = NodeType::Ca;
@@ -155,8 +186,19 @@ std::optional<NodeLine> parse_node_line(std::string_view line)
 struct PortLine {
     std::uint64_t number = 0;
     std::optional<Guid> guid;
+    std::optional<Guid> peer;    // the node at the other end
+    bool peer_is_host = false;
     Lids lids;
+    std::optional<IbRate> rate;
 };
+
+// The rate behind the name of the other end: `lid 4 lmc 0 "leaf 1" lid 2 4xEDR`
+std::optional<IbRate> rate_behind_name(std::string_view remark)
+{
+    Cursor cursor(remark.substr(remark.rfind('"') + 1));
+    return cursor.blanks() && cursor.take("lid ") && cursor.decimal() && cursor.blanks() ? parse_rate(cursor.rest())
+                                                                                         : std::nullopt;
+}
 
 std::optional<PortLine> parse_port_line(std::string_view line)
 {
@@ -181,10 +223,16 @@ std::optional<PortLine> parse_port_line(std::string_view line)
     if (!cursor.blanks() || !cursor.take("\"")) {
         return std::nullopt;
     }
+    port.peer_is_host = cursor.rest().starts_with('H');
+    Cursor peer(cursor.rest().substr(std::min<std::size_t>(cursor.rest().size(), 1)));    // after S, H or R
+    port.peer = peer.take("-") ? peer.hexadecimal() : std::nullopt;
     // Of a switch's port a description follows: that of the other end, whose LID is behind it.
     const std::string_view rest = cursor.rest();
     const auto remark = rest.find('#');
-    port.lids = remark == std::string_view::npos ? Lids{} : parse_lids(without_leading_blanks(rest.substr(remark + 1)));
+    if (remark != std::string_view::npos) {
+        port.lids = parse_lids(without_leading_blanks(rest.substr(remark + 1)));
+        port.rate = rate_behind_name(rest.substr(remark + 1));
+    }
     return port;
 }
 
@@ -196,6 +244,7 @@ struct ReportLine {
     bool linked = false;
     Quoted description;
     std::uint64_t lid = 0;
+    std::optional<IbRate> rate;
 };
 
 std::optional<ReportLine> parse_report_line(std::string_view line)
@@ -215,7 +264,7 @@ std::optional<ReportLine> parse_report_line(std::string_view line)
     if (!guid || !cursor.blanks()) {
         return std::nullopt;
     }
-    ReportLine port{word->second, *number, *guid, false, {}, *lid};
+    ReportLine port{word->second, *number, *guid, false, {}, *lid, parse_rate(cursor.rest())};
     const std::string_view rest = cursor.rest();
     const auto names = rest.find("( '");
     port.linked = names != std::string_view::npos && rest.find(" - ") < names;
@@ -235,6 +284,9 @@ public:
         }
         if (discovery_.nodes.empty() && !diagnostics_.has_errors()) {
             diagnostics_.error(lines_.start(), "there is no node in this file").hint = kExpected;
+        }
+        if (!diagnostics_.has_errors()) {
+            check_links();
         }
         ReadResult<IbnetdiscoverReport> result;
         if (!diagnostics_.has_errors()) {
@@ -261,6 +313,26 @@ private:
         } else if (!line.empty() && !is_heading(line)) {
             refuse(line);
         }
+    }
+
+    // ibnetdiscover writes a block for every node it has found, and links only between those.
+    void check_links()
+    {
+        const std::size_t all = links_.size();
+        std::erase_if(links_, [this](const Link& link) { return node_guids_.contains(link.peer.value); });
+        if (links_.empty()) {
+            return;
+        }
+        const Link& first = links_.front();
+        const auto message = fmt::format("{} of {} nodes that links name have no block in this file, the first is {}",
+                                         links_.size(), all, to_string(first.peer));
+        const bool has_host = std::any_of(discovery_.nodes.begin(), discovery_.nodes.end(),
+                                          [](const auto& node) { return node.type == NodeType::Ca; });
+        const bool names_host = std::any_of(links_.begin(), links_.end(),
+                                            [](const Link& link) { return link.is_host; });
+        Diagnostic& diagnostic = names_host && !has_host ? diagnostics_.error(first.at, message)
+                                                         : diagnostics_.warning(first.at, message);
+        diagnostic.hint = "the file was cut off: make it again, and see that `ibnetdiscover` ends with status 0";
     }
 
     static bool is_heading(std::string_view line)
@@ -329,7 +401,7 @@ private:
         discovery_.nodes.push_back({parsed.type, parsed.guid, printed_description(parsed.description.text), {}, at});
         if (parsed.type == NodeType::Switch) {
             const Guid port = switch_.first == parsed.guid ? switch_.second : parsed.guid;
-            add_port_of(discovery_.nodes.back(), {port, 0}, parsed.lids, at);
+            add_port_of(discovery_.nodes.back(), {port, 0, std::nullopt, std::nullopt}, parsed.lids, at);
         }
     }
 
@@ -346,6 +418,9 @@ private:
     void add_port(std::string_view line, const PortLine& parsed)
     {
         const auto at = lines_.locate(line);
+        if (parsed.peer && peers_.insert(parsed.peer->value).second) {
+            links_.push_back({*parsed.peer, parsed.peer_is_host, at});
+        }
         if (!current_) {
             if (!is_repeated_ && !diagnostics_.has_errors()) {
                 diagnostics_.error(at, "a port before the node it belongs to").hint = kExpected;
@@ -369,7 +444,8 @@ private:
             diagnostics_.error(at, "the GUID of a port is 0");
             return;
         }
-        add_port_of(node, {*parsed.guid, static_cast<std::uint32_t>(parsed.number)}, parsed.lids, at);
+        add_port_of(node, {*parsed.guid, static_cast<std::uint32_t>(parsed.number), std::nullopt, parsed.rate},
+                    parsed.lids, at);
     }
 
     void add_report(std::string_view line, const ReportLine& parsed)
@@ -389,8 +465,10 @@ private:
             return;
         }
         DiscoveredNode node{parsed.type, {}, printed_description(parsed.description.text), {}, at};
-        add_port_of(node, {parsed.guid, is_switch ? 0 : static_cast<std::uint32_t>(parsed.number)}, {parsed.lid, 0},
-                    at);
+        add_port_of(node,
+                    {parsed.guid, is_switch ? 0 : static_cast<std::uint32_t>(parsed.number), std::nullopt,
+                     is_switch ? std::nullopt : parsed.rate},
+                    {parsed.lid, 0}, at);
         if (!node.ports.empty()) {
             discovery_.nodes.push_back(std::move(node));
         }
@@ -430,6 +508,12 @@ private:
         return lids;
     }
 
+    struct Link {
+        Guid peer;
+        bool is_host = false;
+        Location at;
+    };
+
     TextLines lines_;
     Diagnostics diagnostics_;
     IbnetdiscoverReport discovery_;
@@ -438,6 +522,8 @@ private:
     std::pair<Guid, Guid> switch_;          // of the last switchguid line: node, port 0
     std::unordered_map<std::uint64_t, Location> node_guids_;
     std::unordered_map<std::uint64_t, Location> port_guids_;
+    std::unordered_set<std::uint64_t> peers_;
+    std::vector<Link> links_;    // the first to each of them
     LidTable lids_;
     bool given_up_ = false;
 };

@@ -33,8 +33,9 @@ namespace rdmaqos {
 
 struct DiscoveredPort {
     Guid guid;
-    std::uint32_t number = 0;    // 0: the port of a switch as an end point
+    std::uint32_t number = 0;                       // 0: the port of a switch as an end point
     std::optional<LidRange> lids = std::nullopt;    // in the ports form without the LMC, which it does not tell
+    std::optional<IbRate> rate = std::nullopt;      // of its link: width times speed; not of a switch
 };
 
 struct DiscoveredNode {
@@ -50,7 +51,8 @@ struct IbnetdiscoverReport {
     bool is_ports_report = false;
 };
 
-// Every node and port GUID, and every LID, is in it once: what is listed again is left out with a warning.
+// Every node and port GUID, and every LID, is in it once: what is listed again is left out with a warning. A topology
+// has a block for every node that a link names; one without was cut off: a warning, and an error if no host is left.
 [[nodiscard]] ReadResult<IbnetdiscoverReport> read_ibnetdiscover(std::shared_ptr<const SourceFile> source);
 
 }    // namespace rdmaqos

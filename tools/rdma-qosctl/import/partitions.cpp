@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/import/partitions.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
@@ -10,117 +11,48 @@
 #include "lib/base/text.h"
 #include "policy/model/ib.h"
 #include "policy/model/opensm_order.h"
-#include "tools/rdma-qosctl/import/text_lines.h"
+#include "tools/rdma-qosctl/import/partition_buffer.h"
+#include "tools/rdma-qosctl/import/partition_flags.h"
 
 namespace rdmaqos {
 namespace {
 
-using namespace reader;
-using namespace std::string_view_literals;
+using Token = PartitionBuffer::Token;
 
-constexpr std::size_t kLongestPartitionsLine = 4094;    // what OpenSM reads at once
 constexpr std::size_t kLongestName = 31;
-constexpr std::uint64_t kHighestScope = 15;
-constexpr std::uint64_t kHighestFlowLabel = 0xFFFFF;
+constexpr std::uint16_t kLinkLocalScope = 1U << 2;
 constexpr std::uint32_t kFirstOrder = 2;    // 0 and 1 are what the default partition starts with
-
-// In OpenSM's order: a word may be cut short, and the first it fits is meant.
-enum class Flag : std::uint8_t { Mtu, Rate, Scope, QKey, TClass, Sl, FlowLabel, Ipoib, DefMember, Index0, None };
-constexpr std::array<std::pair<std::string_view, Flag>, 9> kFlags{{{"mtu", Flag::Mtu},
-                                                                   {"rate", Flag::Rate},
-                                                                   {"scope", Flag::Scope},
-                                                                   {"Q_Key", Flag::QKey},
-                                                                   {"TClass", Flag::TClass},
-                                                                   {"sl", Flag::Sl},
-                                                                   {"FlowLabel", Flag::FlowLabel},
-                                                                   {"ipoib", Flag::Ipoib},
-                                                                   {"defmember", Flag::DefMember}}};
-
-// `name = value` with the blanks around both gone.
-struct Token {
-    std::string_view text;    // as it stands
-    std::string_view name;
-    std::optional<std::string_view> value;
-};
-
-Token parse_token(std::string_view text)
-{
-    Token token{without_blanks(text), {}, std::nullopt};
-    const auto equals = text.find('=');
-    token.name = without_blanks(text.substr(0, equals));
-    if (equals != std::string_view::npos) {
-        token.value = without_blanks(text.substr(equals + 1));
-    }
-    return token;
-}
-
-// Splits at commas; the last part is followed by nothing.
-class Tokens {
-public:
-    explicit Tokens(std::string_view text) : rest_(text) {}
-
-    std::optional<Token> next()
-    {
-        if (!rest_) {
-            return std::nullopt;
-        }
-        const auto comma = rest_->find(',');
-        const Token token = parse_token(rest_->substr(0, comma));
-        rest_ = comma == std::string_view::npos ? std::nullopt : std::optional(rest_->substr(comma + 1));
-        return token;
-    }
-    [[nodiscard]] std::string_view rest() const { return rest_.value_or(std::string_view{}); }
-
-private:
-    std::optional<std::string_view> rest_;
-};
-
-bool abbreviates(std::string_view word, std::string_view full)
-{
-    return full.starts_with(word);
-}
-
-// The whole of a text as a number.
-std::optional<std::uint64_t> whole_number(std::string_view text)
-{
-    const CNumber number = read_c_number(text);
-    return number.length != 0 && number.length == text.size() ? std::optional(number.value) : std::nullopt;
-}
-
-// The header of a definition, while it is being read.
-struct Definition {
-    IpoibParameters parameters{0, IbMtu::Mtu2048, IbRate{3}, std::nullopt};
-    std::string stated;
-    bool ipoib = false;
-    bool has_sl = false;
-    PartitionMembership membership = PartitionMembership::Limited;
-    std::vector<std::string> remarks;
-};
+constexpr std::array<std::string_view, 5> kMemberWords{"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF"};
+constexpr std::string_view kBlanks = " \t\n";
+constexpr std::string_view kSeparators = " \t\n,;:=#";
 
 class PartitionReader {
 public:
-    explicit PartitionReader(std::shared_ptr<const SourceFile> source) : lines_(std::move(source))
+    explicit PartitionReader(std::shared_ptr<const SourceFile> source)
+        : buffer_(std::move(source)), flag_reader_(buffer_, diagnostics_)
     {
         ConfiguredPartition standard;
         standard.name = "Default";
         standard.pkey = kPKeyMask;
         standard.by_type.fill(Assigned{PartitionMembership::Limited, 0});
         standard.subnet_manager = Assigned{PartitionMembership::Full, 1};
-        standard.location = lines_.start();
+        standard.location = buffer_.start();
         add(std::move(standard));
     }
+    PartitionReader(const PartitionReader&) = delete;
+    PartitionReader& operator=(const PartitionReader&) = delete;
 
     ReadResult<PartitionTable> read()
     {
-        while (lines_.next()) {
-            read_line();
+        while (!given_up_ && buffer_.next()) {
+            read_part();
         }
-        if (is_open_) {
-            warn(lines_.locate(), "the last definition does not end with `;`", "OpenSM takes it as it is");
+        if (is_open_ && !given_up_) {
+            warn(buffer_.part(), "the last definition does not end with `;`", "OpenSM takes it as it is");
         }
         if (!has_definitions_ && !diagnostics_.has_errors()) {
-            warn(lines_.start(), "there is no partition in this file",
-                 "OpenSM then behaves as without a file: all ports are full members of Default");
+            diagnostics_.warning(buffer_.start(), "there is no partition in this file")
+                .hint = "OpenSM then behaves as without a file: all ports are full members of Default";
             table_ = default_partitions();
         }
         ReadResult<PartitionTable> result;
@@ -132,87 +64,164 @@ public:
     }
 
 private:
-    void read_line()
+    // Something after which OpenSM reads behind the end of the part.
+    struct Overrun {
+        std::string_view text;
+        std::string what;
+        std::string remedy;
+    };
+
+    void read_part()
     {
-        std::string_view line = lines_.line();
-        if (line.size() > kLongestPartitionsLine) {
-            warn(lines_.locate(line.substr(kLongestPartitionsLine)),
-                 fmt::format("OpenSM reads a line in parts of {} bytes: what is here begins one", kLongestPartitionsLine),
-                 "break the line after a comma");
-        }
-        if (lines_.has_carriage_return() && !warned_of_carriage_return_) {
-            warn(lines_.locate(line.substr(line.size())), "lines end with a carriage return",
-                 "OpenSM would drop the whole file");
-            warned_of_carriage_return_ = true;
-        }
-        line = line.substr(0, line.find('#'));
-        while (!(line = without_leading_blanks(line)).empty()) {
-            const auto end = line.find(';');
-            read_part(line.substr(0, end));
-            if (end == std::string_view::npos) {
-                return;
+        warn_of_long_line();
+        buffer_.cut(0, '#');
+        for (std::size_t at = buffer_.skip_blanks(0); !buffer_.is_end_of_text(at); at = buffer_.skip_blanks(at)) {
+            if (buffer_.is_left_over(at)) {
+                fail_left_over(at);
+                break;
+            }
+            const auto end = buffer_.cut(at, ';');
+            const auto next = read_text(at, end);
+            if (!end || given_up_) {
+                break;
             }
             is_open_ = false;
-            line = line.substr(end + 1);
+            if (stopped_) {
+                break;
+            }
+            at = next.value_or(*end + 1);
+        }
+        if (overrun_) {
+            warn(
+                overrun_->text, overrun_->what,
+                "OpenSM reads on behind the end of this line, and takes the file only because nothing is left there of "
+                "an earlier one; " +
+                    overrun_->remedy);
+            overrun_.reset();
         }
     }
 
-    // A definition, or what follows its first line.
-    void read_part(std::string_view part)
+    void warn_of_long_line()
     {
-        if (is_open_) {
-            read_members(part);
+        const std::string_view before = buffer_.before_part();
+        const std::string_view rest = buffer_.rest_of_line();
+        if (before.empty() || without_blanks(rest).empty()) {
             return;
+        }
+        const bool in_comment = before.substr(before.size() - PartitionBuffer::kLongestPart).find('#') !=
+                                std::string_view::npos;
+        const std::size_t begin = before.find_last_of(kSeparators) + 1;    // 0 if there is none
+        const std::size_t length = std::min(rest.find_first_of(kSeparators), rest.size());
+        const std::string_view word(before.data() + begin, before.size() - begin + length);
+        std::string what = "what is here begins one";
+        if (in_comment) {
+            what = "the comment ends here";
+        } else if (begin != before.size() && length != 0) {
+            what = fmt::format("`{}` is cut in two here", shortened(word));
+        }
+        warn(rest, fmt::format("OpenSM reads a line in parts of {} bytes: {}", PartitionBuffer::kLongestPart, what),
+             in_comment ? "break the comment" : "break the line after a comma");
+    }
+
+    // A definition, or what follows its first line; `end`: its ';'. Returns where OpenSM reads on, nothing after an
+    // error.
+    std::optional<std::size_t> read_text(std::size_t at, std::optional<std::size_t> end)
+    {
+        stopped_ = false;
+        is_nested_ = false;
+        if (is_open_ && !current_) {
+            return std::nullopt;    // of a definition that was refused
+        }
+        if (end == at) {
+            overrun_ = {buffer_.source_at(at, 1), "`;` with nothing before it on its line",
+                        "put `;` behind the last port"};
+            ++at;
+        }
+        if (is_open_) {
+            const std::string_view head = buffer_.text(at);
+            const std::size_t colon = head.find(':');
+            is_nested_ = colon != std::string_view::npos &&
+                         head.substr(0, colon).find("mgid") == std::string_view::npos;
+            return read_members(at, end);
         }
         is_open_ = true;
         current_.reset();
-        const auto colon = part.find(':');
-        if (colon == std::string_view::npos) {
-            fail(lines_.locate(without_blanks(part)), "a definition without `:`",
-                 "it takes one line, `Name=0x0010, ipoib :`; ports may follow on others");
-            return;
-        }
-        read_header(part.substr(0, colon));
-        read_members(part.substr(colon + 1));
+        const auto members = read_header(at);
+        return members ? read_members(*members, end) : std::nullopt;
     }
 
-    void read_header(std::string_view text)
+    // Returns where the members begin.
+    std::optional<std::size_t> read_header(std::size_t at)
     {
+        const auto colon = buffer_.cut(at, ':');
+        if (!colon) {
+            const std::string_view text = without_blanks(buffer_.text(at), kBlanks);
+            if (text == "\r") {
+                fail_carriage_return(text);
+            } else {
+                fail(text, "a definition without `:`",
+                     "it takes one line, `Name=0x0010, ipoib :`; ports may follow on others");
+            }
+            return std::nullopt;
+        }
         has_definitions_ = true;
-        Tokens tokens(text);
-        const Token head = *tokens.next();
-        definition_ = Definition{};
-        while (const auto token = tokens.next()) {
-            read_flag(*token);
+        flags_ = PartitionFlags{};
+        auto comma = buffer_.cut(at, ',');
+        const Token head = buffer_.take_token(at);
+        at = head.next;
+        while (comma) {
+            comma = buffer_.cut(at, ',');
+            const Token token = buffer_.take_token(at);
+            flag_reader_.read(token, flags_);
+            at = token.next;
         }
         current_ = find_or_add(head);
         if (!current_) {
-            return;
+            return std::nullopt;
         }
         ConfiguredPartition& partition = table_.partitions[*current_];
-        if (definition_.ipoib) {
+        if (flags_.ipoib) {
             add_broadcast(head, partition);
-        } else if (definition_.has_sl) {
-            definition_.remarks.push_back(fmt::format(
-                "sl={}: of paths in the partition where no QoS policy is in force", *definition_.parameters.sl));
+        } else if (flags_.has_sl) {
+            flags_.remarks.push_back(
+                fmt::format("sl={}: of paths in the partition, where OpenSM runs with QoS and without a policy",
+                            *flags_.parameters.sl));
         }
-        std::move(definition_.remarks.begin(), definition_.remarks.end(), std::back_inserter(partition.remarks));
+        std::move(flags_.remarks.begin(), flags_.remarks.end(), std::back_inserter(partition.remarks));
+        return *colon + 1;
     }
 
     void add_broadcast(const Token& head, ConfiguredPartition& partition)
     {
-        if (!partition.broadcast) {
-            partition.broadcast = BroadcastGroup{definition_.parameters, definition_.stated};
+        if (flags_.scopes != 0 && (flags_.scopes & kLinkLocalScope) == 0) {
+            make_no_broadcast(head, partition, "`scope` leaves out 2, link local, which IPoIB asks for");
+        } else if (partition.broadcast) {
+            const IpoibParameters& first = partition.broadcast->parameters;
+            const IpoibParameters& second = flags_.parameters;
+            if (first.sl != second.sl || first.mtu != second.mtu || first.rate != second.rate) {
+                warn(head.text,
+                     fmt::format("partition `{}` has its broadcast group already, with other parameters",
+                                 shortened(partition.name)),
+                     "the first definition with `ipoib` makes the group");
+            }
+        } else if (!flags_.bad_mtu.empty() || !flags_.bad_rate.empty()) {
+            const std::string& bad = flags_.bad_mtu.empty() ? flags_.bad_rate : flags_.bad_mtu;
+            make_no_broadcast(head, partition, fmt::format("`{}` has no valid value", shortened(bad)));
+        } else {
+            partition.broadcast = BroadcastGroup{flags_.parameters, flags_.stated};
+            partition.no_broadcast.clear();
+        }
+    }
+
+    void make_no_broadcast(const Token& head, ConfiguredPartition& partition, std::string why)
+    {
+        if (partition.broadcast) {
             return;
         }
-        const IpoibParameters& first = partition.broadcast->parameters;
-        const IpoibParameters& second = definition_.parameters;
-        if (first.sl != second.sl || first.mtu != second.mtu || first.rate != second.rate) {
-            warn(lines_.locate(head.text),
-                 fmt::format("partition `{}` has its broadcast group already, with other parameters",
-                             shortened(partition.name)),
-                 "the first definition with `ipoib` makes the group");
-        }
+        warn(head.text,
+             fmt::format("OpenSM makes no broadcast group of partition `{}`: {}", shortened(partition.name), why),
+             "IPoIB does not come up in this partition");
+        partition.no_broadcast = std::move(why);
     }
 
     // `Name=0x0010`, `Name` or `0x0010`
@@ -227,32 +236,32 @@ private:
         }
         const auto number = id ? whole_number(*id) : std::optional<std::uint64_t>(0);
         if (!number) {
-            fail(lines_.locate(head.text), fmt::format("`{}` is not a P_Key", shortened(*id)),
+            fail(head.text, fmt::format("`{}` is not a P_Key", shortened(*id)),
                  "a definition is `Name=0x0010`, or only one of them");
             return std::nullopt;
         }
         const auto pkey = partition_of(static_cast<std::uint16_t>(*number));
         if (*number > 0xFFFF) {
-            warn(lines_.locate(*id), fmt::format("the P_Key `{}` has more than 16 bits", shortened(*id)),
+            warn(*id, fmt::format("the P_Key `{}` has more than 16 bits", shortened(*id)),
                  fmt::format("only the lower 15 count: it is read as {:#06x}", pkey));
         }
         if (pkey != 0) {
-            return find_or_add(name, pkey, lines_.locate(head.text));
+            return find_or_add(name, pkey, head.text);
         }
         if (const auto same = by_name_.find(std::string(name)); same != by_name_.end()) {
             return same->second;
         }
         const auto made = generate();
         if (!made) {
-            fail(lines_.locate(head.text), "no P_Key is left for a partition without one");
+            fail(head.text, "no P_Key is left for a partition without one");
             return std::nullopt;
         }
-        warn(lines_.locate(head.text), fmt::format("a partition without a P_Key: OpenSM makes one, {:#06x}", *made),
+        warn(head.text, fmt::format("a partition without a P_Key: OpenSM makes one, {:#06x}", *made),
              "it may be another one if the file changed while OpenSM was running; state it");
-        return find_or_add(name, *made, lines_.locate(head.text));
+        return find_or_add(name, *made, head.text);
     }
 
-    std::size_t find_or_add(std::string_view name, std::uint16_t pkey, const Location& at)
+    std::size_t find_or_add(std::string_view name, std::uint16_t pkey, std::string_view at)
     {
         if (const auto known = by_pkey_.find(pkey); known != by_pkey_.end()) {
             const auto& first = table_.partitions[known->second].name;
@@ -268,7 +277,7 @@ private:
         ConfiguredPartition partition;
         partition.name = name.empty() ? fmt::format("{:04x}", pkey) : std::string(beginning_of(name, kLongestName));
         partition.pkey = pkey;
-        partition.location = at;
+        partition.location = buffer_.locate(at);
         return add(std::move(partition));
     }
 
@@ -295,195 +304,90 @@ private:
         return std::nullopt;
     }
 
-    static Flag flag_of(std::string_view name)
+    std::optional<std::size_t> read_members(std::size_t at, std::optional<std::size_t> end)
     {
-        for (const auto& [word, flag] : kFlags) {
-            if (abbreviates(name, word)) {
-                return flag;
+        const std::size_t errors = diagnostics_.error_count();
+        for (;;) {
+            const auto comma = buffer_.cut(at, ',');
+            const Token token = buffer_.take_token(at);
+            at = token.next;
+            if (token.name == "mgid") {
+                at = read_multicast_group(token, !comma, end.has_value());    // it takes the rest of the line
+                break;
+            }
+            if (!token.name.empty() && !abbreviates(token.name, "NONE")) {
+                read_member(token);
+            }
+            if (!comma || stopped_) {
+                break;
             }
         }
-        return name == "indx0" ? Flag::Index0 : Flag::None;
+        return diagnostics_.error_count() == errors ? std::optional(at) : std::nullopt;
     }
 
-    void read_flag(const Token& token)
-    {
-        if (token.text.empty()) {
-            return;
-        }
-        const Flag flag = flag_of(token.name);
-        const auto number = number_of(token, flag);
-        bool good = true;
-        switch (flag) {
-        case Flag::Mtu:
-            good = number && *number >= 1 && *number <= 5;
-            definition_.parameters.mtu = good ? std::optional(static_cast<IbMtu>(*number)) : std::nullopt;
-            break;
-        case Flag::Rate:
-            definition_.parameters.rate = number ? ib_rate_from_number(*number) : std::nullopt;
-            good = definition_.parameters.rate.has_value();
-            break;
-        case Flag::Sl:
-            good = number && *number <= kHighestSl;
-            definition_.has_sl = true;
-            definition_.parameters.sl = good ? static_cast<std::uint8_t>(*number) : *definition_.parameters.sl;
-            break;
-        case Flag::Scope:
-            good = number && *number != 0 && *number <= kHighestScope;
-            break;
-        case Flag::FlowLabel:
-            good = number && *number <= kHighestFlowLabel;
-            break;
-        case Flag::QKey:
-        case Flag::TClass:
-            good = number.has_value();
-            break;
-        case Flag::Ipoib:
-            definition_.ipoib = true;
-            break;
-        case Flag::DefMember:
-            read_default_membership(token);
-            break;
-        case Flag::Index0:
-            definition_.remarks.emplace_back(token.text);
-            break;
-        case Flag::None:
-            warn(lines_.locate(token.text), fmt::format("unknown flag `{}`", shortened(token.name)),
-                 "OpenSM ignores it");
-            definition_.remarks.push_back(fmt::format("{} (unknown)", token.text));
-            break;
-        }
-        note_flag(token, flag, good);
-    }
-
-    // The value of a flag. Where OpenSM takes the number at its start and passes over the rest, so does this.
-    std::optional<std::uint64_t> number_of(const Token& token, Flag flag)
-    {
-        const bool is_strict = flag == Flag::Sl || flag == Flag::FlowLabel;
-        const CNumber number = token.value ? read_c_number(*token.value) : CNumber{};
-        if (number.length == 0 || (is_strict && number.length != token.value->size())) {
-            return std::nullopt;
-        }
-        if (number.length != token.value->size() && flag < Flag::Ipoib) {
-            warn(lines_.locate(*token.value), fmt::format("`{}` is read as {}", shortened(*token.value), number.value),
-                 "OpenSM ignores what follows the number");
-        }
-        return number.value;
-    }
-
-    // What was stated of the group, and what of it no fabric file says.
-    void note_flag(const Token& token, Flag flag, bool good)
-    {
-        const auto word = flag_word(flag);
-        if (!good) {
-            warn(lines_.locate(token.text), fmt::format("`{}` has no valid value", word), expected_of(flag));
-            definition_.remarks.push_back(fmt::format("{} (no valid value)", token.text));
-        } else if (flag == Flag::Mtu || flag == Flag::Rate || flag == Flag::Sl) {
-            definition_.stated += fmt::format("{}{}", definition_.stated.empty() ? "" : ", ", word);
-        } else if (flag == Flag::Scope || flag == Flag::QKey || flag == Flag::TClass || flag == Flag::FlowLabel) {
-            definition_.remarks.push_back(fmt::format("{}={}", word, *token.value));
-        }
-    }
-
-    static std::string_view flag_word(Flag flag)
-    {
-        const auto* const entry = std::find_if(kFlags.begin(), kFlags.end(),
-                                               [flag](const auto& candidate) { return candidate.second == flag; });
-        return entry == kFlags.end() ? "" : entry->first;
-    }
-
-    static std::string expected_of(Flag flag)
-    {
-        switch (flag) {
-        case Flag::Mtu:
-            return "it is 1 to 5: 4 is 2048 bytes, 5 is 4096";
-        case Flag::Rate:
-            return "it is 2 to 24: 3 is 10 Gbit/s, 16 is 100 Gbit/s";
-        case Flag::Sl:
-            return "it is 0 to 15; OpenSM ignores it";
-        case Flag::Scope:
-            return "it is 1 to 15: 2 is link local, 5 site local";
-        case Flag::FlowLabel:
-            return "it is 0 to 0xfffff";
-        default:
-            return "it is a number";
-        }
-    }
-
-    void read_default_membership(const Token& token)
-    {
-        const auto membership = token.value ? parse_membership(*token.value) : std::nullopt;
-        if (membership) {
-            definition_.membership = *membership;
-        } else {
-            warn(lines_.locate(token.text), "`defmember` is `full`, `limited` or `both`", "OpenSM ignores it");
-        }
-    }
-
-    static std::optional<PartitionMembership> parse_membership(std::string_view word)
-    {
-        if (abbreviates(word, "full")) {
-            return PartitionMembership::Full;
-        }
-        if (abbreviates(word, "both")) {
-            return PartitionMembership::Both;
-        }
-        return abbreviates(word, "limited") ? std::optional(PartitionMembership::Limited) : std::nullopt;
-    }
-
-    void read_members(std::string_view text)
-    {
-        if (!current_) {
-            return;    // of a definition that was refused
-        }
-        Tokens tokens(text);
-        while (const auto token = tokens.next()) {
-            if (token->name == "mgid") {
-                read_multicast_group(*token, tokens.rest());
-                return;    // it takes the rest of the line
-            }
-            if (!token->name.empty() && !abbreviates(token->name, "NONE")) {
-                read_member(*token);
-            }
-        }
-    }
-
-    void read_multicast_group(const Token& token, std::string_view flags)
+    // Returns where OpenSM reads on. It takes one flag at least, also where there is none: what stands behind the end.
+    std::size_t read_multicast_group(const Token& token, bool is_last, bool has_end)
     {
         const auto gid = token.value ? parse_gid(*token.value) : std::nullopt;
         if (!gid || gid->bytes[0] != 0xFF) {
-            warn(lines_.locate(token.text), "`mgid` is not a multicast address", "OpenSM ignores the group");
-            return;
+            warn(token.text, "`mgid` is not a multicast address", "OpenSM ignores the group");
+            return token.next;
         }
-        flags = without_blanks(flags);
-        table_.partitions[*current_].remarks.push_back(
-            fmt::format("multicast group {}{}{}", *token.value, flags.empty() ? "" : ", ", flags));
+        std::size_t at = token.next;
+        const std::string_view flags = without_blanks(buffer_.text(at), kBlanks);
+        table_.partitions[*current_].remarks.push_back(fmt::format("multicast group {}{}{}", *token.value,
+                                                                   is_last || flags.empty() ? "" : ", ",
+                                                                   is_last ? std::string_view() : flags));
+        if (is_last && has_end) {
+            overrun_ = {token.text, "`mgid` without a flag right before `;`", "give the group a flag, such as `sl=0`"};
+            if (!flags.empty() && !buffer_.is_left_over(at)) {
+                warn(flags, fmt::format("OpenSM takes `{}` for flags of the multicast group", shortened(flags)),
+                     "begin a line with it");
+            }
+        }
+        for (bool more = true; more;) {
+            more = buffer_.cut(at, ',').has_value();
+            at = buffer_.take_token(at).next;
+        }
+        return at;
     }
 
     PartitionMembership membership_of(const Token& token)
     {
         if (!token.value) {
-            return definition_.membership;
+            return flags_.membership;
         }
         if (token.value->empty()) {
-            warn(lines_.locate(token.text), "nothing after `=`: a full member, as OpenSM reads it",
-                 "write `=full` or `=limited`");
+            warn(token.text, "nothing after `=`: a full member, as OpenSM reads it", "write `=full` or `=limited`");
         }
         const auto membership = parse_membership(*token.value);
         if (!membership) {
-            warn(lines_.locate(*token.value), fmt::format("`{}` is not a membership", shortened(*token.value)),
+            warn(*token.value, fmt::format("`{}` is not a membership", shortened(*token.value)),
                  "OpenSM reads it as `limited`");
         }
         if (membership == PartitionMembership::Both && !warned_of_both_) {
-            warn(lines_.locate(*token.value), "`both` is written as `full`",
+            warn(*token.value, "`both` is written as `full`",
                  "so it is unless OpenSM runs with `allow_both_pkeys TRUE`");
             warned_of_both_ = true;
         }
         return membership.value_or(PartitionMembership::Limited);
     }
 
+    // ALL, SELF and the like, whole or cut short.
+    static bool is_word(std::string_view name)
+    {
+        return std::any_of(kMemberWords.begin(), kMemberWords.end(),
+                           [name](std::string_view word) { return abbreviates(name, word); });
+    }
+
     // `ALL=full`, `0x0002c90300a1b2c1`
     void read_member(const Token& token)
     {
+        const auto guid = whole_number(token.name);
+        if (!is_word(token.name) && guid.value_or(0) == 0) {
+            fail_member(token);
+            return;
+        }
         const Assigned assigned{membership_of(token), next_order_++};
         ConfiguredPartition& partition = table_.partitions[*current_];
         const std::string_view name = token.name;
@@ -497,35 +401,78 @@ private:
             partition.by_type[static_cast<std::size_t>(NodeType::Router)] = assigned;
         } else if (abbreviates(name, "SELF")) {
             partition.subnet_manager = assigned;
-        } else if (const auto guid = whole_number(name); guid && *guid != 0) {
-            partition.ports.insert_or_assign(*guid, assigned);
         } else {
-            fail(lines_.locate(token.text), fmt::format("`{}` is not a port", shortened(name)),
+            partition.ports.insert_or_assign(*guid, assigned);
+        }
+    }
+
+    void fail_member(const Token& token)
+    {
+        if (token.name.ends_with('\r')) {
+            fail_carriage_return(token.name);
+        } else if (is_nested_ && !overrun_) {
+            fail(token.text,
+                 fmt::format("the definition above, of `{}`, does not end with `;`",
+                             shortened(table_.partitions[*current_].name)),
+                 fmt::format("OpenSM takes `{}` for a port of it, and drops the file", shortened(token.name)));
+            stopped_ = true;
+        } else {
+            fail(token.text, fmt::format("`{}` is not a port", shortened(token.name)),
                  "it is a port GUID, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS or SELF");
         }
     }
 
-    void warn(const Location& at, std::string message, std::string hint)
+    void fail_carriage_return(std::string_view word)
     {
-        diagnostics_.warning(at, std::move(message)).hint = std::move(hint);
-    }
-    void fail(const Location& at, std::string message, std::string hint = {})
-    {
-        diagnostics_.error(at, std::move(message)).hint = std::move(hint);
+        fail(word.substr(word.size() - 1), "lines end with a carriage return",
+             "it belongs to the last word of a line for OpenSM, which drops the file; dos2unix removes them");
+        given_up_ = true;
+        stopped_ = true;
     }
 
-    TextLines lines_;
+    void fail_left_over(std::size_t at)
+    {
+        if (!overrun_) {
+            return;    // told already
+        }
+        const auto there = buffer_.locate(buffer_.text(at));
+        fail({}, {});
+        diagnostics_.note(there, "OpenSM reads on here, in what is left of an earlier line");
+    }
+
+    // After an overrun that is the mistake, whatever comes of it.
+    void fail(std::string_view at, std::string message, std::string hint = {})
+    {
+        if (overrun_) {
+            at = overrun_->text;
+            message = std::move(overrun_->what);
+            hint = fmt::format("OpenSM reads on behind it, and drops the file; {}", overrun_->remedy);
+            overrun_.reset();
+            stopped_ = true;
+        }
+        diagnostics_.error(buffer_.locate(at), std::move(message)).hint = std::move(hint);
+    }
+    void warn(std::string_view at, std::string message, std::string hint)
+    {
+        diagnostics_.warning(buffer_.locate(at), std::move(message)).hint = std::move(hint);
+    }
+
+    PartitionBuffer buffer_;
     Diagnostics diagnostics_;
+    PartitionFlagReader flag_reader_;
     PartitionTable table_;
     std::unordered_map<std::uint16_t, std::size_t> by_pkey_;
     std::unordered_map<std::string, std::size_t> by_name_;
     bool is_open_ = false;                  // a definition has begun and no ';' has come
     std::optional<std::size_t> current_;    // its partition; empty: it was refused
-    Definition definition_;
+    PartitionFlags flags_;
+    std::optional<Overrun> overrun_;    // in the current part
+    bool is_nested_ = false;            // this text looks like a definition within another
+    bool stopped_ = false;              // the rest of this text says nothing
+    bool given_up_ = false;             // nor does the rest of the file
     std::uint32_t next_order_ = kFirstOrder;
     std::uint16_t last_generated_ = 0;
     bool has_definitions_ = false;
-    bool warned_of_carriage_return_ = false;
     bool warned_of_both_ = false;
 };
 

@@ -9,6 +9,8 @@
 // A definition up to its ':' stands on one line; its ports may go on over many, until a ';'. Words may be abbreviated
 // ("limi"). Definitions of one P_Key add up. The partition 0x7fff is there before the file: all ports are limited
 // members, the port of the subnet manager a full one. A later specifier wins over an earlier one for the same port.
+// OpenSM reads the file through a buffer whose bounds it does not watch (partition_buffer.h); what comes of it is the
+// truth.
 #pragma once
 
 #include <array>
@@ -47,7 +49,8 @@ struct BroadcastGroup {
 struct ConfiguredPartition {
     std::string name;          // as OpenSM stores it: at most 31 bytes; unnamed: the P_Key as "0010"; of any bytes
     std::uint16_t pkey = 0;    // 15 bits, not 0
-    std::optional<BroadcastGroup> broadcast;           // of the first definition with `ipoib`
+    std::optional<BroadcastGroup> broadcast;           // of the first definition with `ipoib` that makes one
+    std::string no_broadcast;                          // why none of them does: "`mtu=4096` has no valid value"
     std::array<std::optional<Assigned>, 3> by_type;    // ALL and ALL_*, by NodeType
     std::optional<Assigned> subnet_manager;            // SELF
     std::map<std::uint64_t, Assigned> ports;           // by port GUID
