@@ -81,11 +81,17 @@ int print_environment(const Options& options)
     if (!marks) {
         return refuse(marks.error().message);
     }
-    const bool infiniband = host_has_infiniband();
-    for (const Variable& each : variables_of(*marks, infiniband)) {
+    const HostLinks links = links_of_host();
+    for (const Variable& each : variables_of(*marks, links)) {
         fmt::print("{}={}\n", each.name, each.value);
     }
-    if (marks->sl && infiniband && !marks->sl_of_host) {
+    if (marks->traffic_class && links.infiniband && !links.ethernet) {
+        fmt::print(stderr,
+                   "rdma-qos-run: traffic class {} of level {} is left out: this host has InfiniBand ports only, which "
+                   "have none\n",
+                   *marks->traffic_class, marks->level);
+    }
+    if (marks->sl && links.infiniband && !marks->sl_of_host) {
         fmt::print(
             stderr,
             "rdma-qos-run: SL {} of level {} is left out: this host has InfiniBand ports, where the SL is the subnet "
@@ -102,7 +108,7 @@ void export_marks(const Options& options, const Result<Marks>& marks)
     if (!marks || options.level.empty() || options.keep_sl) {
         return;
     }
-    for (const Variable& each : variables_of(*marks, host_has_infiniband())) {
+    for (const Variable& each : variables_of(*marks, links_of_host())) {
         setenv(each.name.c_str(), each.value.c_str(), 0);    // NOLINT(concurrency-mt-unsafe): one thread
     }
 }

@@ -70,8 +70,9 @@ Result<Marks> ask_marks(const fs::path& root, const std::string& level)
                  byte_of(path, "traffic-class")};
 }
 
-bool host_has_infiniband()
+HostLinks links_of_host()
 {
+    HostLinks links;
     const char* sysfs = secure_getenv("SYSFS_PATH");    // as libibverbs
     std::error_code error;
     for (const auto& device :
@@ -79,22 +80,22 @@ bool host_has_infiniband()
         for (const auto& port : fs::directory_iterator(device.path() / "ports", error)) {
             std::string layer;
             std::getline(std::ifstream(port.path() / "link_layer"), layer);
-            if (layer == "InfiniBand") {
-                return true;
-            }
+            links.infiniband = links.infiniband || layer == "InfiniBand";
+            links.ethernet = links.ethernet || layer == "Ethernet";
         }
     }
-    return false;
+    return links;
 }
 
-std::vector<Variable> variables_of(const Marks& marks, bool infiniband)
+std::vector<Variable> variables_of(const Marks& marks, HostLinks links)
 {
-    const bool sl_counts = marks.sl && (!infiniband || marks.sl_of_host);
+    const bool sl_counts = marks.sl && (!links.infiniband || marks.sl_of_host);
+    const bool traffic_class_counts = marks.traffic_class && (links.ethernet || !links.infiniband);
     std::vector<Variable> variables;
     for (const Name& each : kNames) {
         if (each.meaning == Meaning::ServiceLevel && sl_counts) {
             variables.push_back({each.name, std::to_string(*marks.sl)});
-        } else if (each.meaning == Meaning::TrafficClass && marks.traffic_class) {
+        } else if (each.meaning == Meaning::TrafficClass && traffic_class_counts) {
             variables.push_back({each.name, std::to_string(*marks.traffic_class)});
         }
     }

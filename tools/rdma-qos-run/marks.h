@@ -22,14 +22,21 @@ struct Marks {
 // NoDaemon.
 [[nodiscard]] Result<Marks> ask_marks(const std::filesystem::path& root, const std::string& level);
 
-// Whether a port of this host is on InfiniBand, where the subnet manager chooses service levels.
-[[nodiscard]] bool host_has_infiniband();
+// The link layers that ports of this host have. On InfiniBand the subnet manager chooses service levels, and there are
+// no traffic classes.
+struct HostLinks {
+    bool infiniband = false;
+    bool ethernet = false;
+};
+[[nodiscard]] HostLinks links_of_host();
 
 struct Variable {
     std::string name;
     std::string value;
 };
-// Those that have a value. `infiniband`: the service level counts only if it is the host's.
-[[nodiscard]] std::vector<Variable> variables_of(const Marks& marks, bool infiniband);
+// Those that have a value, and that every program here can use. With a port on InfiniBand the service level counts only
+// if it is the host's. With no other port the traffic class does not count: a library that sets one may refuse to
+// start.
+[[nodiscard]] std::vector<Variable> variables_of(const Marks& marks, HostLinks links);
 
 }    // namespace rdmaqos::run

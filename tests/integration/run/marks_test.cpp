@@ -16,27 +16,32 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> names_and_values(const run::Marks& marks, bool infiniband)
+std::vector<std::string> names_and_values(const run::Marks& marks, run::HostLinks links)
 {
     std::vector<std::string> all;
-    for (const auto& each : variables_of(marks, infiniband)) {
+    for (const auto& each : variables_of(marks, links)) {
         all.push_back(each.name + "=" + each.value);
     }
     return all;
 }
 
+constexpr run::HostLinks kEthernet{.infiniband = false, .ethernet = true};
+constexpr run::HostLinks kInfiniBand{.infiniband = true, .ethernet = false};
+
 TEST(RunMarks, AreTheVariablesOfTheLibraries)
 {
-    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, false),
+    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, kEthernet),
                 ElementsAre("NCCL_IB_SL=3", "NCCL_IB_TC=104", "NVSHMEM_IB_SL=3", "NVSHMEM_IB_TRAFFIC_CLASS=104",
                             "UCX_IB_SL=3", "UCX_IB_TRAFFIC_CLASS=104", "OMPI_MCA_btl_openib_ib_service_level=3",
                             "MV2_DEFAULT_SERVICE_LEVEL=3"));
-    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, true),
+    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, {.infiniband = true, .ethernet = true}),
                 ElementsAre("NCCL_IB_TC=104", "NVSHMEM_IB_TRAFFIC_CLASS=104", "UCX_IB_TRAFFIC_CLASS=104"));
-    EXPECT_THAT(names_and_values({"rpc", 3, true, {}}, true),
+    EXPECT_THAT(names_and_values({"rpc", 3, true, {}}, kInfiniBand),
                 ElementsAre("NCCL_IB_SL=3", "NVSHMEM_IB_SL=3", "UCX_IB_SL=3", "OMPI_MCA_btl_openib_ib_service_level=3",
                             "MV2_DEFAULT_SERVICE_LEVEL=3"));
-    EXPECT_THAT(names_and_values({"rpc", {}, false, {}}, false), ElementsAre());
+    // NVSHMEM does not start on InfiniBand with a traffic class.
+    EXPECT_THAT(names_and_values({"rpc", 3, false, 104}, kInfiniBand), ElementsAre());
+    EXPECT_THAT(names_and_values({"rpc", {}, false, {}}, kEthernet), ElementsAre());
 }
 
 TEST(RunMarks, ArePrinted)
@@ -126,12 +131,14 @@ TEST(RunMarks, InfiniBandConnectsToALidOfTheFabricFile)
 
 TEST(RunMarks, InfiniBandLeavesTheServiceLevelOutOfTheEnvironment)
 {
-    EXPECT_TRUE(run::host_has_infiniband());
+    EXPECT_TRUE(run::links_of_host().infiniband);
+    EXPECT_FALSE(run::links_of_host().ethernet);
     const Daemon daemon(with_levels());
     Launched kept(daemon.root(), {"--level", "rpc", "--print-env"}, {});
     EXPECT_EQ(kept.ended(), 0);
     EXPECT_EQ(kept.count("NCCL_IB_SL="), 0U) << kept.output();
-    EXPECT_EQ(kept.count("NCCL_IB_TC=104\n"), 1U) << kept.output();
+    EXPECT_EQ(kept.count("NCCL_IB_TC="), 0U) << kept.output();
+    EXPECT_EQ(kept.count("rdma-qos-run: traffic class 104 of level rpc is left out"), 1U) << kept.output();
     EXPECT_EQ(kept.count("rdma-qos-run: SL 3 of level rpc is left out"), 1U) << kept.output();
     Launched own(daemon.root(), {"--level", "own", "--print-env"}, {});
     EXPECT_EQ(own.ended(), 0);
