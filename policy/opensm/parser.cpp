@@ -1,5 +1,7 @@
 #include "policy/opensm/parser.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "policy/opensm/lexer.h"
 #include "policy/opensm/values.h"
 
@@ -14,6 +17,7 @@ namespace rdmaqos::opensm {
 namespace {
 
 using enum TokenKind;
+using namespace std::string_view_literals;
 
 constexpr TokenSet kGroupEntries(Name, Use, PortGuid, PortName, PKey, Partition, NodeTypes, EndPortGroup);
 constexpr TokenSet kLevelEntries(Name, Use, Sl, MtuLimit, RateLimit, PacketLife, PathBits, PKey, EndQosLevel);
@@ -325,6 +329,36 @@ void Parser::parse_setup(const Token& start)
     file_.setups.push_back(std::move(setup));
 }
 
+// The value of an option of opensm.conf: `qos_policy_file /etc/opensm/qos-policy.conf`; nothing if it is not there.
+std::optional<std::string_view> option_of(std::string_view text, std::string_view option)
+{
+    for (const std::string_view line : lines_of(text)) {
+        const std::string_view bare = without_blanks(line, " \t\r");
+        if (bare.starts_with(option) &&
+            (bare.size() == option.size() || bare[option.size()] == ' ' || bare[option.size()] == '\t')) {
+            return without_blanks(bare.substr(option.size()));
+        }
+    }
+    return std::nullopt;
+}
+
+// Options that every opensm.conf has which `opensm -c` wrote, or that an administrator writes for QoS.
+bool is_options_file(std::string_view text)
+{
+    constexpr std::array kOptions{"qos_policy_file"sv, "sm_priority"sv, "subnet_prefix"sv,
+                                  "routing_engine"sv,  "qos_max_vls"sv, "partition_config_file"sv};
+    return std::ranges::any_of(kOptions,
+                               [text](std::string_view option) { return option_of(text, option).has_value(); });
+}
+
+std::string policy_file_of(std::string_view options)
+{
+    const auto file = option_of(options, "qos_policy_file");
+    return file && !file->empty() && *file != "(null)"
+               ? fmt::format("the policy is the file of its `qos_policy_file`: {}", printable(*file))
+               : "the policy is the file of `qos_policy_file`, by default /etc/opensm/qos-policy.conf";
+}
+
 std::size_t Parser::count_of(SectionKind kind) const
 {
     switch (kind) {
@@ -389,6 +423,11 @@ void Parser::parse()
             parse_section(SectionKind::Rules);
             break;
         default:
+            if (is_options_file(file_.source->text)) {
+                in_.refuse_file("this is OpenSM's file of options, not its QoS policy",
+                                policy_file_of(file_.source->text));
+                return;
+            }
             in_.refuse("the file outside all sections", kSections, {});
             in_.recover(kSections);
         }

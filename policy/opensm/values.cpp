@@ -37,6 +37,18 @@ std::uint64_t value_of(std::string_view spelled, bool& is_too_large)
     return is_too_large ? std::numeric_limits<std::uint64_t>::max() : value;
 }
 
+// Whether a word is one of these tags, for which only its colon is missing.
+bool is_tag(std::string_view word, TokenSet wanted)
+{
+    for (auto kind = static_cast<unsigned>(TokenKind::Name); kind <= static_cast<unsigned>(TokenKind::Sl2vlTable);
+         ++kind) {
+        if (wanted.contains(static_cast<TokenKind>(kind)) && word_of(static_cast<TokenKind>(kind)) == word) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }    // namespace
 
 const Token& Values::peek()
@@ -107,17 +119,31 @@ void Values::refuse(std::string_view place, TokenSet wanted, std::string_view wa
                                   : kKeywordsAndTags.contains(token.kind) ? word_of(token.kind)
                                   : token.kind == TokenKind::Ulp          ? form_of(token.ulp).name
                                                                           : whole_word(token);
-    const std::string message = at_end ? fmt::format("the file ends inside {}", place)
-                                       : fmt::format("`{}` is not allowed in {}", printable(word), place);
+    const bool lacks_colon = token.kind == TokenKind::Text && is_tag(word, wanted);
+    const std::string message = at_end        ? fmt::format("the file ends inside {}", place)
+                                : lacks_colon ? fmt::format("`{}` needs a `:`", word)
+                                              : fmt::format("`{}` is not allowed in {}", printable(word), place);
+    const std::string advice = lacks_colon ? fmt::format("write `{}: ` and its value", word)
+                                           : hint(word, wanted, wanted_in_words);
     if (mode_ == OpensmMode::Strict) {
-        refusal_ = Refusal{lexer_.mark_behind_first(token), "syntax error",
-                           fmt::format("{}; {}", message, hint(word, wanted, wanted_in_words))};
+        refusal_ = Refusal{lexer_.mark_behind_first(token), "syntax error", fmt::format("{}; {}", message, advice)};
         next_.reset();
         return;
     }
     Position at = token.at;
     at.length = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(word.size()));
-    context_.error(at, message, hint(word, wanted, wanted_in_words));
+    context_.error(at, message, advice);
+}
+
+void Values::refuse_file(std::string_view message, std::string_view advice)
+{
+    const Token token = peek();
+    if (mode_ == OpensmMode::Strict) {
+        refusal_ = Refusal{lexer_.mark_behind_first(token), "syntax error", fmt::format("{}; {}", message, advice)};
+        next_.reset();
+        return;
+    }
+    context_.error(token.at, std::string(message), std::string(advice));
 }
 
 void Values::refuse_too_long(const Token& first)

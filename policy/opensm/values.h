@@ -31,6 +31,8 @@ public:
 
     // Reports the next token, which cannot stand here, and says what could: keywords, or something in words.
     void refuse(std::string_view place, TokenSet wanted, std::string_view wanted_in_words);
+    // Reports that this is another kind of file.
+    void refuse_file(std::string_view message, std::string_view advice);
     // To the next line that starts with one of these words.
     void recover(TokenSet kinds);
     // OpensmMode::Strict: nothing more is read, every further token is End.
