@@ -180,6 +180,25 @@ TEST(Manuals, HaveTheirNamesAndReferToPagesThatThereAre)
     }
 }
 
+// Of a macro that sets its arguments in alternating fonts: quotes come in pairs, and no sentence goes on behind one.
+TEST(Manuals, EndTheirMacros)
+{
+    const std::regex alternating(R"(^\.(BR|RB|BI|IB|IR|RI) .*)");
+    const std::regex goes_on(R"(.* [^" ]*[.:] [A-Z][a-z]* .*)");
+    std::size_t macros = 0;
+    for (const auto& entry : fs::directory_iterator(source_dir() + "/docs/man")) {
+        std::istringstream lines(read_text(entry.path()));
+        for (std::string line; std::getline(lines, line);) {
+            if (std::regex_match(line, alternating)) {
+                ++macros;
+                EXPECT_EQ(std::ranges::count(line, '"') % 2, 0) << entry.path() << ": " << line;
+                EXPECT_FALSE(std::regex_match(line, goes_on)) << entry.path() << ": " << line;
+            }
+        }
+    }
+    EXPECT_GE(macros, 200U);
+}
+
 TEST(Manuals, AreInstalled)
 {
     std::string rules;
