@@ -41,13 +41,6 @@ constexpr int kWaiting = 2;
 // How old the port counters may be.
 constexpr std::chrono::milliseconds kCountInterval = 200ms;
 
-bool moves_traffic(const Device& device)
-{
-    return std::any_of(device.ports().begin(), device.ports().end(), [](const SimulatedDevice& port) {
-        return !port.transmit_traffic.is_zero() || !port.receive_traffic.is_zero();
-    });
-}
-
 [[noreturn]] void give_up(const std::string& what)
 {
     throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -176,8 +169,6 @@ pid_t peer_of(int socket)
 
 Server::Server(const ServerOptions& options)
     : directory_(options.directory), devices_(make_devices(options, next_appearance_)),
-      counts_(options.move_data ||
-              std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return moves_traffic(*device); })),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
     if (!epoll_ || !wakeup_) {
@@ -296,20 +287,19 @@ void Server::arm(int fd)
 
 void Server::count_traffic()
 {
-    const auto since_start = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
-                                                                                   started_);
+    const auto now = std::chrono::steady_clock::now();
     const std::unique_lock lock(counting_, std::try_to_lock);
-    if (!lock || since_start - counted_ < kCountInterval) {
+    if (!lock || now - counted_ < kCountInterval) {
         return;
     }
-    counted_ = since_start;
+    counted_ = now;
     for (const auto& device : devices_) {
         if (device->firmware().presence() != DevicePresence::Present) {
             continue;
         }
-        const auto moved = hardware_ ? hardware_->traffic_of_ports(*device) : std::vector<PortTraffic>();
-        if (std::exchange(moved_[device.get()], moved) != moved || moves_traffic(*device)) {
-            write_counters(directory_ / "sys", *device, since_start, moved);
+        const auto moved = hardware_->traffic_of_ports(*device);
+        if (std::exchange(moved_[device.get()], moved) != moved) {
+            write_counters(directory_ / "sys", *device, moved);
         }
     }
 }
@@ -320,11 +310,12 @@ void Server::loop()
     while (!ending_) {
         epoll_event event{};
         ++waiting_;
-        const int count = epoll_wait(epoll_.get(), &event, 1, counts_ ? static_cast<int>(kCountInterval.count()) : -1);
+        const int patience = hardware_ ? static_cast<int>(kCountInterval.count()) : -1;
+        const int count = epoll_wait(epoll_.get(), &event, 1, patience);
         if (--waiting_ == 0 && !ending_) {
             workers_.run([this] { loop(); });
         }
-        if (counts_) {
+        if (hardware_) {
             count_traffic();
         }
         if (count > 0) {

@@ -110,16 +110,14 @@ private:
     [[nodiscard]] unsigned free_index() const;
 
     const std::filesystem::path directory_;
-    const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
     std::mutex counting_;    // held while the sysfs tree of a device comes or goes, or its counters are written
-    std::chrono::milliseconds counted_{0};    // since then
-    std::map<const Device*, std::vector<PortTraffic>> moved_;    // until then, by the data path
+    std::chrono::steady_clock::time_point counted_;
+    std::map<const Device*, std::vector<PortTraffic>> moved_;    // what the counters say; none: they are new
     Behaviour behaviour_;
     Trace trace_;
     std::atomic<unsigned> next_appearance_{0};    // the devices take theirs from it
     std::vector<std::shared_ptr<Device>> devices_;
     std::unique_ptr<Hardware> hardware_;
-    const bool counts_;    // a port moves traffic
     std::atomic<std::uint64_t> next_file_{1};
     std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::uint64_t> internal_errors_{0};

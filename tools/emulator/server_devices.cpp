@@ -153,6 +153,7 @@ void Server::plug(Device& device)
     {
         const std::lock_guard lock(counting_);
         device.firmware().replug();
+        moved_.erase(&device);
         appear(find(device.name()));
     }
     tell(uevents_of(device, UeventAction::Add));

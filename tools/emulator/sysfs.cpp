@@ -264,8 +264,7 @@ void write_port_state(const fs::path& sys, const Device& device, std::uint32_t p
     }
 }
 
-void write_counters(const fs::path& sys, const Device& device, std::chrono::milliseconds since_start,
-                    std::span<const PortTraffic> moved)
+void write_counters(const fs::path& sys, const Device& device, std::span<const PortTraffic> moved)
 {
     std::uint32_t number = 0;
     for (const auto& port : device.ports()) {
@@ -274,15 +273,12 @@ void write_counters(const fs::path& sys, const Device& device, std::chrono::mill
             continue;
         }
         const fs::path folder = ports_of(sys, device) / std::to_string(number) / "counters";
-        // The counters count words of 4 bytes; kbit/s times milliseconds are bits.
-        const auto words = [&](std::uint64_t bytes, Bandwidth traffic) {
-            return bytes / 4 + traffic.kbps() * static_cast<std::uint64_t>(since_start.count()) / 32;
-        };
-        const PortTraffic real = number <= moved.size() ? moved[number - 1] : PortTraffic{};
-        put(folder / "port_xmit_data", std::to_string(words(real.sent.bytes, port.transmit_traffic)));
-        put(folder / "port_rcv_data", std::to_string(words(real.received.bytes, port.receive_traffic)));
-        put(folder / "port_xmit_packets", std::to_string(real.sent.packets));
-        put(folder / "port_rcv_packets", std::to_string(real.received.packets));
+        constexpr std::uint64_t kWord = 4;    // bytes
+        const PortTraffic traffic = number <= moved.size() ? moved[number - 1] : PortTraffic{};
+        put(folder / "port_xmit_data", std::to_string(traffic.sent.bytes / kWord));
+        put(folder / "port_rcv_data", std::to_string(traffic.received.bytes / kWord));
+        put(folder / "port_xmit_packets", std::to_string(traffic.sent.packets));
+        put(folder / "port_rcv_packets", std::to_string(traffic.received.packets));
     }
 }
 

@@ -26,10 +26,8 @@ void write_sysfs(const std::filesystem::path& sys, const Device& device);
 // Those of before are gone.
 void write_pkeys(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
 void write_port_state(const std::filesystem::path& sys, const Device& device, std::uint32_t port);
-// What each port has moved after so long: what the data path has (by port), and by the traffic of its description, as
-// long as it is up.
-void write_counters(const std::filesystem::path& sys, const Device& device, std::chrono::milliseconds since_start,
-                    std::span<const PortTraffic> moved);
+// What the data path has moved, by port. The counters of a port that is down stay.
+void write_counters(const std::filesystem::path& sys, const Device& device, std::span<const PortTraffic> moved);
 void remove_sysfs(const std::filesystem::path& sys, const Device& device);
 
 }    // namespace rdmaqos::emulator
