@@ -1,5 +1,6 @@
 #include "lib/base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -24,6 +25,8 @@ struct Quantity {
 };
 
 constexpr std::size_t kMaxFractionDigits = 9;
+// Headroom keeps what is computed of it from wrapping.
+constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max() / 1024;
 
 Parsed<Quantity> split(std::string_view text)
 {
@@ -74,8 +77,7 @@ Parsed<std::uint64_t> scale(const Quantity& quantity, std::uint64_t multiplier, 
         return {std::nullopt, UnitError::TooFine};
     }
     const Wide value = numerator / denominator;
-    // Headroom keeps what is computed of it from wrapping.
-    if (value > std::numeric_limits<std::uint64_t>::max() / 1024) {
+    if (value > kLargest) {
         return {std::nullopt, UnitError::Overflow};
     }
     return {static_cast<std::uint64_t>(value), {}};
@@ -145,13 +147,33 @@ Parsed<std::uint64_t> parse_bytes(std::string_view text)
 
 Parsed<std::uint64_t> parse_milliseconds(std::string_view text)
 {
-    static constexpr std::array<Unit, 4> kUnits{{
+    static constexpr std::array<Unit, 6> kUnits{{
         {"ms", 1},
         {"s", 1000},
         {"min", 60'000},
+        {"m", 60'000},
         {"h", 3'600'000},
+        {"d", 86'400'000},
     }};
-    return parse_with(text, kUnits, 1, std::nullopt);
+    constexpr std::string_view kBeforeUnit = "0123456789. ";
+    if (text.find_first_not_of("0123456789.") == std::string_view::npos) {
+        return parse_with(text, kUnits, 1, 1000);
+    }
+    std::uint64_t sum = 0;
+    while (!text.empty()) {
+        const std::size_t unit = std::min(text.find_first_not_of(kBeforeUnit), text.size());
+        const std::size_t end = std::min(text.find_first_of(kBeforeUnit, unit), text.size());
+        const auto part = parse_with(text.substr(0, end), kUnits, 1, std::nullopt);
+        if (!part.value) {
+            return part;
+        }
+        if (*part.value > kLargest - sum) {
+            return {std::nullopt, UnitError::Overflow};
+        }
+        sum += *part.value;
+        text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
+    }
+    return {sum, {}};
 }
 
 std::string to_string(Bandwidth bandwidth)

@@ -81,8 +81,12 @@ struct Parsed {
 // "64 KiB", "1500 B"
 [[nodiscard]] std::string bytes_to_string(std::uint64_t bytes);
 
-// A time: "500ms", "10 s", "5min", "1h". Returned in milliseconds.
+// A time, in milliseconds: "500ms", "10 s", "5min" or "5m", "1h", "2d", or several that are added up: "1h30min". A bare
+// number is seconds.
 [[nodiscard]] Parsed<std::uint64_t> parse_milliseconds(std::string_view text);
+// For who wrote something else.
+inline constexpr std::string_view kTimeHint =
+    "a time is numbers followed by ms, s, min (or m), h or d: `60s`, `30m`, `1h30min`";
 
 // Decimal or 0x-hexadecimal, nothing else: no sign, no octal (a leading 0 is decimal), no blanks.
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text);

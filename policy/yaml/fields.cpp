@@ -326,7 +326,7 @@ read_duration(Context& context, const Field& field, std::chrono::milliseconds lo
     const auto time = parse_milliseconds(*text);
     if (!time.value) {
         context.error(*field.value, fmt::format("`{}`: `{}` {}", field.key, shortened(*text), unit_problem(time.error)),
-                      "a time is a number followed by ms, s, min or h: `60s`");
+                      std::string(kTimeHint));
         return std::nullopt;
     }
     if (*time.value < static_cast<std::uint64_t>(lowest.count()) ||

@@ -43,7 +43,7 @@ void add_override_command(CLI::App& app, OverrideArguments& arguments, std::func
                 std::string(words))
             ->type_name(std::string(value));
     }
-    command->add_option("--for", arguments.set.lasts, "It ends after this time: 90s, 30m, 2h; none: with the next boot")
+    command->add_option("--for", arguments.set.lasts, "It ends after this time: 90s, 30m, 1h30min; none: with the next boot")
         ->type_name("TIME");
     command->add_option("--cgroup", arguments.set.cgroup, "It ends when this cgroup is gone")->type_name("PATH");
     CLI::App* clear = command->add_subcommand("clear", "End overrides before their time, and reload");

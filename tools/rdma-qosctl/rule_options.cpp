@@ -54,7 +54,7 @@ std::string words_of(const ClientKey& key)
 void add_rule_options(CLI::App& command, RuleOptions& options)
 {
     command.add_option("--level", options.level, "What it gets")->type_name("LEVEL")->required();
-    command.add_option("--for", options.lasts, "The rule ends after this time: 90s, 30min, 2h")->type_name("TIME");
+    command.add_option("--for", options.lasts, "The rule ends after this time: 90s, 30m, 1h30min")->type_name("TIME");
     command.add_option("--cgroup", options.cgroup, "The rule ends when this cgroup is gone")->type_name("PATH");
     command.add_option("--owner", options.owner, "For whom it is: a name for `rule remove --owner` and `rule list`")
         ->type_name("NAME");

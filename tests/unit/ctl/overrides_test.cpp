@@ -44,16 +44,18 @@ qos-level-overrides:
     EXPECT_FALSE(override_text(options, {})) << "nothing is overridden";
 }
 
-TEST(EndAfter, TakesMinutesInBothWays)
+TEST(EndAfter, TakesTimesAsPoliciesDo)
 {
     using std::chrono::sys_seconds;
     const sys_seconds now = std::chrono::floor<std::chrono::seconds>(kNow);
-    for (const auto& [time, lasts] : {std::pair{"30m", 30min}, {"30M", 30min}, {"30 min", 30min}, {"2h", 120min}}) {
+    using Case = std::pair<const char*, std::chrono::seconds>;
+    for (const auto& [time, lasts] :
+         {Case{"30m", 30min}, {"90", 90s}, {"30 min", 30min}, {"1h30min", 90min}, {"1d", 24h}}) {
         EXPECT_EQ(end_after(time, kNow).value_or(std::nullopt), now + lasts + 1s) << time;
     }
     EXPECT_EQ(end_after("500ms", kNow).value_or(std::nullopt), now + 1s);
     EXPECT_EQ(end_after("", kNow).value_or(now), std::nullopt);
-    for (const char* time : {"m", "0m", "-1m", "30", "30mm", "30xm", "never"}) {
+    for (const char* time : {"m", "0m", "0", "-1m", "3651d", "30mm", "never"}) {
         EXPECT_FALSE(end_after(time, kNow)) << time;
     }
 }

@@ -35,20 +35,13 @@ namespace fs = std::filesystem;
 // The daemon says which of them it takes.
 Result<std::uint32_t> seconds_of(const std::string& text)
 {
-    constexpr std::uint64_t kMilliseconds = 1000;
-    std::optional<std::uint64_t> seconds = parse_number(text);
-    if (!seconds) {
-        if (const auto time = parse_milliseconds(text); time.value) {
-            seconds = (*time.value + kMilliseconds - 1) / kMilliseconds;
-        }
-    }
-    if (!seconds || *seconds > UINT32_MAX) {
+    const auto time = parse_milliseconds(text);
+    if (!time.value) {
         return fail(ErrorCode::InvalidArgument,
-                    fmt::format("--timeout: `{}` is not a time: write seconds, or a number followed by s, min or h, as "
-                                "in `5min`",
-                                printable(text)));
+                    fmt::format("--timeout: `{}` is not a time: {}", printable(text), kTimeHint));
     }
-    return static_cast<std::uint32_t>(*seconds);
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::milliseconds(*time.value));
+    return static_cast<std::uint32_t>(std::min<std::int64_t>(seconds.count(), UINT32_MAX));
 }
 
 Result<void> can_be_tried(const std::string& file, const fs::path& main_file)

@@ -13,13 +13,6 @@ namespace {
 
 constexpr std::uint64_t kLongestMs = 10ULL * 365 * 24 * 3600 * 1000;
 
-// Minutes are `min` everywhere in this project; systemd and sleep(1) have people used to `m`.
-std::string with_minutes_in_full(const std::string& time)
-{
-    const bool is_short = time.size() > 1 && to_lower(time).ends_with("m") && !is_letter(time[time.size() - 2]);
-    return is_short ? time + "in" : time;
-}
-
 }    // namespace
 
 Result<std::optional<std::chrono::sys_seconds>> end_after(const std::string& time,
@@ -28,11 +21,14 @@ Result<std::optional<std::chrono::sys_seconds>> end_after(const std::string& tim
     if (time.empty()) {
         return std::optional<std::chrono::sys_seconds>();
     }
-    const auto lasts = parse_milliseconds(with_minutes_in_full(time));
-    if (!lasts.value || *lasts.value == 0 || *lasts.value > kLongestMs) {
+    const auto lasts = parse_milliseconds(time);
+    if (!lasts.value) {
         return fail(ErrorCode::InvalidArgument,
-                    fmt::format("--for: `{}` is not a time: write a number followed by s, min or h, as in `2h`",
-                                printable(time)));
+                    fmt::format("--for: `{}` is not a time: {}", printable(time), kTimeHint));
+    }
+    if (*lasts.value == 0 || *lasts.value > kLongestMs) {
+        return fail(ErrorCode::InvalidArgument,
+                    fmt::format("--for: `{}` is not above 0 and at most ten years", printable(time)));
     }
     return std::optional(std::chrono::ceil<std::chrono::seconds>(now + std::chrono::milliseconds(*lasts.value)));
 }

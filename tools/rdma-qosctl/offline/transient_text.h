@@ -11,7 +11,7 @@
 
 namespace rdmaqos::ctl {
 
-// Of `--for`: "90s", "30m" or "30min", "2h"; empty: no time.
+// Of `--for`, as parse_milliseconds() takes it; empty: no time.
 [[nodiscard]] Result<std::optional<std::chrono::sys_seconds>> end_after(const std::string& time,
                                                                         std::chrono::system_clock::time_point now);
 // The key `transient`, also if it says nothing.
