@@ -429,7 +429,11 @@ Result<std::string> control(Controlled& host, const std::vector<std::string>& wo
             if (rest.size() < request.words) {
                 return wrong(fmt::format("usage: {}", request.usage));
             }
-            return request.run(host, rest);
+            try {
+                return request.run(host, rest);
+            } catch (const std::exception& mistake) {    // of the file system, below sysfs
+                return fail(ErrorCode::Io, fmt::format("{}: {}", words.front(), mistake.what()));
+            }
         }
     }
     return wrong(fmt::format("`{}` is not known\n{}", words.front(), control_help()));

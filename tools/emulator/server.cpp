@@ -299,7 +299,22 @@ void Server::count_traffic()
         }
         const auto moved = hardware_->traffic_of_ports(*device);
         if (std::exchange(moved_[device.get()], moved) != moved) {
-            write_counters(directory_ / "sys", *device, moved);
+            show_traffic(*device, moved);
+        }
+    }
+}
+
+// Programs do not need the counters: where they cannot be written (the file system is full, the directory is gone), it
+// is tried again, and everything else goes on.
+void Server::show_traffic(const Device& device, const std::vector<PortTraffic>& moved)
+{
+    try {
+        write_counters(directory_ / "sys", device, moved);
+        counters_fail_ = false;
+    } catch (const std::exception& mistake) {
+        moved_.erase(&device);
+        if (!std::exchange(counters_fail_, true)) {
+            fmt::print(stderr, "rdma-qos-emulator: the port counters are not written: {}\n", mistake.what());
         }
     }
 }

@@ -84,6 +84,7 @@ private:
     void arm(int fd);
     void loop();
     void count_traffic();
+    void show_traffic(const Device& device, const std::vector<PortTraffic>& moved);
     void handle(Peer& peer);
     [[nodiscard]] static UniqueFd accept_from(const Peer& listener);
     void welcome(const Peer& listener, UniqueFd fd);
@@ -112,6 +113,7 @@ private:
     const std::filesystem::path directory_;
     std::mutex counting_;    // held while the sysfs tree of a device comes or goes, or its counters are written
     std::chrono::steady_clock::time_point counted_;
+    bool counters_fail_ = false;
     std::map<const Device*, std::vector<PortTraffic>> moved_;    // what the counters say; none: they are new
     Behaviour behaviour_;
     Trace trace_;

@@ -1,11 +1,15 @@
 #include "tools/emulator/sysfs.h"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/golden.h"
 #include "tests/support/uverbs_client.h"
+#include "tools/emulator/control.h"
 #include "tools/emulator/link.h"
 
 namespace rdmaqos::test {
@@ -64,6 +68,25 @@ TEST(EmulatorSysfs, ResetsDoNotMeetTheCounters)
         server.reset(*server.devices().front());
     }
     EXPECT_TRUE(std::filesystem::exists(dir.path() / "sys/class/infiniband/busy_0"));
+}
+
+// The directory is full, or somebody removed it: what is said there is for people, and programs go on.
+TEST(EmulatorSysfs, WhatCannotBeWrittenEndsNothing)
+{
+    EmulatorInProcess emulator;
+    const auto sys = emulator.path() / "sys";
+    for (int i = 0; i < 5; ++i) {
+        emulator.server().reset(emulator.device());    // its counters are written again
+        std::filesystem::rename(sys, emulator.path() / "elsewhere");
+        std::ofstream(sys) << "not a folder";
+        const auto refused = control(emulator.server(), {"event", "mlx5_0", "port-error"});
+        EXPECT_TRUE(!refused && refused.error().message.starts_with("event: "));
+        std::this_thread::sleep_for(std::chrono::milliseconds(250));
+        std::filesystem::remove(sys);
+        std::filesystem::rename(emulator.path() / "elsewhere", sys);
+    }
+    EXPECT_TRUE(control(emulator.server(), {"event", "mlx5_0", "port-active"}));
+    EXPECT_EQ(read_text(sys / "class/infiniband/mlx5_0/ports/1/state"), "4: ACTIVE\n");
 }
 
 TEST(EmulatorSysfs, ShowsVirtualFunctionsAndBonds)
