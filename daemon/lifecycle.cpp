@@ -97,7 +97,8 @@ Lifecycle::~Lifecycle()
 void Lifecycle::ready()
 {
     told_ = status_of(service_);
-    log(LogLevel::Info, "ready: {}", summary_of(service_));    // why a policy was refused has been logged
+    // Why a policy was refused has been logged.
+    log_event(LogLevel::Info, LogEvent::DaemonReady, {}, {}, "ready: {}", summary_of(service_));
     notify(fmt::format("READY=1\nSTATUS={}", *told_));
     if (const auto period = watchdog_period()) {
         watchdog_.emplace(
@@ -153,21 +154,22 @@ void Lifecycle::reload()
 void Lifecycle::stop()
 {
     if (std::exchange(stopping_, true)) {
-        log(LogLevel::Warning, "second request to stop: the devices are left as they are");
+        log_event(LogLevel::Warning, LogEvent::DaemonStopping, {}, {},
+                  "second request to stop: the devices are left as they are");
         loop_.exit(1);
         return;
     }
     const bool restarts = is_restart_asked_for();
-    log(LogLevel::Info, "{}",
-        restarts ? "restarting: what is on the devices stays for the next rdma-qosd"
-                 : "stopping: removing queue pairs and elements from the devices");
+    log_event(LogLevel::Info, LogEvent::DaemonStopping, {}, {}, "{}",
+              restarts ? "restarting: what is on the devices stays for the next rdma-qosd"
+                       : "stopping: removing queue pairs and elements from the devices");
     notify(fmt::format("STOPPING=1\nSTATUS={}", restarts ? "restarting" : "draining devices"));
     patience_ = loop_.after(kTimeToDrain, [this, restarts] {
         const auto silent = service_.silent_devices();
-        log(LogLevel::Error, "stopping although {}: what it still has {}",
-            silent.empty() ? "the devices were not emptied in time"
-                           : fmt::format("{} does not answer", fmt::join(silent, ", ")),
-            restarts ? "is for the next rdma-qosd" : "goes when the kernel closes it");
+        log_event(LogLevel::Error, LogEvent::DaemonStopping, {}, {}, "stopping although {}: what it still has {}",
+                  silent.empty() ? "the devices were not emptied in time"
+                                 : fmt::format("{} does not answer", fmt::join(silent, ", ")),
+                  restarts ? "is for the next rdma-qosd" : "goes when the kernel closes it");
         loop_.exit(1);
     });
     service_.shutdown(restarts ? EndOfService::Restart : EndOfService::Stop, [this] { loop_.exit(0); });

@@ -34,13 +34,15 @@ enum class LogEvent : std::uint8_t {
     TrialBegun,
     TrialConfirmed,
     TrialReverted,
+    DaemonReady,
+    DaemonStopping,
 };
 
 struct LogEventRow {
     LogEvent event;
     std::string_view name;    // in documents
     std::string_view id;      // MESSAGE_ID: 128 bits, lower case
-    // Of lines with one origin. Nothing about a policy is ever left out: `unlimited`.
+    // Of lines with one origin. Nothing about a policy, or about the daemon's own life, is ever left out: `unlimited`.
     RepeatLimit::Rule rule;
 };
 
@@ -78,6 +80,8 @@ inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::TrialBegun, "trial-begun", "67ec4c812cb74f62ab018ebe300f16f4", log_rules::kUnlimited},
     LogEventRow{LogEvent::TrialConfirmed, "trial-confirmed", "bb2cc3c24a00443f8800db448c584b99", log_rules::kUnlimited},
     LogEventRow{LogEvent::TrialReverted, "trial-reverted", "a8ea7ceeb8404f508dccce58135c8a2b", log_rules::kUnlimited},
+    LogEventRow{LogEvent::DaemonReady, "daemon-ready", "cc1f46b66c4f4e66b6403cd493f3baff", log_rules::kUnlimited},
+    LogEventRow{LogEvent::DaemonStopping, "daemon-stopping", "513fd8f9ccfb4b3e892339f1c25287fb", log_rules::kUnlimited},
 };
 
 // Null: None.

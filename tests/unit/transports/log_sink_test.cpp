@@ -97,6 +97,17 @@ TEST_F(RateLimitedSinkTest, RemembersABoundedNumberOfTexts)
     EXPECT_EQ(lines.size(), RateLimitedSink::kMostOfOurs + log_rules::kSameText.at_once);
 }
 
+TEST_F(RateLimitedSinkTest, ManyDevicesDoNotHideTheDaemonsLife)
+{
+    for (int device = 0; device < 5000; ++device) {
+        say(std::to_string(device) + " is unusual");
+    }
+    lines.clear();
+    sink.write({LogLevel::Info, {}, "ready: 5000 devices", LogEvent::DaemonReady});
+    sink.write({LogLevel::Info, {}, "stopping", LogEvent::DaemonStopping});
+    EXPECT_THAT(lines, ElementsAre("ready: 5000 devices", "stopping"));
+}
+
 TEST(JournalFields, HaveTheIdOfTheEventAndWhatItIsAbout)
 {
     LogRecord record{LogLevel::Warning, {}, "mlx5_0/1: a/b repaired", LogEvent::DriftRepaired};
