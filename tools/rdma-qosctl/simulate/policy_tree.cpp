@@ -98,24 +98,28 @@ private:
                                                .substr(0, load.level.size() - kResponder.size());
             const Class* responding = find_class(level);
             if (responding == nullptr) {
-                add_outside(loaded_, load.level, why_outside(policy_.find_level(level)));
+                leave_out(load.level, policy_.find_level(level));
             } else {
                 pending_.push_back({responding->level->name + std::string(kResponder), responding->path, true,
                                     std::nullopt, load.senders.value_or(1), all_together(load), std::nullopt});
             }
         } else {
             const QosLevel* level = policy_.find_level(load.level);
-            add_outside(loaded_, level == nullptr ? load.level : level->name, why_outside(level));
+            leave_out(level == nullptr ? load.level : level->name, level);
         }
     }
 
-    // `level` has no class here; null: there is no such level.
-    static std::string_view why_outside(const QosLevel* level)
+    // `level` has no class here; null: there is no such level. Where its class is on other devices on purpose, so is its
+    // load.
+    void leave_out(std::string_view load, const QosLevel* level)
     {
         if (level == nullptr || !level->schedule) {
-            return kNoSchedule;
+            add_outside(loaded_, load, kNoSchedule);
+        } else if (level->mode == Mode::Monitor) {
+            add_outside(loaded_, load, kMonitored);
+        } else {
+            add_note(loaded_, fmt::format("{} sends nothing here: {}", load, kOtherDevices));
         }
-        return level->mode == Mode::Monitor ? kMonitored : kOtherDevices;
     }
 
     // What the senders of a load ask for in one leaf.
