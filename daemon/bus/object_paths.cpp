@@ -1,12 +1,8 @@
 #include "daemon/bus/object_paths.h"
 
 #include <charconv>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
 #include <fmt/format.h>
-#include <systemd/sd-bus.h>
 
 #include "lib/bus/names.h"
 
@@ -14,10 +10,6 @@ namespace rdmaqos {
 namespace {
 
 namespace names = bus::names;
-
-struct Free {
-    void operator()(char* text) const noexcept { std::free(text); }    // NOLINT(*-no-malloc): sd-bus allocates so
-};
 
 }    // namespace
 
@@ -39,26 +31,6 @@ std::optional<SessionId> session_of_path(std::string_view path)
         return std::nullopt;
     }
     return SessionId{id};
-}
-
-std::string device_path(const std::string& key)
-{
-    char* raw = nullptr;
-    if (sd_bus_path_encode(names::kDevices, key.c_str(), &raw) < 0) {
-        throw std::bad_alloc();
-    }
-    const std::unique_ptr<char, Free> path(raw);
-    return path.get();
-}
-
-std::optional<std::string> device_of_path(const char* path)
-{
-    char* raw = nullptr;
-    if (sd_bus_path_decode(path, names::kDevices, &raw) <= 0) {
-        return std::nullopt;
-    }
-    const std::unique_ptr<char, Free> key(raw);
-    return std::string(key.get());
 }
 
 }    // namespace rdmaqos

@@ -6,12 +6,13 @@
 #include <string_view>
 
 #include "daemon/model/session.h"
+#include "lib/bus/device_path.h"
 
 namespace rdmaqos {
 
 [[nodiscard]] std::string session_path(SessionId id);
 [[nodiscard]] std::optional<SessionId> session_of_path(std::string_view path);
-[[nodiscard]] std::string device_path(const std::string& key);
-[[nodiscard]] std::optional<std::string> device_of_path(const char* path);
+using bus::device_of_path;
+using bus::device_path;
 
 }    // namespace rdmaqos

@@ -580,6 +580,9 @@ TEST(Render, SignalsAsSentences)
               "session 3 registered");
     EXPECT_EQ(narrator.sentence({root, objects, "InterfacesRemoved", {bus::ObjectPath{device}}}),
               "mlx5_0/1 is not managed any more");
+    const bus::ObjectPath unknown{root + "/device/mlx5_5f1_2f1"};
+    EXPECT_EQ(narrator.sentence({root, objects, "InterfacesRemoved", {unknown}}), "mlx5_1/1 is not managed any more")
+        << "by the name that people know, not by its path";
 }
 
 }    // namespace

@@ -72,14 +72,14 @@ std::string render_host_queue_pairs(const std::vector<bus::Dict>& queue_pairs, c
     }
     Table table({{"DEVICE"},
                  {"QP", Align::Right},
-                 {"TYPE"},
-                 {"STATE"},
+                 {"TYPE", Align::Left, Fit::Drop},
+                 {"STATE", Align::Left, Fit::Drop},
                  {"REMOTE", Align::Right, Fit::DropSoon},
                  {"PID", Align::Right},
                  {"USER", Align::Left, Fit::Shorten},
-                 {"UNIT", Align::Left, Fit::Drop},
+                 {"UNIT", Align::Left, Fit::DropSoon},
                  {"COMMAND", Align::Left, Fit::Shorten},
-                 {"LEVEL", Align::Left, Fit::Drop},
+                 {"LEVEL", Align::Left, Fit::Shorten},
                  {"LEAF", Align::Left, Fit::ShortenPath},
                  {"OUTSIDE"}});
     for (const auto& queue_pair : queue_pairs) {

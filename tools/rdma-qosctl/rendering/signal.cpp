@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.h"
+#include "lib/bus/device_path.h"
 #include "lib/bus/names.h"
 #include "tools/rdma-qosctl/rendering/sessions.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -190,7 +191,7 @@ std::optional<DeviceView> Narrator::ask_device(const std::string& path)
 {
     const auto properties = look_up_(path, bus::names::kDevice);
     if (!properties) {
-        names_.try_emplace(path, "device " + last_part(path));
+        names_.try_emplace(path, bus::device_of_path(path.c_str()).value_or("device " + last_part(path)));
         return std::nullopt;
     }
     DeviceView device = to_device(*properties);
