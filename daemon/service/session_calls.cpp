@@ -28,6 +28,15 @@ Request merged(const Request& session, const Request& own)
     return request;
 }
 
+// Once the device is known, its port is the source, unless the program says otherwise.
+void leave_by(Request& request, const DeviceInfo& port)
+{
+    request.device = names_of(port);
+    if (!request.source) {
+        request.source = source_of(port);
+    }
+}
+
 QueuePairResult failed(const QueuePairRequest& request, const Error& error)
 {
     QueuePairResult result;
@@ -67,7 +76,7 @@ void SessionCalls::register_session(PeerId peer, std::shared_ptr<const Identity>
             return;
         }
         session.device = (*device)->key();
-        session.request.device = names_of((*device)->info());
+        leave_by(session.request, (*device)->info());
     }
     session.choice = choose(policy_.rules(), session.request, *session.owner);
     if (session.choice.refused) {
@@ -170,7 +179,7 @@ Result<Member> SessionCalls::make_member(const Session& session, const QueuePair
     member.adopted = session.adopted;
     member.has_path = request.has_path;
     member.request = merged(session.request, request.path);
-    member.request.device = names_of(device.info());
+    leave_by(member.request, device.info());
     const Member* present = device.book().find(request.ref.number);
     if (present != nullptr && present->session != session.id && !may_take_over(*present, *session.owner)) {
         return fail(ErrorCode::NotOwner, fmt::format("queue pair {} of {} is already attached by another session",

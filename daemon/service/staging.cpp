@@ -70,10 +70,9 @@ void add_queue_pairs(const Scene::Device& device, const PlacementBook& after, st
         }
         SessionChange& change = moves[{member.session, from, to}];
         const Membership& then = after.find(number)->membership;
-        change = {member.session,        member.owner,           device.key,
-                  std::move(from.level), std::move(to.level),    std::move(from.leaf),
-                  std::move(to.leaf),    change.queue_pairs + 1, then.rule,
-                  reason_of(then)};
+        change = {member.session,      member.owner,         device.key,         std::move(from.level),
+                  std::move(to.level), std::move(from.leaf), std::move(to.leaf), change.queue_pairs + 1,
+                  then.rule,           reason_of(then)};
     }
     for (auto& [key, change] : moves) {
         changes.push_back(std::move(change));
@@ -159,8 +158,8 @@ Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fab
         return made;
     }
     made.matcher = std::make_shared<const Matcher>(*made.policy, resolve(*made.policy, *made.fabric, ports));
-    made.by_device = std::any_of(made.policy->rules.begin(), made.policy->rules.end(),
-                                 [](const MatchRule& rule) { return !rule.devices.empty(); });
+    made.by_port = std::ranges::any_of(
+        made.policy->rules, [](const MatchRule& rule) { return !rule.devices.empty() || !rule.source.empty(); });
     return made;
 }
 
@@ -181,7 +180,7 @@ Choice choose(const Rules& rules, const Request& request, const Identity& owner)
 
 bool has_own_choice(const Member& member, const Rules& rules, const Request& of_session, bool session_names_device)
 {
-    return member.has_path || (rules.by_device && !session_names_device && !of_session.level);
+    return member.has_path || (rules.by_port && !session_names_device && !of_session.level);
 }
 
 Staged stage(const Scene& scene, Rules rules, const Settings& settings)
@@ -191,9 +190,9 @@ Staged stage(const Scene& scene, Rules rules, const Settings& settings)
     const ScheduleSpec spec = schedule_spec(*staged.rules.policy, settings.leaf_reserve);
     std::unordered_map<std::uint64_t, const Scene::Party*> parties;
     const Policy& policy = *staged.rules.policy;
-    LostLevels lost(scene.policy.get(), policy,
-                    {"", {}, "", scene.is_for_reload, policy.revision,
-                     std::chrono::floor<std::chrono::seconds>(scene.now)});
+    LostLevels lost(
+        scene.policy.get(), policy,
+        {"", {}, "", scene.is_for_reload, policy.revision, std::chrono::floor<std::chrono::seconds>(scene.now)});
     for (const auto& session : scene.sessions) {
         Choice choice = choose(staged.rules, session.request, *session.owner);
         if (!session.adopted) {    // else it is let go of
@@ -237,8 +236,8 @@ std::vector<SessionChange> session_changes(const Scene& scene, const Staged& sta
     for (const auto& session : scene.sessions) {
         const Membership& after = staged.sessions.at(session.id).membership;
         if (!session.has_queue_pairs && session.level != after.level) {
-            changes.push_back({session.id, session.owner, {}, session.level, after.level, {}, {}, 0, after.rule,
-                               reason_of(after)});
+            changes.push_back(
+                {session.id, session.owner, {}, session.level, after.level, {}, {}, 0, after.rule, reason_of(after)});
         }
     }
     for (std::size_t i = 0; i < scene.devices.size(); ++i) {

@@ -38,7 +38,7 @@ struct Rules {
     std::shared_ptr<const Policy> policy;    // null: there is none
     std::shared_ptr<const Fabric> fabric;
     std::shared_ptr<const Matcher> matcher;    // of the policy
-    bool by_device = false;                    // some rule has a `device:` criterion
+    bool by_port = false;                      // some rule asks by which device or port a path leaves
 };
 [[nodiscard]] Rules make_rules(std::shared_ptr<const Policy> policy, std::shared_ptr<const Fabric> fabric,
                                const std::vector<LocalPort>& ports);

@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 
+#include "daemon/device/device_names.h"
 #include "tests/support/journal.h"
 #include "tests/support/service_fixture.h"
 
@@ -105,7 +106,8 @@ qos-match-rules: [{destination: [storage], qos-level-name: rpc}]
     EXPECT_EQ(lost->reason, LossReason::NoRule);
     EXPECT_THAT(service->session(session)->grant.reason,
                 StartsWith("it has no level since the change of the fabric or of ports of "));
-    EXPECT_THAT(journal.lines(), Contains(StartsWith("no rule leads to level rpc: 1 session with 1 queue pair loses it")));
+    EXPECT_THAT(journal.lines(),
+                Contains(StartsWith("no rule leads to level rpc: 1 session with 1 queue pair loses it")));
     fabric(kTarget);
     reread();
     EXPECT_EQ(level_of(session), "rpc");
@@ -205,7 +207,8 @@ TEST_F(ServiceFabricTest, ABrokenFileKeepsWhatWasKnownAndIsToldOnce)
     reread();
     EXPECT_EQ(level_of(session), "rpc");
     EXPECT_THAT(writes(nic), IsEmpty());
-    EXPECT_THAT(render(service->fabric_diagnostics(), Colour::Off), HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
+    EXPECT_THAT(render(service->fabric_diagnostics(), Colour::Off),
+                HasSubstr("fabric.yaml:2:22: error: unknown key `descripton`"));
     EXPECT_EQ(fabrics, 1);
     EXPECT_EQ(times_logged("the fabric file cannot be used; the fabric known so far stays in use:"), 1);
 
@@ -343,15 +346,17 @@ TEST_F(ServicePortsTest, WhatIsSeenToDifferIsAskedEvenWithoutAnEvent)
     EXPECT_EQ(level_of(session), "bulk");
 }
 
-TEST_F(ServicePortsTest, SessionsFollowADeviceThatComesAndGoes)
-{
-    policy(R"(version: 1
+constexpr const char* kFromHere = R"(version: 1
 port-groups: [{name: here, node-type: [SELF]}]
 qos-levels:
   - {name: DEFAULT, sl: 0}
   - {name: rpc, schedule: {share: 60}}
 qos-match-rules: [{source: [here], qos-level-name: rpc}]
-)");
+)";
+
+TEST_F(ServicePortsTest, SessionsFollowADeviceThatComesAndGoes)
+{
+    policy(kFromHere);
     start();
     add_device("mlx5_0");
     auto request = asking_for("", "mlx5_0", {1});
@@ -365,6 +370,56 @@ qos-match-rules: [{source: [here], qos-level-name: rpc}]
     service->remove_device("mlx5_1/1");
     settle();
     EXPECT_EQ(level_of(reply->session), "DEFAULT");
+}
+
+TEST_F(ServicePortsTest, APortIsTheSourceOfWhatLeavesByIt)
+{
+    policy(kFromHere);
+    start();
+    add_device("mlx5_0");
+    const auto reply = register_as(PeerId{1}, process(1), asking_for("", "mlx5_0", {1}));
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->queue_pairs.at(0).level, "rpc");
+    EXPECT_EQ(reply->queue_pairs.at(0).leaf, "/rpc");
+    auto elsewhere = queue_pair("mlx5_0", 2);
+    elsewhere.path.source = Guid{0x99};    // as the program says
+    elsewhere.has_path = true;
+    const auto attached = answer<std::vector<QueuePairResult>>(
+        [&](auto done) { service->attach(PeerId{1}, reply->session, {elsewhere}, std::move(done)); });
+    ASSERT_TRUE(attached);
+    EXPECT_EQ(attached->at(0).level, "DEFAULT");
+    ASSERT_TRUE(reload().accepted);
+    settle();
+    EXPECT_EQ(answer<std::vector<QueuePairResult>>([&](auto done) {
+                  service->attach(PeerId{1}, reply->session, {queue_pair("mlx5_0", 1)}, std::move(done));
+              })
+                  ->at(0)
+                  .level,
+              "rpc");
+
+    auto named = asking_for("");
+    named.device = "mlx5_0";
+    const auto whole = register_as(PeerId{2}, process(2), named);
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(whole->grant.level, "rpc") << "the session names its device";
+    const auto nowhere = register_as(PeerId{3}, process(3), asking_for(""));
+    ASSERT_TRUE(nowhere);
+    EXPECT_EQ(nowhere->grant.level, "DEFAULT") << "its device is not known yet";
+}
+
+TEST(SourceOf, IsTheAddressThatPeopleKnow)
+{
+    DeviceInfo port;
+    EXPECT_EQ(source_of(port), std::nullopt);
+    port.port_guid = Guid{7};
+    EXPECT_EQ(source_of(port), Endpoint(Guid{7}));
+    port.link_layer = LinkLayer::Ethernet;
+    port.gids = {*parse_gid("fe80::1"), *parse_gid("10.2.0.1")};
+    EXPECT_EQ(source_of(port), Endpoint(*parse_gid("10.2.0.1")));
+    port.gids.pop_back();
+    EXPECT_EQ(source_of(port), Endpoint(*parse_gid("fe80::1")));
+    port.link_layer = LinkLayer::InfiniBand;
+    EXPECT_EQ(source_of(port), Endpoint(Guid{7}));
 }
 
 }    // namespace
