@@ -374,17 +374,15 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
     }
 }
 
-void Reloads::save(const Policy& policy, const std::function<void()>& done)
+void Reloads::save(const Policy& policy, LoopCallback<void()> done)
 {
     context_.loader.run(
         [root = context_.options.root, sources = policy.sources] { return save_last_good(root, sources); },
-        [done](const Result<void>& saved) {
+        [done = std::move(done)](const Result<void>& saved) {
             if (!saved) {
                 log(LogLevel::Warning, "the policy cannot be saved as the last good one: {}", to_string(saved.error()));
             }
-            if (done) {
-                done();
-            }
+            done();
         });
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -44,9 +43,8 @@ public:
     // From the trial of this number to the files; nothing if it has ended before it is this one's turn. If they cannot
     // be used, which the outcome then says, the policy from before the trial is put back.
     void go_back(std::uint64_t trial, TrialStep why, LoopCallback<void(ReloadOutcome)> done);
-    // As the last good one.
-    // `done`: it is on the disk, or cannot be saved, which is in the log.
-    void save(const Policy& policy, const std::function<void()>& done = nullptr);
+    // As the last good one. `done`: it is on the disk, or cannot be saved, which is in the log.
+    void save(const Policy& policy, LoopCallback<void()> done);
 
 private:
     enum class Kind : std::uint8_t { Reload, Refresh, Begin, GoBack };

@@ -108,18 +108,19 @@ void Trials::confirm(const std::string& revision, Callback<void> done)
         [root = context_.options.root, names = context_.options.names, now = context_.options.wall_clock()] {
             return std::make_shared<const Loaded>(load_files(root, names, now));
         },
-        [this, number = trial_.number(), done = std::move(done)](Result<std::shared_ptr<const Loaded>> files) {
+        [this, number = trial_.number(), done = std::move(done)](Result<std::shared_ptr<const Loaded>> files) mutable {
             if (!files) {
                 done(fail(files.error()));
                 return;
             }
             const auto same = compare(**files, number);
-            if (same) {
-                trial_.end(TrialStep::Confirmed, policy_.revision());
-                reloads_.save(*policy_.policy());
-            }
             context_.loader.discard(std::move(*files));
-            done(same);
+            if (!same) {
+                done(same);
+                return;
+            }
+            trial_.end(TrialStep::Confirmed, policy_.revision());
+            reloads_.save(*policy_.policy(), [done = std::move(done)] { done({}); });
         });
 }
 

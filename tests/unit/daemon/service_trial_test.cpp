@@ -106,13 +106,17 @@ protected:
         return {};
     }
     // What a daemon that starts with broken files would run.
+    [[nodiscard]] std::string last_good_now() const
+    {
+        const auto sources = load_last_good(root.path());
+        return sources && !sources->empty() ? sources->back()->text : "";
+    }
     [[nodiscard]] std::string last_good()
     {
         // It is saved on the thread that reads, in turn.
         const auto source = std::make_shared<SourceFile>(SourceFile{"p.yaml", kBeforeTrial});
         EXPECT_TRUE(answer<ReloadOutcome>([&](auto done) { service->check(source, 0, std::move(done)); }));
-        const auto sources = load_last_good(root.path());
-        return sources && !sources->empty() ? sources->back()->text : "";
+        return last_good_now();
     }
 
     test::Journal journal;
@@ -174,11 +178,17 @@ TEST_F(ServiceTrialTest, IsConfirmedWhenTheFileSaysTheSame)
     const std::string revision = tried(kTriedText);
     policy(kTriedText);
     nic->clear_log();
-    const auto confirmed = confirm(revision);
+    std::string on_disk;
+    const auto confirmed = answer<void>([&](auto done) {
+        service->confirm_trial(revision, [&, done = std::move(done)](Result<void> result) {
+            on_disk = last_good_now();
+            done(std::move(result));
+        });
+    });
     ASSERT_TRUE(confirmed) << to_string(confirmed.error());
+    EXPECT_EQ(on_disk, kTriedText) << "clients rely on the answer, also after a crash of the host";
     EXPECT_FALSE(service->trial());
     EXPECT_EQ(running(), revision);
-    EXPECT_EQ(last_good(), kTriedText);
     EXPECT_THAT(writes(*nic), IsEmpty());
     EXPECT_THAT(journal.of(LogEvent::TrialConfirmed), SizeIs(1));
     EXPECT_THAT(journal.of(LogEvent::TrialReverted), IsEmpty());
