@@ -184,6 +184,9 @@ inline constexpr std::array kReloadKeys{
               "devices that were told and have not answered within 15 s: they take the policy when they do"},
     AnswerKey{"lost-levels", "aa{sv}",
               "of Reload: that sessions have lost without getting another one, with the keys of a [plan](#plans)"},
+    AnswerKey{"failures", "aa{sv}",
+              "if it is accepted: what devices refused of it or have no room for, [keys](#results); the daemon tries "
+              "again by itself"},
     AnswerKey{"ended-trial", "s", "of Reload: revision of the trial that it has ended; absent: there was none"},
     AnswerKey{"seconds-left", "u", "of Try, if it is accepted: until the policy goes back by itself"},
 };
@@ -331,10 +334,11 @@ inline constexpr std::array kDeviceResultKeys{
 };
 
 inline constexpr std::array kFailureKeys{
+    AnswerKey{"device", "s", "name/port; not where the device is known anyway"},
     AnswerKey{"path", "s", "of the element; absent: the device as a whole"},
-    AnswerKey{"operation", "s", "`create`, `modify`, `destroy`, `query`"},
-    AnswerKey{"error", "s", "a D-Bus error name"},
-    AnswerKey{"attempts", "u", ""},
+    AnswerKey{"operation", "s", "`create`, `modify`, `destroy`, `query`; absent: there is no room for it"},
+    AnswerKey{"error", "s", "a D-Bus error name; with an `operation`"},
+    AnswerKey{"attempts", "u", "likewise"},
     AnswerKey{"message", "s", "all of it as a sentence"},
 };
 
@@ -343,7 +347,8 @@ inline constexpr std::array kDriftKeys{
     AnswerKey{"path", "s", "of the element"},
     AnswerKey{"kind", "s",
               "`missing`, `share`, `max-rate`, `parent`, `kind`; `unreadable`: drift cannot be seen, because the "
-              "device does not say what was written"},
+              "device does not say what was written; `not-written`: the device refused it or has no room for it, and "
+              "`found` says why"},
     AnswerKey{"expected", "s", "in words"},
     AnswerKey{"found", "s", "in words"},
 };

@@ -239,23 +239,30 @@ void write_plan(Writer& writer, const DevicePlan& plan)
     dict.set_list("rates", plan.rates, kWriteOne);
 }
 
-std::string to_sentence(const ElementFailure& failure)
-{
-    if (failure.path.empty()) {
-        return to_string(failure.error);    // of the device as a whole
-    }
-    return fmt::format("{} {}: {} (tried {} {})", failure.operation, failure.path.text(), to_string(failure.error),
-                       failure.attempts, failure.attempts == 1 ? "time" : "times");
-}
-
-void write_failure(Writer& writer, const ElementFailure& failure)
+// `device`: where it is not known anyway.
+void write_failure(Writer& writer, const ElementFailure& failure, const std::string& device = {})
 {
     Answer<kFailureKeys> dict(writer);
+    dict.set_text("device", device);
     dict.set_text("path", failure.path.text());
     dict.set_text("operation", failure.operation);
-    dict.set("error", dbus_name(failure.error.code));
-    dict.set("attempts", failure.attempts);
+    if (failure.attempts > 0) {
+        dict.set("error", dbus_name(failure.error.code));
+        dict.set("attempts", failure.attempts);
+    }
     dict.set("message", to_sentence(failure));
+}
+
+// What could not be written or read, as Verify lists it.
+void write_as_drift(Writer& writer, const std::string& device, const ElementFailure& failure)
+{
+    const bool is_read = failure.operation == "query";
+    Answer<kDriftKeys> dict(writer);
+    dict.set("device", device);
+    dict.set("path", failure.path.text());
+    dict.set("kind", is_read ? "unreadable" : "not-written");
+    dict.set("expected", is_read ? "what was written" : "what the policy says");
+    dict.set("found", to_sentence(failure));
 }
 
 }    // namespace
@@ -277,6 +284,8 @@ void set_outcome(Answer<kReloadKeys>& dict, const ReloadOutcome& outcome, Quote 
     dict.set_list("left-out", outcome.left_out, kWriteOne);
     dict.set("unanswered", outcome.unanswered);
     dict.set_list("lost-levels", outcome.losses, kWriteOne);
+    dict.set_list("failures", outcome.failures,
+                  [](Writer& to, const DeviceFailure& one) { write_failure(to, one.failure, one.device); });
     dict.set_text("ended-trial", outcome.ended_trial);
 }
 
@@ -335,7 +344,8 @@ void write(Writer& writer, const DeviceReconcile& result)
     Answer<kDeviceResultKeys> dict(writer);
     dict.set("device", result.device);
     dict.set("operations", result.operations);
-    dict.set_list("failures", result.failures, write_failure);
+    dict.set_list("failures", result.failures,
+                  [](Writer& to, const ElementFailure& one) { write_failure(to, one); });
 }
 
 void write(Writer& writer, const std::vector<DeviceReconcile>& results)
@@ -346,7 +356,7 @@ void write(Writer& writer, const std::vector<DeviceReconcile>& results)
 void write(Writer& writer, const std::vector<DeviceDrift>& results)
 {
     writer.open('a', "a{sv}");
-    for (const auto& [device, drifts] : results) {
+    for (const auto& [device, drifts, failures] : results) {
         for (const auto& drift : drifts) {
             Answer<kDriftKeys> dict(writer);
             dict.set("device", device);
@@ -354,6 +364,9 @@ void write(Writer& writer, const std::vector<DeviceDrift>& results)
             dict.set("kind", to_string(drift.kind));
             dict.set("expected", drift.expected);
             dict.set("found", drift.found);
+        }
+        for (const auto& failure : failures) {
+            write_as_drift(writer, device, failure);
         }
     }
     writer.close();
@@ -378,13 +391,8 @@ void write_failures(Writer& writer, const DeviceStatus& status)
 {
     writer.open('a', "a{sv}");
     if (status.snapshot) {
-        for (const auto& failure : status.snapshot->failures) {
+        for (const auto& failure : open_failures(*status.snapshot)) {
             write_failure(writer, failure);
-        }
-        for (const auto& unreachable : status.snapshot->unreachable) {
-            Answer<kFailureKeys> dict(writer);
-            dict.set("path", unreachable.path.text());
-            dict.set("message", unreachable.path.text() + ": " + unreachable.why);
         }
     }
     writer.close();

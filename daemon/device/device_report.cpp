@@ -225,13 +225,19 @@ Drift unreadable(const AttachReport& attach)
             {}};
 }
 
+DeviceDrift device_drift(const DeviceFacts& facts, std::vector<Drift> drifts)
+{
+    return {facts.key, std::move(drifts),
+            facts.snapshot ? open_failures(*facts.snapshot) : std::vector<ElementFailure>()};
+}
+
 DeviceReconcile reconcile_result(const DeviceFacts& facts, const Report& report)
 {
     DeviceReconcile result{facts.key, report.operations, {}};
     if (!report.snapshot) {
         return result;
     }
-    result.failures = report.snapshot->failures;
+    result.failures = open_failures(*report.snapshot);
     if (facts.held_back()) {
         for (const auto& path : report.snapshot->draining) {
             result.failures.push_back(

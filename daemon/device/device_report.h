@@ -20,6 +20,8 @@ namespace rdmaqos {
 
 // In place of drifts, of a device that does not say what was written.
 [[nodiscard]] Drift unreadable(const AttachReport& attach);
+// `drifts`: that were found just now; with what differs from the policy because it could not be written.
+[[nodiscard]] DeviceDrift device_drift(const DeviceFacts& facts, std::vector<Drift> drifts);
 [[nodiscard]] DeviceReconcile reconcile_result(const DeviceFacts& facts, const Report& report);
 [[nodiscard]] DeviceReconcile reconcile_result(const DeviceFacts& facts, const Error& error);    // the device gave none
 

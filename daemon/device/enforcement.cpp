@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "daemon/model/device_status.h"
 #include "daemon/model/host_survey.h"
 
 namespace rdmaqos {
@@ -54,6 +55,18 @@ Unenforced why_monitored(const DeviceFacts& facts, const Membership& membership,
 std::string is_disabled(const DeviceFacts& facts)
 {
     return fmt::format("{} is disabled (`rdma-qosctl disable`)", facts.key);
+}
+
+// Of what is held at this element, which is there: that it, or one above it, is not as the policy says. Empty cause: they
+// are.
+Unenforced refused_at(const DeviceFacts& facts, const ElementPath& path)
+{
+    if (!facts.snapshot) {
+        return {};
+    }
+    const std::vector<ElementFailure> failures = open_failures(*facts.snapshot);
+    const ElementFailure* failure = failure_at(failures, path);
+    return failure == nullptr ? Unenforced{} : Unenforced{"error", to_sentence(*failure)};
 }
 
 std::string no_class_leaf(const DeviceFacts& facts, const ElementPath& class_path)
@@ -165,6 +178,9 @@ Unenforced why_unenforced(const DeviceFacts& facts, const Member& member, const 
     if (class_path.empty()) {
         return {gap, std::move(shortfall)};
     }
+    if (Unenforced refused = refused_at(facts, desired.requester); !refused.cause.empty()) {
+        return refused;
+    }
     const AttachVerdict verdict = attach_verdict(facts, class_path, member.owner->pid);
     if (shortfall.empty() && verdict.held) {
         return {};
@@ -256,6 +272,9 @@ Unenforced expected_enforcement(const DeviceFacts& facts, const Membership& memb
         AttachVerdict verdict = attach_verdict(facts, class_path, owner.pid);
         if (facts.book.expected_leaf(membership, owner).empty()) {
             return {"no-class-leaf", no_class_leaf(facts, class_path)};
+        }
+        if (Unenforced refused = refused_at(facts, class_path); !refused.cause.empty()) {
+            return refused;
         }
         result = {verdict.held ? "" : "attach-mode", std::move(verdict.words)};
     }

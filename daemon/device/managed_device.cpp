@@ -561,7 +561,7 @@ void ManagedDevice::reconcile_now(LoopCallback<void(DeviceReconcile)> done)
 void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
 {
     if (!facts_.attach.unreadable.empty()) {
-        done(DeviceDrift{facts_.key, {unreadable(facts_.attach)}});
+        done(device_drift(facts_, {unreadable(facts_.attach)}));
         return;
     }
     worker_.run([repair](DeviceWorker::Core& core) { return core.reconciler.verify(repair); },
@@ -577,7 +577,7 @@ void ManagedDevice::verify(bool repair, Callback<DeviceDrift> done)
                     if (repaired > 0) {
                         listener_.drift_repaired(facts_.key, repaired);
                     }
-                    done(DeviceDrift{facts_.key, found->drifts});
+                    done(device_drift(facts_, found->drifts));
                 });
 }
 

@@ -54,9 +54,23 @@ struct PlannedChange {
     Plan plan;
 };
 
+// What of the policy is not on a device as it says: what was refused, and what there is no room for (those have no
+// operation). Every report that says whether a device matches the policy says it by these.
+[[nodiscard]] std::vector<ElementFailure> open_failures(const Snapshot& snapshot);
+// The first of them by which this element is not as the policy says: its own, or one of an element above it. Null: none.
+[[nodiscard]] const ElementFailure* failure_at(const std::vector<ElementFailure>& failures, const ElementPath& path);
+// "create /bulk: the device is full (tried 2 times)"
+[[nodiscard]] std::string to_sentence(const ElementFailure& failure);
+
 struct DeviceDrift {
     std::string device;
     std::vector<Drift> drifts;
+    std::vector<ElementFailure> failures{};    // what differs from the policy because it could not be written or read
+};
+
+struct DeviceFailure {
+    std::string device;
+    ElementFailure failure;
 };
 
 // What a device was told, and what did not work.

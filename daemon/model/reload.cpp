@@ -18,6 +18,9 @@ std::string ReloadOutcome::to_text() const
     for (const auto& [device, why] : left_out) {
         text += fmt::format("{}: note: takes no part, because it is {}\n", device, rdmaqos::to_string(why));
     }
+    for (const auto& [device, failure] : failures) {
+        text += fmt::format("{}: error: {}; this will be retried\n", device, to_sentence(failure));
+    }
     for (const auto& device : unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", device);
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/model/administrator.h"
+#include "daemon/model/device_status.h"
 #include "daemon/model/level_loss.h"
 #include "daemon/model/session.h"
 #include "lib/base/diagnostic.h"
@@ -39,6 +40,7 @@ struct ReloadOutcome {
     std::vector<LeftOutDevice> left_out;
     std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
     std::vector<LevelLoss> losses{};    // that sessions have suffered, if it was accepted
+    std::vector<DeviceFailure> failures{};    // of devices that have answered; if it was accepted
     std::string ended_trial{};          // revision of the trial that it was the end of; empty: none
     // For the journal: diagnostics, findings, devices that are left out or have not answered.
     [[nodiscard]] std::string to_text() const;

@@ -247,9 +247,11 @@ void Reloads::tell(const ReloadOutcome& outcome) const
     // Devices without an answer have a line each, below.
     const ReloadOutcome said{true, {}, outcome.diagnostics, outcome.findings, outcome.left_out, {}};
     const std::string text = said.to_text();
-    log_event(said.has_warnings() ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
-              {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}", outcome.revision,
-              text.empty() ? "" : ":\n", text);
+    // Failures have had their lines, too.
+    const bool is_whole = outcome.failures.empty();
+    log_event(said.has_warnings() || !is_whole ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
+              {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}{}", outcome.revision,
+              is_whole ? "" : ", but not all of it is on the devices", text.empty() ? "" : ":\n", text);
     for (const auto& key : outcome.unanswered) {
         log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
     }
@@ -365,7 +367,8 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
         ++rest->parts;
         save(*loaded.policy.value, part_done);
     }
-    changes_.commit(std::move(staged), *loaded.settings.value, [rest, part_done](Gathering::Missing missing) {
+    changes_.commit(std::move(staged), *loaded.settings.value, [this, rest, part_done](Gathering::Missing missing) {
+        rest->outcome.failures = failures_but_of(missing);
         rest->outcome.unanswered = std::move(missing);
         part_done();
     });
@@ -384,6 +387,21 @@ void Reloads::save(const Policy& policy, LoopCallback<void()> done)
             }
             done();
         });
+}
+
+std::vector<DeviceFailure> Reloads::failures_but_of(const Gathering::Missing& missing) const
+{
+    std::vector<DeviceFailure> failures;
+    for (const auto& [key, device] : devices_) {
+        const auto snapshot = device->status().snapshot;
+        if (!snapshot || std::ranges::find(missing, key) != missing.end()) {
+            continue;
+        }
+        for (auto& failure : open_failures(*snapshot)) {
+            failures.push_back({key, std::move(failure)});
+        }
+    }
+    return failures;
 }
 
 // What taking this policy, which is about to be in force, means for the trial.
@@ -422,6 +440,7 @@ void Reloads::put_back(ReloadOutcome outcome)
     outcome.losses = staged.losses;
     trial_.end(pending_.front().why, outcome.revision);
     changes_.commit(std::move(staged), before.settings, [this, outcome](Gathering::Missing missing) mutable {
+        outcome.failures = failures_but_of(missing);
         outcome.unanswered = std::move(missing);
         answer(outcome);
     });

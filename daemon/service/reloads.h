@@ -70,6 +70,8 @@ private:
     void refuse(const ReloadOutcome& outcome);
     void change_trial(const Tried& tried);
     void put_back(ReloadOutcome outcome);
+    // Of the devices that have answered.
+    [[nodiscard]] std::vector<DeviceFailure> failures_but_of(const Gathering::Missing& missing) const;
     void answer(const ReloadOutcome& outcome);
     void tell(const ReloadOutcome& outcome) const;
     // The one that is served; what has become of it is told by now.

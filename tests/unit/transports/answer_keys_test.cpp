@@ -258,15 +258,22 @@ TEST(AnswerKeys, OfDevices)
     status.findings = {kSomeFinding};
     status.attach_notes = {"a note"};
     expect_all(kTreeKeys, keys_in(written([&](Writer& writer) { write_tree(writer, status); })), "tree");
-    expect_all(kFailureKeys, keys_in(written([&](Writer& writer) { write_failures(writer, status); })), "failures");
+    Keys failures = keys_in(written([&](Writer& writer) { write_failures(writer, status); }));
+    failures.insert("device s");    // of a report
+    expect_all(kFailureKeys, failures, "failures");
     Keys findings = keys_in(written([&](Writer& writer) { write_findings(writer, status); }));
     findings.insert({"device s", "verdict s"});    // of a report
     expect_all(kFindingKeys, findings, "findings");
 
     const auto result = written([&](Writer& writer) { write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures}); });
     expect_all(kDeviceResultKeys, keys_in(result), "result");
-    const std::vector<DeviceDrift> drifts{{"mlx5_0/1", {Drift{kSomeLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}}};
-    expect_all(kDriftKeys, keys_in(written([&](Writer& writer) { write(writer, drifts); })), "drift");
+    const std::vector<DeviceDrift> drifts{
+        {"mlx5_0/1", {Drift{kSomeLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}, snapshot->failures}};
+    const auto written_drifts = written([&](Writer& writer) { write(writer, drifts); });
+    expect_all(kDriftKeys, keys_in(written_drifts), "drift");
+    const auto* listed = written_drifts.as<std::vector<bus::Dict>>();
+    ASSERT_TRUE(listed != nullptr && listed->size() == 2);
+    EXPECT_EQ(*listed->back().find("kind")->as<std::string>(), "not-written");
 }
 
 TEST(AnswerKeys, OfReloads)
@@ -278,6 +285,7 @@ TEST(AnswerKeys, OfReloads)
     outcome.left_out = {{"mlx5_2/1", LeftOutDevice::Why::Released}};
     outcome.unanswered = {"mlx5_1/1"};
     outcome.losses = {{"old", LossReason::Renamed, "new", 1, 2}};
+    outcome.failures = {{"mlx5_0/1", {kSomeLeaf, "create", {ErrorCode::NoSpace, 0, "no"}, 3}}};
     outcome.ended_trial = "0123";
     auto who = std::make_shared<Identity>();
     who->command = "rdma-qosctl";
@@ -290,6 +298,7 @@ TEST(AnswerKeys, OfReloads)
     expect_all(kDiagnosticKeys, keys_in(at(report, "diagnostics")), "diagnostics");
     expect_all(kFindingKeys, keys_in(at(report, "findings")), "findings");
     expect_all(kLeftOutKeys, keys_in(at(report, "left-out")), "left-out");
+    expect_all(kFailureKeys, keys_in(at(report, "failures")), "failures");
 
     const auto unquoted = written([&](Writer& writer) { write(writer, outcome, Quote::Nothing); });
     const Keys keys = keys_in(at(unquoted, "diagnostics"));

@@ -173,17 +173,20 @@ Result<ExitStatus> reload(const Context& context, bool brief)
             json["ended-trial"] = reload.ended_trial;
         }
         print(to_text(json));
-        return ExitStatus::Ok;
+        return status_of(reload);
     }
+    const std::string running = fmt::format("policy {} is running{}\n", printable(reload.revision), but_not_on_devices(reload));
     if (brief) {
-        return ExitStatus::Ok;
+        if (!reload.failures.empty()) {
+            print_error(failures_text(reload) + running);
+        }
+        return status_of(reload);
     }
     const std::string trial = reload.ended_trial.empty()
                                   ? ""
                                   : fmt::format("the trial of policy {} is over\n", printable(reload.ended_trial));
-    print(to_text(reload, context.screen.colour) + trial +
-          fmt::format("policy {} is running\n", printable(reload.revision)));
-    return ExitStatus::Ok;
+    print(to_text(reload, context.screen.colour) + trial + running);
+    return status_of(reload);
 }
 
 Result<ExitStatus> reconcile(const Context& context, const std::string& device)

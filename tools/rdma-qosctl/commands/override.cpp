@@ -238,6 +238,7 @@ Result<ExitStatus> set_override(const Context& context, const OverrideOptions& o
         return fail(std::move(error));
     }
     print_set(views->front().level, *views, changes_between(before, proposed->policy), *reloaded, context.json);
+    warn_of_failures(*reloaded);
     return ExitStatus::Ok;
 }
 

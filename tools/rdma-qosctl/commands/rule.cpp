@@ -136,6 +136,7 @@ Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
         return fail(std::move(error));
     }
     print_added(context, {*name, {place, {}, *transient, {}}, {}}, *reloaded);
+    warn_of_failures(*reloaded);
     return ExitStatus::Ok;
 }
 

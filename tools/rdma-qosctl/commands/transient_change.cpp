@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "policy/load/policy_reader.h"
 #include "policy/model/name_service.h"
 #include "tools/rdma-qosctl/commands/manage.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/world/online.h"
+#include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
 namespace {
@@ -69,6 +71,14 @@ Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context)
     }
     auto reloaded = refresh_files(context, *client);
     return reloaded ? Result<std::optional<ReloadView>>(std::move(*reloaded)) : fail(reloaded.error());
+}
+
+void warn_of_failures(const std::optional<ReloadView>& reload)
+{
+    if (reload && !reload->failures.empty()) {
+        print_error(failures_text(*reload) + fmt::format("rdma-qosctl: warning: policy {} is in force{}\n",
+                                                         printable(reload->revision), but_not_on_devices(*reload)));
+    }
 }
 
 Result<void> RemovedFiles::remove(const std::string& root, const fs::path& path)

@@ -163,10 +163,11 @@ void print_trial(const Context& context, const ReloadView& reload, std::uint64_t
         return;
     }
     print(to_text(reload, context.screen.colour) +
-          fmt::format("policy {} is running, for {}; then the policy of the files comes back\n"
+          fmt::format("policy {} is running{}, for {}; then the policy of the files comes back\n"
                       "  rdma-qosctl confirm    keeps it: writes it to {}\n"
                       "  rdma-qosctl revert     goes back now\n",
-                      printable(reload.revision), counted(seconds, "second"), kMainPolicyFile));
+                      printable(reload.revision), but_not_on_devices(reload), counted(seconds, "second"),
+                      kMainPolicyFile));
 }
 
 }    // namespace
@@ -204,7 +205,7 @@ Result<ExitStatus> try_policy(const Context& context, const TrialOptions& option
                     "the policy is refused, the running one stays\n" + to_text(reload, Colour::Off));
     }
     print_trial(context, reload, number_of(*report, "seconds-left"));
-    return ExitStatus::Ok;
+    return status_of(reload);
 }
 
 Result<ExitStatus> confirm(const Context& context, bool force)
@@ -256,6 +257,10 @@ Result<ExitStatus> revert(const Context& context)
     if (!client) {
         return fail(client.error());
     }
+    const auto trial = fetch_trial(*client);
+    if (!trial) {
+        return fail(trial.error());
+    }
     const auto report = with_password(context, *client,
                                       [&] { return call_manager<bus::Dict>(*client, "Revert", {}, kDeviceTimeout); });
     if (!report) {
@@ -273,9 +278,13 @@ Result<ExitStatus> revert(const Context& context)
         print(to_text(json));
     } else {
         print(to_text(reload, context.screen.colour) +
-              fmt::format("policy {} is running, as before the trial\n", printable(reload.revision)));
+              fmt::format("policy {} is running{}: {}\n", printable(reload.revision), but_not_on_devices(reload),
+                          reload.revision == trial->goes_back_to
+                              ? "it is the one from before the trial"
+                              : fmt::format("the files say so; before the trial it was policy {}",
+                                            printable(trial->goes_back_to))));
     }
-    return ExitStatus::Ok;
+    return status_of(reload);
 }
 
 }    // namespace rdmaqos::ctl

@@ -180,7 +180,8 @@ Json reload_json(const ReloadView& reload)
             {"findings", to_json(reload.findings)},
             {"left-out", to_json(reload.left_out)},
             {"unanswered", reload.unanswered},
-            {"lost-levels", to_json(reload.lost_levels)}};
+            {"lost-levels", to_json(reload.lost_levels)},
+            {"failures", to_json(reload.failures)}};
 }
 
 Json session_json(const SessionView& session)

@@ -159,7 +159,7 @@ ReloadView to_reload(const bus::Dict& dict)
 {
     return {flag_of(dict, "accepted"),     text_of(dict, "revision"),   diagnostics_of(dict),
             dicts_of(dict, "findings"),    list_of(dict, "unanswered"), dicts_of(dict, "left-out"),
-            dicts_of(dict, "lost-levels"), text_of(dict, "ended-trial")};
+            dicts_of(dict, "lost-levels"), dicts_of(dict, "failures"),  text_of(dict, "ended-trial")};
 }
 
 PlanReport to_plan_report(const bus::Dict& dict)
@@ -241,6 +241,26 @@ std::string left_out_line(const bus::Dict& device)
                        printable(text_of(device, "why")));
 }
 
+std::string failures_text(const ReloadView& reload)
+{
+    std::string text;
+    for (const auto& failure : reload.failures) {
+        text += fmt::format("{}: error: {}; this will be retried\n", printable(text_of(failure, "device")),
+                            printable(text_of(failure, "message")));
+    }
+    return text;
+}
+
+std::string_view but_not_on_devices(const ReloadView& reload)
+{
+    return reload.failures.empty() ? "" : ", but not all of it is on the devices";
+}
+
+ExitStatus status_of(const ReloadView& reload)
+{
+    return reload.failures.empty() ? ExitStatus::Ok : ExitStatus::Failed;
+}
+
 std::string to_text(const ReloadView& reload, Colour colour)
 {
     std::string text = render(reload.diagnostics, colour);
@@ -253,6 +273,7 @@ std::string to_text(const ReloadView& reload, Colour colour)
     for (const auto& device : reload.unanswered) {
         text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
     }
+    text += failures_text(reload);
     for (const auto& loss : reload.lost_levels) {
         const std::uint64_t sessions = number_of(loss, "sessions");
         text += fmt::format("level {}: warning: {} with {} {} no other level now; `rdma-qosctl status` says what to do\n",

@@ -31,6 +31,7 @@ struct ReloadView {
     std::vector<std::string> unanswered;
     std::vector<bus::Dict> left_out;    // "Devices that take no part"
     std::vector<bus::Dict> lost_levels{};    // "Lost levels"
+    std::vector<bus::Dict> failures{};       // "Results", each with its `device`
     std::string ended_trial{};               // revision of the trial that it has ended; empty: there was none
 };
 
