@@ -264,6 +264,11 @@ void Discovery::open_all(std::vector<DeviceInfo> ports, Duration patience)
     }
     std::map<std::string, std::shared_ptr<std::future<std::vector<Found>>>> waiting;
     for (auto& [device, its_ports] : by_device) {
+        for (const auto& port : its_ports) {
+            if (!told_.contains(port.key())) {    // else why it was refused before is said until it is not
+                service_.device_not_managed(port, "it is being opened, and has not answered yet");
+            }
+        }
         auto opened = std::make_shared<Opened>();
         waiting[device] = std::make_shared<std::future<std::vector<Found>>>(opened->get_future());
         auto& worker = opening_[device] = std::make_unique<Worker>("open-" + device, 2);
@@ -299,6 +304,7 @@ void Discovery::take(std::vector<Found> found)
             service_.add_device(std::move(each.backend), std::move(each.handover));
             continue;
         }
+        service_.device_not_managed(each.port, each.error);
         service_.device_refused(each.port.node_guid, each.port.port, each.error);
         if (told_[key] != each.error) {
             log_event(LogLevel::Warning, LogEvent::DeviceRefused, LogOrigin::device(key), {{"DEVICE", key}},

@@ -25,9 +25,10 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"pkey", "q", "partition key"},
     AnswerKey{"traffic-class", "y", "of RoCE packets; set it on the connection"},
     AnswerKey{"dscp", "y", "the upper 6 bits of `traffic-class`"},
-    AnswerKey{"sl-source", "s",
-              "`host`: on InfiniBand, too, `sl` replaces the service level that the subnet manager gave; absent: it does "
-              "not"},
+    AnswerKey{
+        "sl-source", "s",
+        "`host`: on InfiniBand, too, `sl` replaces the service level that the subnet manager gave; absent: it does "
+        "not"},
     AnswerKey{"share", "u", "weight of the class among its siblings"},
     AnswerKey{"max-rate", "t", "cap of the class as the policy has it, kbit/s"},
     AnswerKey{"max-rate-now", "t", "the lowest of the caps from its leaf up to the root, and the link, kbit/s"},
@@ -45,10 +46,12 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"reason", "s",
               "the same as a sentence; or what else is to know, such as types for which a limit does not hold"},
     AnswerKey{"lost-level", "s", "without a `level`: the one that it had until a reload"},
-    AnswerKey{"lost-reason", "s", "why it was lost, one of [these](#lost-levels); with `lost-level`, as the next three"},
+    AnswerKey{"lost-reason", "s",
+              "why it was lost, one of [these](#lost-levels); with `lost-level`, as the next three"},
     AnswerKey{"lost-revision", "s", "of the policy that took it"},
     AnswerKey{"lost-at", "t", "when, in seconds since 1970"},
-    AnswerKey{"renamed-to", "s", "the level that gives the same under another name, or has `renamed-from`; absent: none"},
+    AnswerKey{"renamed-to", "s",
+              "the level that gives the same under another name, or has `renamed-from`; absent: none"},
     AnswerKey{"queue-pairs", "aa{sv}", "of Register with `queue-pairs`: the results"},
 };
 
@@ -110,7 +113,8 @@ inline constexpr std::array kHostQueuePairKeys{
     AnswerKey{"rate", "t", ""},
     AnswerKey{"enforced", "b", ""},
     AnswerKey{"reason", "s", "as of a result; without a session, more about `outside`, and what to do"},
-    AnswerKey{"outside", "s", "why it is in no leaf, one of [these](#outside) or of [Causes](#causes); absent: it is in one"},
+    AnswerKey{"outside", "s",
+              "why it is in no leaf, one of [these](#outside) or of [Causes](#causes); absent: it is in one"},
 };
 
 inline constexpr std::array kHostCountKeys{
@@ -135,7 +139,8 @@ inline constexpr std::array kPathAnswerKeys{
     AnswerKey{"traffic-class", "y", "of RoCE packets"},
     AnswerKey{"dscp", "y", "the upper 6 bits of `traffic-class`"},
     AnswerKey{"sl-source", "s", "as in a grant"},
-    AnswerKey{"assumed", "as", "which of `mtu` and `rate` is known of neither port: those of the first device, or usual ones"},
+    AnswerKey{"assumed", "as",
+              "which of `mtu` and `rate` is known of neither port: those of the first device, or usual ones"},
 };
 
 inline constexpr std::array kDiagnosticKeys{
@@ -230,8 +235,9 @@ inline constexpr std::array kLostLevelKeys{
     AnswerKey{"level", "s", ""},
     AnswerKey{"reason", "s", "why, one of [these](#lost-levels)"},
     AnswerKey{"renamed-to", "s", "as of a grant"},
-    AnswerKey{"sessions", "u", "how many lose it, or some of their queue pairs do: those of `sessions` with this level "
-                               "before, and a `loss`"},
+    AnswerKey{"sessions", "u",
+              "how many lose it, or some of their queue pairs do: those of `sessions` with this level "
+              "before, and a `loss`"},
     AnswerKey{"queue-pairs", "u", "how many lose it"},
 };
 
@@ -423,6 +429,18 @@ inline constexpr std::array kSelfTestKeys{
     AnswerKey{"status", "y", "of the firmware's answer; absent: none, or 0"},
     AnswerKey{"syndrome", "u", "of the firmware's answer; absent: none, or 0"},
     AnswerKey{"remark", "s", "what it means"},
+};
+
+inline constexpr std::array kRefusedDeviceKeys{
+    AnswerKey{"device", "s", "name/port"},
+    AnswerKey{"netdev", "s", ""},
+    AnswerKey{"pci-address", "s", ""},
+    AnswerKey{"reason", "s", "why it is not managed, a sentence"},
+};
+
+inline constexpr std::array kStateFailureKeys{
+    AnswerKey{"file", "s", "below /var/lib/rdma-qos or /run/rdma-qos"},
+    AnswerKey{"message", "s", "what is wrong and what follows from it, a sentence"},
 };
 
 inline constexpr std::array kManagerStatistics{

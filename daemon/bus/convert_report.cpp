@@ -339,13 +339,32 @@ void write(Writer& writer, const PlanReport& report, Quote quote)
     dict.set("writes", report.writes);
 }
 
+void write(Writer& writer, const std::vector<RefusedDevice>& devices)
+{
+    write_dicts(writer, devices, [](Writer& to, const RefusedDevice& device) {
+        Answer<kRefusedDeviceKeys> dict(to);
+        dict.set("device", fmt::format("{}/{}", device.names.device, device.names.port));
+        dict.set_text("netdev", device.names.netdev);
+        dict.set_text("pci-address", device.names.pci_address);
+        dict.set("reason", device.why);
+    });
+}
+
+void write(Writer& writer, const std::map<std::string, std::string>& state_failures)
+{
+    write_dicts(writer, state_failures, [](Writer& to, const auto& failure) {
+        Answer<kStateFailureKeys> dict(to);
+        dict.set("file", failure.first);
+        dict.set("message", failure.second);
+    });
+}
+
 void write(Writer& writer, const DeviceReconcile& result)
 {
     Answer<kDeviceResultKeys> dict(writer);
     dict.set("device", result.device);
     dict.set("operations", result.operations);
-    dict.set_list("failures", result.failures,
-                  [](Writer& to, const ElementFailure& one) { write_failure(to, one); });
+    dict.set_list("failures", result.failures, [](Writer& to, const ElementFailure& one) { write_failure(to, one); });
 }
 
 void write(Writer& writer, const std::vector<DeviceReconcile>& results)

@@ -21,6 +21,8 @@ void write(bus::Writer& writer, const PlanReport& report, Quote quote);
 // a{sv}, without an entry if there is none
 void write(bus::Writer& writer, const std::optional<TrialStatus>& trial);
 
+void write(bus::Writer& writer, const std::vector<RefusedDevice>& devices);
+void write(bus::Writer& writer, const std::map<std::string, std::string>& state_failures);
 void write(bus::Writer& writer, const DeviceReconcile& result);
 void write(bus::Writer& writer, const std::vector<DeviceReconcile>& results);
 void write(bus::Writer& writer, const std::vector<DeviceDrift>& results);

@@ -394,6 +394,16 @@ void get_released(BusContext& context, const char* /*path*/, Writer& writer)
     writer.put(context.service.released_devices());
 }
 
+void get_refused(BusContext& context, const char* /*path*/, Writer& writer)
+{
+    write(writer, context.service.refused_devices());
+}
+
+void get_state_failures(BusContext& context, const char* /*path*/, Writer& writer)
+{
+    write(writer, context.service.state_failures());
+}
+
 void get_statistics(BusContext& context, const char* /*path*/, Writer& writer)
 {
     const auto& counters = context.counters;
@@ -458,6 +468,8 @@ constexpr Property kManagerProperties[] = {
     property<get_last_reload>("LastReload", "a{sv}", kChanges),
     property<get_fabric_diagnostics>("FabricDiagnostics", "aa{sv}", kChanges),
     property<get_released>("ReleasedDevices", "as", kChanges),
+    property<get_refused>("RefusedDevices", "aa{sv}", kChanges),
+    property<get_state_failures>("StateFailures", "aa{sv}", kChanges),
     property<get_trial>("Trial", "a{sv}", 0),
     property<get_adoption>("Adoption", "a{sv}", 0),
     property<get_statistics>("Statistics", "a{st}", 0),

@@ -40,6 +40,8 @@ public:
     void device_removed(const std::string& key) override;
     void device_changed(const std::string& key) override;
     void released_changed() override { manager_changed(); }
+    void refused_changed() override { manager_changed(); }
+    void state_failures_changed() override { manager_changed(); }
     void fabric_changed() override { manager_changed(); }
     void reload_answered() override { manager_changed(); }
     void trial_changed(TrialStep step, const std::string& revision) override;
@@ -65,7 +67,7 @@ private:
 
     BusContext& context_;
     const Listeners& listeners_;
-    std::map<std::string, Change> changes_;    // by object path
+    std::map<std::string, Change> changes_;               // by object path
     std::map<std::string, std::string> device_states_;    // as last told
     Told told_;
     std::set<std::string> devices_to_tell_;

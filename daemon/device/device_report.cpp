@@ -31,6 +31,11 @@ std::vector<std::string> attach_notes(const DeviceFacts& facts)
                         "self-test the device refused one ({})",
                         facts.attach.devx_refused));
     }
+    if (!facts.attach.not_kept.empty()) {
+        notes.push_back(
+            fmt::format("the result of the self-test cannot be saved; it will run again at the next start: {}",
+                        facts.attach.not_kept));
+    }
     if (facts.attach.mode == AttachMode::PerProcess) {
         for (const auto& element : facts.book.tree_spec().elements) {
             if (element.is_class && facts.book.processes(element.path) > 0) {

@@ -151,6 +151,9 @@ void write_daemon(Text& text, const Metrics& metrics)
     text.sample({}, metrics.last_reload_good);
     text.family({"rdmaqos_trial_in_force", Type::Gauge, "Whether a policy is being tried, which goes back by itself."});
     text.sample({}, metrics.trial);
+    text.family({"rdmaqos_state_failures", Type::Gauge,
+                 "Files of the daemon itself that could not be written or read; `rdma-qosctl status` says which."});
+    text.sample({}, metrics.state_failures);
     if (metrics.service.last_good_reload) {
         text.family({"rdmaqos_last_reload_success_timestamp_seconds", Type::Gauge,
                      "When files were last accepted, in seconds since 1970."});
@@ -278,8 +281,6 @@ std::optional<double> link_speed(const DeviceMetrics& device)
 }
 
 constexpr std::array kDeviceFamilies{
-    DeviceFamily{{"rdmaqos_device_up", Type::Gauge, "0: the device is being reset and does not answer."},
-                 number<&DeviceMetrics::up>},
     DeviceFamily{{"rdmaqos_device_degraded", Type::Gauge,
                   "1: the device does not match the policy; `rdma-qosctl status` says why."},
                  number<&DeviceMetrics::degraded>},
@@ -340,6 +341,14 @@ constexpr std::array kDeviceFamilies{
 
 void write_devices(Text& text, const Metrics& metrics)
 {
+    text.family({"rdmaqos_device_up", Type::Gauge,
+                 "0: the device is being reset and does not answer, or it is there and cannot be managed."});
+    for (const auto& device : metrics.devices) {
+        text.sample({{"device", device.device}}, device.up);
+    }
+    for (const auto& device : metrics.refused_devices) {
+        text.sample({{"device", device}}, false);
+    }
     for (const auto& [family, value] : kDeviceFamilies) {
         text.family(family);
         for (const auto& device : metrics.devices) {

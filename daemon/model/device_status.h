@@ -11,6 +11,7 @@
 #include "lib/nic/backend.h"
 #include "lib/reconcile/reconciler.h"
 #include "lib/tree/compile.h"
+#include "policy/model/device_selector.h"
 
 namespace rdmaqos {
 
@@ -22,16 +23,25 @@ struct DeviceStatus {
     DeviceState state = DeviceState::Ready;
     std::string reason;    // one sentence when not Ready: what is wrong and what to do
     AttachReport attach{AttachMode::None, "", {}};
-    std::shared_ptr<const std::vector<DeviceAttribute>> attributes;    // never changes; null for a device that has just gone
+    std::shared_ptr<const std::vector<DeviceAttribute>>
+        attributes;    // never changes; null for a device that has just gone
     Capabilities capabilities;
     std::shared_ptr<const Snapshot> snapshot;    // null until the first reconcile
-    RequestedRates requested;    // by the policy, of elements of the tree
+    RequestedRates requested;                    // by the policy, of elements of the tree
     std::vector<Finding> findings;
     // Mode per-process: what holds of each class that is in use. And whether drift is found.
     std::vector<std::string> attach_notes;
     std::uint32_t queue_pairs_inside = 0;
     std::uint32_t queue_pairs_outside = 0;    // of sessions, but in no leaf
     std::size_t queue_depth = 0;
+};
+
+// A device of this host that cannot be managed, or not yet.
+struct RefusedDevice {
+    DeviceNames names;
+    std::string why;    // a sentence
+
+    friend bool operator==(const RefusedDevice&, const RefusedDevice&) = default;
 };
 
 // What the device advertises less what is used.
@@ -57,7 +67,8 @@ struct PlannedChange {
 // What of the policy is not on a device as it says: what was refused, and what there is no room for (those have no
 // operation). Every report that says whether a device matches the policy says it by these.
 [[nodiscard]] std::vector<ElementFailure> open_failures(const Snapshot& snapshot);
-// The first of them by which this element is not as the policy says: its own, or one of an element above it. Null: none.
+// The first of them by which this element is not as the policy says: its own, or one of an element above it. Null:
+// none.
 [[nodiscard]] const ElementFailure* failure_at(const std::vector<ElementFailure>& failures, const ElementPath& path);
 // "create /bulk: the device is full (tried 2 times)"
 [[nodiscard]] std::string to_sentence(const ElementFailure& failure);

@@ -131,8 +131,10 @@ struct Metrics {
     std::uint64_t sessions_detached = 0;
     ServiceCounters service;
     TransportCounters transports;
-    std::vector<DeviceMetrics> devices;    // by name
-    HostCounts host;    // queue pairs; empty: the kernel did not say in time
+    std::vector<DeviceMetrics> devices;            // by name
+    std::vector<std::string> refused_devices{};    // on this host, and not managed
+    std::uint64_t state_failures = 0;              // of the daemon's own files
+    HostCounts host;                               // queue pairs; empty: the kernel did not say in time
     AdoptionStatus adoption;
 };
 

@@ -9,6 +9,20 @@ ServiceContext::ServiceContext(ServiceOptions given, Executor& loop, const Clock
 {
 }
 
+void ServiceContext::note_state(const std::string& file, const std::string& failure)
+{
+    const auto known = state_failures.find(file);
+    if (failure == (known == state_failures.end() ? "" : known->second)) {
+        return;
+    }
+    if (failure.empty()) {
+        state_failures.erase(known);
+    } else {
+        state_failures[file] = failure;
+    }
+    notify([](ServiceObserver& observer) { observer.state_failures_changed(); });
+}
+
 Result<void> ServiceContext::not_ending() const
 {
     if (shutting_down) {

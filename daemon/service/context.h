@@ -1,7 +1,9 @@
 // What every part of the service works with: the main loop, the threads that work for it, and who is told.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "daemon/loop/ending_workers.h"
@@ -26,6 +28,8 @@ struct ServiceContext {
             function(*observer);
         }
     }
+    // `failure`: a sentence; empty: the file has what it should.
+    void note_state(const std::string& file, const std::string& failure);
     // Busy while shutting down.
     [[nodiscard]] Result<void> not_ending() const;
 
@@ -34,6 +38,8 @@ struct ServiceContext {
     const Clock& clock;
     std::vector<ServiceObserver*> observers;
     bool shutting_down = false;
+    // Of the files below /var/lib/rdma-qos and /run/rdma-qos, by name: why one does not have what it should.
+    std::map<std::string, std::string> state_failures;
     std::shared_ptr<FileCloser> closer = std::make_shared<FileCloser>();    // of files of clients
     // What waits for another thread goes before the thread.
     EndingWorkers ending;

@@ -74,6 +74,9 @@ void DeviceControl::add(std::unique_ptr<Backend> backend, std::shared_ptr<Device
         device->leave([] {});
         return;
     }
+    if (devices_.refused.erase(id_of(info)) > 0) {
+        context_.notify([](ServiceObserver& observer) { observer.refused_changed(); });
+    }
     const AttachReport& attach = device->attach_report();
     const std::string mode(attach.postponed ? "not tested yet" : to_string(attach.mode));
     log_event(LogLevel::Notice, LogEvent::DevicePresent, LogOrigin::device(key),
@@ -160,7 +163,12 @@ void DeviceControl::switch_devices(const std::vector<ManagedDevice*>& which, boo
     }
     all->expect(kStateFile);
     context_.loader.run([root = context_.options.root, list = devices_.disabled] { return save_disabled(root, list); },
-                        [kept, all](Result<void> saved) {
+                        [this, kept, all](Result<void> saved) {
+                            context_.note_state(
+                                kDisabledFile, saved ? ""
+                                                     : fmt::format("which devices are disabled will not be known after "
+                                                                   "a restart: {}",
+                                                                   to_string(saved.error())));
                             *kept = std::move(saved);
                             all->came(kStateFile);
                         });
@@ -324,8 +332,8 @@ void DeviceControl::empty_at_end(const std::string& key, const std::shared_ptr<G
             all->came(key);
             return;
         }
-        ending_[key] = context_.executor.after(
-            kDrainPause, [this, key, all, attempts] { empty_at_end(key, all, attempts - 1); });
+        ending_[key] = context_.executor.after(kDrainPause,
+                                               [this, key, all, attempts] { empty_at_end(key, all, attempts - 1); });
     });
 }
 
@@ -341,17 +349,35 @@ void DeviceControl::finish_release(DeviceReconcile result, const Results& result
 
 void DeviceControl::keep_released()
 {
-    context_.loader.run([root = context_.options.root, list = devices_.released] { return save_released(root, list); },
-                        [](const Result<void>& saved) {
-                            if (!saved) {
-                                log(LogLevel::Warning, "which devices are released will not be known after a restart: {}",
-                                    to_string(saved.error()));
-                            }
-                        });
+    context_.loader.run(
+        [root = context_.options.root, list = devices_.released] { return save_released(root, list); },
+        [this](const Result<void>& saved) {
+            const std::string failure = saved ? ""
+                                              : fmt::format(
+                                                    "which devices are released will not be known after a restart: {}",
+                                                    to_string(saved.error()));
+            context_.note_state(kReleasedFile, failure);
+            if (!saved) {
+                log(LogLevel::Warning, "{}", failure);
+            }
+        });
+}
+
+void DeviceControl::not_managed(const DeviceInfo& port, std::string why)
+{
+    RefusedDevice now{names_of(port), std::move(why)};
+    RefusedDevice& known = devices_.refused[id_of(port)];
+    if (known != now) {
+        known = std::move(now);
+        context_.notify([](ServiceObserver& observer) { observer.refused_changed(); });
+    }
 }
 
 void DeviceControl::vanished(const DeviceId& id)
 {
+    if (devices_.refused.erase(id) > 0) {
+        context_.notify([](ServiceObserver& observer) { observer.refused_changed(); });
+    }
     if (devices_.released.erase(id) > 0) {
         keep_released();
         context_.notify([](ServiceObserver& observer) { observer.released_changed(); });
@@ -424,6 +450,20 @@ void DeviceControl::verify(const std::string& device, Callback<std::vector<Devic
     }
     all->within(context_.executor, kPatienceWithDevices);
     all->all_expected();
+}
+
+void DeviceControl::counters(const std::string& device, Callback<CounterReading> done)
+{
+    ManagedDevice* found = devices_.find(device);
+    if (found == nullptr) {
+        done(fail(ErrorCode::UnknownDevice, fmt::format("there is no device `{}` (any longer)", device)));
+        return;
+    }
+    if (const auto room = found->has_room(); !room) {
+        done(fail(room.error()));
+        return;
+    }
+    found->counters(std::move(done));
 }
 
 }    // namespace rdmaqos

@@ -40,10 +40,12 @@ public:
     void enable(const std::string& device, Reconciled done);
     void release(const std::string& device, Reconciled done);
     void reconcile(const std::string& device, Reconciled done);
+    void counters(const std::string& device, Callback<CounterReading> done);
     void verify(const std::string& device, Callback<std::vector<DeviceDrift>> done);
     [[nodiscard]] bool wanted(const DeviceId& id) const { return !devices_.released.contains(id); }
     void vanished(const DeviceId& id);
     void refused(const DeviceId& id, std::string why) { awaited_.refuse(id, std::move(why)); }
+    void not_managed(const DeviceInfo& port, std::string why);
     void on_wanted_again(std::function<void(Guid, std::uint32_t)> look) { wanted_again_ = std::move(look); }
 
     // It went away, by itself or because it was released. `closed` when its files are closed, too.

@@ -15,10 +15,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
-constexpr StateFile kDisabledDevices{"/var/lib/rdma-qos/disabled-devices.json", "devices", "a list of disabled devices",
-                                     kMostBytes};
-constexpr StateFile kReleasedDevices{"/run/rdma-qos/released-devices.json", "devices", "a list of released devices",
-                                     kMostBytes};
+constexpr StateFile kDisabledDevices{kDisabledFile, "devices", "a list of disabled devices", kMostBytes};
+constexpr StateFile kReleasedDevices{kReleasedFile, "devices", "a list of released devices", kMostBytes};
 
 Json to_json(const DeviceId& id, const DeviceNames& names)
 {
@@ -65,8 +63,8 @@ tl::expected<std::pair<DeviceId, DeviceNames>, std::string> from_json(const Json
                                           port != entry.end() ? ", not " + shortened(port->dump(), 40) : ""));
     }
     const auto id = DeviceId{*guid, static_cast<std::uint32_t>(number)};
-    return std::pair(id, DeviceNames{text_of(entry, "device"), id.port, text_of(entry, "netdev"),
-                                     text_of(entry, "pci-address")});
+    return std::pair(
+        id, DeviceNames{text_of(entry, "device"), id.port, text_of(entry, "netdev"), text_of(entry, "pci-address")});
 }
 
 Result<void> save(const std::filesystem::path& root, const StateFile& file, const SwitchedOff& off)

@@ -1,6 +1,6 @@
-// Devices that the administrator has switched off. Those of `rdma-qosctl disable` are kept below /var/lib/rdma-qos: they
-// stay off over a restart, and when they are unplugged and come back. Those of `rdma-qosctl release` are kept below
-// /run/rdma-qos: they stay with their driver while it is worked on, and at the next boot that is over.
+// Devices that the administrator has switched off. Those of `rdma-qosctl disable` are kept below /var/lib/rdma-qos:
+// they stay off over a restart, and when they are unplugged and come back. Those of `rdma-qosctl release` are kept
+// below /run/rdma-qos: they stay with their driver while it is worked on, and at the next boot that is over.
 #pragma once
 
 #include <compare>
@@ -31,6 +31,10 @@ struct DeviceId {
 
 // With the names they had when they were seen last, for people.
 using SwitchedOff = std::map<DeviceId, DeviceNames>;
+
+// For reports.
+inline constexpr const char* kDisabledFile = "/var/lib/rdma-qos/disabled-devices.json";
+inline constexpr const char* kReleasedFile = "/run/rdma-qos/released-devices.json";
 
 [[nodiscard]] Result<void> save_disabled(const std::filesystem::path& root, const SwitchedOff& disabled);
 [[nodiscard]] Result<void> save_released(const std::filesystem::path& root, const SwitchedOff& released);

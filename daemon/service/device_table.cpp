@@ -64,6 +64,9 @@ std::string DeviceTable::unknown(const std::string& name) const
     for (const auto& [id, names] : released) {
         add(key_of(names), " (released)");
     }
+    for (const auto& [id, device] : refused) {
+        add(key_of(device.names), fmt::format(" (not managed: {})", device.why));
+    }
     for (const auto& [id, names] : disabled) {
         if (!devices_.contains(key_of(names)) && !released.contains(id)) {
             add(key_of(names), " (disabled, not present)");
@@ -88,6 +91,24 @@ std::unique_ptr<ManagedDevice> DeviceTable::take(const std::string& key)
     }
     ++changes_;
     return std::move(node.mapped());
+}
+
+std::vector<std::string> DeviceTable::released_keys() const
+{
+    std::vector<std::string> keys;
+    for (const auto& [id, names] : released) {
+        keys.push_back(key_of(names));
+    }
+    return keys;
+}
+
+std::vector<RefusedDevice> DeviceTable::all_refused() const
+{
+    std::vector<RefusedDevice> all;
+    for (const auto& [id, device] : refused) {
+        all.push_back(device);
+    }
+    return all;
 }
 
 std::vector<LocalPort> DeviceTable::local_ports() const

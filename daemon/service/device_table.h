@@ -43,11 +43,14 @@ public:
     // Devices that came and went.
     [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
+    [[nodiscard]] std::vector<std::string> released_keys() const;
+    [[nodiscard]] std::vector<RefusedDevice> all_refused() const;
     [[nodiscard]] std::vector<LocalPort> local_ports() const;
     [[nodiscard]] PathLimits path_limits(const Request& request, const Fabric& fabric) const;
 
     SwitchedOff disabled;                          // present or not
     SwitchedOff released;                          // not present, until they are wanted again
+    std::map<DeviceId, RefusedDevice> refused;     // on this host, wanted, and not with us
     std::map<std::string, DeviceNames> closing;    // of those: their files are not closed yet; by key
 
 private:

@@ -9,7 +9,7 @@ namespace rdmaqos {
 namespace {
 
 // JSON escapes can make a text several times as long as its files were.
-constexpr StateFile kLastGoodPolicy{"/var/lib/rdma-qos/last-good-policy.json", "files", "a saved policy", 4 * kMaxConfigFileSize};
+constexpr StateFile kLastGoodPolicy{kLastGoodFile, "files", "a saved policy", 4 * kMaxConfigFileSize};
 
 }    // namespace
 

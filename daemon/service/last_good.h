@@ -13,6 +13,8 @@ namespace rdmaqos {
 
 using Sources = std::vector<std::shared_ptr<const SourceFile>>;
 
+inline constexpr const char* kLastGoodFile = "/var/lib/rdma-qos/last-good-policy.json";
+
 [[nodiscard]] Result<void> save_last_good(const std::filesystem::path& root, const Sources& sources);
 // Empty if there is none.
 [[nodiscard]] Result<Sources> load_last_good(const std::filesystem::path& root);

@@ -114,6 +114,10 @@ Metrics MetricsCollector::all() const
         ++(level == all.sessions.end() ? all.sessions_without_level : level->second);
     }
     all.host = host_counts_;
+    all.state_failures = context_.state_failures.size();
+    for (const auto& [id, device] : devices_.refused) {
+        all.refused_devices.push_back(key_of(device.names));
+    }
     for (const auto& [key, device] : devices_) {
         all.devices.push_back(device->metrics(policy_.policy().get()));
         if (const auto port = ports_.find(key); port != ports_.end()) {

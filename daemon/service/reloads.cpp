@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "daemon/service/last_good.h"
 #include "lib/base/log.h"
 #include "policy/load/policy_reader.h"
@@ -53,16 +55,20 @@ void Reloads::read_files()
     if (auto disabled = load_disabled(context_.options.root)) {
         devices_.disabled = std::move(*disabled);
     } else {
-        log(LogLevel::Error,
-            "no device is disabled: {}; disable those that are to be left alone again (`rdma-qosctl disable`), which "
-            "replaces the file",
+        const std::string failure = fmt::format(
+            "no device is disabled: {}; disable those that are to be left alone again (`rdma-qosctl "
+            "disable`), which replaces the file",
             to_string(disabled.error()));
+        log(LogLevel::Error, "{}", failure);
+        context_.note_state(kDisabledFile, failure);
     }
     if (auto released = load_released(context_.options.root)) {
         devices_.released = std::move(*released);
     } else {
-        log(LogLevel::Error, "no device is released: {}; release those that are to be left alone again",
-            to_string(released.error()));
+        const std::string failure = fmt::format(
+            "no device is released: {}; release those that are to be left alone again", to_string(released.error()));
+        log(LogLevel::Error, "{}", failure);
+        context_.note_state(kReleasedFile, failure);
     }
     auto last = last_good(loaded);
     first_ = FirstReading{std::move(loaded), std::move(last)};
@@ -133,9 +139,8 @@ void Reloads::run_first(Staged staged, bool is_newest)
     if (!is_newest) {
         log(LogLevel::Warning, "the policy cannot be used; the last good one (revision {}) is in force",
             policy.revision);
-    } else if (const auto saved = save_last_good(context_.options.root, policy.sources); !saved) {
-        log(LogLevel::Warning, "the policy is in force, but cannot be saved as the last good one: {}",
-            to_string(saved.error()));
+    } else {
+        note_saved(save_last_good(context_.options.root, policy.sources), policy.revision);
     }
     changes_.begin(std::move(staged));
 }
@@ -377,14 +382,24 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
     }
 }
 
+void Reloads::note_saved(const Result<void>& saved, const std::string& revision)
+{
+    const std::string failure = saved
+                                    ? ""
+                                    : fmt::format("policy {} is in force, but cannot be saved as the last good one: {}",
+                                                  revision, to_string(saved.error()));
+    context_.note_state(kLastGoodFile, failure);
+    if (!saved) {
+        log(LogLevel::Warning, "{}", failure);
+    }
+}
+
 void Reloads::save(const Policy& policy, LoopCallback<void()> done)
 {
     context_.loader.run(
         [root = context_.options.root, sources = policy.sources] { return save_last_good(root, sources); },
-        [done = std::move(done)](const Result<void>& saved) {
-            if (!saved) {
-                log(LogLevel::Warning, "the policy cannot be saved as the last good one: {}", to_string(saved.error()));
-            }
+        [this, revision = policy.revision, done = std::move(done)](const Result<void>& saved) {
+            note_saved(saved, revision);
             done();
         });
 }

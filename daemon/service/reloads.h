@@ -70,6 +70,7 @@ private:
     void refuse(const ReloadOutcome& outcome);
     void change_trial(const Tried& tried);
     void put_back(ReloadOutcome outcome);
+    void note_saved(const Result<void>& saved, const std::string& revision);
     // Of the devices that have answered.
     [[nodiscard]] std::vector<DeviceFailure> failures_but_of(const Gathering::Missing& missing) const;
     void answer(const ReloadOutcome& outcome);

@@ -219,11 +219,7 @@ void Service::release_device(const std::string& device, Callback<std::vector<Dev
 
 std::vector<std::string> Service::released_devices() const
 {
-    std::vector<std::string> keys;
-    for (const auto& [id, names] : state_->devices.released) {
-        keys.push_back(key_of(names));
-    }
-    return keys;
+    return state_->devices.released_keys();
 }
 
 void Service::port_changed(Guid node_guid, std::uint32_t port)
@@ -256,6 +252,16 @@ void Service::device_refused(Guid node_guid, std::uint32_t port, const std::stri
     state_->control.refused({node_guid, port}, why);
 }
 
+void Service::device_not_managed(const DeviceInfo& port, const std::string& why)
+{
+    state_->control.not_managed(port, why);
+}
+
+std::vector<RefusedDevice> Service::refused_devices() const
+{
+    return state_->devices.all_refused();
+}
+
 void Service::reconcile(const std::string& device, Callback<std::vector<DeviceReconcile>> done)
 {
     state_->control.reconcile(device, std::move(done));
@@ -268,16 +274,7 @@ void Service::verify(const std::string& device, Callback<std::vector<DeviceDrift
 
 void Service::counters(const std::string& device, Callback<CounterReading> done)
 {
-    ManagedDevice* found = state_->devices.find(device);
-    if (found == nullptr) {
-        done(fail(ErrorCode::UnknownDevice, fmt::format("there is no device `{}` (any longer)", device)));
-        return;
-    }
-    if (const auto room = found->has_room(); !room) {
-        done(fail(room.error()));
-        return;
-    }
-    found->counters(std::move(done));
+    state_->control.counters(device, std::move(done));
 }
 
 Result<std::string> Service::find_device(const std::string& name) const
@@ -445,6 +442,11 @@ const ReloadOutcome& Service::last_reload() const
     return state_->policy.last_reload;
 }
 
+const std::map<std::string, std::string>& Service::state_failures() const
+{
+    return state_->context.state_failures;
+}
+
 const Diagnostics& Service::fabric_diagnostics() const
 {
     return state_->policy.fabric_diagnostics;
@@ -503,8 +505,8 @@ std::optional<SessionInfo> Service::session_alone(SessionId id) const
     if (session == nullptr) {
         return std::nullopt;
     }
-    return SessionInfo{id, session->peer, *session->owner, session->state, state_->grants.of(*session), {},
-                       session->adopted};
+    return SessionInfo{id, session->peer,   *session->owner, session->state, state_->grants.of(*session),
+                       {}, session->adopted};
 }
 
 std::optional<QueuePairName> Service::next_queue_pair(SessionId id, const std::optional<QueuePairName>& after) const

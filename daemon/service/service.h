@@ -1,4 +1,5 @@
-// The daemon without its transports: policy, devices, sessions. It decides nothing about buses and nothing about firmware:
+// The daemon without its transports: policy, devices, sessions. It decides nothing about buses and nothing about
+// firmware:
 //
 //     transports (daemon/bus) ──▶ Service ──▶ match, compile (pure) ──▶ ManagedDevice ──▶ worker thread: Reconciler
 //
@@ -88,8 +89,11 @@ public:
     void device_vanished(Guid node_guid, std::uint32_t port);
     // `look` is called when a device that was not wanted is. It ends in add_device() or device_refused().
     void on_wanted_again(std::function<void(Guid node_guid, std::uint32_t port)> look);
-    // For whoever looks for devices: this one cannot be taken. `why` is a sentence.
+    // For whoever looks for devices: this one cannot be taken. `why` is a sentence, for those who wait for it.
     void device_refused(Guid node_guid, std::uint32_t port, const std::string& why);
+    // The same of one that is on this host, as long as it is there and is not added: the reports say so.
+    void device_not_managed(const DeviceInfo& port, const std::string& why);
+    [[nodiscard]] std::vector<RefusedDevice> refused_devices() const;
 
     // Reads all files again, off the main loop; accepted only if there is no error in them and no device makes it
     // refuse the policy (policy/model/verdict.h). Otherwise everything stays as it is. Concurrent calls are served one
@@ -194,6 +198,8 @@ public:
     [[nodiscard]] std::shared_ptr<const Policy> policy() const;
     // The start counts as one.
     [[nodiscard]] const ReloadOutcome& last_reload() const;
+    // What could not be written to the daemon's own files, or read from them; by file, each with a sentence.
+    [[nodiscard]] const std::map<std::string, std::string>& state_failures() const;
     // Why the fabric file cannot be used; what was known of the fabric before stays. Empty: it can.
     [[nodiscard]] const Diagnostics& fabric_diagnostics() const;
     [[nodiscard]] std::vector<std::string> features() const;

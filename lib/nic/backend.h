@@ -30,7 +30,7 @@ enum class AttachMode : std::uint8_t { Shared, PerProcess, None };
 
 // One port of one device. The key is node GUID + port: names can change.
 struct DeviceInfo {
-    std::string name;      // "mlx5_0"
+    std::string name;    // "mlx5_0"
     std::uint32_t port = 1;
     Guid node_guid;
     Guid port_guid;
@@ -38,16 +38,16 @@ struct DeviceInfo {
     std::string pci_address;    // "0000:3b:00.0"; empty if none
     std::string driver;         // "mlx5", "model"
     std::string firmware;
-    std::string board_id;       // the vendor's name of this build of the card (PSID); empty if unknown
+    std::string board_id;    // the vendor's name of this build of the card (PSID); empty if unknown
     bool virtual_function = false;
-    std::string bond;           // the bonding netdev that this port, or a port it stands for, is in; empty if none
+    std::string bond;    // the bonding netdev that this port, or a port it stands for, is in; empty if none
     LinkLayer link_layer = LinkLayer::Ethernet;
     bool link_up = true;
     Bandwidth link_speed;
-    std::uint32_t mtu = 4096;                // active path MTU in bytes: 256, 512, 1024, 2048 or 4096
+    std::uint32_t mtu = 4096;    // active path MTU in bytes: 256, 512, 1024, 2048 or 4096
     std::vector<Gid> gids;
-    std::vector<std::uint16_t> pkeys;        // with membership bit
-    std::string node_description;            // "host1 mlx5_0"
+    std::vector<std::uint16_t> pkeys;    // with membership bit
+    std::string node_description;        // "host1 mlx5_0"
 
     // "mlx5_0/1"
     [[nodiscard]] std::string key() const;
@@ -68,10 +68,10 @@ struct DeviceAttribute {
 struct SelfTestStep {
     std::string name;    // "attach in INIT"
     bool passed = false;
-    int sys_errno = 0;              // 0: none
-    std::uint8_t status = 0;        // of the firmware's answer; 0: none arrived
-    std::uint32_t syndrome = 0;     // of the firmware's answer
-    std::string remark;             // what it means
+    int sys_errno = 0;             // 0: none
+    std::uint8_t status = 0;       // of the firmware's answer; 0: none arrived
+    std::uint32_t syndrome = 0;    // of the firmware's answer
+    std::string remark;            // what it means
 
     friend bool operator==(const SelfTestStep&, const SelfTestStep&) = default;
 };
@@ -88,6 +88,8 @@ struct AttachReport {
     // Set: the device did not attach a queue pair that was made through DEVX, with what it said. Attaching them is
     // tried all the same.
     std::string devx_refused{};
+    // Set: the result cannot be kept, with the reason; the device is tested again at the next start.
+    std::string not_kept{};
     // Mode per-process: each cap is divided among the processes below it; otherwise each may use the whole.
     bool divides_caps = false;
 
@@ -215,9 +217,9 @@ private:
 struct QueuePairRef {
     std::uint32_t number = 0;
     QueuePairType type = QueuePairType::Rc;
-    std::uint32_t handle = 0;       // in its owner's file
-    std::uint32_t sq_number = 0;    // raw packet only
-    std::int32_t owner_pid = 0;     // the process it must belong to; 0: anybody's
+    std::uint32_t handle = 0;              // in its owner's file
+    std::uint32_t sq_number = 0;           // raw packet only
+    std::int32_t owner_pid = 0;            // the process it must belong to; 0: anybody's
     std::uint64_t owner_start_time = 0;    // of owner_pid; 0: not known
     std::shared_ptr<ClientFile> file;
 };
@@ -251,7 +253,7 @@ struct FoundQueuePair {
 struct QueuePairSearch {
     std::vector<FoundQueuePair> found;
     std::vector<std::uint32_t> others;    // handles that were looked at, and are none of those sought
-    bool complete = true;    // false: there are more handles; call again with these known
+    bool complete = true;                 // false: there are more handles; call again with these known
 
     friend bool operator==(const QueuePairSearch&, const QueuePairSearch&) = default;
 };
@@ -319,10 +321,10 @@ public:
     // Asked once, before a queue pair is taken on. Errors: NotUverbs (the file is none of a device), WrongDevice,
     // BadQueuePair (handle, number and type do not belong together), NotOwner.
     [[nodiscard]] virtual Result<Admission> admit(const QueuePairRef& queue_pair) = 0;
-    // Which of these are in this file, without its owner's help: handle and number are the kernel's own pair. Those that
-    // are not, or are just now used by their owner, are left out. `known`: handles that need not be looked at, since each
-    // look may refuse its owner a call (EBUSY). Looks at a limited number of handles, so that others have their turn.
-    // Errors: as those of admit(); Unsupported: this device or kernel does not tell.
+    // Which of these are in this file, without its owner's help: handle and number are the kernel's own pair. Those
+    // that are not, or are just now used by their owner, are left out. `known`: handles that need not be looked at,
+    // since each look may refuse its owner a call (EBUSY). Looks at a limited number of handles, so that others have
+    // their turn. Errors: as those of admit(); Unsupported: this device or kernel does not tell.
     [[nodiscard]] virtual Result<QueuePairSearch> find_queue_pairs(const std::shared_ptr<ClientFile>& file,
                                                                    const std::vector<SoughtQueuePair>& sought,
                                                                    const std::set<std::uint32_t>& known);

@@ -258,8 +258,8 @@ void SelfTest::test_read_back(const Element& root)
         read_back(name, *made, {kind, root.id, attributes});
         if (attributes.share != 0) {
             constexpr std::uint32_t kNewShare = 9;
-            const auto modified = devx_modify(
-                fd_, made->handle, modify_element(kind, ObjectId{made->id}, {kNewShare, std::nullopt}));
+            const auto modified = devx_modify(fd_, made->handle,
+                                              modify_element(kind, ObjectId{made->id}, {kNewShare, std::nullopt}));
             if (modified) {
                 read_back(step::kReadChange, *made, {kind, root.id, {kNewShare, {}}});
             } else {
@@ -489,8 +489,9 @@ AttachReport self_test(const DeviceInfo& port, const Capabilities& can, const Se
               "{}: the self-test finds attach mode {}: {}", port.key(), to_string(report.mode), report.reason);
     if (is_final(report)) {
         if (const auto kept = save_self_test(options.cache, self_test_key(port), report); !kept) {
+            report.not_kept = to_string(kept.error());
             log(LogLevel::Warning, "the result of the self-test cannot be saved; it will run again: {}",
-                to_string(kept.error()));
+                report.not_kept);
         }
     }
     return report;

@@ -1,5 +1,5 @@
-// Each property that is annotated as changing is changed, and PropertiesChanged names it: changed or invalidated, as the
-// annotation says, on both transports, and with nothing else that did not change.
+// Each property that is annotated as changing is changed, and PropertiesChanged names it: changed or invalidated, as
+// the annotation says, on both transports, and with nothing else that did not change.
 #include <algorithm>
 #include <condition_variable>
 #include <map>
@@ -243,6 +243,19 @@ public:
     {
         static_cast<void>(manage(*caller_, method, device));
     }
+    void refuse_device(const std::string& name)
+    {
+        DeviceInfo info;
+        info.name = name;
+        info.node_guid = Guid{0x99};
+        served_->on_loop([&](Service& service) { service.device_not_managed(info, "it cannot be opened"); });
+    }
+    // Nothing can be kept below /var/lib/rdma-qos.
+    void break_state() const
+    {
+        std::filesystem::remove_all(root_.path() / "var/lib/rdma-qos");
+        root_.write("var/lib/rdma-qos", "a file");
+    }
     void write(const std::string& file, const std::string& text) const { root_.write(file, text); }
     void remove(const std::string& file) const { std::filesystem::remove(root_.path() / file); }
     void reload() { static_cast<void>(caller_->call(names::kRoot, names::kManager, "Reload", {})); }
@@ -423,7 +436,8 @@ void use_classes(World& world)
 }
 
 const AttachReport kSharedFound{AttachMode::Shared, "tested", {}};
-const AttachReport kSharedFoundInSteps{AttachMode::Shared, "a simulated device", {{"attach in RTS", true, 0, 0, 0, ""}}};
+const AttachReport kSharedFoundInSteps{
+    AttachMode::Shared, "a simulated device", {{"attach in RTS", true, 0, 0, 0, ""}}};
 const AttachReport kPerProcessFound{AttachMode::PerProcess, "a simulated device", {}};
 const AttachReport kNoneFound{AttachMode::None, "a simulated device", {}};
 const AttachReport kDividing{
@@ -446,6 +460,12 @@ const std::vector<Row>& rows()
         {names::kManager, "LastReload", reload_broken_policy},
         {names::kManager, "FabricDiagnostics", break_fabric},
         {names::kManager, "ReleasedDevices", [](World& world) { world.manage_device("Release", "mlx5_1"); }},
+        {names::kManager, "RefusedDevices", [](World& world) { world.refuse_device("mlx5_9"); }},
+        {names::kManager, "StateFailures",
+         [](World& world) {
+             world.break_state();
+             world.manage_device("Disable", "mlx5_1");
+         }},
 
         {names::kDevice, "PortGUID", port(kPortGuid)},
         {names::kDevice, "NetDev", port(kNetDev)},
@@ -463,7 +483,11 @@ const std::vector<Row>& rows()
         {names::kDevice, "DividesCaps", use_classes, kLeaves, untested(kDividing)},
         {names::kDevice, "SelfTest", use_classes, kLeaves, untested(kSharedFoundInSteps)},
         // Classes are refused where nothing can be attached.
-        {names::kDevice, "Capabilities", use_classes, {"AttachMode", "ElementsFree", "LeavesFree"}, untested(kNoneFound)},
+        {names::kDevice,
+         "Capabilities",
+         use_classes,
+         {"AttachMode", "ElementsFree", "LeavesFree"},
+         untested(kNoneFound)},
         {names::kDevice, "ElementsUsed", policy("share: 60", "share: 60, fair-by: process"), kElements},
         {names::kDevice, "ElementsFree", policy("share: 60", "share: 60, fair-by: process"), kElements},
         {names::kDevice, "LeavesUsed", add_class, kLeaves},
@@ -473,13 +497,23 @@ const std::vector<Row>& rows()
         {names::kDevice, "QueuePairsOutside", [](World& world) { world.attach_to_level("DEFAULT"); }},
         {names::kDevice, "Tree", policy("share: 40", "share: 20")},
         // A limit that the first device can hold for some types of queue pairs, and the second for none.
-        {names::kDevice, "Findings", policy("sl: 0", "sl: 0, per-queue-pair: {max-rate: 5Gbps}"), {},
+        {names::kDevice,
+         "Findings",
+         policy("sl: 0", "sl: 0, per-queue-pair: {max-rate: 5Gbps}"),
+         {},
          [](World& world) { world.manage_device("Release", "mlx5_1"); }},
         // Tried once more.
-        {names::kDevice, "Failures", [](World& world) { world.manage_device("Reconcile", "mlx5_0"); }, {}, refuse_new_shares},
+        {names::kDevice,
+         "Failures",
+         [](World& world) { world.manage_device("Reconcile", "mlx5_0"); },
+         {},
+         refuse_new_shares},
 
         // The grant has the cause `detached`.
-        {names::kSession, "State", [](World& world) { world.nic().reset(); }, {"Grant"},
+        {names::kSession,
+         "State",
+         [](World& world) { world.nic().reset(); },
+         {"Grant"},
          [](World& world) { world.attach_to_session(); }},
         // The grant has the level, too.
         {names::kSession, "Level", policy("qos-level-name: bulk", "qos-level-name: rpc"), {"Grant"}},

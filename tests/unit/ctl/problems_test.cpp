@@ -49,6 +49,16 @@ constexpr Case kCases[] = {
     {"gone", [](World& world) { world.devices[1].state = "gone"; }, true, "mlx5_1/1 is gone"},
     {"disabled", [](World& world) { world.devices[1].state = "disabled"; }, false, "mlx5_1/1 is disabled"},
     {"released", [](World& world) { world.manager.released_devices = {"mlx5_2/1"}; }, false, "mlx5_2/1 is released"},
+    {"refused",
+     [](World& world) {
+         world.manager.refused_devices = {dict({{"device", "mlx5_3/1"}, {"reason", "no DEVX"}})};
+     },
+     true, "mlx5_3/1 is not managed: no DEVX"},
+    {"state",
+     [](World& world) {
+         world.manager.state_failures = {dict({{"file", "/var/lib/rdma-qos/x.json"}, {"message", "is full"}})};
+     },
+     true, "/var/lib/rdma-qos/x.json: is full"},
     {"link", [](World& world) { world.devices[0].link_up = false; }, false, "mlx5_0/1: the link is down"},
     {"per-process", [](World& world) { world.devices[0].attach_mode = "per-process"; }, false, "attaches per process"},
     {"none", [](World& world) { world.devices[0].attach_mode = "none"; }, false, "cannot attach queue pairs"},

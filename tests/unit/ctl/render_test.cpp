@@ -15,10 +15,10 @@
 #include "tools/rdma-qosctl/rendering/manage.h"
 #include "tools/rdma-qosctl/rendering/path_answers.h"
 #include "tools/rdma-qosctl/rendering/plan.h"
+#include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/rendering/signal.h"
 #include "tools/rdma-qosctl/rendering/status.h"
 #include "tools/rdma-qosctl/rendering/world_json.h"
-#include "tools/rdma-qosctl/rendering/plan_json.h"
 #include "tools/rdma-qosctl/world/busy_rates.h"
 #include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/online.h"
@@ -136,12 +136,12 @@ TEST(Render, NamesFromOutsideAreMadePrintable)
 
 TEST(Render, Devices)
 {
-    expect_golden("ctl/devices.txt", render_devices(troubled_world().devices, Colour::Off));
+    expect_golden("ctl/devices.txt", render_devices(troubled_world(), Colour::Off));
 }
 
 TEST(Render, DevicesInColour)
 {
-    expect_golden("ctl/devices-colour.txt", render_devices(troubled_world().devices, Colour::On));
+    expect_golden("ctl/devices-colour.txt", render_devices(troubled_world(), Colour::On));
 }
 
 TEST(Render, DeviceInDetail)
@@ -315,10 +315,11 @@ DescribedPlan sample_plan(bool changes)
 {
     const ElementPath root = ElementPath::root();
     DescribedPlan plan;
-    plan.tree = {{root, {}, ElementKind::Node, ElementAttributes{}, ElementAttributes{}, 0, 0},
-                 {root.child("bulk"), root, ElementKind::Leaf, ElementAttributes{30, {}},
-                  ElementAttributes{changes ? 40U : 30U, {}}, 3, 3},
-                 {root.child("rpc"), root, ElementKind::Leaf, ElementAttributes{60, {}}, ElementAttributes{60, {}}, 0, 0}};
+    plan.tree = {
+        {root, {}, ElementKind::Node, ElementAttributes{}, ElementAttributes{}, 0, 0},
+        {root.child("bulk"), root, ElementKind::Leaf, ElementAttributes{30, {}},
+         ElementAttributes{changes ? 40U : 30U, {}}, 3, 3},
+        {root.child("rpc"), root, ElementKind::Leaf, ElementAttributes{60, {}}, ElementAttributes{60, {}}, 0, 0}};
     if (changes) {
         DescribedOperation modify;
         modify.kind = DescribedOperation::Kind::Modify;
@@ -348,12 +349,13 @@ TEST(Render, Plans)
 {
     PlanReport report;
     report.note = "what a reload with new.yaml would do, by the running daemon:";
-    report.plans = {plan("mlx5_0/1", sample_plan(true),
-                         {{"/bulk", {gbps(30), gbps(40)}},
-                          {"/new", {{}, gbps(5)}},
-                          {"/old", {gbps(10), {}}},
-                          {"/rpc", {gbps(60), gbps(60)}}}),
-                    plan("mlx5_1/1", sample_plan(false), {{"/bulk", {gbps(30), gbps(30)}}, {"/rpc", {gbps(60), gbps(60)}}})};
+    report.plans = {
+        plan("mlx5_0/1", sample_plan(true),
+             {{"/bulk", {gbps(30), gbps(40)}},
+              {"/new", {{}, gbps(5)}},
+              {"/old", {gbps(10), {}}},
+              {"/rpc", {gbps(60), gbps(60)}}}),
+        plan("mlx5_1/1", sample_plan(false), {{"/bulk", {gbps(30), gbps(30)}}, {"/rpc", {gbps(60), gbps(60)}}})};
     report.plans[0].findings = {dict({{"message", "/x: requested share 200, achievable 100: the device's maximum"}})};
     expect_golden("ctl/plans-no-session.txt", render_plans(report, false, Colour::Off));
     report.levels = {dict({{"level", "bulk"}, {"change", "changed"}, {"message", "share 30 -> 40"}})};
@@ -398,10 +400,11 @@ TEST(Render, RatesOfAPlanAreWholeMegabits)
 TEST(Render, RatesOfAPlanAddUpToThePort)
 {
     PlanReport report;
-    report.plans = {plan("mlx5_0/1", {}, {{"/bulk", {gbps(40), gbps(20)}},
-                                          {"/rpc", {gbps(35), gbps(35)}},
-                                          {"/rpc.responder", {gbps(15), gbps(15)}},
-                                          {"/web", {gbps(10), gbps(30)}}})};
+    report.plans = {plan("mlx5_0/1", {},
+                         {{"/bulk", {gbps(40), gbps(20)}},
+                          {"/rpc", {gbps(35), gbps(35)}},
+                          {"/rpc.responder", {gbps(15), gbps(15)}},
+                          {"/web", {gbps(10), gbps(30)}}})};
     expect_golden("ctl/plan-rates-full.txt", render_plans(report, false, Colour::Off));
     report.plans[0].rates[ElementPath("/web")].after = gbps(5);
     expect_golden("ctl/plan-rates-left.txt", render_plans(report, false, Colour::Off));

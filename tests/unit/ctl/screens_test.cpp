@@ -91,14 +91,14 @@ std::string draw_levels(const Screen& screen)
 
 std::string draw_devices(const Screen& screen)
 {
-    return render_devices(sample_world().devices, screen);
+    return render_devices(sample_world(), screen);
 }
 
 std::string draw_devices_with_long_names(const Screen& screen)
 {
     World world = wide_world();
     world.devices[0].attach_mode = "per-process";
-    return render_devices(world.devices, screen);
+    return render_devices(world, screen);
 }
 
 std::string draw_device(const Screen& screen)
@@ -189,7 +189,7 @@ std::string draw_why_unregistered(const Screen& screen)
 {
     WhyReport report;
     report.note = "process 4711 (ib_send_bw) has not registered: what it sends is outside the tree, without "
-                          "share, guarantee or cap";
+                  "share, guarantee or cap";
     report.advice = {
         fmt::format("if it registered and asked for nothing, it would be in level {}: {}", kWideLevel, kWideRule)};
     return render_why(report, screen);
@@ -220,13 +220,15 @@ std::string draw_drift(const Screen& screen)
 
 std::string draw_rules(const Screen& screen)
 {
-    const RuleView of_job{"slurm-job-4711",
-                          {"/run/rdma-qos/policy.d/10-slurm-job-4711.yaml",
-                           {},
-                           {parse_time("2026-11-23T22:00:00Z"), "slurm-job-4711", "/system.slice/slurmstepd.scope/job_4711"},
-                           {}},
-                          {}};
-    RuleView ended{"70-night", {"/run/rdma-qos/policy.d/70-night.yaml", {}, {parse_time("2026-11-22T22:00:00Z"), "", ""}, {}}, {}};
+    const RuleView of_job{
+        "slurm-job-4711",
+        {"/run/rdma-qos/policy.d/10-slurm-job-4711.yaml",
+         {},
+         {parse_time("2026-11-23T22:00:00Z"), "slurm-job-4711", "/system.slice/slurmstepd.scope/job_4711"},
+         {}},
+        {}};
+    RuleView ended{
+        "70-night", {"/run/rdma-qos/policy.d/70-night.yaml", {}, {parse_time("2026-11-22T22:00:00Z"), "", ""}, {}}, {}};
     ended.skipped = SkippedFile{ended.file.path, WhySkipped::Ended, {}, "its time has passed (2026-11-22T22:00:00Z)"};
     return render_rules({of_job, ended}, screen) + render_rules({}, screen);
 }
@@ -272,9 +274,8 @@ std::vector<bus::Dict> results()
         dict({{"device", "mlx5_0/1"}, {"operations", 0U}, {"failures", std::vector<bus::Dict>{}}}),
         dict({{"device", "rocep59s0f0np0/1"},
               {"operations", 2U},
-              {"failures",
-               std::vector<bus::Dict>{
-                   message(fmt::format("destroy {}: it holds queue pairs (tried 2 times)", kWideLeaf))}}}),
+              {"failures", std::vector<bus::Dict>{message(
+                               fmt::format("destroy {}: it holds queue pairs (tried 2 times)", kWideLeaf))}}}),
     };
 }
 

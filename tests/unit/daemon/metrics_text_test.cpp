@@ -79,6 +79,8 @@ Metrics everything()
     metrics.started_at = at(1'700'000'000'250ms);
     metrics.policy = PolicyMetrics{"8f1c0de5", 3, 12, 40'960, {{"rpc", "max-rate"}}, {"new"}};
     metrics.last_reload_good = false;
+    metrics.refused_devices = {"mlx5_3/1"};
+    metrics.state_failures = 1;
     metrics.sessions = {{"DEFAULT", 0}, {"bulk", 1}, {"rpc", 299}};
     metrics.sessions_without_level = 1;
     metrics.sessions_detached = 2;
@@ -102,8 +104,8 @@ Metrics everything()
     idle.queue_limit = 1024;
     idle.levels = {{"bulk", {}}, {"rpc", {}}};
     metrics.devices = {busy_device(), idle};
-    metrics.adoption = {Unregistered::Adopt, "", 12, 96,
-                        {400, {{kExcluded, 3}, {kNotAdoptable, 7}}, histogram({4ms, 37ms})}};
+    metrics.adoption = {
+        Unregistered::Adopt, "", 12, 96, {400, {{kExcluded, 3}, {kNotAdoptable, 7}}, histogram({4ms, 37ms})}};
     metrics.host = {{{"mlx5_0", ""}, 5}, {{"mlx5_0", kOfKernel}, 2}, {{"mlx5_1", kUnregistered}, 38}};
     return metrics;
 }
@@ -171,8 +173,8 @@ TEST(MetricsText, EveryReasonNotToAdoptIsCountedFromZero)
     Metrics metrics;
     metrics.adoption.counters.refused = {{kNotReady, 2}};
     const std::string text = to_prometheus(metrics);
-    for (const char* sample : {"no-rule\"} 0", "no-schedule\"} 0", "excluded\"} 0", "not-adoptable\"} 0",
-                               "not-ready\"} 2"}) {
+    for (const char* sample :
+         {"no-rule\"} 0", "no-schedule\"} 0", "excluded\"} 0", "not-adoptable\"} 0", "not-ready\"} 2"}) {
         EXPECT_NE(text.find(std::string("rdmaqos_adoption_refused_total{reason=\"") + sample), std::string::npos)
             << sample;
     }

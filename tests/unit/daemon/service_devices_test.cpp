@@ -278,6 +278,36 @@ TEST_F(ServiceDevices, ReleasedItIsEmptyClosedAndLeftAlone)
     EXPECT_EQ(service->device("mlx5_5/1")->state, DeviceState::Ready) << "it was away and has come back";
 }
 
+TEST_F(ServiceDevices, OneThatCannotBeOpenedIsListedUntilItIsTakenOrGone)
+{
+    struct Heard final : ServiceObserver {
+        void refused_changed() override { ++times; }
+        int times = 0;
+    } heard;
+    service->add_observer(heard);
+    const DeviceInfo info = new_device("mlx5_7");
+    service->device_not_managed(info, "the device cannot be opened");
+    service->device_not_managed(info, "the device cannot be opened");
+    EXPECT_EQ(heard.times, 1) << "it is looked for every few seconds";
+    ASSERT_EQ(service->refused_devices().size(), 1U);
+    EXPECT_EQ(service->refused_devices().front().names.device, "mlx5_7");
+    EXPECT_THAT(disable("mlx5_7").error().message, HasSubstr("mlx5_7/1 (not managed: the device cannot be opened)"));
+    std::optional<Metrics> counted;
+    service->metrics([&](Metrics metrics) { counted = std::move(metrics); });
+    ASSERT_TRUE(loop.run_until([&] { return counted.has_value(); }));
+    EXPECT_EQ(counted->refused_devices, std::vector<std::string>{"mlx5_7/1"});
+
+    service->add_device(std::make_unique<ModelBackend>(info, default_capabilities()));
+    settle();
+    EXPECT_TRUE(service->refused_devices().empty());
+    const DeviceInfo other = new_device("mlx5_8");
+    service->device_not_managed(other, "it has not answered yet");
+    service->device_vanished(other.node_guid, other.port);
+    EXPECT_TRUE(service->refused_devices().empty());
+    EXPECT_EQ(heard.times, 4);
+    service->remove_observer(heard);
+}
+
 TEST_F(ServiceDevices, ReleasedItIsLeftAloneByTheNextDaemonToo)
 {
     const DeviceInfo info = nic->info();

@@ -159,9 +159,9 @@ Result<ExitStatus> devices(const Context& context, const std::string& device)
         return fail(chosen.error());
     }
     if (context.json) {
-        print(to_text(devices_json(chosen->devices)));
+        print(to_text(devices_json(chosen->devices, device.empty() ? &chosen->world.manager : nullptr)));
     } else {
-        print(device.empty() ? render_devices(chosen->world.devices, context.screen)
+        print(device.empty() ? render_devices(chosen->world, context.screen)
                              : render_device(*chosen->devices.front(), context.screen));
     }
     return ExitStatus::Ok;

@@ -141,12 +141,13 @@ Style style_of_state(std::string_view state)
     if (state == "ready" || state == "active") {
         return Style::Good;
     }
-    return state == "degraded" || state == "gone" ? Style::Bad : Style::Warning;
+    return state == "degraded" || state == "gone" || state == "refused" ? Style::Bad : Style::Warning;
 }
 
-std::string render_devices(const std::vector<DeviceView>& devices, const Screen& screen)
+std::string render_devices(const World& world, const Screen& screen)
 {
-    if (devices.empty()) {
+    const ManagerView& manager = world.manager;
+    if (!has_any_device(world)) {
         return "no device: the daemon waits for one\n";
     }
     Table table({{"DEVICE", Align::Left, Fit::ShortenPath},
@@ -159,14 +160,34 @@ std::string render_devices(const std::vector<DeviceView>& devices, const Screen&
                  {"QPS-OUTSIDE", Align::Right},
                  {"NETDEV", Align::Left, Fit::DropSoon},
                  {"PCI-ADDRESS", Align::Left, Fit::DropSoon}});
-    for (const auto& device : devices) {
+    for (const auto& device : world.devices) {
         table.add({device.key(), Cell(device.state, style_of_state(device.state)), link_of(device), device.attach_mode,
                    fmt::format("{}/{}", device.leaves_used, device.capabilities.max_leaves),
                    fmt::format("{}/{}", device.elements_used, device.capabilities.max_elements),
                    std::to_string(device.queue_pairs_inside), std::to_string(device.queue_pairs_outside), device.netdev,
                    device.pci_address});
     }
-    return table.render(screen);
+    const auto add_absent = [&table](const std::string& key, const char* state, const bus::Dict& known) {
+        table.add({key, Cell(state, style_of_state(state)), "-", "-", "-", "-", "-", "-", text_of(known, "netdev"),
+                   text_of(known, "pci-address")});
+    };
+    for (const auto& device : manager.refused_devices) {
+        add_absent(text_of(device, "device"), "refused", device);
+    }
+    for (const auto& key : manager.released_devices) {
+        add_absent(key, "released", {});
+    }
+    std::string text = table.render(screen);
+    for (const auto& device : manager.refused_devices) {
+        text += labelled("refused:", Style::Bad,
+                         fmt::format("{}: {}", text_of(device, "device"), text_of(device, "reason")), screen);
+    }
+    return text;
+}
+
+bool has_any_device(const World& world)
+{
+    return !world.devices.empty() || !world.manager.refused_devices.empty() || !world.manager.released_devices.empty();
 }
 
 std::string render_device(const DeviceView& device, const Screen& screen)

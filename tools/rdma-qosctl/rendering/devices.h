@@ -13,7 +13,10 @@
 
 namespace rdmaqos::ctl {
 
-[[nodiscard]] std::string render_devices(const std::vector<DeviceView>& devices, const Screen& screen);
+// All of them, those that are not managed included.
+[[nodiscard]] std::string render_devices(const World& world, const Screen& screen);
+// Known to the daemon, managed or not.
+[[nodiscard]] bool has_any_device(const World& world);
 [[nodiscard]] std::string render_device(const DeviceView& device, const Screen& screen);
 [[nodiscard]] std::string describe_scheduling(const Capabilities& capabilities);
 [[nodiscard]] std::string describe_attachable(const Capabilities& capabilities);

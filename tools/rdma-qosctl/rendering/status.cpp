@@ -169,8 +169,8 @@ std::string render_status(const World& world, const std::vector<Problem>& proble
     }
     std::string text = fields.render(screen);
     text += "\n";
-    if (!world.devices.empty()) {
-        text += render_devices(world.devices, screen) + "\n";
+    if (has_any_device(world)) {
+        text += render_devices(world, screen) + "\n";
     }
     if (world.host_counts.empty()) {
         text += manager.adoption.setting == "adopt"

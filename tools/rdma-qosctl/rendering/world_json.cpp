@@ -175,12 +175,9 @@ Json lost_level_json(const LostLevelView& lost)
 
 Json reload_json(const ReloadView& reload)
 {
-    return {{"accepted", reload.accepted},
-            {"diagnostics", to_json(reload.diagnostics)},
-            {"findings", to_json(reload.findings)},
-            {"left-out", to_json(reload.left_out)},
-            {"unanswered", reload.unanswered},
-            {"lost-levels", to_json(reload.lost_levels)},
+    return {{"accepted", reload.accepted},          {"diagnostics", to_json(reload.diagnostics)},
+            {"findings", to_json(reload.findings)}, {"left-out", to_json(reload.left_out)},
+            {"unanswered", reload.unanswered},      {"lost-levels", to_json(reload.lost_levels)},
             {"failures", to_json(reload.failures)}};
 }
 
@@ -233,6 +230,8 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
         outside += device.queue_pairs_outside;
         json["devices"].push_back(device_json(device));
     }
+    json["refused-devices"] = to_json(manager.refused_devices);
+    json["state-failures"] = to_json(manager.state_failures);
     json["released-devices"] = manager.released_devices;
     json["sessions"] = world.sessions.size();
     json["queue-pairs"] = {{"inside", inside}, {"outside", outside}};
@@ -256,7 +255,7 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     return json;
 }
 
-Json devices_json(const std::vector<const DeviceView*>& devices)
+Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent)
 {
     Json list = Json::array();
     for (const auto* device : devices) {
@@ -264,6 +263,16 @@ Json devices_json(const std::vector<const DeviceView*>& devices)
         json["self-test"] = self_test_json(device->self_test);
         json["attributes"] = attributes_json(device->attributes);
         list.push_back(std::move(json));
+    }
+    if (absent != nullptr) {
+        for (const auto& device : absent->refused_devices) {
+            Json json = to_json(device);
+            json["state"] = "refused";
+            list.push_back(std::move(json));
+        }
+        for (const auto& key : absent->released_devices) {
+            list.push_back({{"device", key}, {"state", "released"}});
+        }
     }
     return {{"devices", std::move(list)}};
 }

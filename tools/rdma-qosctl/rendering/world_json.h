@@ -11,7 +11,8 @@
 namespace rdmaqos::ctl {
 
 [[nodiscard]] Json status_json(const World& world, const std::vector<Problem>& problems);
-[[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices);
+// `absent`: has those that are not managed; null: without them.
+[[nodiscard]] Json devices_json(const std::vector<const DeviceView*>& devices, const ManagerView* absent = nullptr);
 [[nodiscard]] Json hardware_report_json(const HardwareReport& report);
 [[nodiscard]] Json reload_json(const ReloadView& reload);
 [[nodiscard]] Json session_json(const SessionView& session);

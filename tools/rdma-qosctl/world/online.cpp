@@ -219,6 +219,8 @@ ManagerView to_manager(const bus::Dict& properties)
     manager.last_reload = to_reload(value_of<bus::Dict>(properties, "LastReload"));
     manager.fabric_diagnostics = to_diagnostics(dicts_of(properties, "FabricDiagnostics"));
     manager.released_devices = list_of(properties, "ReleasedDevices");
+    manager.refused_devices = dicts_of(properties, "RefusedDevices");
+    manager.state_failures = dicts_of(properties, "StateFailures");
     manager.trial = to_trial(value_of<bus::Dict>(properties, "Trial"));
     manager.adoption = to_adoption(value_of<bus::Dict>(properties, "Adoption"));
     manager.statistics = value_of<bus::Counts>(properties, "Statistics");
@@ -391,8 +393,8 @@ Tree to_tree(const DeviceView& device)
 
 namespace {
 
-// Each queue pair in a leaf: its process, its leaf, and its own rate. Those of which only the number is known are taken to
-// be of a process that is known in the leaf, else of process 0.
+// Each queue pair in a leaf: its process, its leaf, and its own rate. Those of which only the number is known are taken
+// to be of a process that is known in the leaf, else of process 0.
 template <typename Take>
 void for_each_sender(const World& world, const DeviceView& device, Take&& take)
 {
@@ -458,6 +460,14 @@ Result<const DeviceView*> find_device(const World& world, const std::string& nam
     }
     if (found != nullptr) {
         return found;
+    }
+    for (const auto& refused : world.manager.refused_devices) {
+        const std::string key = text_of(refused, "device");
+        if (key == name || key.substr(0, key.find('/')) == name || text_of(refused, "netdev") == name ||
+            text_of(refused, "pci-address") == name) {
+            return fail(ErrorCode::UnknownDevice,
+                        fmt::format("{} is not managed: {}", printable(key), printable(text_of(refused, "reason"))));
+        }
     }
     return fail(ErrorCode::UnknownDevice,
                 known.empty()

@@ -28,8 +28,7 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
              "correct the files (`rdma-qosctl plan` shows the same), then `systemctl reload rdma-qosd`"});
     }
     if (!manager.fabric_diagnostics.empty()) {
-        problems.push_back({true,
-                            "the fabric file cannot be used:\n" + render(manager.fabric_diagnostics, Colour::Off),
+        problems.push_back({true, "the fabric file cannot be used:\n" + render(manager.fabric_diagnostics, Colour::Off),
                             "correct it; it is read again automatically, and until then the fabric known so far "
                             "stays in use"});
     }
@@ -46,6 +45,16 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
     if (manager.mode == "monitor") {
         problems.push_back({false, "mode is monitor: requests are answered, but nothing is written to any device",
                             "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload"});
+    }
+    for (const auto& device : manager.refused_devices) {
+        problems.push_back({true,
+                            fmt::format("{} is not managed: {}", text_of(device, "device"), text_of(device, "reason")),
+                            "nothing of the policy holds there; the daemon tries again by itself"});
+    }
+    for (const auto& failure : manager.state_failures) {
+        problems.push_back({true, fmt::format("{}: {}", text_of(failure, "file"), text_of(failure, "message")),
+                            "see whether its file system is full, read-only or damaged; the file is written again with "
+                            "the next change"});
     }
     for (const auto& key : manager.released_devices) {
         problems.push_back({false, fmt::format("{} is released: the daemon does not manage it", key),
@@ -82,8 +91,9 @@ void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
 void find_beside(const DeviceView& device, std::vector<Problem>& problems)
 {
     for (const auto& shaper : device.shapers) {
-        problems.push_back({false, fmt::format("{}: {}", device.key(), shaper.what),
-                            fmt::format("it shapes the same port as the tree: end one of the two; `{}` shows it", shaper.command)});
+        problems.push_back(
+            {false, fmt::format("{}: {}", device.key(), shaper.what),
+             fmt::format("it shapes the same port as the tree: end one of the two; `{}` shows it", shaper.command)});
     }
 }
 
@@ -108,8 +118,12 @@ void find_in_tree(const DeviceView& device, std::vector<Problem>& problems)
         if (message == device.reason) {
             continue;    // why the device is not ready: told already
         }
-        problems.push_back({false, fmt::format("{}: {}", key, message),
-                            "the device cannot do what the policy asks; `rdma-qosctl check` explains what to change"});
+        const bool is_of_self_test = text_of(finding, "kind") == "attach-mode";
+        problems.push_back(
+            {false, fmt::format("{}: {}", key, message),
+             is_of_self_test
+                 ? fmt::format("`rdma-qosctl devices {}` shows what the self-test found", key)
+                 : "the device cannot do what the policy asks; `rdma-qosctl check` explains what to change"});
     }
     if (device.capabilities.scheduling && device.leaves_free == 0) {
         problems.push_back({false,
@@ -141,8 +155,8 @@ void find_without_level(const World& world, std::vector<Problem>& problems)
         problems.push_back({true,
                             fmt::format("{} of {} {} no level since {} (revision {}); they had {}, {}",
                                         counted(lost.queue_pairs, "queue pair"), counted(lost.sessions, "session"),
-                                        lost.queue_pairs == 1 ? "has" : "have", utc_text(at), lost.revision,
-                                        lost.level, loss_in_words(lost.reason, lost.renamed_to)),
+                                        lost.queue_pairs == 1 ? "has" : "have", utc_text(at), lost.revision, lost.level,
+                                        loss_in_words(lost.reason, lost.renamed_to)),
                             advice_on_loss(lost.level, lost.reason, lost.renamed_to)});
     }
 }
@@ -177,7 +191,7 @@ std::vector<Problem> find_problems(const World& world)
 {
     std::vector<Problem> problems;
     find_in_manager(world.manager, problems);
-    if (world.devices.empty()) {
+    if (world.devices.empty() && world.manager.refused_devices.empty()) {
         problems.push_back(
             {false, "there is no device; the daemon waits for one",
              "`rdma link` shows what the kernel has; without hardware: rdma-qosd --simulate DEVICES.yaml"});

@@ -29,7 +29,7 @@ struct ReloadView {
     Diagnostics diagnostics;
     std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
     std::vector<std::string> unanswered;
-    std::vector<bus::Dict> left_out;    // "Devices that take no part"
+    std::vector<bus::Dict> left_out;         // "Devices that take no part"
     std::vector<bus::Dict> lost_levels{};    // "Lost levels"
     std::vector<bus::Dict> failures{};       // "Results", each with its `device`
     std::string ended_trial{};               // revision of the trial that it has ended; empty: there was none
@@ -62,8 +62,10 @@ struct ManagerView {
     std::vector<std::string> policy_sources;
     ReloadView last_reload;
     Diagnostics fabric_diagnostics;               // why the fabric file cannot be used; empty: it can
+    std::vector<bus::Dict> refused_devices;       // "Devices that cannot be managed"
+    std::vector<bus::Dict> state_failures;        // "Files of the daemon"
     std::vector<std::string> released_devices;    // let go of by `rdma-qosctl release`
-    std::vector<bus::Dict> levels;    // keys of docs/dbus.md, "ListLevels"
+    std::vector<bus::Dict> levels;                // keys of docs/dbus.md, "ListLevels"
     AdoptionView adoption;
     std::optional<TrialView> trial{};
     bus::Counts statistics;
@@ -141,9 +143,9 @@ struct SessionView {
 struct World {
     ManagerView manager;
     std::chrono::system_clock::time_point at{};    // when the daemon was asked
-    std::vector<DeviceView> devices;      // by name and port
-    std::vector<SessionView> sessions;    // by id
-    std::vector<bus::Dict> host_counts;   // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
+    std::vector<DeviceView> devices;               // by name and port
+    std::vector<SessionView> sessions;             // by id
+    std::vector<bus::Dict> host_counts;    // keys of docs/dbus.md, "Counts of queue pairs"; empty: not asked for
 };
 
 struct DevicePlanView {
@@ -161,10 +163,10 @@ struct PlanReport {
     bool writes = true;    // false: mode monitor
     Diagnostics diagnostics;
     std::string revision;
-    std::vector<bus::Dict> levels;      // keys of docs/dbus.md, "Changed levels"; none offline
-    std::vector<bus::Dict> changes;     // of rules, port groups and partitions; none offline
-    std::uint64_t more_changes = 0;     // that the daemon left out
-    std::vector<bus::Dict> sessions;    // "Moved sessions"; and `user`
+    std::vector<bus::Dict> levels;         // keys of docs/dbus.md, "Changed levels"; none offline
+    std::vector<bus::Dict> changes;        // of rules, port groups and partitions; none offline
+    std::uint64_t more_changes = 0;        // that the daemon left out
+    std::vector<bus::Dict> sessions;       // "Moved sessions"; and `user`
     std::vector<bus::Dict> lost_levels;    // "Lost levels"; none offline
     std::vector<DevicePlanView> plans;
     std::vector<bus::Dict> left_out;    // "Devices that take no part"

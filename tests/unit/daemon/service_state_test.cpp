@@ -1,0 +1,64 @@
+// Service: what cannot be kept on the disk, or not be read from it, is in the reports until it can.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "daemon/service/device_switches.h"
+#include "daemon/service/last_good.h"
+#include "tests/support/service_fixture.h"
+
+namespace rdmaqos {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr const char* kOfState = "version: 1\nqos-levels: [{name: DEFAULT}]\n";
+constexpr const char* kState = "/var/lib/rdma-qos";
+
+class ServiceState : public test::ServiceFixture {
+protected:
+    void break_state()
+    {
+        std::filesystem::remove_all(root.path() / "var/lib/rdma-qos");
+        root.write(kState, "a file, where the folder should be");
+    }
+    void mend_state() { std::filesystem::remove(root.path() / "var/lib/rdma-qos"); }
+};
+
+TEST_F(ServiceState, APolicyThatCannotBeKeptIsReportedUntilOneCan)
+{
+    policy(kOfState);
+    break_state();
+    start();
+    EXPECT_THAT(service->state_failures(),
+                testing::Contains(Pair(kLastGoodFile, AllOf(HasSubstr(service->policy()->revision),
+                                                            HasSubstr("cannot be saved as the last good one")))));
+    mend_state();
+    ASSERT_TRUE(reload().accepted);
+    EXPECT_FALSE(service->state_failures().contains(kLastGoodFile));
+    break_state();
+    EXPECT_TRUE(reload().accepted) << "it is in force all the same";
+    EXPECT_TRUE(service->state_failures().contains(kLastGoodFile));
+}
+
+TEST_F(ServiceState, AListOfDevicesThatCannotBeReadIsReportedUntilItIsReplaced)
+{
+    policy(kOfState);
+    root.write(kDisabledFile, "{\"schema\": 1, \"devices\": [17]}");
+    start();
+    EXPECT_THAT(service->state_failures(), ElementsAre(Pair(kDisabledFile, HasSubstr("no device is disabled: "))));
+    add_device("mlx5_0");
+    ASSERT_TRUE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->disable("mlx5_0", std::move(done)); }));
+    EXPECT_THAT(service->state_failures(), IsEmpty());
+    break_state();
+    EXPECT_FALSE(answer<std::vector<DeviceReconcile>>([&](auto done) { service->enable("mlx5_0", std::move(done)); }));
+    EXPECT_THAT(service->state_failures(),
+                ElementsAre(Pair(kDisabledFile, HasSubstr("will not be known after a restart"))));
+}
+
+}    // namespace
+}    // namespace rdmaqos
