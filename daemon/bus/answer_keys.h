@@ -431,6 +431,11 @@ inline constexpr std::array kSelfTestKeys{
     AnswerKey{"remark", "s", "what it means"},
 };
 
+inline constexpr std::array kRunningFileKeys{
+    AnswerKey{"name", "s", "as in `PolicySources`"},
+    AnswerKey{"text", "s", "with which it is in force"},
+};
+
 inline constexpr std::array kRefusedDeviceKeys{
     AnswerKey{"device", "s", "name/port"},
     AnswerKey{"netdev", "s", ""},

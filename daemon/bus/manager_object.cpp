@@ -433,6 +433,8 @@ const sd_bus_vtable kManagerMethods[] = {
     SD_BUS_METHOD_WITH_ARGS("Try", SD_BUS_ARGS("h", policy, "u", timeout), SD_BUS_RESULT("a{sv}", report),
                             method<on_try>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("TriedText", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", text), method<on_tried_text>, kOpen),
+    SD_BUS_METHOD_WITH_ARGS("RunningFiles", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", files), method<on_running_files>,
+                            kOpen),
     SD_BUS_METHOD_WITH_ARGS("Confirm", SD_BUS_ARGS("s", revision), SD_BUS_NO_RESULT, method<on_confirm>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", report), method<on_revert>, kOpen),
     SD_BUS_METHOD_WITH_ARGS("Check", SD_BUS_ARGS("h", policy), SD_BUS_RESULT("a{sv}", report), method<on_check>, kOpen),

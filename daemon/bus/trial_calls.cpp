@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/bus/answer.h"
 #include "daemon/bus/authorize.h"
 #include "daemon/bus/convert_report.h"
 #include "daemon/bus/sent_policy.h"
@@ -85,6 +86,22 @@ void on_tried_text(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         } else {
             call.refuse({ErrorCode::InvalidArgument, 0, "no policy is being tried"});
         }
+    });
+}
+
+void on_running_files(BusEndpoint& endpoint, const Call& call, const Peer& peer)
+{
+    auto& service = endpoint.context.service;
+    when_authorized(endpoint, call, peer, Action::Try, [&service, call] {
+        const auto policy = service.policy();
+        call.reply([&](bus::Writer& writer) {
+            write_dicts(writer, policy ? policy->sources : std::vector<std::shared_ptr<const SourceFile>>(),
+                        [](bus::Writer& to, const std::shared_ptr<const SourceFile>& file) {
+                            Answer<kRunningFileKeys> dict(to);
+                            dict.set("name", file->name);
+                            dict.set("text", file->text);
+                        });
+        });
     });
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/service/reloads.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -145,19 +146,17 @@ void Reloads::run_first(Staged staged, bool is_newest)
     changes_.begin(std::move(staged));
 }
 
-// One is being served, one waits: who asks meanwhile shares the one that waits, which reads the newest files.
+// One is being served, one of a kind waits: who asks meanwhile shares the one that waits, which reads the newest files.
+// Between trials, whose order matters.
 void Reloads::ask(Pending asked)
 {
-    const auto reads_files = [](const Pending& pending) {
-        return pending.kind == Kind::Reload || pending.kind == Kind::Refresh;
-    };
-    if (pending_.size() > 1 && reads_files(asked) && reads_files(pending_.back())) {
-        Pending& shared = pending_.back();
-        if (asked.kind == Kind::Reload) {
-            shared.kind = Kind::Reload;    // it ends a trial, whoever else has asked for less
+    const auto may_share = [](Kind kind) { return kind == Kind::Reload || kind == Kind::Refresh; };
+    for (auto waits = pending_.rbegin();
+         may_share(asked.kind) && std::distance(waits, pending_.rend()) > 1 && may_share(waits->kind); ++waits) {
+        if (waits->kind == asked.kind) {
+            waits->waiting.push_back(std::move(asked.waiting.front()));
+            return;
         }
-        shared.waiting.push_back(std::move(asked.waiting.front()));
-        return;
     }
     pending_.push_back(std::move(asked));
     if (pending_.size() == 1) {
@@ -212,8 +211,8 @@ void Reloads::next()
     if (served.kind == Kind::Begin) {
         reading.main_file = served.request.text;
         reading.before_trial = trial_.before() == nullptr ? policy_.revision() : std::string{};
-    } else if (served.kind == Kind::Refresh) {
-        reading.main_file = trial_.text();
+    } else if (served.kind == Kind::Refresh && policy_.policy()) {
+        reading.running = policy_.policy()->sources;
     }
     context_.loader.run([reading = std::move(reading)] { return read_and_stage(reading); },
                         [this](Result<std::shared_ptr<Tried>> tried) { test_devices(std::move(tried)); });
@@ -242,9 +241,10 @@ void Reloads::tell(const ReloadOutcome& outcome) const
     if (!outcome.accepted) {
         log_event(LogLevel::Error, LogEvent::PolicyRejected, {}, {{"REVISION", outcome.revision}},
                   "{}, revision {} {}:\n{}",
-                  kind == Kind::Begin    ? "the policy to be tried is refused"
-                  : kind == Kind::GoBack ? "the files cannot be used to go back from a trial"
-                                         : "reload refused",
+                  kind == Kind::Begin     ? "the policy to be tried is refused"
+                  : kind == Kind::GoBack  ? "the files cannot be used to go back from a trial"
+                  : kind == Kind::Refresh ? "the files of /run/rdma-qos/policy.d are refused"
+                                          : "reload refused",
                   outcome.revision, kind == Kind::GoBack ? "from before it is in force" : "stays in force",
                   outcome.to_text());
         return;
@@ -265,11 +265,13 @@ void Reloads::tell(const ReloadOutcome& outcome) const
 void Reloads::answer(const ReloadOutcome& outcome)
 {
     tell(outcome);
-    // A text that was refused is not in force, and no file of the host: nothing is wrong with this host.
-    if (pending_.front().kind != Kind::Begin || outcome.accepted) {
+    // A text that was refused is not in force, and no file of the host: nothing is wrong with this host. Nor is with
+    // the files that a refresh has not read.
+    const Kind kind = pending_.front().kind;
+    if (kind == Kind::Reload || kind == Kind::GoBack || (kind == Kind::Begin && outcome.accepted)) {
         remember(outcome);
     }
-    if (pending_.front().kind != Kind::Begin) {
+    if (kind == Kind::Reload || kind == Kind::GoBack) {
         metrics_.reload_answered(outcome.accepted, context_.clock.now() - started_);
     }
     context_.notify([](ServiceObserver& observer) { observer.reload_answered(); });
@@ -348,9 +350,11 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
     outcome.accepted = true;
     outcome.losses = staged.losses;
     outcome.revision = loaded.policy.value->revision;
-    policy_.set_fabric_stamp(loaded.fabric_stamp);
-    if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {
-        context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
+    if (!tried.is_refresh) {
+        policy_.set_fabric_stamp(loaded.fabric_stamp);
+        if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {
+            context_.notify([](ServiceObserver& observer) { observer.fabric_changed(); });
+        }
     }
     if (const auto trial = trial_.status(); trial && pending_.front().kind == Kind::Reload) {
         outcome.ended_trial = trial->revision;

@@ -101,7 +101,9 @@ public:
     // `unanswered`, and takes the policy when it does.
     // A trial that is in force ends with it.
     void reload(LoopCallback<void(ReloadOutcome)> done);
-    // The same, but a trial goes on: its text keeps the place of the file.
+    // Reads only the transient files again, and merges them into what is in force: the text of a trial, and the other
+    // files as they were when they were read. What became of those since takes no effect and refuses nothing. As
+    // reload() while no policy is in force.
     void refresh(LoopCallback<void(ReloadOutcome)> done);
     // A trial: reads all files again with this text in the place of kTriedFile and puts the policy in force as reload()
     // does, in memory alone. When the time is over, the files are what is in force, as after reload(), or, if they

@@ -250,10 +250,15 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
 {
     auto tried = std::make_shared<Tried>();
     Loaded& loaded = tried->loaded;
-    if (reading.text) {
+    if (reading.text || reading.running) {
         loaded.settings.value = std::make_shared<Settings>(reading.settings);
         loaded.fabric.value = reading.fabric ? reading.fabric : std::make_shared<const Fabric>();
+    }
+    if (reading.text) {
         loaded.policy = read_policy({reading.text}, reading.names, *loaded.fabric.value);
+    } else if (reading.running) {
+        loaded.transient_files = find_transient_files(reading.root, reading.now);
+        loaded.policy = read_running_policy(reading.root, *reading.running, reading.names, *loaded.fabric.value);
     } else {
         loaded = load_files(reading.root, reading.names, reading.now, reading.main_file);
     }
@@ -263,6 +268,7 @@ std::shared_ptr<Tried> read_and_stage(const Reading& reading)
     if (!reading.before_trial.empty()) {
         warn_of_way_back(reading, loaded);
     }
+    tried->is_refresh = reading.running.has_value();
     tried->scene = reading.scene;
     if (loaded.ok()) {
         Rules rules = make_rules(loaded.policy.value, loaded.fabric.value, tried->scene.ports);

@@ -22,6 +22,7 @@
 #include "daemon/model/session.h"
 #include "daemon/model/trial.h"
 #include "lib/base/file.h"
+#include "policy/load/policy_reader.h"
 #include "policy/load/transient_files.h"
 #include "policy/match/matcher.h"
 #include "policy/model/local_port.h"
@@ -88,7 +89,7 @@ struct Scene {
         std::shared_ptr<const Identity> owner;
         bool names_device = false;
         bool has_queue_pairs = false;
-        std::string level;    // now
+        std::string level;                        // now
         std::shared_ptr<const LostLevel> lost;    // if it has none
         bool adopted = false;
     };
@@ -108,7 +109,7 @@ struct Scene {
     std::vector<LeftOutDevice> left_out;
     std::shared_ptr<const Policy> policy;    // in force; null: none
     std::chrono::system_clock::time_point now;
-    bool is_for_reload = true;    // false: groups get other members under the same policy
+    bool is_for_reload = true;          // false: groups get other members under the same policy
     std::vector<std::uint64_t> mark;    // another one: something of the above may have changed
 };
 
@@ -123,7 +124,7 @@ struct Staged {
     std::map<SessionId, Choice> sessions;
     std::vector<Device> devices;
     std::vector<JudgedFinding> findings;    // of devices that take part
-    std::vector<LevelLoss> losses;    // of sessions and queue pairs that get no level any longer
+    std::vector<LevelLoss> losses;          // of sessions and queue pairs that get no level any longer
     std::vector<LevelRenaming> renamings;
     std::vector<LeftOutDevice> left_out;
 
@@ -145,6 +146,9 @@ struct Reading {
     Scene scene;
     // The host's files with this text in the place of kTriedFile; null: as they are.
     std::shared_ptr<const SourceFile> main_file = {};
+    // Only the transient files are read, and merged into these, which are in force, with the running settings and
+    // fabric.
+    std::optional<SourceFiles> running = {};
     // A trial begins, in place of this revision; empty: of another trial, or none begins.
     std::string before_trial = {};
 };
@@ -154,6 +158,7 @@ struct Tried {
     std::optional<Staged> staged;    // empty: something is wrong in the files
     Scene scene;
     std::string main_file_before{};    // with Reading::main_file: TrialStatus::file_revision
+    bool is_refresh = false;           // Reading::running
 };
 [[nodiscard]] std::shared_ptr<Tried> read_and_stage(const Reading& reading);
 

@@ -61,7 +61,19 @@ void take(std::map<SortKey, fs::path>& found, SortKey key, fs::path path, HostFi
 struct Search {
     const fs::path& root;
     const fs::path* proposed;
+    const std::set<fs::path>* running;
     std::vector<TransientFile> transient = {};
+
+    // Its text is the one that is in force, not what the disk has.
+    [[nodiscard]] bool is_kept(const fs::path& path) const
+    {
+        return running != nullptr && running->contains(path) && path.parent_path() != kTransientDirectory;
+    }
+    // Whether what the disk has of this directory counts.
+    [[nodiscard]] bool looks_at(const fs::path& directory) const
+    {
+        return running == nullptr || directory == kTransientDirectory;
+    }
 
     // One that has ended masks nothing. Null: this file has not.
     [[nodiscard]] const TransientFile* ended(const fs::path& path) const
@@ -69,9 +81,20 @@ struct Search {
         const auto file = std::ranges::find(transient, path, &TransientFile::path);
         return file != transient.end() && file->ended && (proposed == nullptr || *proposed != path) ? &*file : nullptr;
     }
+    // Of another directory: a transient file of this name has masked it until now, or a link to /dev/null there
+    // disables one.
+    [[nodiscard]] bool meets_transient(const fs::path& directory, const fs::path& name) const
+    {
+        const bool was_masked = directory != fs::path("/etc/rdma-qos") / kDropIns &&
+                                running->contains(kTransientDirectory / name);
+        return was_masked || is_dev_null(below_root(root, directory / name));
+    }
     [[nodiscard]] bool has(const fs::path& path) const
     {
-        return (proposed != nullptr && *proposed == path) || is_there(below_root(root, path));
+        if (proposed != nullptr && *proposed == path) {
+            return true;
+        }
+        return looks_at(path.parent_path()) ? is_there(below_root(root, path)) : is_kept(path);
     }
 };
 
@@ -112,13 +135,21 @@ std::set<fs::path> names_in(const Search& search, const fs::path& directory, Hos
     if (search.proposed != nullptr && search.proposed->parent_path() == directory) {
         names.insert(search.proposed->filename());
     }
+    for (const fs::path& path : search.running == nullptr ? std::set<fs::path>{} : *search.running) {
+        if (path.parent_path() == directory && search.is_kept(path)) {
+            names.insert(path.filename());
+        }
+    }
     std::error_code error;
     fs::directory_iterator entries(below_root(search.root, directory), error);
     if (error == std::errc::no_such_file_or_directory) {
         return names;
     }
     for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
-        names.insert(entries->path().filename());
+        const fs::path name = entries->path().filename();
+        if (search.looks_at(directory) || search.meets_transient(directory, name)) {
+            names.insert(name);
+        }
     }
     if (error) {
         result.unreadable.emplace_back(directory, error_from_errno(ErrorCode::Io, error.value(), "cannot be listed"));
@@ -144,17 +175,18 @@ void scan(const Search& search, const fs::path& directory, std::map<SortKey, fs:
 
 }    // namespace
 
-HostFiles find_host_files(const fs::path& root, const fs::path* proposed)
+HostFiles find_host_files(const fs::path& root, const fs::path* proposed, const std::set<fs::path>* running)
 {
     HostFiles result;
-    const Search search{root, proposed, find_transient_files(root, std::chrono::system_clock::now())};
+    const Search search{root, proposed, running, find_transient_files(root, std::chrono::system_clock::now())};
     std::map<SortKey, fs::path> found;
     for (const auto& directory : kDirectories) {
         take_main(search, directory, found, result);
         scan(search, directory / kDropIns, found, result);
     }
     for (const auto& [key, path] : found) {
-        if ((proposed != nullptr && path == *proposed) || !is_dev_null(below_root(root, path))) {
+        const bool is_given = (proposed != nullptr && path == *proposed) || search.is_kept(path);
+        if (is_given || !is_dev_null(below_root(root, path))) {
             result.paths.push_back(path);
         } else {
             result.skipped.push_back({path, WhySkipped::Disabled, {}});

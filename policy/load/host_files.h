@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,9 +55,11 @@ struct HostFiles {
     std::vector<SkippedFile> skipped;
 };
 
-// `proposed`: a place that counts as there. Null: none.
+// `proposed`: a place that counts as there. Null: none. `running`: only what is in kTransientDirectory is looked for;
+// elsewhere these files are the ones that are there, whatever has become of them. Null: all are looked for.
 [[nodiscard]] HostFiles find_host_files(const std::filesystem::path& root,
-                                        const std::filesystem::path* proposed = nullptr);
+                                        const std::filesystem::path* proposed = nullptr,
+                                        const std::set<std::filesystem::path>* running = nullptr);
 
 }    // namespace reader
 }    // namespace rdmaqos

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
 #include "policy/load/host_files.h"
+#include "policy/load/transient_files.h"
 #include "policy/opensm/reader.h"
 #include "policy/text/source_file.h"
 #include "policy/yaml/build_policy.h"
@@ -110,12 +112,28 @@ void warn_of_names(const std::vector<SkippedFile>& skipped, Diagnostics& diagnos
     }
 }
 
+// Of a file that is in force, with its text. Null: it is to be read from the disk.
+std::shared_ptr<const SourceFile> kept_text(const SourceFiles* running, const std::filesystem::path& path)
+{
+    if (running == nullptr || path.parent_path() == kTransientDirectory) {
+        return nullptr;
+    }
+    const auto kept = std::ranges::find_if(*running, [&](const auto& source) { return source->name == path; });
+    return kept == running->end() ? nullptr : *kept;
+}
+
+// `running`: as for read_running_policy(); null: all files are read.
 ReadResult<Policy> read_of_host(const std::filesystem::path& root, const ProposedFile* proposed,
-                                const NameService& names, const Fabric& fabric)
+                                const SourceFiles* running, const NameService& names, const Fabric& fabric)
 {
     Diagnostics so_far;
-    std::vector<std::shared_ptr<const SourceFile>> sources;
-    const HostFiles files = find_host_files(root, proposed == nullptr ? nullptr : &proposed->place);
+    SourceFiles sources;
+    std::set<std::filesystem::path> paths_in_force;
+    for (const auto& source : running == nullptr ? SourceFiles{} : *running) {
+        paths_in_force.insert(source->name);
+    }
+    const HostFiles files = find_host_files(root, proposed == nullptr ? nullptr : &proposed->place,
+                                            running == nullptr ? nullptr : &paths_in_force);
     for (const auto& [path, error] : files.unreadable) {
         add_unreadable(so_far, path.string(), error);
     }
@@ -123,6 +141,10 @@ ReadResult<Policy> read_of_host(const std::filesystem::path& root, const Propose
     for (const auto& path : files.paths) {
         if (proposed != nullptr && path == proposed->place) {
             sources.push_back(proposed->source);
+            continue;
+        }
+        if (auto kept = kept_text(running, path)) {
+            sources.push_back(std::move(kept));
             continue;
         }
         auto source = load(below_root(root, path), path.string());
@@ -174,13 +196,25 @@ ReadResult<Policy> read_policy_fd(int fd, const std::string& name, const NameSer
 
 ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const NameService& names, const Fabric& fabric)
 {
-    return read_of_host(root, nullptr, names, fabric);
+    return read_of_host(root, nullptr, nullptr, names, fabric);
 }
 
 ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const ProposedFile& proposed,
                                     const NameService& names, const Fabric& fabric)
 {
-    return read_of_host(root, &proposed, names, fabric);
+    return read_of_host(root, &proposed, nullptr, names, fabric);
+}
+
+ReadResult<Policy> read_running_policy(const std::filesystem::path& root, const SourceFiles& running,
+                                       const NameService& names, const Fabric& fabric)
+{
+    return read_of_host(root, nullptr, &running, names, fabric);
+}
+
+ReadResult<Policy> read_running_policy(const std::filesystem::path& root, const SourceFiles& running,
+                                       const ProposedFile& proposed, const NameService& names, const Fabric& fabric)
+{
+    return read_of_host(root, &proposed, &running, names, fabric);
 }
 
 }    // namespace rdmaqos

@@ -17,6 +17,8 @@
 
 namespace rdmaqos {
 
+using SourceFiles = std::vector<std::shared_ptr<const SourceFile>>;
+
 // Whether a file is OpenSM's native one, by its name: *.conf.
 [[nodiscard]] bool is_opensm_file(std::string_view name);
 
@@ -36,6 +38,15 @@ namespace rdmaqos {
 // it is not among the policy's sources.
 [[nodiscard]] ReadResult<Policy> read_host_policy(const std::filesystem::path& root, const ProposedFile& proposed,
                                                   const NameService& names, const Fabric& fabric = {});
+
+// The policy in force with the files of kTransientDirectory as they are now. The other files keep the text with which
+// they are in force (`running`), whatever stands on the disk by now: an unfinished edit of somebody else takes no
+// effect, and refuses nothing.
+[[nodiscard]] ReadResult<Policy> read_running_policy(const std::filesystem::path& root, const SourceFiles& running,
+                                                     const NameService& names, const Fabric& fabric = {});
+[[nodiscard]] ReadResult<Policy> read_running_policy(const std::filesystem::path& root, const SourceFiles& running,
+                                                     const ProposedFile& proposed, const NameService& names,
+                                                     const Fabric& fabric = {});
 
 // One file given on a command line, or one descriptor somebody passed. Cannot be read: a diagnostic.
 [[nodiscard]] ReadResult<Policy> read_policy_file(const std::filesystem::path& path, const NameService& names,

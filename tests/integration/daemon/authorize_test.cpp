@@ -32,8 +32,8 @@ bool read_value(sd_bus_message* message, const std::string& key, const char* typ
     const char* text = "";
     const bool is_text = std::string_view(type) == "s";
     void* into = is_text ? static_cast<void*>(&text) : &number;
-    if (sd_bus_message_enter_container(message, 'v', type) <= 0 || sd_bus_message_read_basic(message, *type, into) <= 0 ||
-        sd_bus_message_exit_container(message) <= 0) {
+    if (sd_bus_message_enter_container(message, 'v', type) <= 0 ||
+        sd_bus_message_read_basic(message, *type, into) <= 0 || sd_bus_message_exit_container(message) <= 0) {
         return false;
     }
     if (is_text) {
@@ -224,8 +224,7 @@ TEST_F(Authorize, LinesOfFilesAndExecutablesAreShownToRootAlone)
         const std::string to_root = ask(mine);
         const auto first = to_root.find("bogus: hidden");
         ASSERT_NE(first, std::string::npos) << to_root;
-        EXPECT_NE(to_root.find("bogus: hidden", first + 1), std::string::npos)
-            << "Plan and LastReload: " << to_root;
+        EXPECT_NE(to_root.find("bogus: hidden", first + 1), std::string::npos) << "Plan and LastReload: " << to_root;
         EXPECT_NE(to_root.find("executable: /"), std::string::npos) << to_root;
         const std::string to_nobody = said_by_nobody(by_bus, ask);
         EXPECT_EQ(to_nobody.find("hidden"), std::string::npos) << to_nobody;
@@ -261,6 +260,7 @@ TEST_F(Authorize, WithoutPolkitOnlyRootManages)
          std::vector<std::pair<std::string, std::vector<bus::Value>>>{{"Reload", {}},
                                                                       {"Refresh", {}},
                                                                       {"TriedText", {}},
+                                                                      {"RunningFiles", {}},
                                                                       {"Confirm", {bus::Value("0123")}},
                                                                       {"Revert", {}},
                                                                       {"ReconcileAll", {}},
@@ -296,8 +296,7 @@ TEST_F(Authorize, WhoLetsPolkitAskTheUserMayDoMore)
         EXPECT_EQ(said_by_nobody(by_bus,
                                  [](bus::Client& client) {
                                      client.allow_interaction();
-                                     const auto reply =
-                                         client.call(names::kRoot, names::kManager, "VerifyAll", {});
+                                     const auto reply = client.call(names::kRoot, names::kManager, "VerifyAll", {});
                                      return std::string(reply ? "ok" : reply.error().message);
                                  }),
                   "ok");

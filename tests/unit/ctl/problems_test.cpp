@@ -49,6 +49,10 @@ constexpr Case kCases[] = {
     {"gone", [](World& world) { world.devices[1].state = "gone"; }, true, "mlx5_1/1 is gone"},
     {"disabled", [](World& world) { world.devices[1].state = "disabled"; }, false, "mlx5_1/1 is disabled"},
     {"released", [](World& world) { world.manager.released_devices = {"mlx5_2/1"}; }, false, "mlx5_2/1 is released"},
+    {"edited files", [](World& world) { world.files = FilesView{"fedcba98"}; }, false,
+     "the policy's files say something else by now, revision fedcba98, than the policy in force, "},
+    {"broken files", [](World& world) { world.files = FilesView{}; }, false,
+     "the policy's files have errors by now; policy "},
     {"refused",
      [](World& world) {
          world.manager.refused_devices = {dict({{"device", "mlx5_3/1"}, {"reason", "no DEVX"}})};

@@ -451,9 +451,58 @@ TEST_F(ServiceTrialTest, ARefreshTakesOtherFilesAndLetsItGoOn)
     EXPECT_EQ(service->policy()->rules.size(), 1U);
     EXPECT_EQ(share_of_rpc(), "50");
     EXPECT_EQ(service->trial()->revision, running());
+    // The trial is what the file is merged into, not the files of the host.
+    policy(kBrokenTrial);
+    service->refresh([&](ReloadOutcome got) { outcome = std::move(got); });
+    settle();
+    EXPECT_TRUE(outcome->accepted);
+    EXPECT_EQ(share_of_rpc(), "50");
+    policy(kBeforeTrial);
     let_time_out();
     EXPECT_EQ(service->policy()->rules.size(), 1U);
     EXPECT_EQ(share_of_rpc(), "60");
+}
+
+// Nor does it read what somebody is editing: that is for a reload.
+TEST_F(ServiceTrialTest, ARefreshTakesNoUnfinishedEdits)
+{
+    root.write("etc/rdma-qos/policy.d/70-late.yaml",
+               "version: 1\nqos-match-rules: [{service-id: 7, qos-level-name: rpc}]\n");
+    ASSERT_TRUE(reload().accepted);
+    const std::string rule = "version: 1\nqos-match-rules: [{service-id: 5, qos-level-name: bulk}]\n";
+    const auto refresh = [this] {
+        std::optional<ReloadOutcome> outcome;
+        service->refresh([&](ReloadOutcome got) { outcome = std::move(got); });
+        EXPECT_TRUE(loop.run_until([&] { return outcome.has_value(); }));
+        return outcome.value_or(ReloadOutcome{});
+    };
+    policy(kBrokenTrial);
+    root.write("etc/rdma-qos/policy.d/70-late.yaml", "version: 1\n");
+    root.write("etc/rdma-qos/policy.d/80-new.yaml",
+               "version: 1\nqos-match-rules: [{service-id: 9, qos-level-name: rpc}]\n");
+    settings("mode: monitor\n");
+    root.write("run/rdma-qos/policy.d/10-job.yaml", rule);
+    const auto added = refresh();
+    EXPECT_TRUE(added.accepted) << added.to_text();
+    EXPECT_EQ(service->policy()->rules.size(), 2U);
+    EXPECT_EQ(service->settings().mode, Mode::Enforce);
+    policy(trial_shares(10, 30));
+    root.write("run/rdma-qos/policy.d/10-job.yaml", "version: 1\n");
+    EXPECT_TRUE(refresh().accepted);
+    EXPECT_EQ(share_of_rpc(), "60") << "nobody has reloaded";
+    EXPECT_EQ(service->policy()->rules.size(), 1U);
+
+    // What is refused is no state of the files.
+    root.write("run/rdma-qos/policy.d/10-job.yaml", "version: 1\nqos-match-rules: [{qos-level-name: none}]\n");
+    EXPECT_FALSE(refresh().accepted);
+    EXPECT_TRUE(service->last_reload().accepted);
+    EXPECT_EQ(service->tally().reloads_refused, 0U);
+    // Nor does a refresh end what a refused reload says.
+    std::filesystem::remove(root.path() / "run/rdma-qos/policy.d/10-job.yaml");
+    policy(kBrokenTrial);
+    EXPECT_FALSE(reload().accepted);
+    EXPECT_TRUE(refresh().accepted);
+    EXPECT_FALSE(service->last_reload().accepted);
 }
 
 // Several ask at once: each gets what it has asked for.

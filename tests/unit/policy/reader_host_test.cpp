@@ -53,17 +53,17 @@ const std::string kGood = "version: 1\nqos-levels: [{name: DEFAULT}]\n";
 
 TEST_F(HostPolicy, FilesMergeByNameWhicheverDirectoryTheyAreIn)
 {
-    for (const auto* path : {"usr/lib/rdma-qos/policy.d/10-a.yaml", "usr/lib/rdma-qos/policy.d/90-z.yaml",
-                             "usr/lib/rdma-qos/policy.yaml", "etc/rdma-qos/policy.yaml",
-                             "etc/rdma-qos/policy.d/20-b.yaml", "etc/rdma-qos/policy.d/50-policy.yaml",
-                             "etc/rdma-qos/policy.d/90-z.yaml", "etc/rdma-qos/policy.d/.hidden.yaml",
-                             "etc/rdma-qos/policy.d/notes.txt", "etc/rdma-qos/policy.d/20-b.yaml~"}) {
+    for (const auto* path :
+         {"usr/lib/rdma-qos/policy.d/10-a.yaml", "usr/lib/rdma-qos/policy.d/90-z.yaml", "usr/lib/rdma-qos/policy.yaml",
+          "etc/rdma-qos/policy.yaml", "etc/rdma-qos/policy.d/20-b.yaml", "etc/rdma-qos/policy.d/50-policy.yaml",
+          "etc/rdma-qos/policy.d/90-z.yaml", "etc/rdma-qos/policy.d/.hidden.yaml", "etc/rdma-qos/policy.d/notes.txt",
+          "etc/rdma-qos/policy.d/20-b.yaml~"}) {
         write(path, kGood);
     }
-    EXPECT_EQ(files(), (std::vector<std::string>{
-                           "/usr/lib/rdma-qos/policy.d/10-a.yaml", "/etc/rdma-qos/policy.d/20-b.yaml",
-                           "/etc/rdma-qos/policy.yaml", "/etc/rdma-qos/policy.d/50-policy.yaml",
-                           "/etc/rdma-qos/policy.d/90-z.yaml"}));
+    EXPECT_EQ(files(),
+              (std::vector<std::string>{"/usr/lib/rdma-qos/policy.d/10-a.yaml", "/etc/rdma-qos/policy.d/20-b.yaml",
+                                        "/etc/rdma-qos/policy.yaml", "/etc/rdma-qos/policy.d/50-policy.yaml",
+                                        "/etc/rdma-qos/policy.d/90-z.yaml"}));
 }
 
 TEST_F(HostPolicy, RunStandsBetweenUsrLibAndEtc)
@@ -76,33 +76,33 @@ TEST_F(HostPolicy, RunStandsBetweenUsrLibAndEtc)
         write(path, kGood);
     }
     link("run/rdma-qos/policy.d/40-d.yaml", "/dev/null");
-    EXPECT_EQ(files(), (std::vector<std::string>{
-                           "/etc/rdma-qos/policy.d/10-a.yaml", "/run/rdma-qos/policy.d/20-b.yaml",
-                           "/run/rdma-qos/policy.d/30-c.yaml", "/run/rdma-qos/policy.yaml"}));
+    EXPECT_EQ(files(), (std::vector<std::string>{"/etc/rdma-qos/policy.d/10-a.yaml", "/run/rdma-qos/policy.d/20-b.yaml",
+                                                 "/run/rdma-qos/policy.d/30-c.yaml", "/run/rdma-qos/policy.yaml"}));
     std::vector<std::string> masked;
     for (const auto& file : skipped_policy_files(root_)) {
         masked.push_back(file.path.string() + " " + file.masked_by.string());
     }
-    EXPECT_EQ(masked, (std::vector<std::string>{
-                          "/run/rdma-qos/policy.d/10-a.yaml /etc/rdma-qos/policy.d/10-a.yaml",
-                          "/run/rdma-qos/policy.d/40-d.yaml ",
-                          "/usr/lib/rdma-qos/policy.d/10-a.yaml /run/rdma-qos/policy.d/10-a.yaml",
-                          "/usr/lib/rdma-qos/policy.d/20-b.yaml /run/rdma-qos/policy.d/20-b.yaml",
-                          "/usr/lib/rdma-qos/policy.d/40-d.yaml /run/rdma-qos/policy.d/40-d.yaml",
-                          "/usr/lib/rdma-qos/policy.yaml /run/rdma-qos/policy.yaml"}));
+    EXPECT_EQ(masked, (std::vector<std::string>{"/run/rdma-qos/policy.d/10-a.yaml /etc/rdma-qos/policy.d/10-a.yaml",
+                                                "/run/rdma-qos/policy.d/40-d.yaml ",
+                                                "/usr/lib/rdma-qos/policy.d/10-a.yaml /run/rdma-qos/policy.d/10-a.yaml",
+                                                "/usr/lib/rdma-qos/policy.d/20-b.yaml /run/rdma-qos/policy.d/20-b.yaml",
+                                                "/usr/lib/rdma-qos/policy.d/40-d.yaml /run/rdma-qos/policy.d/40-d.yaml",
+                                                "/usr/lib/rdma-qos/policy.yaml /run/rdma-qos/policy.yaml"}));
 }
 
 TEST_F(HostPolicy, AFileOfAnotherNameThatWasMeantIsAWarning)
 {
     write("etc/rdma-qos/policy.yaml", kGood);
-    for (const auto* path : {"etc/rdma-qos/policy.yml", "etc/rdma-qos/policy.d/60-a.yml", "run/rdma-qos/policy.d/B.YAML",
-                             "etc/rdma-qos/policy.d/70-c.conf", "etc/rdma-qos/policy.d/README",
-                             "etc/rdma-qos/policy.d/60-a.yaml~", "etc/rdma-qos/policy.d/60-a.yaml.dpkg-old"}) {
+    for (const auto* path :
+         {"etc/rdma-qos/policy.yml", "etc/rdma-qos/policy.d/60-a.yml", "run/rdma-qos/policy.d/B.YAML",
+          "etc/rdma-qos/policy.d/70-c.conf", "etc/rdma-qos/policy.d/README", "etc/rdma-qos/policy.d/60-a.yaml~",
+          "etc/rdma-qos/policy.d/60-a.yaml.dpkg-old"}) {
         write(path, kGood);
     }
     const auto result = read();
     EXPECT_TRUE(result.value);
-    EXPECT_EQ(shown(result), R"(/etc/rdma-qos/policy.d/60-a.yml: warning: is not read: the names of policy files end in .yaml
+    EXPECT_EQ(shown(result),
+              R"(/etc/rdma-qos/policy.d/60-a.yml: warning: is not read: the names of policy files end in .yaml
       = hint: rename it to 60-a.yaml
 /etc/rdma-qos/policy.d/70-c.conf: warning: is not read: the names of policy files end in .yaml
       = hint: rename it to 70-c.yaml
@@ -147,9 +147,9 @@ TEST_F(HostPolicy, WhatHasEndedIsAsIfItWereNotThere)
     EXPECT_EQ(files().size(), 5U) << "without cgroup v2 nobody knows";
     write("sys/fs/cgroup/cgroup.controllers", "cpu\n");
     fs::create_directories(root_ / "sys/fs/cgroup/job");
-    EXPECT_EQ(files(), (std::vector<std::string>{
-                           "/usr/lib/rdma-qos/policy.d/10-masked.yaml", "/run/rdma-qos/policy.d/20-future.yaml",
-                           "/run/rdma-qos/policy.d/40-there.yaml", "/etc/rdma-qos/policy.yaml"}));
+    EXPECT_EQ(files(), (std::vector<std::string>{"/usr/lib/rdma-qos/policy.d/10-masked.yaml",
+                                                 "/run/rdma-qos/policy.d/20-future.yaml",
+                                                 "/run/rdma-qos/policy.d/40-there.yaml", "/etc/rdma-qos/policy.yaml"}));
     const auto skipped = skipped_policy_files(root_);
     ASSERT_EQ(skipped.size(), 2U);
     EXPECT_EQ(skipped[0].ended, "its time has passed (2020-01-01T00:00:00Z)");
@@ -158,6 +158,55 @@ TEST_F(HostPolicy, WhatHasEndedIsAsIfItWereNotThere)
 
     write("etc/rdma-qos/policy.d/50-for-good.yaml", future);
     expect_only_error(read(), "`transient` is for files in /run/rdma-qos: this one stays for good");
+}
+
+// What is in force keeps its text; only the transient files are those of the disk.
+TEST_F(HostPolicy, TransientFilesAreMergedIntoWhatIsInForce)
+{
+    write("etc/rdma-qos/policy.yaml", kGood);
+    write("etc/rdma-qos/policy.d/60-a.yaml", "version: 1\n# in force\n");
+    write("usr/lib/rdma-qos/policy.d/20-b.yaml", "version: 1\n# vendor\n");
+    write("run/rdma-qos/policy.d/20-b.yaml", "version: 1\n");
+    const auto before = read();
+    ASSERT_TRUE(before.value);
+    const auto names_of = [&](const ReadResult<Policy>& read) {
+        std::vector<std::string> names;
+        for (const auto& source : read.value->sources) {
+            names.push_back(source->name + (source->text.find('#') == std::string::npos ? "" : " #"));
+        }
+        return names;
+    };
+    using Names = std::vector<std::string>;
+    const Names in_force{"/run/rdma-qos/policy.d/20-b.yaml", "/etc/rdma-qos/policy.yaml",
+                         "/etc/rdma-qos/policy.d/60-a.yaml #"};
+    ASSERT_EQ(names_of(before), in_force);
+
+    write("etc/rdma-qos/policy.yaml", "not a policy");
+    fs::remove(root_ / "etc/rdma-qos/policy.d/60-a.yaml");
+    link("etc/rdma-qos/policy.d/60-a.yaml", "/dev/null");
+    write("etc/rdma-qos/policy.d/70-new.yaml", kGood);
+    write("etc/rdma-qos/policy.d/30-c.yaml", kGood);
+    link("etc/rdma-qos/policy.d/40-d.yaml", "/dev/null");
+    write("usr/lib/rdma-qos/policy.yaml", kGood);
+    EXPECT_EQ(read().value, nullptr);
+    const auto same = read_running_policy(root_, before.value->sources, fake_names());
+    ASSERT_TRUE(same.value) << render(same.diagnostics, Colour::Off);
+    EXPECT_EQ(names_of(same), in_force);
+    EXPECT_EQ(same.value->revision, before.value->revision);
+
+    // One that comes, one that /etc disables, one that goes and shows what it has masked.
+    write("run/rdma-qos/policy.d/30-c.yaml", "version: 1\n");
+    write("run/rdma-qos/policy.d/40-d.yaml", "version: 1\n");
+    fs::remove(root_ / "run/rdma-qos/policy.d/20-b.yaml");
+    const auto changed = read_running_policy(root_, before.value->sources, fake_names());
+    ASSERT_TRUE(changed.value) << render(changed.diagnostics, Colour::Off);
+    EXPECT_EQ(names_of(changed), (Names{"/usr/lib/rdma-qos/policy.d/20-b.yaml #", "/run/rdma-qos/policy.d/30-c.yaml",
+                                        "/etc/rdma-qos/policy.yaml", "/etc/rdma-qos/policy.d/60-a.yaml #"}));
+    const auto text = std::make_shared<SourceFile>(SourceFile{"/run/rdma-qos/policy.d/10-x.yaml", "version: 1\n"});
+    const auto proposed = read_running_policy(root_, before.value->sources, {"/run/rdma-qos/policy.d/10-x.yaml", text},
+                                              fake_names());
+    ASSERT_TRUE(proposed.value);
+    EXPECT_EQ(names_of(proposed).front(), "/run/rdma-qos/policy.d/10-x.yaml");
 }
 
 TEST_F(HostPolicy, ABrokenTransientFileIsReportedAndDoesNotEnd)
@@ -181,21 +230,24 @@ TEST(TransientLock, IsHeldByOneAtATime)
     }
     EXPECT_TRUE(TransientLock::try_now(root.path()));
     using fs::perms;
-    EXPECT_EQ(fs::status(root.path() / "run/rdma-qos/.policy.lock").permissions(), perms::owner_read | perms::owner_write);
+    EXPECT_EQ(fs::status(root.path() / "run/rdma-qos/.policy.lock").permissions(),
+              perms::owner_read | perms::owner_write);
 }
 
 TEST(TimeOfATransient, IsReadAndWritten)
 {
-    for (const char* text : {"2026-11-23T22:00:00Z", "2024-02-29T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
+    for (const char* text :
+         {"2026-11-23T22:00:00Z", "2024-02-29T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
         const auto time = parse_time(text);
         ASSERT_TRUE(time) << text;
         EXPECT_EQ(utc_text(*time), text);
     }
     EXPECT_EQ(utc_text(*parse_time("2026-11-24 00:30:00+02:30")), "2026-11-23T22:00:00Z");
     EXPECT_EQ(utc_text(*parse_time("2026-11-23t20:00:00-02:00")), "2026-11-23T22:00:00Z");
-    for (const char* text : {"", "2026-11-23", "2026-11-23T22:00:00", "2026-11-23T22:00Z", "2026-13-01T00:00:00Z",
-                             "2025-02-29T00:00:00Z", "2026-11-23T24:00:00Z", "2026-11-23T22:60:00Z", "2026-11-23T22:00:60Z",
-                             "2026-11-23T22:00:00Z ", "2026-11-23T22:00:00+0100", "26-11-23T22:00:00Z"}) {
+    for (const char* text :
+         {"", "2026-11-23", "2026-11-23T22:00:00", "2026-11-23T22:00Z", "2026-13-01T00:00:00Z", "2025-02-29T00:00:00Z",
+          "2026-11-23T24:00:00Z", "2026-11-23T22:60:00Z", "2026-11-23T22:00:60Z", "2026-11-23T22:00:00Z ",
+          "2026-11-23T22:00:00+0100", "26-11-23T22:00:00Z"}) {
         EXPECT_FALSE(parse_time(text)) << text;
     }
 }
@@ -268,7 +320,8 @@ TEST_F(HostPolicy, OneFileOfAnyKindGivesADiagnostic)
 {
     write("good.yaml", kGood);
     EXPECT_TRUE(read_policy_file(root_ / "good.yaml", fake_names()).value);
-    expect_only_error(read_policy_file(root_ / "none.yaml", fake_names()), "cannot be opened (No such file or directory)");
+    expect_only_error(read_policy_file(root_ / "none.yaml", fake_names()),
+                      "cannot be opened (No such file or directory)");
     expect_only_error(read_policy_file(root_, fake_names()), "is a directory, not a regular file");
     expect_only_error(read_policy_file("/dev/zero", fake_names()), "is a device, not a regular file");
     const fs::path fifo = root_ / "fifo";

@@ -97,6 +97,7 @@ const std::map<std::string, std::string>& tables()
         {"self-test", table_of(kSelfTestKeys)},
         {"tree", table_of(kTreeKeys)},
         {"adoption", table_of(kAdoptionKeys)},
+        {"running file", table_of(kRunningFileKeys)},
         {"refused device", table_of(kRefusedDeviceKeys)},
         {"state failure", table_of(kStateFailureKeys)},
         {"manager statistics", table_of(kManagerStatistics)},

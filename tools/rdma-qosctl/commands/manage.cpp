@@ -132,8 +132,9 @@ Result<ReloadView> read_files(const Context& context, bus::Client& client, const
     const auto report = with_password(context, client,
                                       [&] { return call_manager<bus::Dict>(client, method, {}, kDeviceTimeout); });
     if (!report) {
-        return fail(report.error().code == ErrorCode::InvalidPolicy ? refusal_of_reload(client, report.error(), brief)
-                                                                    : report.error());
+        // A refresh leaves LastReload as it is.
+        const bool is_in_property = report.error().code == ErrorCode::InvalidPolicy && method == "Reload";
+        return fail(is_in_property ? refusal_of_reload(client, report.error(), brief) : report.error());
     }
     return to_reload(*report);
 }
@@ -175,7 +176,8 @@ Result<ExitStatus> reload(const Context& context, bool brief)
         print(to_text(json));
         return status_of(reload);
     }
-    const std::string running = fmt::format("policy {} is running{}\n", printable(reload.revision), but_not_on_devices(reload));
+    const std::string running = fmt::format("policy {} is running{}\n", printable(reload.revision),
+                                            but_not_on_devices(reload));
     if (brief) {
         if (!reload.failures.empty()) {
             print_error(failures_text(reload) + running);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -173,16 +174,24 @@ std::string state_of(const reader::StatedOverride& stated, const TransientFile& 
     return "applied";
 }
 
-std::vector<ListedOverride> listed_overrides(const std::string& root)
+// The policy in force is asked for by whoever may have it.
+std::shared_ptr<const Policy> policy_of_list(const Context& context)
 {
-    const auto read = load_policy({}, root);
+    const auto base = geteuid() == 0 ? base_of_change(context) : Result<Base>(Base{});
+    return base ? base->policy(context.root) : load_policy({}, context.root).value;
+}
+
+std::vector<ListedOverride> listed_overrides(const Context& context)
+{
+    const std::string& root = context.root;
+    const auto policy = policy_of_list(context);
     const auto skipped = skipped_policy_files(root);
     const auto files = find_transient_files(root, system_clock::now());
     std::vector<ListedOverride> listed;
     for (const auto& file : files) {
         for (const auto& stated : file.overrides.overrides) {
             OverrideView view{stated.level, stated.property, stated.value, {}, file.transient, file.path.string()};
-            std::string state = state_of(stated, file, read.value.get(), skipped, view);
+            std::string state = state_of(stated, file, policy.get(), skipped, view);
             listed.push_back({std::move(view), std::move(state)});
         }
     }
@@ -209,9 +218,13 @@ Result<ExitStatus> set_override(const Context& context, const OverrideOptions& o
     if (!lock) {
         return fail(lock.error());
     }
-    const auto before = load_policy({}, context.root).value;
+    const auto base = base_of_change(context);
+    if (!base) {
+        return fail(base.error());
+    }
+    const auto before = base->policy(context.root);
     const fs::path place = fs::path(kTransientDirectory) / override_file(options.level);
-    const auto proposed = check_with(context, place, *text, "the policy with this override");
+    const auto proposed = check_with(context, *base, place, *text, "the policy with this override");
     if (!proposed) {
         return fail(proposed.error());
     }
@@ -255,7 +268,11 @@ Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearin
     if (files.own.empty() && (!clearing.all || !files.mixed.empty())) {
         return fail(nothing_to_clear(files, clearing.level));
     }
-    const auto before = load_policy({}, context.root).value;
+    const auto base = base_of_change(context);
+    if (!base) {
+        return fail(base.error());
+    }
+    const auto before = base->policy(context.root);
     RemovedFiles removed;
     std::set<std::string> levels;    // as the policy writes them
     for (const auto& file : files.own) {
@@ -276,7 +293,7 @@ Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearin
             return fail(std::move(error));
         }
     }
-    const auto changes = changes_between(before, load_policy({}, context.root).value);
+    const auto changes = changes_between(before, base->policy(context.root));
     if (context.json) {
         print(to_text({{"cleared", levels}, {"changes", changes_json(changes)}}));
     } else if (levels.empty()) {
@@ -293,7 +310,7 @@ Result<ExitStatus> clear_overrides(const Context& context, const OverrideClearin
 
 Result<ExitStatus> list_overrides(const Context& context)
 {
-    const auto overrides = listed_overrides(context.root);
+    const auto overrides = listed_overrides(context);
     if (context.json) {
         Json list = Json::array();
         std::ranges::transform(overrides, std::back_inserter(list), listed_override_json);

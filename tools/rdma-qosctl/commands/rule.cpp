@@ -117,7 +117,11 @@ Result<ExitStatus> add_rule(const Context& context, const RuleOptions& options)
         return fail(name.error());
     }
     const fs::path place = fs::path(kTransientDirectory) / rule_file(*name);
-    if (const auto checked = check_with(context, place, *text, "the policy with this rule"); !checked) {
+    const auto base = base_of_change(context);
+    if (!base) {
+        return fail(base.error());
+    }
+    if (const auto checked = check_with(context, *base, place, *text, "the policy with this rule"); !checked) {
         return fail(checked.error());
     }
     const fs::path file = below_root(context.root, place);

@@ -1,6 +1,7 @@
 #include "tools/rdma-qosctl/commands/show.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <sstream>
 
@@ -8,9 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
+#include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "lib/base/version.h"
 #include "lib/shapers/shapers.h"
+#include "policy/load/host_files.h"
+#include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
 #include "tools/rdma-qosctl/rendering/devices.h"
@@ -82,6 +86,18 @@ HostView this_host()
     return {names.release, names.machine, kVersion};
 }
 
+std::optional<FilesView> files_on_disk(const std::string& root)
+{
+    for (const auto& path : host_policy_files(root)) {
+        if (const auto text = read_regular_file(below_root(root, path), kMaxConfigFileSize);
+            !text && text.error().sys_errno == EACCES) {
+            return std::nullopt;
+        }
+    }
+    const auto read = load_policy({}, root);
+    return FilesView{read.value ? read.value->revision : ""};
+}
+
 // Simulated devices are on no host.
 void find_other_shapers(World& world)
 {
@@ -105,6 +121,7 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
         return fail(world.error());
     }
     world->host_counts = fetch_host_counts(*client);
+    world->files = files_on_disk(context.root);
     find_other_shapers(*world);
     const auto problems = find_problems(*world);
     print(context.json ? to_text(status_json(*world, problems)) : render_status(*world, problems, context.screen));

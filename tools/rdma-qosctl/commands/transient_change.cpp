@@ -45,13 +45,46 @@ Result<TransientLock> lock_transient_files(const std::string& root)
     return lock;
 }
 
-Result<ProposedPolicy> check_with(const Context& context, const fs::path& place, const std::string& text,
-                                  std::string_view what)
+std::shared_ptr<const Policy> Base::policy(const std::string& root) const
+{
+    if (!running) {
+        return load_policy({}, root).value;
+    }
+    const auto fabric = load_fabric(root);
+    return read_running_policy(root, *running, NameService::host(), fabric.value ? *fabric.value : Fabric{}).value;
+}
+
+Result<Base> base_of_change(const Context& context)
+{
+    auto client = connect(context);
+    if (!client) {
+        return client.error().code == ErrorCode::NoDaemon ? Result<Base>(Base{}) : fail(client.error());
+    }
+    const auto files = call_manager<std::vector<bus::Dict>>(*client, "RunningFiles", {});
+    if (!files) {
+        return fail(files.error());
+    }
+    Base base;
+    for (const auto& file : *files) {
+        if (!base.running) {
+            base.running.emplace();
+        }
+        base.running->push_back(
+            std::make_shared<const SourceFile>(SourceFile{text_of(file, "name"), text_of(file, "text")}));
+    }
+    return base;
+}
+
+Result<ProposedPolicy> check_with(const Context& context, const Base& base, const fs::path& place,
+                                  const std::string& text, std::string_view what)
 {
     const auto source = std::make_shared<const SourceFile>(SourceFile{place.string(), text});
     const auto fabric = load_fabric(context.root);
-    auto read = read_host_policy(context.root, {place, source}, NameService::host(),
-                                 fabric.value ? *fabric.value : Fabric{});
+    const Fabric known = fabric.value ? *fabric.value : Fabric{};
+    const ProposedFile proposed_file{place, source};
+    auto read = base.running
+                    ? read_running_policy(context.root, *base.running, proposed_file, NameService::host(), known)
+                    : read_host_policy(context.root, proposed_file, NameService::host(), known);
     if (!read.value) {
         return fail(invalid_policy(read.diagnostics, what));
     }

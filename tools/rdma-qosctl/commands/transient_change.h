@@ -11,6 +11,7 @@
 
 #include "lib/base/diagnostic.h"
 #include "lib/base/result.h"
+#include "policy/load/policy_reader.h"
 #include "policy/load/transient_files.h"
 #include "policy/model/policy.h"
 #include "tools/rdma-qosctl/output/context.h"
@@ -21,19 +22,31 @@ namespace rdmaqos::ctl {
 // Waits for others who change them; it is held until the daemon has taken the change or refused it.
 [[nodiscard]] Result<TransientLock> lock_transient_files(const std::string& root);
 
-// The host's policy as it would be with this text in this place.
+// What a change is merged into.
+struct Base {
+    std::optional<SourceFiles>
+        running;    // in force in a daemon; empty: none runs, or has a policy, and the host's files count
+
+    // With the transient files as they are now. Null: it has errors.
+    [[nodiscard]] std::shared_ptr<const Policy> policy(const std::string& root) const;
+};
+[[nodiscard]] Result<Base> base_of_change(const Context& context);
+
+// The policy as it would be with this text in this place.
 struct ProposedPolicy {
     std::shared_ptr<const Policy> policy;
     Diagnostics own;    // warnings about the text alone
 };
 // Refused if it is none: InvalidPolicy, with `what` as its subject. Prints the text's own warnings to stderr.
-[[nodiscard]] Result<ProposedPolicy> check_with(const Context& context, const std::filesystem::path& place,
-                                                const std::string& text, std::string_view what);
+[[nodiscard]] Result<ProposedPolicy> check_with(const Context& context, const Base& base,
+                                                const std::filesystem::path& place, const std::string& text,
+                                                std::string_view what);
 
 // Whether the daemon now has the files; empty: no daemon runs.
 [[nodiscard]] Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context);
 
-// To stderr: what devices refused of the policy that is in force now, if one is. It may be something else than the change.
+// To stderr: what devices refused of the policy that is in force now, if one is. It may be something else than the
+// change.
 void warn_of_failures(const std::optional<ReloadView>& reload);
 
 // Files that were removed or replaced, until it is sure that they may be.

@@ -212,6 +212,10 @@ Json status_json(const World& world, const std::vector<Problem>& problems)
     policy["sources"] = manager.policy_sources;
     policy["last-reload"] = reload_json(manager.last_reload);
     policy["levels"] = manager.levels.size();
+    if (world.files) {
+        policy["files"] = {{"valid", !world.files->revision.empty()}};
+        set_text(policy["files"], "revision", world.files->revision);
+    }
     if (manager.trial) {
         policy["trial"] = trial_json(*manager.trial);
     }

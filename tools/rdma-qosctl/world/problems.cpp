@@ -62,6 +62,24 @@ void find_in_manager(const ManagerView& manager, std::vector<Problem>& problems)
     }
 }
 
+// During a trial they differ by intention.
+void find_in_files(const World& world, std::vector<Problem>& problems)
+{
+    const ManagerView& manager = world.manager;
+    if (!world.files || manager.trial || !manager.last_reload.accepted || manager.policy_revision.empty() ||
+        world.files->revision == manager.policy_revision) {
+        return;
+    }
+    problems.push_back(
+        {false,
+         world.files->revision.empty()
+             ? fmt::format("the policy's files have errors by now; policy {} stays in force, as they were before",
+                           manager.policy_revision)
+             : fmt::format("the policy's files say something else by now, revision {}, than the policy in force, {}",
+                           world.files->revision, manager.policy_revision),
+         "`rdma-qosctl plan` shows what a reload would do; until then they take no effect"});
+}
+
 void find_in_state(const DeviceView& device, std::vector<Problem>& problems)
 {
     const std::string key = device.key();
@@ -191,6 +209,7 @@ std::vector<Problem> find_problems(const World& world)
 {
     std::vector<Problem> problems;
     find_in_manager(world.manager, problems);
+    find_in_files(world, problems);
     if (world.devices.empty() && world.manager.refused_devices.empty()) {
         problems.push_back(
             {false, "there is no device; the daemon waits for one",

@@ -140,8 +140,14 @@ struct SessionView {
     std::vector<bus::Dict> queue_pairs;    // "Keys of a result"
 };
 
+// What the policy's files on the disk say now, whatever is in force.
+struct FilesView {
+    std::string revision;    // empty: they have errors
+};
+
 struct World {
     ManagerView manager;
+    std::optional<FilesView> files{};              // empty: not asked for, or they cannot be read by whoever asks
     std::chrono::system_clock::time_point at{};    // when the daemon was asked
     std::vector<DeviceView> devices;               // by name and port
     std::vector<SessionView> sessions;             // by id
