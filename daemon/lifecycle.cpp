@@ -76,16 +76,16 @@ void report_refusal(const std::string& why)
 
 Lifecycle::Lifecycle(bus::EventLoop& loop, Service& service) : loop_(loop), service_(service)
 {
-    const auto on = [this](int signal, std::function<void()> function) {
+    const auto on = [this](int signal, std::function<void(bus::SignalSender)> function) {
         auto source = loop_.on_signal(signal, std::move(function));
         if (!source) {
             throw std::runtime_error(to_string(source.error()));
         }
         signals_.push_back(std::move(*source));
     };
-    on(SIGHUP, [this] { reload(); });
-    on(SIGTERM, [this] { stop(); });
-    on(SIGINT, [this] { stop(); });
+    on(SIGHUP, [this](bus::SignalSender sender) { reload(sender); });
+    on(SIGTERM, [this](bus::SignalSender) { stop(); });
+    on(SIGINT, [this](bus::SignalSender) { stop(); });
     service_.add_observer(*this);
 }
 
@@ -137,11 +137,14 @@ void Lifecycle::tell_status()
     }
 }
 
-void Lifecycle::reload()
+void Lifecycle::reload(bus::SignalSender sender)
 {
     if (stopping_) {
         return;
     }
+    log_event(LogLevel::Notice, LogEvent::ManagementCall, {},
+              {{"METHOD", "SIGHUP"}, {"UID", fmt::format("{}", sender.uid)}, {"PID", fmt::format("{}", sender.pid)}},
+              "a reload is asked for by SIGHUP of uid {}, pid {}", sender.uid, sender.pid);
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_usec()));
     // The service has logged how it went, and the observer has told the status.
     service_.reload([this, alive = std::weak_ptr(alive_)](const ReloadOutcome& /*outcome*/) {

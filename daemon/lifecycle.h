@@ -1,5 +1,5 @@
-// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time, and what
-// `systemctl status` shows follows policy and devices. Its watchdog is fed from here (watchdog.h).
+// Signals and the service manager: SIGHUP reloads, SIGTERM and SIGINT drain and end; systemd is told each time, and
+// what `systemctl status` shows follows policy and devices. Its watchdog is fed from here (watchdog.h).
 #pragma once
 
 #include <deque>
@@ -36,7 +36,7 @@ private:
     void notify(std::string text);
     void send_notices();
     void tell_status();
-    void reload();
+    void reload(bus::SignalSender sender);
     void stop();
 
     bus::EventLoop& loop_;

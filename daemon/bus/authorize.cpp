@@ -1,12 +1,18 @@
 #include "daemon/bus/authorize.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "daemon/bus/object_paths.h"
 #include "daemon/bus/polkit.h"
 #include "daemon/model/administrator.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
@@ -38,12 +44,39 @@ void refuse(const Call& call, const Identity& client, const char* action, const 
     call.refuse(why);
 }
 
+// Calls of management that change nothing.
+constexpr std::array<std::string_view, 4> kOnlyRead{"TriedText", "RunningFiles", "Verify", "VerifyAll"};
+
+void log_call(const Call& call, const Identity& client, std::string device)
+{
+    const char* member = sd_bus_message_get_member(call.message());
+    const std::string method = member == nullptr ? "" : member;
+    if (std::ranges::find(kOnlyRead, method) != kOnlyRead.end()) {
+        return;
+    }
+    if (device.empty()) {
+        const char* path = sd_bus_message_get_path(call.message());
+        device = path == nullptr ? "" : device_of_path(path).value_or("");
+    }
+    device = printable(device);
+    log_event(LogLevel::Notice, LogEvent::ManagementCall, {},
+              {{"METHOD", method},
+               {"DEVICE", device},
+               {"UID", fmt::format("{}", client.uid)},
+               {"PID", fmt::format("{}", client.pid)},
+               {"UNIT", client.unit},
+               {"COMMAND", client.command}},
+              "{}{}{} is asked for by uid {}, pid {}{}", method, device.empty() ? "" : " of ", device, client.uid,
+              client.pid, client.command.empty() ? "" : fmt::format(" ({})", printable(client.command)));
+}
+
 }    // namespace
 
 void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
-                     std::function<void()> then)
+                     std::function<void()> then, const std::string& device)
 {
     if (is_administrator(peer.identity->uid)) {
+        log_call(call, *peer.identity, device);
         then();
         return;
     }
@@ -51,10 +84,11 @@ void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, 
     const PolkitQuestion question{name_of(action), peer.identity, sender == nullptr ? "" : sender,
                                   sd_bus_message_get_allow_interactive_authorization(call.message()) > 0};
     endpoint.context.polkit->ask(
-        question, [call, client = peer.identity, action, then = std::move(then)](const Result<void>& allowed) {
+        question, [call, client = peer.identity, action, device, then = std::move(then)](const Result<void>& allowed) {
             if (!allowed) {
                 refuse(call, *client, name_of(action), allowed.error());
             } else if (call.is_wanted()) {
+                log_call(call, *client, device);
                 then();
             }
         });

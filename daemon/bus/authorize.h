@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "daemon/bus/endpoint.h"
 
@@ -12,7 +13,9 @@ enum class Action { Reload, Try, Manage };
 
 // Calls `then` at once for those, else when polkit has agreed (which may wait for a password if the caller allowed
 // interaction) and the caller is still there. Whoever may not is answered with an error of Polkit::ask().
+// Who asks for what is in the log, unless the call only reads. `device`: that it is about; empty: of the call's object,
+// or none.
 void when_authorized(BusEndpoint& endpoint, const Call& call, const Peer& peer, Action action,
-                     std::function<void()> then);
+                     std::function<void()> then, const std::string& device = {});
 
 }    // namespace rdmaqos

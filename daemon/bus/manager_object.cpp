@@ -306,8 +306,9 @@ void on_enable_device(BusEndpoint& endpoint, const Call& call, const Peer& peer)
         return;
     }
     auto& service = endpoint.context.service;
-    when_authorized(endpoint, call, peer, Action::Manage,
-                    [&service, call, name = *name] { service.enable(name, call.reply_of_device()); });
+    when_authorized(
+        endpoint, call, peer, Action::Manage,
+        [&service, call, name = *name] { service.enable(name, call.reply_of_device()); }, *name);
 }
 
 void on_get_device(BusEndpoint& endpoint, const Call& call, const Peer& /*peer*/)

@@ -34,14 +34,15 @@ namespace rdmaqos {
 
 struct ReloadOutcome {
     bool accepted = false;
-    std::string revision;         // of the running policy afterwards
-    Diagnostics diagnostics;      // of the files
+    std::string revision;       // of the running policy afterwards
+    Diagnostics diagnostics;    // of the files
     std::vector<JudgedFinding> findings;
     std::vector<LeftOutDevice> left_out;
-    std::vector<std::string> unanswered;    // devices that were told and have not answered; they do it when they can
-    std::vector<LevelLoss> losses{};    // that sessions have suffered, if it was accepted
+    std::vector<std::string> unanswered;      // devices that were told and have not answered; they do it when they can
+    std::vector<LevelLoss> losses{};          // that sessions have suffered, if it was accepted
     std::vector<DeviceFailure> failures{};    // of devices that have answered; if it was accepted
-    std::string ended_trial{};          // revision of the trial that it was the end of; empty: none
+    std::string ended_trial{};                // revision of the trial that it was the end of; empty: none
+    std::vector<std::string> changed_files{};    // whose text is not that of before, if it was accepted
     // For the journal: diagnostics, findings, devices that are left out or have not answered.
     [[nodiscard]] std::string to_text() const;
     // Diagnostics or findings; a device that is left out is none.
@@ -72,7 +73,7 @@ struct SessionChange {
     std::string leaf_before;    // empty: none
     std::string leaf_after;
     std::uint32_t queue_pairs = 0;
-    std::string rule_after;    // that decides then: Match::why
+    std::string rule_after;              // that decides then: Match::why
     std::optional<LossReason> loss{};    // if it gets none: why
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "daemon/service/last_good.h"
 #include "lib/base/log.h"
@@ -255,7 +256,9 @@ void Reloads::tell(const ReloadOutcome& outcome) const
     // Failures have had their lines, too.
     const bool is_whole = outcome.failures.empty();
     log_event(said.has_warnings() || !is_whole ? LogLevel::Warning : LogLevel::Notice, LogEvent::PolicyApplied, {},
-              {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}{}", outcome.revision,
+              {{"REVISION", outcome.revision}}, "policy revision {} is in force{}{}{}{}", outcome.revision,
+              outcome.changed_files.empty() ? ""
+                                            : fmt::format(" (changed: {})", fmt::join(outcome.changed_files, ", ")),
               is_whole ? "" : ", but not all of it is on the devices", text.empty() ? "" : ":\n", text);
     for (const auto& key : outcome.unanswered) {
         log(LogLevel::Warning, {{"DEVICE", key}}, "{}", unanswered(key).failures.front().error.message);
@@ -350,6 +353,9 @@ void Reloads::commit(Staged staged, const Tried& tried, ReloadOutcome outcome)
     outcome.accepted = true;
     outcome.losses = staged.losses;
     outcome.revision = loaded.policy.value->revision;
+    if (policy_.policy()) {
+        outcome.changed_files = differing_files(*policy_.policy(), *loaded.policy.value);
+    }
     if (!tried.is_refresh) {
         policy_.set_fabric_stamp(loaded.fabric_stamp);
         if (!std::exchange(policy_.fabric_diagnostics, {}).empty()) {

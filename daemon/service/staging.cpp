@@ -286,6 +286,23 @@ Scene running_in(Scene scene, const Staged& policy)
     return scene;
 }
 
+std::vector<std::string> differing_files(const Policy& a, const Policy& b)
+{
+    const auto stands_in = [](const auto& file, const Policy& policy) {
+        return std::ranges::any_of(
+            policy.sources, [&](const auto& other) { return other->name == file->name && other->text == file->text; });
+    };
+    std::vector<std::string> names;
+    for (const auto& [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+        for (const auto& file : from->sources) {
+            if (!stands_in(file, *to) && std::ranges::find(names, file->name) == names.end()) {
+                names.push_back(file->name);
+            }
+        }
+    }
+    return names;
+}
+
 PlanDraft draft_plan(const Tried& tried, const Policy& running)
 {
     PlanDraft draft;

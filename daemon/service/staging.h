@@ -134,6 +134,9 @@ struct Staged {
 [[nodiscard]] Staged stage(const Scene& scene, Rules rules, const Settings& settings);
 [[nodiscard]] std::vector<SessionChange> session_changes(const Scene& scene, const Staged& staged);
 
+// Names of files that are not the same in both, each once.
+[[nodiscard]] std::vector<std::string> differing_files(const Policy& a, const Policy& b);
+
 // What is to be read, and tried on what.
 struct Reading {
     std::filesystem::path root;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace rdmaqos {
 namespace {
@@ -65,13 +66,16 @@ void TrialInForce::begin(const TrialRequest& request, std::string revision, std:
         request.who,
         context_.clock.now() + request.timeout,
         context_.executor.after(request.timeout, [number, at_end = std::move(at_end)] { at_end(number); })};
-    log_event(LogLevel::Notice, LogEvent::TrialBegun, {},
-              {{"REVISION", current_->revision},
-               {"UID", fmt::format("{}", request.who->uid)},
-               {"PID", fmt::format("{}", request.who->pid)}},
-              "policy {} is tried for {} s, begun by uid {}, pid {}{}: unless it is confirmed, the policy of the files "
-              "comes back",
-              current_->revision, request.timeout.count(), request.who->uid, request.who->pid, replaced);
+    log_event(
+        LogLevel::Notice, LogEvent::TrialBegun, {},
+        {{"REVISION", current_->revision},
+         {"UID", fmt::format("{}", request.who->uid)},
+         {"PID", fmt::format("{}", request.who->pid)},
+         {"COMMAND", request.who->command}},
+        "policy {} is tried for {} s, begun by uid {}, pid {}{}{}: unless it is confirmed, the policy of the files "
+        "comes back",
+        current_->revision, request.timeout.count(), request.who->uid, request.who->pid,
+        request.who->command.empty() ? "" : fmt::format(" ({})", printable(request.who->command)), replaced);
     tell(TrialStep::Begun, current_->revision);
 }
 

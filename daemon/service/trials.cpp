@@ -1,8 +1,6 @@
 #include "daemon/service/trials.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,24 +12,6 @@ namespace rdmaqos {
 namespace {
 
 constexpr const char* kNoTrial = "no policy is being tried";
-
-// Names of files that are not the same in both, each once.
-std::vector<std::string> differing(const Policy& a, const Policy& b)
-{
-    const auto stands_in = [](const auto& file, const Policy& policy) {
-        return std::ranges::any_of(
-            policy.sources, [&](const auto& other) { return other->name == file->name && other->text == file->text; });
-    };
-    std::vector<std::string> names;
-    for (const auto& [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
-        for (const auto& file : from->sources) {
-            if (!stands_in(file, *to) && std::ranges::find(names, file->name) == names.end()) {
-                names.push_back(file->name);
-            }
-        }
-    }
-    return names;
-}
 
 }    // namespace
 
@@ -87,7 +67,7 @@ Result<void> Trials::compare(const Loaded& files, std::uint64_t number) const
     if (read.revision != policy_.revision()) {
         return fail(ErrorCode::InvalidArgument,
                     fmt::format("the files are not what is tried, revision {}, but revision {}: {}", policy_.revision(),
-                                read.revision, fmt::join(differing(*policy_.policy(), read), ", ")));
+                                read.revision, fmt::join(differing_files(*policy_.policy(), read), ", ")));
     }
     return {};
 }

@@ -36,6 +36,7 @@ enum class LogEvent : std::uint8_t {
     TrialReverted,
     DaemonReady,
     DaemonStopping,
+    ManagementCall,
 };
 
 struct LogEventRow {
@@ -82,6 +83,7 @@ inline constexpr std::array kLogEvents{
     LogEventRow{LogEvent::TrialReverted, "trial-reverted", "a8ea7ceeb8404f508dccce58135c8a2b", log_rules::kUnlimited},
     LogEventRow{LogEvent::DaemonReady, "daemon-ready", "cc1f46b66c4f4e66b6403cd493f3baff", log_rules::kUnlimited},
     LogEventRow{LogEvent::DaemonStopping, "daemon-stopping", "513fd8f9ccfb4b3e892339f1c25287fb", log_rules::kUnlimited},
+    LogEventRow{LogEvent::ManagementCall, "management-call", "5c0f2b7e9a1d4f63b8e7d20c94a6f1e3", log_rules::kUnlimited},
 };
 
 // Null: None.

@@ -80,8 +80,8 @@ private:
 
 class SignalSource final : public EventSource {
 public:
-    explicit SignalSource(std::function<void()> function)
-        : function_(std::make_shared<std::function<void()>>(std::move(function)))
+    explicit SignalSource(std::function<void(SignalSender)> function)
+        : function_(std::make_shared<std::function<void(SignalSender)>>(std::move(function)))
     {
     }
     int start(sd_event* event, int signal)
@@ -93,14 +93,14 @@ public:
     }
 
 private:
-    static int ready(sd_event_source*, const signalfd_siginfo*, void* userdata) noexcept
+    static int ready(sd_event_source*, const signalfd_siginfo* info, void* userdata) noexcept
     {
         const auto function = static_cast<SignalSource*>(userdata)->function_;
-        guarded(*function);
+        guarded(*function, SignalSender{info->ssi_pid, info->ssi_uid});
         return 0;
     }
 
-    SharedCallback<void()> function_;
+    SharedCallback<void(SignalSender)> function_;
     SourcePtr source_;
 };
 
@@ -317,7 +317,7 @@ Result<std::unique_ptr<IoSource>> EventLoop::on_io(int fd, std::uint32_t events,
     return source;
 }
 
-Result<std::unique_ptr<EventSource>> EventLoop::on_signal(int signal, std::function<void()> function)
+Result<std::unique_ptr<EventSource>> EventLoop::on_signal(int signal, std::function<void(SignalSender)> function)
 {
     auto source = std::make_unique<SignalSource>(std::move(function));
     if (const int result = source->start(state_->event.get(), signal); result < 0) {

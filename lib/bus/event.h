@@ -37,6 +37,12 @@ public:
     virtual void set(std::uint64_t usec) = 0;
 };
 
+// As the kernel says.
+struct SignalSender {
+    std::uint32_t pid = 0;    // 0: the kernel
+    std::uint32_t uid = 0;
+};
+
 class EventLoop final : public Executor {
 public:
     // Throws std::system_error: without a loop there is no daemon.
@@ -56,7 +62,8 @@ public:
     [[nodiscard]] Result<std::unique_ptr<IoSource>> on_io(int fd, std::uint32_t events,
                                                           std::function<void(std::uint32_t)> function);
     // The signal must be blocked in every thread (block_signals).
-    [[nodiscard]] Result<std::unique_ptr<EventSource>> on_signal(int signal, std::function<void()> function);
+    [[nodiscard]] Result<std::unique_ptr<EventSource>> on_signal(int signal,
+                                                                 std::function<void(SignalSender)> function);
     // Once, when the process behind a pidfd has ended.
     [[nodiscard]] Result<std::unique_ptr<EventSource>> on_exit_of(int pidfd, std::function<void()> function);
     [[nodiscard]] Result<std::unique_ptr<Alarm>> on_alarm(std::function<void()> function);

@@ -67,6 +67,9 @@ TEST(Lifecycle, HangupReloads)
     daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 5}]\n");
     daemon.process().signal(SIGHUP);
     EXPECT_TRUE(eventually([&] { return property_of(daemon, "PolicyRevision") != before; }));
+    EXPECT_NE(daemon.log().find(fmt::format("a reload is asked for by SIGHUP of uid {}, pid {}", getuid(), getpid())),
+              std::string::npos)
+        << daemon.log();
 
     daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
     daemon.process().signal(SIGHUP);
@@ -81,7 +84,8 @@ TEST(Lifecycle, ABriefReloadLeavesTheDiagnosticsToTheLog)
     daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nqos-levels: [{name: DEFAULT, sl: 99}]\n");
     const auto refused = run_ctl(daemon.root(), "reload --brief");
     EXPECT_EQ(refused.status, 2) << refused.error;
-    EXPECT_THAT(refused.error, HasSubstr("the new policy is refused, the running one stays; the log of rdma-qosd says why"));
+    EXPECT_THAT(refused.error,
+                HasSubstr("the new policy is refused, the running one stays; the log of rdma-qosd says why"));
     EXPECT_THAT(refused.output + refused.error, Not(HasSubstr("policy.yaml:2:34")));
     const std::string log = daemon.log();
     const auto first = log.find("policy.yaml:2:34: error: ");
@@ -97,7 +101,8 @@ TEST(Lifecycle, ABriefReloadLeavesTheDiagnosticsToTheLog)
 // What systemd is told (sd_notify(3)), as one text.
 class NotifySocket {
 public:
-    explicit NotifySocket(const std::filesystem::path& path) : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))
+    explicit NotifySocket(const std::filesystem::path& path)
+        : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))
     {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
@@ -128,8 +133,9 @@ TEST(Lifecycle, TheServiceManagerIsToldOfEachPolicy)
     dir.write("devices.yaml", kTwoDevices);
     dir.write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
     NotifySocket manager(dir.path() / "notify");
-    const Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()},
-                      {"NOTIFY_SOCKET=" + (dir.path() / "notify").string()}, dir.path() / "log");
+    const Child child(
+        {RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()},
+        {"NOTIFY_SOCKET=" + (dir.path() / "notify").string()}, dir.path() / "log");
     const auto is_told = [&](const std::string& what) {
         return eventually([&] { return manager.told().find(what) != std::string::npos; });
     };
@@ -147,7 +153,8 @@ TEST(Lifecycle, TheServiceManagerIsToldOfEachPolicy)
     const std::string revision = reload("{name: DEFAULT, sl: 5}");
     EXPECT_TRUE(is_told("STATUS=policy " + revision + ", 2 device ports\n")) << manager.told();
     EXPECT_EQ(reload("{name: DEFAULT, sl: 99}"), revision);
-    EXPECT_TRUE(is_told("STATUS=policy " + revision + ", 2 device ports; the newest policy is refused: /etc/rdma-qos/policy.yaml:2:34: `sl` "))
+    EXPECT_TRUE(is_told("STATUS=policy " + revision +
+                        ", 2 device ports; the newest policy is refused: /etc/rdma-qos/policy.yaml:2:34: `sl` "))
         << manager.told();
 }
 
@@ -223,9 +230,9 @@ TEST(Lifecycle, StartsWithStateFilesThatCannotBeRead)
         std::filesystem::create_symlink(name, folder / name);
     }
     const auto log_of = [&](const std::string& name) {
-        const Child child({RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate",
-                           (dir.path() / "devices.yaml").string()},
-                          {}, dir.path() / name);
+        const Child child(
+            {RDMAQOS_DAEMON, "--root", dir.path().string(), "--simulate", (dir.path() / "devices.yaml").string()}, {},
+            dir.path() / name);
         std::string text;
         EXPECT_TRUE(eventually([&] {
             text = read_text(dir.path() / name);

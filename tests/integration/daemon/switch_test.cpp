@@ -1,4 +1,5 @@
 // disable, enable and release, by D-Bus and by the command.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -81,6 +82,26 @@ TEST_F(Switch, ByDBus)
         EXPECT_THAT(unknown.error().message, HasSubstr("mlx5_0/1, mlx5_1/1 (released)"));
     }
     EXPECT_TRUE(call("Enable", "mlx5_1"));
+}
+
+// Of whatever changes something, and of nothing else.
+TEST_F(Switch, TheLogSaysWhoAskedForIt)
+{
+    ASSERT_TRUE(call("Verify", "mlx5_0"));
+    ASSERT_TRUE(call("Disable", "mlx5_0"));
+    ASSERT_TRUE(call("Enable", ""));
+    ASSERT_TRUE(call("Release", "mlx5_1"));
+    ASSERT_TRUE(client.call(names::kRoot, names::kManager, "EnableDevice", {Value("mlx5_1")}));
+    ASSERT_TRUE(client.call(names::kRoot, names::kManager, "Reload", {}));
+    const std::string by = fmt::format(" is asked for by uid 0, pid {} (", getpid());
+    for (const auto* what :
+         {"Disable of mlx5_0/1", "EnableAll", "Release of mlx5_1/1", "EnableDevice of mlx5_1", "Reload"}) {
+        EXPECT_THAT(daemon.log(), HasSubstr(what + by));
+    }
+    EXPECT_THAT(daemon.log(), testing::Not(HasSubstr("Verify")));
+    EXPECT_EQ(run_ctl(daemon.root(), "override bulk --max-rate 1Gbps --for 1h").status, 0);
+    EXPECT_THAT(daemon.log(), testing::ContainsRegex("Refresh is asked for by uid 0, pid [0-9]+ \\(rdma-qosctl\\)"));
+    EXPECT_THAT(daemon.log(), HasSubstr("is in force (changed: /run/rdma-qos/policy.d/90-override-bulk.yaml)"));
 }
 
 TEST_F(Switch, ByCommandAndOverARestart)

@@ -204,7 +204,11 @@ TEST(EventLoop, HearsSignals)
     block_signals({SIGUSR1});
     EventLoop loop;
     int heard = 0;
-    auto source = loop.on_signal(SIGUSR1, [&] { ++heard; });
+    auto source = loop.on_signal(SIGUSR1, [&](SignalSender sender) {
+        ++heard;
+        EXPECT_EQ(sender.pid, static_cast<std::uint32_t>(getpid()));
+        EXPECT_EQ(sender.uid, getuid());
+    });
     ASSERT_TRUE(source);
     ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
     EXPECT_TRUE(run_until(loop, [&] { return heard == 1; }));

@@ -68,8 +68,9 @@ protected:
 
     Result<TrialOutcome> begin(const std::string& text, std::chrono::seconds timeout = 60s)
     {
-        TrialRequest request{std::make_shared<SourceFile>(SourceFile{std::string(kTriedFile), text}), timeout,
-                             process(4711, 0)};
+        auto who = std::make_shared<Identity>(*process(4711, 0));
+        who->command = "rdma-qosctl";
+        TrialRequest request{std::make_shared<SourceFile>(SourceFile{std::string(kTriedFile), text}), timeout, who};
         return answer<TrialOutcome>([&](auto done) { service->try_policy(std::move(request), std::move(done)); });
     }
     // In force, as the test goes on from.
@@ -150,6 +151,7 @@ TEST_F(ServiceTrialTest, IsInForceInMemoryAlone)
     ASSERT_THAT(begun, SizeIs(1));
     EXPECT_EQ(begun[0].field("REVISION"), running());
     EXPECT_EQ(begun[0].field("PID"), "4711");
+    EXPECT_THAT(begun[0].message, HasSubstr("pid 4711 (rdma-qosctl)"));
 }
 
 TEST_F(ServiceTrialTest, GoesBackWhenItsTimeIsOver)
