@@ -118,7 +118,9 @@ inline constexpr std::array kHostQueuePairKeys{
 };
 
 inline constexpr std::array kHostCountKeys{
-    AnswerKey{"device", "s", "name; absent with a `failure` that concerns the whole host"},
+    AnswerKey{"device", "s",
+              "name/port; the name alone where the daemon does not manage the device; absent with a `failure` that "
+              "concerns the whole host"},
     AnswerKey{"outside", "s", "as of a queue pair; absent: those that are in a leaf"},
     AnswerKey{"count", "t", "queue pairs of this device for which that holds"},
     AnswerKey{"failure", "s", "why queue pairs of the device, or of the host, are not known; there is nothing else"},

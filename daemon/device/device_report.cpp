@@ -196,7 +196,6 @@ DeviceMetrics device_metrics(const DeviceFacts& facts, const DeviceAnswers& answ
     metrics.link_up = now.info.link_up;
     metrics.link_speed = now.info.link_speed;
     metrics.queue_pairs_inside = now.queue_pairs_inside;
-    metrics.queue_pairs_outside = now.queue_pairs_outside;
     metrics.elements_used = elements_used(now);
     metrics.elements_free = elements_free(now);
     metrics.leaves_used = leaves_used(now);

@@ -275,6 +275,11 @@ std::optional<double> port_bytes(const DeviceMetrics& device)
     return device.port ? std::optional(static_cast<double>((*device.port).*member)) : std::nullopt;
 }
 
+std::optional<double> queue_pairs_outside(const DeviceMetrics& device)
+{
+    return device.queue_pairs_outside ? std::optional(static_cast<double>(*device.queue_pairs_outside)) : std::nullopt;
+}
+
 std::optional<double> link_speed(const DeviceMetrics& device)
 {
     return bytes_per_second(device.link_speed);
@@ -298,8 +303,9 @@ constexpr std::array kDeviceFamilies{
                  port_bytes<&PortCounters::receive_bytes>},
     DeviceFamily{{"rdmaqos_queue_pairs_inside", Type::Gauge, "Queue pairs of sessions that are in a leaf."},
                  number<&DeviceMetrics::queue_pairs_inside>},
-    DeviceFamily{{"rdmaqos_queue_pairs_outside", Type::Gauge, "Queue pairs of sessions that are in no leaf."},
-                 number<&DeviceMetrics::queue_pairs_outside>},
+    DeviceFamily{{"rdmaqos_queue_pairs_outside", Type::Gauge,
+                  "Queue pairs of programs that are in no leaf, whether or not the programs registered."},
+                 queue_pairs_outside},
     DeviceFamily{
         {"rdmaqos_queue_pairs_enforced", Type::Gauge, "Queue pairs of sessions that get what their level says."},
         number<&DeviceMetrics::queue_pairs_enforced>},

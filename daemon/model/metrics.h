@@ -83,7 +83,7 @@ struct DeviceMetrics {
     Bandwidth link_speed;
     std::optional<PortCounters> port;    // empty: it does not count, or did not answer in time
     std::uint64_t queue_pairs_inside = 0;
-    std::uint64_t queue_pairs_outside = 0;
+    std::optional<std::uint64_t> queue_pairs_outside;    // of programs; empty: the kernel did not say in time
     std::uint64_t queue_pairs_enforced = 0;
     std::uint64_t queue_pairs_unenforced = 0;
     std::map<std::string_view, std::uint64_t> unenforced_by_cause;    // of Unenforced

@@ -120,8 +120,11 @@ std::optional<HostView::Known> HostView::standing(const QueuePairName& queue_pai
         return std::nullopt;
     }
     Known known{device->info().name, device->info().port, member->ref.type, member->owner, {}};
-    known.standing = {queue_pair.device, member->session, device->result(queue_pair.number),
-                      device->outside_leaf(queue_pair.number), {}};
+    known.standing = {queue_pair.device,
+                      member->session,
+                      device->result(queue_pair.number),
+                      device->outside_leaf(queue_pair.number),
+                      {}};
     return known;
 }
 
@@ -149,11 +152,13 @@ void HostView::count(Callback<Counted> done)
 void HostView::add(const HostEntry& entry)
 {
     if (entry.tracked != nullptr) {
-        ++counting_.counts[{entry.tracked->device, outside(*entry.tracked, find(*entry.tracked))}];
+        const Found found = find(*entry.tracked);
+        ++counting_
+              .counts[{found.device.empty() ? entry.tracked->device : found.device, outside(*entry.tracked, found)}];
     } else if (entry.untracked) {
         const ManagedDevice* device = devices_.find(entry.untracked->device);
         if (device != nullptr && device->book().find(entry.untracked->number) != nullptr) {
-            ++counting_.counts[{device->info().name, device->outside_leaf(entry.untracked->number)}];
+            ++counting_.counts[{device->key(), device->outside_leaf(entry.untracked->number)}];
         }
     }
 }

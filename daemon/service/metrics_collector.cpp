@@ -44,7 +44,7 @@ void MetricsCollector::collect(LoopCallback<void(Metrics)> done)
     }
     const std::uint64_t collection = ++collection_;
     ports_.clear();
-    host_counts_.clear();
+    host_counts_.reset();
     patience_ = context_.executor.after(kPatience, [this, collection] { finish(collection); });
     // Answered when the last port is, and never before this returns.
     const auto all = Gathering::begin([this, collection](const Gathering::Missing&) {
@@ -113,13 +113,16 @@ Metrics MetricsCollector::all() const
         const auto level = all.sessions.find(session.choice.membership.level);
         ++(level == all.sessions.end() ? all.sessions_without_level : level->second);
     }
-    all.host = host_counts_;
+    all.host = host_counts_.value_or(HostCounts());
     all.state_failures = context_.state_failures.size();
     for (const auto& [id, device] : devices_.refused) {
         all.refused_devices.push_back(key_of(device.names));
     }
     for (const auto& [key, device] : devices_) {
         all.devices.push_back(device->metrics(policy_.policy().get()));
+        if (host_counts_) {
+            all.devices.back().queue_pairs_outside = outside_on(*host_counts_, key);
+        }
         if (const auto port = ports_.find(key); port != ports_.end()) {
             all.devices.back().port = port->second;
         }

@@ -1,4 +1,5 @@
-// What there is to count, put together for all who ask at a time; and what the service and its transports count themselves.
+// What there is to count, put together for all who ask at a time; and what the service and its transports count
+// themselves.
 //
 // Thread: the main loop.
 #pragma once
@@ -61,7 +62,7 @@ private:
     std::uint64_t collection_ = 0;    // never reused
     std::vector<LoopCallback<void(Metrics)>> waiting_;
     std::map<std::string, PortCounters> ports_;
-    HostCounts host_counts_;
+    std::optional<HostCounts> host_counts_;
     std::unique_ptr<Timer> patience_;
     // Ports that have not answered yet, in whatever collection: a hung device is not asked twice.
     std::set<std::string> asked_;

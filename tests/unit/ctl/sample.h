@@ -121,9 +121,13 @@ inline std::vector<bus::Dict> sample_host_counts()
         return *outside == '\0' ? dict({{"device", device}, {"count", many}})
                                 : dict({{"device", device}, {"outside", outside}, {"count", many}});
     };
-    return {count("mlx5_0", "", 3),  count("mlx5_0", "kernel", 2), count("mlx5_0", "not-attached", 2),
-            count("mlx5_1", "unregistered", 38), count("mlx5_1", "kernel", 2),
-            dict({{"device", "rxe0"}, {"failure", "the kernel does not list the queue pairs of rxe0: No such device"}})};
+    return {
+        count("mlx5_0/1", "", 3),
+        count("mlx5_0/1", "kernel", 2),
+        count("mlx5_0/1", "not-attached", 2),
+        count("mlx5_1/1", "unregistered", 38),
+        count("mlx5_1/1", "kernel", 2),
+        dict({{"device", "rxe0"}, {"failure", "the kernel does not list the queue pairs of rxe0: No such device"}})};
 }
 
 inline Capabilities sample_capabilities()

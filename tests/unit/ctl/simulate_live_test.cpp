@@ -181,7 +181,7 @@ TEST(SimulateLive, WhatTheReaderHasToKnow)
     device.queue_pairs_outside = 2;
     EXPECT_THAT(live(device, {"rpc=inf"}).notes,
                 ElementsAre(HasSubstr("1 leaf is of an earlier policy"), HasSubstr("a tree of its own"),
-                            HasSubstr("the link is down"), HasSubstr("outside the tree: 2 queue pairs of sessions")));
+                            HasSubstr("the link is down"), HasSubstr("outside the tree: 2 queue pairs of programs")));
     EXPECT_THAT(live(device, {"bulk=inf"}).outside, ElementsAre(OutsideLevel{"bulk", "the device has no leaf for it"}));
     device.attach_mode = "none";
     EXPECT_THAT(live(device, {"rpc=inf"}).notes, Contains(HasSubstr("nothing of this is enforced")));

@@ -81,6 +81,34 @@ TEST(Why, CappedWhenNobodyElseSends)
 }
 
 // Every process has its own tree: what one gets is an assumption, and is said to be one.
+// What is in no leaf competes with the whole tree: no figure of the tree holds against it.
+TEST(Why, CrowdedByWhatIsOutsideTheTree)
+{
+    World world = test::sample_world();
+    find(world, "/bulk")->queue_pairs = 0;
+    SessionView& session = world.sessions.front();
+    session.queue_pairs = both();
+    const auto without = explain_session(world, session).leaves.at(0);
+    ASSERT_EQ(without.narrowness, Narrowness::Capped);
+    EXPECT_THAT(without.verdict, HasSubstr("nobody else takes from it"));
+    world.devices[0].queue_pairs_outside = 32;
+    std::vector<bus::Dict> others(
+        32, dict({{"device", "mlx5_0/1"}, {"pid", 815U}, {"command", "ib_write_bw"}, {"outside", "unregistered"}}));
+    WhyReport report;
+    report.target = "4711";
+    report.sessions = {explain_session(world, session, others)};
+    const auto& leaf = report.sessions[0].leaves.at(0);
+    EXPECT_EQ(leaf.narrowness, Narrowness::Crowded);
+    EXPECT_THAT(leaf.verdict, HasSubstr("32 queue pairs outside the tree (32 of ib_write_bw, pid 815)"));
+    EXPECT_THAT(leaf.verdict, testing::Not(HasSubstr("nobody else")));
+    EXPECT_THAT(leaf.advice, HasSubstr("`rdma-qosctl qps --outside`"));
+    EXPECT_THAT(leaf.advice, HasSubstr(without.advice));
+    expect_texts("beside-outside", report);
+    // Where the port sends little, nobody takes anything.
+    judge_by_use(world, {{"mlx5_0/1", leaf.link_speed, Bandwidth::from_mbps(10), {}}}, report.sessions);
+    EXPECT_THAT(report.sessions[0].leaves[0].verdict, HasSubstr("not crowded now"));
+}
+
 TEST(Why, CrowdedByProcessesWithTreesOfTheirOwn)
 {
     World world = test::sample_world();

@@ -46,7 +46,8 @@ protected:
     }
     std::shared_ptr<const HostSurvey> survey()
     {
-        auto got = answer<std::shared_ptr<const HostSurvey>>([&](auto done) { service->host().survey(std::move(done)); });
+        auto got = answer<std::shared_ptr<const HostSurvey>>(
+            [&](auto done) { service->host().survey(std::move(done)); });
         EXPECT_TRUE(got);
         return got ? *got : std::make_shared<const HostSurvey>();
     }
@@ -63,8 +64,8 @@ protected:
     }
     void join(std::uint32_t number, pid_t pid, const std::string& level = "rpc")
     {
-        ASSERT_TRUE(register_as(PeerId{static_cast<std::uint64_t>(pid)}, process(pid),
-                                asking_for(level, "mlx5_0", {number})));
+        ASSERT_TRUE(
+            register_as(PeerId{static_cast<std::uint64_t>(pid)}, process(pid), asking_for(level, "mlx5_0", {number})));
     }
 
     HostSurvey seen;
@@ -96,9 +97,9 @@ TEST_F(HostViewTest, EachIsInALeafOrThereIsAReason)
     EXPECT_EQ(standing(5).outside, kNothingAsked) << "attached, but its level has no schedule";
     EXPECT_EQ(standing(6).outside, kUnmanaged);
     EXPECT_THAT(count(),
-                UnorderedElementsAre(Pair(Pair("mlx5_0", ""), 1), Pair(Pair("mlx5_0", kOfKernel), 1),
-                                     Pair(Pair("mlx5_0", kNotAttached), 1), Pair(Pair("mlx5_0", kUnregistered), 1),
-                                     Pair(Pair("mlx5_0", kOwnerUnknown), 1), Pair(Pair("mlx5_0", kNothingAsked), 1),
+                UnorderedElementsAre(Pair(Pair("mlx5_0/1", ""), 1), Pair(Pair("mlx5_0/1", kOfKernel), 1),
+                                     Pair(Pair("mlx5_0/1", kNotAttached), 1), Pair(Pair("mlx5_0/1", kUnregistered), 1),
+                                     Pair(Pair("mlx5_0/1", kOwnerUnknown), 1), Pair(Pair("mlx5_0/1", kNothingAsked), 1),
                                      Pair(Pair("rxe0", kUnmanaged), 1)));
 }
 
@@ -122,7 +123,7 @@ TEST_F(HostViewTest, WhatTheKernelDoesNotTrackIsCountedWithItsSession)
     ASSERT_TRUE(known);
     EXPECT_EQ(known->standing.result->leaf, "/rpc");
     EXPECT_EQ(known->owner->pid, 200);
-    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0", ""), 2)));
+    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0/1", ""), 2)));
 }
 
 TEST_F(HostViewTest, TheKernelIsAskedOnceASecondAtMost)
@@ -144,8 +145,8 @@ TEST_F(HostViewTest, ALookThatFailsIsAnErrorAndTheNextOneIsTaken)
 {
     begin();
     fails = true;
-    const auto failed =
-        answer<std::shared_ptr<const HostSurvey>>([&](auto done) { service->host().survey(std::move(done)); });
+    const auto failed = answer<std::shared_ptr<const HostSurvey>>(
+        [&](auto done) { service->host().survey(std::move(done)); });
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, ErrorCode::Internal);
     fails = false;
@@ -160,11 +161,11 @@ TEST_F(HostViewTest, EverySessionIsWalkedOnce)
     for (std::uint32_t number = 1; number <= 300; ++number) {
         join(number, static_cast<pid_t>(1000 + number));
     }
-    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0", ""), 300)));
+    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0/1", ""), 300)));
     service->peer_gone(PeerId{1001});
     settle();
     loop.clock.advance(std::chrono::milliseconds(1001));
-    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0", ""), 299)));
+    EXPECT_THAT(count(), ElementsAre(Pair(Pair("mlx5_0/1", ""), 299)));
 }
 
 TEST_F(HostViewTest, MetricsHaveTheCounts)
@@ -174,7 +175,7 @@ TEST_F(HostViewTest, MetricsHaveTheCounts)
     std::optional<Metrics> metrics;
     service->metrics([&](Metrics all) { metrics = std::move(all); });
     ASSERT_TRUE(loop.run_until([&] { return metrics.has_value(); }));
-    EXPECT_THAT(metrics->host, ElementsAre(Pair(Pair("mlx5_0", kUnregistered), 1)));
+    EXPECT_THAT(metrics->host, ElementsAre(Pair(Pair("mlx5_0/1", kUnregistered), 1)));
 }
 
 }    // namespace

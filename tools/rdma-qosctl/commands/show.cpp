@@ -120,7 +120,6 @@ Result<ExitStatus> status(const Context& context, bool fail_on_problems)
     if (!world) {
         return fail(world.error());
     }
-    world->host_counts = fetch_host_counts(*client);
     world->files = files_on_disk(context.root);
     find_other_shapers(*world);
     const auto problems = find_problems(*world);

@@ -161,6 +161,23 @@ void add_not_adopted(bus::Client& client, const AdoptionView& adoption, const st
     }
 }
 
+// To name who competes with the tree; empty if nobody does.
+std::vector<bus::Dict> others_outside(bus::Client& client, const World& world,
+                                      const std::vector<const SessionView*>& sessions)
+{
+    const bool any = std::ranges::any_of(world.devices,
+                                         [](const DeviceView& device) { return device.queue_pairs_outside > 0; });
+    auto queue_pairs = !any || sessions.empty()
+                           ? std::vector<bus::Dict>()
+                           : fetch_host_queue_pairs(client, {"", {}, "", "", true}).value_or(std::vector<bus::Dict>());
+    std::erase_if(queue_pairs, [&](const bus::Dict& queue_pair) {
+        return std::ranges::any_of(sessions, [&](const SessionView* session) {
+            return queue_pair.contains("pid") && number_of(session->owner, "pid") == number_of(queue_pair, "pid");
+        });
+    });
+    return queue_pairs;
+}
+
 }    // namespace
 
 Result<ExitStatus> why(const Context& context, const WhyOptions& options)
@@ -176,8 +193,9 @@ Result<ExitStatus> why(const Context& context, const WhyOptions& options)
     Result<WhyReport> report = WhyReport{};
     report->target = options.target;
     const auto sessions = sessions_of(*world, options.target);
+    const auto outside = others_outside(*client, *world, sessions);
     for (const auto* session : sessions) {
-        report->sessions.push_back(explain_session(*world, *session));
+        report->sessions.push_back(explain_session(*world, *session, outside));
     }
     const AdoptionView& adoption = world->manager.adoption;
     if (sessions.empty()) {

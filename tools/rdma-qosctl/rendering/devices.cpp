@@ -212,8 +212,8 @@ std::string render_device(const DeviceView& device, const Screen& screen)
     fields.add("pacing", describe_pacing(device.capabilities.pacing));
     fields.add("elements", fmt::format("{} used, {} free", device.elements_used, device.elements_free));
     fields.add("leaves", fmt::format("{} used, {} free", device.leaves_used, device.leaves_free));
-    fields.add("queue pairs",
-               fmt::format("{} in a leaf, {} in none", device.queue_pairs_inside, device.queue_pairs_outside));
+    fields.add("queue pairs", fmt::format("{} in a leaf, {} of programs in none", device.queue_pairs_inside,
+                                          device.queue_pairs_outside));
     for (const auto& [name, count] : device.statistics) {
         fields.add(printable(name), std::to_string(count));
     }
@@ -245,6 +245,14 @@ std::string tree_of(const DeviceTree& shown, std::size_t principals_shown, const
     }
     std::string text = tree_on(screen, render_tree(to_state(*shown.device), make_note(*shown.device, shown.busy),
                                                    principals_shown, requested_on(*shown.device)));
+    if (const auto outside = shown.device->queue_pairs_outside; shown.busy != nullptr && outside > 0) {
+        text += sentence_on(screen, 0, 0,
+                            fmt::format("{} of programs {} in no leaf and {} with the whole tree: what each gets holds "
+                                        "only while they send nothing (`rdma-qosctl qps --outside`)",
+                                        counted(outside, "queue pair"), outside == 1 ? "is" : "are",
+                                        outside == 1 ? "competes" : "compete")) +
+                "\n";
+    }
     if (shown.busy != nullptr && shown.device->attach_mode == "per-process") {
         text += sentence_on(screen, 0, 0,
                             "attach mode per-process: every process has a tree of its own; what each gets assumes that "

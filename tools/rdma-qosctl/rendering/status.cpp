@@ -54,9 +54,10 @@ std::string describe_sessions(const World& world)
     }
     std::uint64_t inside = 0;
     std::uint64_t outside = 0;
-    for (const auto& device : world.devices) {
-        inside += device.queue_pairs_inside;
-        outside += device.queue_pairs_outside;
+    for (const auto& session : world.sessions) {
+        for (const auto& queue_pair : session.queue_pairs) {
+            ++(text_of(queue_pair, "leaf").empty() ? outside : inside);
+        }
     }
     if (world.sessions.empty()) {
         return "none";

@@ -78,12 +78,14 @@ std::string render_leaf(const WhyLeaf& leaf, const Screen& screen)
     const std::string heading = fmt::format(
         "{}, {} {} of level {}{}", leaf.device, leaf.queue_pairs.size() == 1 ? "queue pair" : "queue pairs",
         first_of(leaf.queue_pairs),
-        leaf.lost_level.empty() ? leaf.level : fmt::format("none (was {})", leaf.lost_level), leaf.leaf.empty() ? "" : fmt::format(" in {}", leaf.leaf));
+        leaf.lost_level.empty() ? leaf.level : fmt::format("none (was {})", leaf.lost_level),
+        leaf.leaf.empty() ? "" : fmt::format(" in {}", leaf.leaf));
     std::string text = fmt::format("\n{}\n",
                                    styled(sentence_on(screen, 0, 2, printable(heading)), Style::Heading, screen));
     if (!outside && !leaf.leaf.empty()) {
         text += render_way(leaf, screen);
-        text += fmt::format("  alone {}; when all of these send, {}\n", to_string(leaf.alone), to_string(leaf.own));
+        text += fmt::format("  alone {}; when all of these send, {}{}\n", to_string(leaf.alone), to_string(leaf.own),
+                            leaf.outside > 0 ? "; without what is outside the tree" : "");
     }
     const Style style = leaf.narrowness == Narrowness::Nothing ? Style::Good : outside ? Style::Bad : Style::Warning;
     if (!leaf.remark.empty()) {
@@ -99,10 +101,10 @@ std::string render_session(const WhySession& why, const Screen& screen)
 {
     const SessionView& session = why.session;
     const std::string level = session.level.empty() ? level_in_words(session.grant) : session.level;
-    const std::string heading = fmt::format(
-        "process {}: {}session {}, level {}{}", describe_owner(session.owner), session.adopted ? "adopted, " : "",
-        session.id, level.empty() ? "none" : level,
-        session.state == "active" ? "" : fmt::format(", {}", session.state));
+    const std::string heading = fmt::format("process {}: {}session {}, level {}{}", describe_owner(session.owner),
+                                            session.adopted ? "adopted, " : "", session.id,
+                                            level.empty() ? "none" : level,
+                                            session.state == "active" ? "" : fmt::format(", {}", session.state));
     std::string text = sentence_on(screen, 0, 2, printable(heading)) + "\n";
     if (const std::string rule = text_of(session.grant, "rule"); !rule.empty()) {
         text += fmt::format("  {}\n", sentence_on(screen, 2, 4, printable(rule)));

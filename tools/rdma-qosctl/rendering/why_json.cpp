@@ -29,12 +29,9 @@ Json step_json(const WhyStep& step)
 
 Json leaf_json(const WhyLeaf& leaf)
 {
-    Json json{{"device", leaf.device},
-              {"level", leaf.level},
-              {"queue-pairs", leaf.queue_pairs},
-              {"holds-it", to_string(leaf.narrowness)},
-              {"verdict", leaf.verdict},
-              {"advice", leaf.advice}};
+    Json json{{"device", leaf.device},           {"level", leaf.level},
+              {"queue-pairs", leaf.queue_pairs}, {"holds-it", to_string(leaf.narrowness)},
+              {"verdict", leaf.verdict},         {"advice", leaf.advice}};
     if (!leaf.lost_level.empty()) {
         json["lost-level"] = leaf.lost_level;
     }
@@ -48,6 +45,7 @@ Json leaf_json(const WhyLeaf& leaf)
     if (in_tree) {
         json["leaf"] = leaf.leaf;
         json["others-in-leaf"] = leaf.others_in_leaf;
+        json["outside"] = leaf.outside;
     }
     json["link-speed"] = leaf.link_speed.kbps();
     json["alone"] = leaf.alone.kbps();

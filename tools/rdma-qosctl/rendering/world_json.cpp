@@ -150,7 +150,11 @@ Json tree_json(const DeviceView& device, const BusyRates* busy)
         }
         elements.push_back(std::move(json));
     }
-    return {{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
+    Json json{{"device", device.key()}, {"state", device.state}, {"elements", std::move(elements)}};
+    if (busy != nullptr) {
+        json["queue-pairs-outside"] = device.queue_pairs_outside;
+    }
+    return json;
 }
 
 Json adoption_json(const AdoptionView& adoption)

@@ -137,8 +137,9 @@ private:
                                           draining == 1 ? "1 leaf is" : fmt::format("{} leaves are", draining)));
         }
         if (device_.attach_mode == "per-process") {
-            add_note(loaded_, "attach mode per-process: every process has a tree of its own; simulated is one tree for "
-                              "all, whose shares hold between processes (`rdma-qosctl tree --busy` shows what is there)");
+            add_note(loaded_,
+                     "attach mode per-process: every process has a tree of its own; simulated is one tree for "
+                     "all, whose shares hold between processes (`rdma-qosctl tree --busy` shows what is there)");
         } else if (device_.attach_mode == "none") {
             add_note(loaded_, "attach mode none: no queue pair is in the tree, so nothing of this is enforced");
         }
@@ -146,7 +147,8 @@ private:
             add_note(loaded_, "the link is down: nothing can be sent");
         }
         if (device_.queue_pairs_outside > 0) {
-            add_note(loaded_, fmt::format("outside the tree: {} of sessions; what they send is not simulated",
+            add_note(loaded_, fmt::format("outside the tree: {} of programs, which compete with all of it; what they "
+                                          "send is not simulated, and every figure holds only without it",
                                           counted(device_.queue_pairs_outside, "queue pair")));
         }
     }

@@ -50,6 +50,45 @@ std::vector<bus::Dict> fetch_host_counts(bus::Client& client)
     return call_manager<std::vector<bus::Dict>>(client, "CountQueuePairs", {}).value_or(std::vector<bus::Dict>());
 }
 
+void count_outside(World& world, const std::vector<bus::Dict>& counts)
+{
+    if (counts.empty()) {
+        return;
+    }
+    for (auto& device : world.devices) {
+        std::uint64_t outside = 0;
+        for (const auto& count : counts) {
+            const std::string reason = text_of(count, "outside");
+            const bool is_here = text_of(count, "device") == device.key();
+            outside += is_here && !reason.empty() && reason != kOfKernel ? number_of(count, "count") : 0;
+        }
+        device.queue_pairs_outside = static_cast<std::uint32_t>(std::min<std::uint64_t>(outside, UINT32_MAX));
+    }
+}
+
+std::string senders_outside(const std::vector<bus::Dict>& queue_pairs, const std::string& device)
+{
+    constexpr std::size_t kNamed = 3;
+    std::map<std::string, std::size_t> by_program;
+    for (const auto& queue_pair : queue_pairs) {
+        const std::string reason = text_of(queue_pair, "outside");
+        if (text_of(queue_pair, "device") == device && !reason.empty() && reason != kOfKernel) {
+            const std::string command = text_of(queue_pair, "command");
+            ++by_program[queue_pair.contains("pid") ? fmt::format("{}pid {}", command.empty() ? "" : command + ", ",
+                                                                  number_of(queue_pair, "pid"))
+                                                    : "a program that is not known"];
+        }
+    }
+    std::vector<std::pair<std::string, std::size_t>> most(by_program.begin(), by_program.end());
+    std::ranges::stable_sort(most, std::ranges::greater{}, &std::pair<std::string, std::size_t>::second);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most.size(), kNamed); ++i) {
+        text += fmt::format("{}{} of {}", i == 0 ? "" : "; ", most[i].second, most[i].first);
+    }
+    return most.size() > kNamed ? fmt::format("{}; and {}", text, counted(most.size() - kNamed, "other program"))
+                                : text;
+}
+
 HostSummary sum_up(const std::vector<bus::Dict>& counts)
 {
     HostSummary summary;

@@ -18,10 +18,11 @@ namespace rdmaqos::ctl {
 struct HostFilter {
     std::string device;    // "mlx5_0" or "mlx5_0/1"; empty: all
     std::optional<std::uint32_t> pid;
-    std::string level;    // empty: any, or none
-    std::string unit;     // may be a glob; empty: any, or none
+    std::string level;       // empty: any, or none
+    std::string unit;        // may be a glob; empty: any, or none
     bool outside = false;    // only those of programs that are in no leaf
-    std::set<std::string, std::less<>> reasons{};    // with `outside`: for one of these, also the kernel's own; empty: any
+    std::set<std::string, std::less<>>
+        reasons{};    // with `outside`: for one of these, also the kernel's own; empty: any
 
     [[nodiscard]] bool takes(const bus::Dict& queue_pair) const;
 };
@@ -31,11 +32,18 @@ struct HostFilter {
 // Keys of docs/dbus.md, "Counts of queue pairs". Empty: the daemon does not tell, for instance because it is older.
 [[nodiscard]] std::vector<bus::Dict> fetch_host_counts(bus::Client& client);
 
+// "Outside" has one meaning in every report: queue pairs of programs in no leaf. Older daemons count only those of
+// sessions.
+void count_outside(World& world, const std::vector<bus::Dict>& counts);
+
+// Whose they are on one port, most first: "32 of ib_write_bw (pid 4711)".
+[[nodiscard]] std::string senders_outside(const std::vector<bus::Dict>& queue_pairs, const std::string& device);
+
 // The counts of all devices together.
 struct HostSummary {
     std::uint64_t in_leaf = 0;
     std::uint64_t of_kernel = 0;
-    std::uint64_t outside = 0;                        // of programs, in no leaf
+    std::uint64_t outside = 0;                         // of programs, in no leaf
     std::map<std::string, std::uint64_t> by_reason;    // of those outside
     std::vector<std::string> failures;                 // sentences
 };

@@ -12,6 +12,7 @@
 
 #include "lib/base/text.h"
 #include "lib/bus/names.h"
+#include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/reports.h"
 
 namespace rdmaqos::ctl {
@@ -362,6 +363,8 @@ Result<World> fetch_world(bus::Client& client)
     }
     World world = to_world(std::move(*manager), *objects);
     world.at = std::chrono::system_clock::now();
+    world.host_counts = fetch_host_counts(client);
+    count_outside(world, world.host_counts);
     std::vector<std::string> paths;
     for (const auto& session : world.sessions) {
         paths.push_back(fmt::format("{}/{}", bus::names::kSessions, session.id));

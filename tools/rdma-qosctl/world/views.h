@@ -117,7 +117,7 @@ struct DeviceView {
     std::uint32_t leaves_used = 0;
     std::uint32_t leaves_free = 0;
     std::uint32_t queue_pairs_inside = 0;
-    std::uint32_t queue_pairs_outside = 0;
+    std::uint32_t queue_pairs_outside = 0;    // of programs, in no leaf, whether or not they registered
     std::vector<TreeElementView> tree;
     std::vector<bus::Dict> findings;    // keys of docs/dbus.md, "Findings"
     std::vector<bus::Dict> failures;    // "Failures"

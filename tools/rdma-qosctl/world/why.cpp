@@ -11,6 +11,7 @@
 #include "lib/model/senders.h"
 #include "lib/model/solver.h"
 #include "tools/rdma-qosctl/world/competition.h"
+#include "tools/rdma-qosctl/world/host.h"
 #include "tools/rdma-qosctl/world/lost_levels.h"
 #include "tools/rdma-qosctl/world/online.h"
 #include "tools/rdma-qosctl/world/overrides.h"
@@ -245,10 +246,11 @@ void judge_crowded(const World& world, WhyLeaf& leaf)
         return;
     }
     if (step->is_tree_of_process) {
-        leaf.verdict = fmt::format(
-            "crowded: {} on this port, and in attach mode per-process no share holds between processes; equal parts are "
-            "assumed",
-            step->siblings.size() == 1 ? "one other process sends"
+        leaf.verdict = fmt::format("crowded: {} on this port, and in attach mode per-process no share holds between "
+                                   "processes; equal parts are "
+                                   "assumed",
+                                   step->siblings.size() == 1
+                                       ? "one other process sends"
                                        : fmt::format("{} other processes send", step->siblings.size()));
         leaf.advice = fmt::format("cap the levels of the others (`max-rate`); shares need firmware that lets processes "
                                   "share leaves (`rdma-qosctl devices {}`)",
@@ -285,13 +287,37 @@ void judge(const World& world, WhyLeaf& leaf)
         const auto cap = std::find_if(leaf.steps.begin(), leaf.steps.end(),
                                       [](const WhyStep& step) { return step.is_narrowest_cap; });
         const std::string path = cap != leaf.steps.end() ? cap->path : leaf.leaf;
-        leaf.verdict = fmt::format("capped: {} may send {}, and nobody else takes from it", path,
-                                   to_string(leaf.alone));
+        leaf.verdict = fmt::format("capped: {} may send {}, and nobody {}takes from it", path, to_string(leaf.alone),
+                                   leaf.outside == 0 ? "else " : "in the tree ");
         leaf.advice = fmt::format("raise {}", owner_of_cap(world, path));
         return;
     }
     leaf.verdict = fmt::format("nothing in the tree limits it: it may use the whole port, {}", to_string(leaf.alone));
     leaf.advice = "if it sends less, the cause is elsewhere: the program, PCIe, the network or the other end";
+}
+
+// What is in no leaf takes from the whole tree as much as it can: nothing that the tree says holds against it.
+void judge_with_outside(WhyLeaf& leaf)
+{
+    if (leaf.outside == 0 || leaf.narrowness == Narrowness::Outside) {
+        return;
+    }
+    const std::string who = fmt::format("{} outside the tree{}", counted(leaf.outside, "queue pair"),
+                                        leaf.outside_senders.empty() ? "" : fmt::format(" ({})", leaf.outside_senders));
+    const std::string compete = leaf.outside == 1 ? "competes" : "compete";
+    const std::string govern =
+        "bring what is outside into the tree, or end it (`rdma-qosctl qps --outside` says why it "
+        "is there)";
+    if (leaf.narrowness == Narrowness::Crowded) {
+        leaf.verdict += fmt::format("; and {} {} with all of it", who, compete);
+        leaf.advice = fmt::format("{}; then {}", govern, leaf.advice);
+        return;
+    }
+    leaf.verdict = fmt::format("{}, as long as {} {} nothing: {} with the whole tree, without share or cap",
+                               leaf.verdict, who, leaf.outside == 1 ? "sends" : "send",
+                               leaf.outside == 1 ? "it competes" : "they compete");
+    leaf.advice = fmt::format("{}; without it, {}", govern, leaf.advice);
+    leaf.narrowness = Narrowness::Crowded;
 }
 
 // Whether the port sends enough for any element on the way to be full: each holds at least what the leaf gets alone.
@@ -322,15 +348,24 @@ struct Group {
     std::string device;
     std::string leaf;
     std::string level;
-    std::string cause;    // why they are not enforced; empty: they are
+    std::string cause;       // why they are not enforced; empty: they are
     std::string reason{};    // without a level: since when
 
     friend auto operator<=>(const Group&, const Group&) = default;
 };
 
+// Of this session, which are counted among those of the port.
+std::uint32_t own_outside(const SessionView& session, const std::string& device)
+{
+    return static_cast<std::uint32_t>(std::ranges::count_if(session.queue_pairs, [&](const bus::Dict& queue_pair) {
+        return text_of(queue_pair, "device") == device && text_of(queue_pair, "leaf").empty();
+    }));
+}
+
 // `tree` is nullptr for a device that is gone.
 WhyLeaf explain_group(const World& world, const SessionView& session, const Group& group,
-                      const std::vector<const bus::Dict*>& queue_pairs, const ActiveTree* tree)
+                      const std::vector<const bus::Dict*>& queue_pairs, const std::vector<bus::Dict>& outside,
+                      const ActiveTree* tree)
 {
     WhyLeaf leaf;
     leaf.device = group.device;
@@ -371,7 +406,11 @@ WhyLeaf explain_group(const World& world, const SessionView& session, const Grou
     leaf.alone = tree->alone(path).rate();
     leaf.busy = tree->busy(path).rate();
     leaf.own = tree->senders().part(path, leaf.busy, rates);
+    const std::uint32_t all_outside = device_of(world, group.device)->queue_pairs_outside;
+    leaf.outside = all_outside - std::min(all_outside, own_outside(session, group.device));
+    leaf.outside_senders = senders_outside(outside, group.device);
     judge(world, leaf);
+    judge_with_outside(leaf);
     return leaf;
 }
 
@@ -431,7 +470,7 @@ void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::ve
     }
 }
 
-WhySession explain_session(const World& world, const SessionView& session)
+WhySession explain_session(const World& world, const SessionView& session, const std::vector<bus::Dict>& outside)
 {
     WhySession result;
     result.session = session;
@@ -449,7 +488,7 @@ WhySession explain_session(const World& world, const SessionView& session)
         }
         const auto tree = trees.find(group.device);
         result.leaves.push_back(
-            explain_group(world, session, group, queue_pairs, tree == trees.end() ? nullptr : &tree->second));
+            explain_group(world, session, group, queue_pairs, outside, tree == trees.end() ? nullptr : &tree->second));
     }
     if (groups.empty()) {
         result.note = "no queue pair is attached: what it sends is outside the tree";

@@ -31,20 +31,20 @@ enum class Narrowness : std::uint8_t {
     Nothing,    // it gets the port
     Paced,      // the rate of each queue pair
     Capped,     // a max-rate on its way; nobody else takes from it
-    Crowded,    // others that send, or that may: all who have queue pairs are taken to
+    Crowded,    // others that send, or that may: all who have queue pairs are taken to, in the tree or outside
     Outside,    // not in the tree: no class is enforced
 };
 [[nodiscard]] std::string_view to_string(Narrowness narrowness);    // "nothing", "paced", ...
 
 // One element on the way from the root to a leaf.
 struct WhyStep {
-    std::string path;    // of the tree of a process: "/pid:4711"
-    bool is_tree_of_process = false;    // attach mode per-process: its share is assumed, nothing sets it
-    std::optional<std::uint32_t> share;      // empty: the root
-    std::uint32_t share_of = 0;              // the shares of all siblings that have queue pairs below, its own included
+    std::string path;                      // of the tree of a process: "/pid:4711"
+    bool is_tree_of_process = false;       // attach mode per-process: its share is assumed, nothing sets it
+    std::optional<std::uint32_t> share;    // empty: the root
+    std::uint32_t share_of = 0;            // the shares of all siblings that have queue pairs below, its own included
     std::optional<Bandwidth> max_rate;
     bool is_narrowest_cap = false;
-    std::vector<std::string> siblings;       // others that have queue pairs below them: "bulk (share 30)"
+    std::vector<std::string> siblings;    // others that have queue pairs below them: "bulk (share 30)"
 };
 
 // What a port does now, by its counters.
@@ -60,11 +60,13 @@ struct PortUse {
 
 struct WhyLeaf {
     std::string device;
-    std::string leaf;     // empty: these queue pairs are in none
-    std::string level;    // empty: none
-    std::string lost_level{};    // without a level: the one that a reload took
+    std::string leaf;                          // empty: these queue pairs are in none
+    std::string level;                         // empty: none
+    std::string lost_level{};                  // without a level: the one that a reload took
     std::vector<std::uint64_t> queue_pairs;    // numbers, of this session
     std::uint64_t others_in_leaf = 0;          // queue pairs of others in the same leaf
+    std::uint64_t outside = 0;                 // queue pairs of other programs in no leaf of this port
+    std::string outside_senders{};             // whose; empty: not known
     std::size_t other_processes = 0;           // with trees of their own: attach mode per-process
     std::vector<WhyStep> steps;
     Bandwidth link_speed;
@@ -82,7 +84,7 @@ struct WhyLeaf {
 struct WhySession {
     SessionView session;
     std::vector<WhyLeaf> leaves;
-    std::string note;    // without queue pairs: what that means
+    std::string note;        // without queue pairs: what that means
     std::string advice{};    // with the note, if a reload took its level
 };
 
@@ -92,12 +94,14 @@ struct WhyReport {
     std::vector<WhySession> sessions;
     std::vector<PortUse> ports;    // of the devices in use, where there are counters
     // Without a session, and of adopted processes what was not adopted:
-    std::string note;                         // a sentence
-    std::vector<bus::Dict> queue_pairs;       // as in docs/dbus.md, "Queue pairs of the host"
+    std::string note;                      // a sentence
+    std::vector<bus::Dict> queue_pairs;    // as in docs/dbus.md, "Queue pairs of the host"
     std::vector<std::string> advice;
 };
 
-[[nodiscard]] WhySession explain_session(const World& world, const SessionView& session);
+// `outside`: queue pairs of the host that are in no leaf, by which to say whose they are; may be empty.
+[[nodiscard]] WhySession explain_session(const World& world, const SessionView& session,
+                                         const std::vector<bus::Dict>& outside = {});
 
 // Takes back `Crowded` where the port transmits too little now for anybody to take from it.
 void judge_by_use(const World& world, const std::vector<PortUse>& ports, std::vector<WhySession>& sessions);
