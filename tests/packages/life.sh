@@ -160,9 +160,11 @@ wanted restart    # which starts what does not run
 quietly md5sum -c /srv/mine
 
 echo "-- purge"
+mkdir -p /run/rdma-qos/policy.d
+touch /run/rdma-qos/policy.d/90-override-bulk.yaml
 apt purge "${all[@]}"
 wanted stop
-absent $etc/policy.yaml $etc/rdma-qosd.yaml /var/lib/rdma-qos
+absent $etc/policy.yaml $etc/rdma-qosd.yaml /var/lib/rdma-qos /run/rdma-qos
 present $etc/policy.d/60-mine.yaml
 rm -r $etc/policy.d
 rmdir $etc || fail "purge leaves files in $etc: $(ls $etc)"
