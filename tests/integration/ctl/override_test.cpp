@@ -174,16 +174,25 @@ TEST_F(CtlOverride, OneThatIsRefusedLeavesNothing)
     // One that cannot replace the one before leaves that.
     ASSERT_EQ(ctl("override rpc --max-rate 10Gbps").status, 0);
     EXPECT_EQ(ctl("override rpc --max-rate fast").status, 2);
-    daemon.dir().write("etc/rdma-qos/fabric.yaml", "broken");
-    const Outcome broken = ctl("override rpc --max-rate 20Gbps");
-    EXPECT_EQ(broken.status, 2);
-    EXPECT_THAT(broken.error, HasSubstr("level rpc is not overridden: "));
+    const Outcome refused = ctl("override rpc --min-rate 4000Gbps --max-rate unlimited");
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.error, HasSubstr("level rpc is not overridden: "));
     EXPECT_EQ(listed().at(0).at("value"), "10 Gbit/s");
     EXPECT_EQ(cap_of("rpc"), 10'000'000U);
+    // That is no state of the files.
+    EXPECT_EQ(ctl("status --check").status, 0);
+    EXPECT_THAT(ctl("metrics").output, HasSubstr("rdmaqos_last_reload_successful 1\n"));
+
+    // Nor is one cleared that another file needs.
+    ASSERT_EQ(ctl("override rpc --max-rate 50Gbps").status, 0);
+    daemon.dir().write(kOverrides / "95-mine.yaml",
+                       "version: 1\ntransient: {}\nqos-level-overrides:\n  - {name: rpc, min-rate: 45Gbps}\n"
+                       "  - {name: held, max-rate: 45Gbps}\n");
+    ASSERT_EQ(ctl("reload").status, 0);
     const Outcome kept = ctl("override clear rpc");
     EXPECT_EQ(kept.status, 2);
     EXPECT_THAT(kept.error, HasSubstr("nothing is cleared: "));
-    EXPECT_EQ(listed().size(), 1U);
+    EXPECT_EQ(listed().size(), 3U);
 }
 
 TEST_F(CtlOverride, ASecondOneOfALevelReplacesTheFirst)

@@ -117,12 +117,42 @@ TEST_F(CtlRule, OneThatIsRefusedLeavesNothing)
     daemon.dir().write("etc/rdma-qos/policy.d/10-mine.yaml", "version: 1\n");
     EXPECT_THAT(ctl("rule add --service-id 5 --level bulk --name mine").error,
                 HasSubstr("there is a policy file 10-mine.yaml already"));
-    daemon.dir().write("etc/rdma-qos/fabric.yaml", "broken");
-    const Outcome broken = ctl("rule add --service-id 5 --level bulk");
-    EXPECT_EQ(broken.status, 2);
-    EXPECT_THAT(broken.error, HasSubstr("the rule is not added: "));
-    EXPECT_TRUE(fs::is_empty(daemon.root() / kRules));
+    EXPECT_TRUE(!fs::exists(daemon.root() / kRules) || fs::is_empty(daemon.root() / kRules));
     EXPECT_EQ(level_of("5"), "DEFAULT");
+}
+
+// They neither go live with a rule, nor keep one out.
+TEST_F(CtlRule, UnfinishedEditsTakeNoEffect)
+{
+    const std::string edited = "version: 1\nqos-levels: [{name: DEFAULT}, {name: edited}, {name: bulk}]\n"
+                               "qos-match-rules: [{service-id: 6, qos-level-name: edited}]\n";
+    daemon.dir().write("etc/rdma-qos/policy.yaml", edited);
+    const Outcome added = ctl("rule add --name job --service-id 5 --level bulk");
+    EXPECT_EQ(added.status, 0) << added.error;
+    EXPECT_EQ(level_of("5"), "bulk");
+    EXPECT_EQ(level_of("6"), "DEFAULT");
+    EXPECT_THAT(ctl("status").output, HasSubstr("note: the policy's files say something else by now"));
+
+    daemon.dir().write("etc/rdma-qos/policy.yaml", "version: 1\nbogus: 1\n");
+    daemon.dir().write("etc/rdma-qos/rdma-qosd.yaml", "bogus: 1\n");
+    EXPECT_EQ(ctl("override bulk --max-rate 1Gbps").status, 0);
+    EXPECT_EQ(ctl("rule add --name other --service-id 7 --level bulk").status, 0);
+    EXPECT_EQ(ctl("rule remove job").status, 0);
+    EXPECT_EQ(level_of("5"), "DEFAULT");
+    EXPECT_EQ(level_of("7"), "bulk");
+    const Outcome status = ctl("status --check");
+    EXPECT_EQ(status.status, 0) << "nothing of it is in force: " << status.output;
+    EXPECT_THAT(status.output, HasSubstr("note: the policy's files have errors by now"));
+    EXPECT_THAT(ctl("metrics").output, HasSubstr("rdmaqos_last_reload_successful 1\n"));
+
+    // A rule is checked with what runs, also with what is being tried.
+    daemon.dir().write("new.yaml", edited);
+    daemon.dir().write("etc/rdma-qos/policy.yaml", kTwoLevelPolicy);
+    daemon.dir().write("etc/rdma-qos/rdma-qosd.yaml", "");
+    ASSERT_EQ(ctl("try new.yaml --timeout 1h").status, 0);
+    EXPECT_EQ(ctl("rule add --name tried --service-id 8 --level edited").status, 0);
+    EXPECT_EQ(ctl("rule add --name gone --service-id 9 --level rpc").status, 2) << "the policy that is tried has none";
+    EXPECT_EQ(level_of("8"), "edited");
 }
 
 TEST_F(CtlRule, OneThatCannotBeRemovedStays)

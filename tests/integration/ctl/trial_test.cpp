@@ -110,8 +110,15 @@ TEST_F(CtlTrial, IsReverted)
     ASSERT_TRUE(is_trying());
     const Outcome reverted = ctl("revert");
     EXPECT_EQ(reverted.status, 0) << reverted.error;
-    EXPECT_THAT(reverted.output, HasSubstr(before));
+    EXPECT_THAT(reverted.output, HasSubstr(before + " is running: it is the one from before the trial"));
     EXPECT_EQ(revision(), before);
+
+    ASSERT_EQ(ctl("try new.yaml").status, 0);
+    daemon.dir().write(kPolicyFile, old + "# edited\n");
+    EXPECT_THAT(ctl("revert").output, HasSubstr("the files say so; before the trial it was policy " + before));
+    EXPECT_NE(revision(), before);
+    daemon.dir().write(kPolicyFile, old);
+    ASSERT_EQ(ctl("reload").status, 0);
 
     ASSERT_EQ(ctl("try new.yaml").status, 0);
     daemon.dir().write(kPolicyFile, "version: 1\nbogus: 1\n");
