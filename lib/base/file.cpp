@@ -1,7 +1,9 @@
 #include "lib/base/file.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -101,12 +103,35 @@ Result<std::string> read_regular_file(int fd, std::size_t max_size)
     return read_up_to(fd, max_size, static_cast<std::size_t>(status.st_size));
 }
 
+namespace {
+
+// A link that leads nowhere is there, unlike what its target's errno says.
+Error why_not_opened(const std::filesystem::path& path, int err)
+{
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) {
+        return error_from_errno(ErrorCode::Io, err, "cannot be opened");
+    }
+    const std::string name = target.string();
+    const auto is_hidden = [&name](std::string_view home) { return name.starts_with(home); };
+    constexpr std::array<std::string_view, 3> kHomes{"/home/", "/root/", "/run/user/"};
+    const char* hidden = std::ranges::any_of(kHomes, is_hidden)
+                             ? "; rdma-qosd.service does not see /home, /root and /run/user (ProtectHome=)"
+                             : "";
+    return {
+        ErrorCode::Io, err == ENOENT ? 0 : err,
+        fmt::format("is a link to {}, which {}{}", name, err == ENOENT ? "is not there" : "cannot be opened", hidden)};
+}
+
+}    // namespace
+
 Result<std::string> read_regular_file(const std::filesystem::path& path, std::size_t max_size)
 {
     // O_NONBLOCK: opening a FIFO must not wait for a writer.
     const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (!fd) {
-        return fail(error_from_errno(ErrorCode::Io, errno, "cannot be opened"));
+        return fail(why_not_opened(path, errno));
     }
     return read_regular_file(fd.get(), max_size);
 }

@@ -125,6 +125,22 @@ TEST_F(FileTest, LinksAreFollowed)
     EXPECT_EQ(*read_regular_file(dir_ / "link", 100), "text");
 }
 
+// Not "no such file": the link is there, and a unit may not see where it leads.
+TEST_F(FileTest, ALinkThatLeadsNowhereIsNamed)
+{
+    std::filesystem::create_symlink("/home/nobody/policy.yaml", dir_ / "to-home");
+    const auto hidden = read_regular_file(dir_ / "to-home", 100);
+    ASSERT_FALSE(hidden);
+    EXPECT_EQ(hidden.error().sys_errno, 0) << "it does not count as absent";
+    EXPECT_EQ(
+        hidden.error().message,
+        "is a link to /home/nobody/policy.yaml, which is not there; rdma-qosd.service does not see /home, /root and "
+        "/run/user (ProtectHome=)");
+    std::filesystem::create_symlink(dir_ / "gone", dir_ / "elsewhere");
+    EXPECT_EQ(read_regular_file(dir_ / "elsewhere", 100).error().message,
+              "is a link to " + (dir_ / "gone").string() + ", which is not there");
+}
+
 TEST_F(FileTest, DescriptorKeepsItsOffset)
 {
     const auto path = make("file", "0123456789");

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 
+#include <cerrno>
 #include <fcntl.h>
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
 
 #include "lib/base/file.h"
@@ -153,6 +155,9 @@ TEST(Output, ErrorsSayWhatToDo)
     EXPECT_EQ(render_error({ErrorCode::UnknownLevel, 0, "there is no level x"}, Colour::Off),
               "rdma-qosctl: error: there is no level x\n"
               "  hint: `rdma-qosctl levels` lists the levels of the running policy\n");
+    EXPECT_NE(advice({ErrorCode::AuthorizationRequired, 0, "no"}).find("polkit grant"), std::string::npos);
+    EXPECT_EQ(advice({ErrorCode::AuthorizationRequired, EACCES, "only root may confirm a trial"}),
+              "run it as root: the files are root's, and no grant of polkit's changes that");
     EXPECT_EQ(render_error({ErrorCode::Internal, 0, "odd\x1b\n"}, Colour::Off), "rdma-qosctl: error: odd\\x1b\n");
 }
 

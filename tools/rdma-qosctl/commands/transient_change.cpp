@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -34,13 +35,19 @@ Diagnostics about(const std::shared_ptr<const SourceFile>& source, const Diagnos
 
 }    // namespace
 
+Error not_written(std::string_view who_may, const Error& error)
+{
+    const bool is_refused = error.sys_errno == EACCES || error.sys_errno == EPERM || error.sys_errno == EROFS;
+    return is_refused && geteuid() != 0
+               ? Error{ErrorCode::AuthorizationRequired, error.sys_errno, fmt::format("{}: {}", who_may, error.message)}
+               : error;
+}
+
 Result<TransientLock> lock_transient_files(const std::string& root)
 {
     auto lock = TransientLock::wait(root);
-    if (!lock &&
-        (lock.error().sys_errno == EACCES || lock.error().sys_errno == EPERM || lock.error().sys_errno == EROFS)) {
-        return fail(ErrorCode::AuthorizationRequired,
-                    fmt::format("only root may add and remove rules and overrides: {}", to_string(lock.error())));
+    if (!lock) {
+        return fail(not_written("only root may add and remove rules and overrides", lock.error()));
     }
     return lock;
 }

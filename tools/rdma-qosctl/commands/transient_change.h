@@ -19,6 +19,10 @@
 
 namespace rdmaqos::ctl {
 
+// Of a change to files, which no grant of polkit's replaces. `who_may`: "only root may confirm a trial". Root itself is
+// told what is wrong with the file.
+[[nodiscard]] Error not_written(std::string_view who_may, const Error& error);
+
 // Waits for others who change them; it is held until the daemon has taken the change or refused it.
 [[nodiscard]] Result<TransientLock> lock_transient_files(const std::string& root);
 

@@ -20,6 +20,7 @@
 #include "policy/model/policy.h"
 #include "tools/rdma-qosctl/commands/manage.h"
 #include "tools/rdma-qosctl/commands/password_agent.h"
+#include "tools/rdma-qosctl/commands/transient_change.h"
 #include "tools/rdma-qosctl/offline/files.h"
 #include "tools/rdma-qosctl/output/json.h"
 #include "tools/rdma-qosctl/output/terminal.h"
@@ -115,12 +116,10 @@ public:
     Result<void> write(const std::string& text)
     {
         auto written = replace_file(path_, text);
-        const int err = written ? 0 : written.error().sys_errno;
-        if (err == EACCES || err == EPERM || err == EROFS) {
-            return fail(ErrorCode::AuthorizationRequired,
-                        fmt::format("only root may confirm a trial: {}", to_string(written.error())));
+        if (!written) {
+            return fail(not_written("only root may confirm a trial", written.error()));
         }
-        is_written_ = written.has_value();
+        is_written_ = true;
         return written;
     }
     // A sentence that says how it went.

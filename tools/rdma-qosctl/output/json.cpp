@@ -111,7 +111,7 @@ Json to_json(const Diagnostics& diagnostics)
 Json error_json(const Error& error)
 {
     Json json{{"name", std::string(dbus_name(error.code))}, {"message", to_string(error)}};
-    set_text(json, "hint", advice(error.code));
+    set_text(json, "hint", advice(error));
     json["exit-status"] = static_cast<int>(exit_status(error.code));
     return {{"error", std::move(json)}};
 }

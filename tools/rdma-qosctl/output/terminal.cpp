@@ -389,9 +389,9 @@ std::string printable_lines(std::string_view text)
     return result;
 }
 
-std::string advice(ErrorCode code)
+std::string advice(const Error& error)
 {
-    switch (code) {
+    switch (error.code) {
     case ErrorCode::UnknownLevel:
         return "`rdma-qosctl levels` lists the levels of the running policy";
     case ErrorCode::LevelNotAllowed:
@@ -401,6 +401,9 @@ std::string advice(ErrorCode code)
         return "`rdma-qosctl devices` lists the devices";
     case ErrorCode::AuthorizationRequired:
     case ErrorCode::InteractiveAuthorizationRequired:
+        if (error.sys_errno != 0) {
+            return "run it as root: the files are root's, and no grant of polkit's changes that";
+        }
         return "run it as root, or let polkit grant org.rdmaqos1.reload, org.rdmaqos1.try or org.rdmaqos1.manage to "
                "this user";
     case ErrorCode::NoDaemon:
@@ -430,7 +433,7 @@ std::string render_error(const Error& error, Colour colour)
     }
     std::string text = fmt::format("{}: {}: {}\n", styled("rdma-qosctl", Style::Heading, colour),
                                    styled("error", Style::Bad, colour), message);
-    if (const std::string hint = advice(error.code); !hint.empty()) {
+    if (const std::string hint = advice(error); !hint.empty()) {
         text += fmt::format("  hint: {}\n", hint);
     }
     return text;

@@ -133,7 +133,7 @@ private:
 // "rdma-qosctl: error: ..." and what to do about it.
 [[nodiscard]] std::string render_error(const Error& error, Colour colour);
 // The advice alone; empty if there is nothing to add to the message.
-[[nodiscard]] std::string advice(ErrorCode code);
+[[nodiscard]] std::string advice(const Error& error);
 
 // To stdout / stderr, at once.
 void print(std::string_view text);

@@ -55,8 +55,7 @@ std::string render_check(const CheckReport& report, const Screen& screen)
     return text + labelled("refused:", Style::Bad,
                            report.diagnostics.has_errors()
                                ? "correct the errors above"
-                               : "a device cannot give what is asked; change the policy, or set `on-unsupported: "
-                                 "degrade` in rdma-qosd.yaml",
+                               : fmt::format("a device cannot give what is asked; {}", kAgainstUnlikeDevices),
                            screen);
 }
 

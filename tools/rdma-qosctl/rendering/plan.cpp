@@ -308,9 +308,9 @@ std::string loser_in_words(const bus::Dict& change)
     return fmt::format("session {}: pid {}{} of {}{}, {}", number_of(change, "session"), number_of(change, "pid"),
                        command.empty() ? "" : fmt::format(" ({})", command), owner_text(change),
                        unit.empty() ? "" : fmt::format(" in {}", unit),
-                       queue_pairs == 0 ? "without queue pairs"
-                                        : fmt::format("{} on {}", counted(queue_pairs, "queue pair"),
-                                                      text_of(change, "device")));
+                       queue_pairs == 0
+                           ? "without queue pairs"
+                           : fmt::format("{} on {}", counted(queue_pairs, "queue pair"), text_of(change, "device")));
 }
 
 std::string why_lost(const bus::Dict& loss)
@@ -346,7 +346,8 @@ std::string render_lost_levels(const PlanReport& report, bool verbose, const Scr
     for (const auto& loss : report.lost_levels) {
         const std::uint64_t sessions = number_of(loss, "sessions");
         const auto head = fmt::format("{}: {} with {} {} it and {} no other", why_lost(loss),
-                                      counted(sessions, "session"), counted(number_of(loss, "queue-pairs"), "queue pair"),
+                                      counted(sessions, "session"),
+                                      counted(number_of(loss, "queue-pairs"), "queue pair"),
                                       sessions == 1 ? "loses" : "lose", sessions == 1 ? "gets" : "get");
         text += fmt::format("  {}\n", styled(sentence_on(screen, 2, 4, printable(head)), Style::Bad, screen));
         std::size_t listed = 0;
@@ -370,7 +371,8 @@ std::string render_lost_levels(const PlanReport& report, bool verbose, const Scr
             text += fmt::format("    -> {}\n", sentence_on(screen, 7, 7, printable(advice)));
         }
     }
-    return text.empty() ? "" : fmt::format("\n{}\n{}", styled("levels that sessions lose", Style::Heading, screen), text);
+    return text.empty() ? ""
+                        : fmt::format("\n{}\n{}", styled("levels that sessions lose", Style::Heading, screen), text);
 }
 
 // Rules, port groups and partitions.
@@ -423,9 +425,7 @@ std::string render_refusal(const PlanReport& report, const Screen& screen)
             }
         }
     }
-    return text + fmt::format("  {}\n", sentence_on(screen, 2, 4,
-                                                    "change the policy, or set `on-unsupported: degrade` in "
-                                                    "rdma-qosd.yaml"));
+    return text + fmt::format("  {}\n", sentence_on(screen, 2, 4, kAgainstUnlikeDevices));
 }
 
 }    // namespace

@@ -32,14 +32,18 @@ namespace rdmaqos::ctl {
 [[nodiscard]] std::string finding_line(std::string_view device, const bus::Dict& finding);
 [[nodiscard]] std::string left_out_line(const bus::Dict& device);
 
+// What to do about a policy that a device keeps out.
+inline constexpr const char* kAgainstUnlikeDevices = "change the policy, leave that device out of the level "
+                                                     "(`devices:`), or set `on-unsupported: degrade` in rdma-qosd.yaml";
+
 // What devices refused of a policy that is in force, a line each.
 [[nodiscard]] std::string failures_text(const ReloadView& reload);
 // What ends the sentence that it is in force; empty: it is, on each device that has answered.
 [[nodiscard]] std::string_view but_not_on_devices(const ReloadView& reload);
 // Of a command that has put a policy in force: Failed if not all of it is on the devices.
 [[nodiscard]] ExitStatus status_of(const ReloadView& reload);
-// Diagnostics, findings, failures, what takes no part and what has not answered, each with its lines. Empty: there is nothing to
-// say.
+// Diagnostics, findings, failures, what takes no part and what has not answered, each with its lines. Empty: there is
+// nothing to say.
 [[nodiscard]] std::string to_text(const ReloadView& reload, Colour colour);
 
 }    // namespace rdmaqos::ctl
