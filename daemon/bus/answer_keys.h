@@ -106,7 +106,10 @@ inline constexpr std::array kHostQueuePairKeys{
     AnswerKey{"unit", "s", ""},
     AnswerKey{"command", "s", ""},
     AnswerKey{"session", "t", "that attached it: last part of its object path"},
-    AnswerKey{"level", "s", "as of a result, like the next five; only with `session`"},
+    AnswerKey{
+        "level", "s",
+        "as of a result, like the next five; only with `session`, or alone: the level, only monitored, into which "
+        "the queue pair would be adopted"},
     AnswerKey{"rule", "s", ""},
     AnswerKey{"leaf", "s", ""},
     AnswerKey{"responder-leaf", "s", ""},
@@ -388,6 +391,10 @@ inline constexpr std::array kLevelKeys{
               "values of the above that a transient file has put in place, [keys](#overrides); absent: none"},
     AnswerKey{"sessions", "u", "in it, counted at most once a second"},
     AnswerKey{"queue-pairs", "u", "in it, likewise"},
+    AnswerKey{
+        "unregistered", "u",
+        "of a level that is only monitored: how many of these belong to programs that did not register and would be "
+        "adopted into it"},
 };
 
 inline constexpr std::array kOverrideKeys{

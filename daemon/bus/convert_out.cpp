@@ -357,6 +357,9 @@ void write(Writer& writer, const Policy& policy, const QosLevel& level, const Le
     }
     dict.set("sessions", use.sessions);
     dict.set("queue-pairs", use.queue_pairs);
+    if (level.mode == Mode::Monitor) {
+        dict.set("unregistered", use.unregistered);
+    }
 }
 
 }    // namespace rdmaqos

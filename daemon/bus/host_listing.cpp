@@ -75,6 +75,9 @@ void write_standing(Answer<kHostQueuePairKeys>& dict, const HostStanding& standi
         dict.set("rate", result->rate ? std::optional(result->rate->rate.kbps()) : std::nullopt);
         dict.set("enforced", result->enforced);
     }
+    if (!standing.result) {
+        dict.set_text("level", standing.level);
+    }
     if (!standing.reason.empty()) {
         dict.set("reason", standing.reason);
     } else if (standing.result) {
@@ -175,7 +178,7 @@ void on_list_queue_pairs(BusEndpoint& endpoint, const Call& call, const Peer& pe
         return;
     }
     endpoint.context.service.host().survey([&endpoint, call, filter = std::move(*filter), uid = peer.identity->uid](
-                                        const Result<std::shared_ptr<const HostSurvey>>& survey) {
+                                               const Result<std::shared_ptr<const HostSurvey>>& survey) {
         if (!survey) {
             call.refuse(survey.error());
             return;

@@ -53,6 +53,7 @@ struct HostStanding {
     std::optional<QueuePairResult> result;    // of that session
     std::string_view outside;                 // why it is in no leaf, in a word; empty: it is in one
     std::string reason{};                     // the same in a sentence, with what to do; empty: the word says it all
+    std::string level{};    // without a session: that it would be in, if that were not only monitored; empty: none
 };
 
 // How many of a device are in a leaf (`outside` is empty), or in none for this reason. Devices are named by their keys,

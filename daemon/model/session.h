@@ -56,8 +56,8 @@ struct Grant {
     std::optional<MessageModel> message_model;
     std::string leaf;    // path; for a class that is fair by something: of the principal, once it has queue pairs
     bool enforced = false;
-    std::string cause;     // why not, in a word: of Unenforced; empty: it is
-    std::string reason;    // why not, or what to know ("shares the leaf `others` with 45 more")
+    std::string cause;                        // why not, in a word: of Unenforced; empty: it is
+    std::string reason;                       // why not, or what to know ("shares the leaf `others` with 45 more")
     std::shared_ptr<const LostLevel> lost;    // without a level: the one that it had; null: it had none
 
     friend bool operator==(const Grant& a, const Grant& b);
@@ -90,7 +90,7 @@ struct QueuePairResult {
     std::string_view cause;        // why not enforced, of Unenforced
     std::string reason;
     std::shared_ptr<const LostLevel> lost{};    // as of a grant
-    std::optional<Error> error;    // this queue pair was refused; the others were not
+    std::optional<Error> error;                 // this queue pair was refused; the others were not
 };
 
 struct RegisterReply {
@@ -108,13 +108,15 @@ struct SessionInfo {
     SessionState state = SessionState::Active;
     Grant grant;
     std::vector<QueuePairResult> queue_pairs;    // attached ones
-    bool adopted = false;    // the daemon's own: its program did not register
+    bool adopted = false;                        // the daemon's own: its program did not register
 };
 
 // Of a QoS level: who is in it now.
 struct LevelUse {
     std::uint32_t sessions = 0;
     std::uint32_t queue_pairs = 0;
+    std::uint32_t unregistered =
+        0;    // of these: of programs that would be adopted if the level were not only monitored
 };
 
 // By which a session finds its queue pairs again.

@@ -32,12 +32,14 @@ std::string why_not_this(const ManagedDevice& device, std::uint8_t kernel_type)
                            device.key(), device.info().name);
     }
     if (type == QueuePairType::RawPacket) {
-        return "the kernel does not tell the send queue of a raw packet queue pair: its program has to register, or to be "
+        return "the kernel does not tell the send queue of a raw packet queue pair: its program has to register, or to "
+               "be "
                "run with rdma-qos-run";
     }
     if (!type || !device.capabilities().attachable.contains(*type)) {
-        return fmt::format("{} cannot schedule queue pairs of type {}: its program has to use another type (RC, UC, UD)",
-                           device.key(), rdma_netlink::name_of_type(kernel_type));
+        return fmt::format(
+            "{} cannot schedule queue pairs of type {}: its program has to use another type (RC, UC, UD)", device.key(),
+            rdma_netlink::name_of_type(kernel_type));
     }
     return {};
 }
@@ -47,8 +49,8 @@ std::string why_not_this(const ManagedDevice& device, std::uint8_t kernel_type)
 struct Adoption::Search {
     AdoptionJob job;
     std::vector<std::shared_ptr<ClientFile>> files;
-    std::size_t file = 0;    // that is searched
-    std::set<std::uint32_t> known;    // handles in it
+    std::size_t file = 0;                                                                     // that is searched
+    std::set<std::uint32_t> known;                                                            // handles in it
     std::map<std::uint32_t, std::pair<FoundQueuePair, std::shared_ptr<ClientFile>>> found;    // by number
     std::optional<Error> problem;    // why a file could not be searched
 };
@@ -148,8 +150,9 @@ void Adoption::review_some()
         const ManagedDevice* device = devices_.find(name->device);
         const Member* member = device == nullptr ? nullptr : device->book().find(name->number);
         if (member != nullptr && member->session == session->id) {
-            const auto choice = adopting ? choose_for_adoption(*policy_.rules().matcher, member->request, *member->owner, true)
-                                       : AdoptionChoice{};
+            const auto choice = adopting ? choose_for_adoption(*policy_.rules().matcher, member->request,
+                                                               *member->owner, true)
+                                         : AdoptionChoice{};
             if (choice.verdict != AdoptionVerdict::Adopt) {
                 unwanted[name->device].push_back(name->number);
                 if (adopting) {
@@ -222,9 +225,9 @@ void Adoption::take_gone(const std::string& device, std::uint32_t number,
 }
 
 void Adoption::refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
-                      std::string reason)
+                      std::string reason, std::string level)
 {
-    if (verdicts_.set(device, number, {word, std::move(reason), process})) {
+    if (verdicts_.set(device, number, {word, std::move(reason), process, std::move(level)})) {
         ++counters_.refused[word];
     }
 }
@@ -233,7 +236,9 @@ void Adoption::refuse_by_rules(const std::string& device, std::uint32_t number, 
                                const AdoptionChoice& choice, const Request& path)
 {
     refuse(device, number, process, word_of(choice.verdict),
-           choice.verdict == AdoptionVerdict::NoRule ? unknown_lid(*policy_.rules().matcher, path) : reason_of(choice));
+           choice.verdict == AdoptionVerdict::NoRule ? unknown_lid(*policy_.rules().matcher, path)
+                                                     : reason_of(choice, *policy_.policy()),
+           level_if_enforced(choice));
 }
 
 void Adoption::refuse_by_limit(const std::string& device, std::uint32_t number, pid_t process, const Error& limit)
@@ -273,7 +278,7 @@ const Adoption::Chosen& Adoption::choose(const Identity& owner, const ManagedDev
     const auto [choice, is_new] = choices_.try_emplace({{owner.pid, device.key()}, owner.start_time});
     if (is_new) {
         const auto chosen = choose_for_adoption(*matcher, request_of(device.info()), owner, false);
-        choice->second = {chosen.verdict, reason_of(chosen)};
+        choice->second = {chosen.verdict, reason_of(chosen, *policy_.policy()), level_if_enforced(chosen)};
     }
     return choice->second;
 }
@@ -297,9 +302,9 @@ void Adoption::consider(const HostQueuePair& ready, TimePoint seen_at)
         refuse(ready.device, number, process, kNotAdoptable, std::move(why));
         return;
     }
-    const auto& [verdict, reason] = choose(*ready.owner, device);
+    const auto& [verdict, reason, level] = choose(*ready.owner, device);
     if (verdict != AdoptionVerdict::Adopt && verdict != AdoptionVerdict::NeedsPath) {
-        refuse(ready.device, number, process, word_of(verdict), reason);
+        refuse(ready.device, number, process, word_of(verdict), reason, level);
         return;
     }
     if (const auto room = room_of(*ready.owner); room.count == 0 && verdict == AdoptionVerdict::Adopt) {
@@ -335,10 +340,10 @@ bool Adoption::still_sought(AdoptionJob& job)
         return gone_.contains({job.device, number}) || is_settled(*device, number, *job.owner) ||
                !told.insert(number).second;
     });
-    const auto& [verdict, reason] = choose(*job.owner, *device);
+    const auto& [verdict, reason, level] = choose(*job.owner, *device);
     if (verdict != AdoptionVerdict::Adopt && verdict != AdoptionVerdict::NeedsPath) {
         for (const auto& each : std::exchange(job.candidates, {})) {
-            refuse(device->info().name, each.sought.number, job.owner->pid, word_of(verdict), reason);
+            refuse(device->info().name, each.sought.number, job.owner->pid, word_of(verdict), reason, level);
         }
     }
     return !job.candidates.empty();
@@ -408,7 +413,8 @@ std::set<std::uint32_t> Adoption::handles_in(const AdoptionJob& job, const std::
     std::set<std::uint32_t> handles;
     const ManagedDevice* device = devices_.find(job.device);
     const Session* session = sessions_.adopted(*job.owner);
-    const auto numbers = session == nullptr ? decltype(session->queue_pairs.end())() : session->queue_pairs.find(job.device);
+    const auto numbers = session == nullptr ? decltype(session->queue_pairs.end())()
+                                            : session->queue_pairs.find(job.device);
     if (device == nullptr || session == nullptr || numbers == session->queue_pairs.end()) {
         return handles;
     }

@@ -5,10 +5,11 @@
 //                                              ▼
 //     its device files (thread) ──▶ which handle it is, and its path (device's worker) ──▶ its level ──▶ attach
 //
-// A queue pair is adopted when it is ready to send (RTS): then its path is known, and it is taken once. What is adopted is a
-// session of the daemon's own, which goes when its last queue pair does.
+// A queue pair is adopted when it is ready to send (RTS): then its path is known, and it is taken once. What is adopted
+// is a session of the daemon's own, which goes when its last queue pair does.
 //
-// Work is done in jobs, each for some queue pairs of one process on one device; users have their turns one after the other.
+// Work is done in jobs, each for some queue pairs of one process on one device; users have their turns one after the
+// other.
 //
 // Thread: the main loop.
 #pragma once
@@ -75,11 +76,12 @@ private:
     struct Chosen {
         AdoptionVerdict verdict = AdoptionVerdict::NoRule;
         std::string reason;    // of the verdict, if the word does not say it all
+        std::string level;     // level_if_enforced()
     };
     [[nodiscard]] const Chosen& choose(const Identity& owner, const ManagedDevice& device);
     void consider(const HostQueuePair& ready, TimePoint seen_at);
     void refuse(const std::string& device, std::uint32_t number, pid_t process, std::string_view word,
-                std::string reason = {});
+                std::string reason = {}, std::string level = {});
     // What its user's limits leave no room for; it is told again when there may be some.
     void refuse_by_limit(const std::string& device, std::uint32_t number, pid_t process, const Error& limit);
     void room_may_be();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "policy/model/lower.h"
+
 namespace rdmaqos {
 
 std::string_view word_of(AdoptionVerdict verdict)
@@ -21,11 +23,23 @@ std::string_view word_of(AdoptionVerdict verdict)
     return kNoRule;
 }
 
-std::string reason_of(const AdoptionChoice& choice)
+std::string reason_of(const AdoptionChoice& choice, const Policy& policy)
 {
-    return choice.verdict == AdoptionVerdict::Monitored
-               ? fmt::format("level {} is only monitored (`mode: monitor`)", choice.match.level->name)
-               : std::string();
+    if (choice.verdict != AdoptionVerdict::Monitored) {
+        return {};
+    }
+    const QosLevel& level = *choice.match.level;
+    const auto& limit = level.per_queue_pair.max_rate;
+    return fmt::format(
+        "level {} is only monitored (`mode: monitor`): with `enforce`, it would be adopted, and its class "
+        "would be {}{}",
+        level.name, class_path(policy, level).text(),
+        limit ? fmt::format(", and the limit of each queue pair {}", to_string(*limit)) : "");
+}
+
+std::string level_if_enforced(const AdoptionChoice& choice)
+{
+    return choice.verdict == AdoptionVerdict::Monitored ? choice.match.level->name : std::string();
 }
 
 const AdoptionVerdictOf* AdoptionVerdicts::find(const HostQueuePair& queue_pair) const
@@ -46,6 +60,24 @@ std::string_view AdoptionVerdicts::word(const HostQueuePair& queue_pair) const
     }
     const AdoptionVerdictOf* verdict = find(queue_pair);
     return verdict == nullptr ? kNotReady : verdict->word;
+}
+
+std::string AdoptionVerdicts::level(const HostQueuePair& queue_pair) const
+{
+    const AdoptionVerdictOf* verdict = setting == Unregistered::Adopt && unavailable.empty() ? find(queue_pair)
+                                                                                             : nullptr;
+    return verdict == nullptr ? std::string() : verdict->level;
+}
+
+std::map<std::string, std::uint32_t> AdoptionVerdicts::monitored(const std::string& device) const
+{
+    std::map<std::string, std::uint32_t> counts;
+    for (const auto& [queue_pair, verdict] : verdicts_) {
+        if (!verdict.level.empty() && (device.empty() || queue_pair.first == device)) {
+            ++counts[verdict.level];
+        }
+    }
+    return counts;
 }
 
 std::string AdoptionVerdicts::reason(const HostQueuePair& queue_pair) const

@@ -13,19 +13,23 @@
 
 #include "daemon/model/host_survey.h"
 #include "policy/match/adoption.h"
+#include "policy/model/policy.h"
 #include "policy/model/settings.h"
 
 namespace rdmaqos {
 
 // Why it leads to no adoption, in a word.
 [[nodiscard]] std::string_view word_of(AdoptionVerdict verdict);
-// In a sentence; empty: the word says it all.
-[[nodiscard]] std::string reason_of(const AdoptionChoice& choice);
+// In a sentence; empty: the word says it all. `policy`: by which it was chosen.
+[[nodiscard]] std::string reason_of(const AdoptionChoice& choice, const Policy& policy);
+// The level that it would be in if that were not only monitored; empty: none.
+[[nodiscard]] std::string level_if_enforced(const AdoptionChoice& choice);
 
 struct AdoptionVerdictOf {
     std::string_view word;    // kNoRule and its like
     std::string reason;       // a sentence with what to do; may be empty
     pid_t process = 0;        // whose it was; a number is used again
+    std::string level{};      // level_if_enforced()
 };
 
 class AdoptionVerdicts {
@@ -47,6 +51,10 @@ public:
     // Of a tracked one that no session has.
     [[nodiscard]] std::string_view word(const HostQueuePair& queue_pair) const;
     [[nodiscard]] std::string reason(const HostQueuePair& queue_pair) const;
+    [[nodiscard]] std::string level(const HostQueuePair& queue_pair) const;
+
+    // Of a device by name ("mlx5_0"), or of all (""): how many would be in each level that is only monitored.
+    [[nodiscard]] std::map<std::string, std::uint32_t> monitored(const std::string& device) const;
 
 private:
     [[nodiscard]] const AdoptionVerdictOf* find(const HostQueuePair& queue_pair) const;

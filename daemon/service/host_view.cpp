@@ -104,6 +104,7 @@ HostStanding HostView::standing(const HostQueuePair& queue_pair) const
                                  !sessions_.has_session(queue_pair.owner->pid);
     if (is_unregistered) {
         standing.reason = verdicts_.reason(queue_pair);
+        standing.level = verdicts_.level(queue_pair);
     }
     if (found.of != nullptr) {
         standing.session = found.of->book().find(queue_pair.tracked.number)->session;

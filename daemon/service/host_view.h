@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,7 @@ private:
     std::shared_ptr<const HostSurvey> survey_;
     std::size_t next_ = 0;
     std::unordered_map<std::string, std::unordered_set<std::uint32_t>> tracked_;    // by device, as far as seen
-    SessionId session_{};    // that is looked at; ids begin at 1
+    SessionId session_{};                                                           // that is looked at; ids begin at 1
     std::optional<QueuePairName> after_;
 };
 
@@ -57,7 +58,10 @@ public:
 
     // At most a second old. With `unregistered: ignore`, nobody is looked at.
     void survey(Callback<std::shared_ptr<const HostSurvey>> done);
-    [[nodiscard]] HostWalk walk(std::shared_ptr<const HostSurvey> survey) const { return {sessions_, std::move(survey)}; }
+    [[nodiscard]] HostWalk walk(std::shared_ptr<const HostSurvey> survey) const
+    {
+        return {sessions_, std::move(survey)};
+    }
 
     // What the daemon knows of it now, which may be later than it was seen.
     [[nodiscard]] HostStanding standing(const HostQueuePair& queue_pair) const;
@@ -71,6 +75,13 @@ public:
     };
     [[nodiscard]] std::optional<Known> standing(const QueuePairName& queue_pair) const;
 
+    // Queue pairs of programs that did not register and would be adopted into a level if that were not only monitored;
+    // of a device by name, or of all ("").
+    [[nodiscard]] std::map<std::string, std::uint32_t> monitored(const std::string& device) const
+    {
+        return verdicts_.monitored(device);
+    }
+
     // How many are where, with what could not be seen. Counted in turns of the loop; kept for a second.
     struct Counted {
         HostCounts counts;
@@ -80,8 +91,8 @@ public:
 
 private:
     struct Found {
-        std::string device;                     // key; empty: not managed
-        const ManagedDevice* of = nullptr;      // null: no session attached it
+        std::string device;                   // key; empty: not managed
+        const ManagedDevice* of = nullptr;    // null: no session attached it
     };
     [[nodiscard]] Found find(const HostQueuePair& queue_pair) const;
     [[nodiscard]] std::string_view outside(const HostQueuePair& queue_pair, const Found& found) const;

@@ -120,6 +120,11 @@ Metrics MetricsCollector::all() const
     }
     for (const auto& [key, device] : devices_) {
         all.devices.push_back(device->metrics(policy_.policy().get()));
+        for (const auto& [level, count] : host_.monitored(device->info().name)) {
+            if (const auto of = all.devices.back().levels.find(level); of != all.devices.back().levels.end()) {
+                of->second.queue_pairs += count;
+            }
+        }
         if (host_counts_) {
             all.devices.back().queue_pairs_outside = outside_on(*host_counts_, key);
         }

@@ -541,6 +541,9 @@ std::optional<SessionInfo> Service::session(SessionId id) const
 std::map<std::string, LevelUse> Service::level_uses() const
 {
     std::map<std::string, LevelUse> uses;
+    for (const auto& [level, count] : state_->host.monitored("")) {
+        uses[level] = {0, count, count};
+    }
     for (const auto& [id, session] : state_->sessions) {
         ++uses[session.choice.membership.level].sessions;
         for (const auto& [key, numbers] : session.queue_pairs) {

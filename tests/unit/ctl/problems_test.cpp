@@ -98,6 +98,13 @@ constexpr Case kCases[] = {
          world.sessions[0].queue_pairs[0].set("cause", std::string("level-monitor"));
      },
      false, "level rpc is only monitored, for 2 queue pairs of 1 session"},
+    {"monitored level of programs that did not register",
+     [](World& world) {
+         world.manager.levels[1].set("mode", std::string("monitor"));
+         world.manager.levels[1].set("queue-pairs", std::uint32_t{10});
+         world.manager.levels[1].set("unregistered", std::uint32_t{8});
+     },
+     false, "level rpc is only monitored, for 2 queue pairs of 1 session and 8 queue pairs of programs that did not"},
     {"detached", [](World& world) { world.sessions[0].state = "detached"; }, false, "session 3 (pid 4711"},
     {"unenforced", [](World& world) { world.sessions[0].queue_pairs[0].set("enforced", false); }, false,
      "1 queue pair not held to what its level says"},

@@ -232,13 +232,24 @@ TEST_F(MonitoredAdoption, NoDeviceFileIsTakenForIt)
     rest();
     EXPECT_THAT(programs->asked(), IsEmpty());
     EXPECT_EQ(programs->looks(), 0U);
-    EXPECT_THAT(listed(seen), Pair(kLevelMonitor, "level rpc is only monitored (`mode: monitor`)"));
+    EXPECT_THAT(listed(seen),
+                Pair(kLevelMonitor, "level rpc is only monitored (`mode: monitor`): with `enforce`, it would "
+                                    "be adopted, and its class would be /rpc"));
+    EXPECT_EQ(service->host().standing(seen).level, "rpc");
+    const LevelUse use = service->level_uses()["rpc"];
+    EXPECT_EQ(use.queue_pairs, 1U);
+    EXPECT_EQ(use.unregistered, 1U);
+    std::optional<Metrics> metrics;
+    service->metrics([&](Metrics all) { metrics = std::move(all); });
+    ASSERT_TRUE(until([&] { return metrics.has_value(); }));
+    EXPECT_EQ(metrics->devices.at(0).levels.at("rpc").queue_pairs, 1U);
     EXPECT_EQ(refused(kLevelMonitor), 1U);
     EXPECT_THAT(service->sessions(), IsEmpty());
 
     ASSERT_TRUE(reload_with(rules("enforce")).accepted);
     tell({seen});
     EXPECT_TRUE(comes_into("/rpc", 17));
+    EXPECT_EQ(service->level_uses()["rpc"].unregistered, 0U) << "it is counted once";
     ASSERT_TRUE(reload_with(rules("monitor")).accepted);
     EXPECT_TRUE(until([&] { return service->sessions().empty(); })) << "it is let go of";
     EXPECT_TRUE(gets_word(kLevelMonitor, seen));

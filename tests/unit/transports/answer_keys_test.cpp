@@ -131,8 +131,9 @@ Diagnostics full_diagnostics()
 
 TEST(AnswerKeys, OfSessions)
 {
-    const auto reply = written(
-        [](Writer& writer) { write(writer, RegisterReply{SessionId{1}, full_grant(), {full_result()}}); });
+    const auto reply = written([](Writer& writer) {
+        write(writer, RegisterReply{SessionId{1}, full_grant(), {full_result()}});
+    });
     expect_all(kGrantKeys, keys_in(reply), "grant");
     expect_all(kQueuePairKeys, keys_in(at(reply, "queue-pairs")), "queue pair");
 
@@ -170,6 +171,8 @@ TEST(AnswerKeys, OfTheHost)
     standing = {};
     standing.outside = kNotAdoptable;
     EXPECT_FALSE(keys_in(of()).contains("reason s")) << "the word says it all";
+    standing.level = "rpc";
+    EXPECT_EQ(*at(of(), "level").as<std::string>(), "rpc");
     standing.reason = "made through DEVX: use `rdma-qos-run`";
     EXPECT_EQ(*at(of(), "reason").as<std::string>(), standing.reason);
 }
@@ -181,8 +184,8 @@ TEST(AnswerKeys, OfAdoption)
     expect_all(kAdoptionKeys, keys_in(of()), "adoption");
     EXPECT_EQ(at(of(), "programs").as_unsigned(), 12U);
     EXPECT_EQ(at(of(), "queue-pairs").as_unsigned(), 96U);
-    for (const auto& [setting, word] : {std::pair(Unregistered::Ignore, "ignore"), {Unregistered::Count, "count"},
-                                        {Unregistered::Adopt, "adopt"}}) {
+    for (const auto& [setting, word] :
+         {std::pair(Unregistered::Ignore, "ignore"), {Unregistered::Count, "count"}, {Unregistered::Adopt, "adopt"}}) {
         adoption.setting = setting;
         EXPECT_EQ(*at(of(), "setting").as<std::string>(), word);
     }
@@ -265,7 +268,9 @@ TEST(AnswerKeys, OfDevices)
     findings.insert({"device s", "verdict s"});    // of a report
     expect_all(kFindingKeys, findings, "findings");
 
-    const auto result = written([&](Writer& writer) { write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures}); });
+    const auto result = written([&](Writer& writer) {
+        write(writer, DeviceReconcile{"mlx5_0/1", 2, snapshot->failures});
+    });
     expect_all(kDeviceResultKeys, keys_in(result), "result");
     const std::vector<DeviceDrift> drifts{
         {"mlx5_0/1", {Drift{kSomeLeaf, DriftKind::Share, "60", "10", false, std::nullopt}}, snapshot->failures}};
@@ -334,8 +339,8 @@ TEST(AnswerKeys, OfPlans)
     device.before.queue_pairs = {{{17}, {ElementId{2}, ElementId{2}, limit}}};
     device.plan.operations = {
         CreateElement{ElementId{3}, {ElementPath("/b"), ElementKind::Leaf, ElementId{1}, {2, kSomeRate}}},
-        ModifyElement{ElementId{2}, kSomeLeaf, 5, std::optional(kSomeRate)}, MoveQueuePair{{17}, ElementId{3}, ElementId{3}},
-        SetQueuePairRate{{17}, limit}};
+        ModifyElement{ElementId{2}, kSomeLeaf, 5, std::optional(kSomeRate)},
+        MoveQueuePair{{17}, ElementId{3}, ElementId{3}}, SetQueuePairRate{{17}, limit}};
     device.plan.unreachable = {{kSomeLeaf, "no leaf is free"}};
     device.requested_before = device.requested_after = {{kSomeLeaf, {60, kSomeRate}}};
     device.findings = {{"mlx5_0/1", kSomeFinding, FindingVerdict::Refuses}};

@@ -155,13 +155,19 @@ void find_monitored_levels(const std::vector<bus::Dict>& levels, std::vector<Pro
 {
     for (const auto& level : levels) {
         if (is_only_monitored(level)) {
+            const std::uint64_t unregistered = number_of(level, "unregistered");
             problems.push_back(
                 {false,
-                 fmt::format("level {} is only monitored, for {} of {}: nothing is written to a device for it",
-                             text_of(level, "name"), counted(number_of(level, "queue-pairs"), "queue pair"),
-                             counted(number_of(level, "sessions"), "session")),
-                 "set its `mode: enforce` in the policy and reload, when `rdma-qosctl sessions` shows the queue pairs "
-                 "that you expect"});
+                 fmt::format("level {} is only monitored, for {} of {}{}: nothing is written to a device for it",
+                             text_of(level, "name"),
+                             counted(number_of(level, "queue-pairs") - unregistered, "queue pair"),
+                             counted(number_of(level, "sessions"), "session"),
+                             unregistered == 0 ? ""
+                                               : fmt::format(" and {} of programs that did not register",
+                                                             counted(unregistered, "queue pair"))),
+                 fmt::format("set its `mode: enforce` in the policy and reload, when `rdma-qosctl {}` shows the queue "
+                             "pairs that you expect",
+                             unregistered == 0 ? "sessions" : "qps --level " + text_of(level, "name"))});
         }
     }
 }
