@@ -38,6 +38,14 @@ TEST(DeviceReport, WhatTheSelfTestSaysOfDevxIsTold)
                 testing::ElementsAre(testing::AllOf(HasSubstr("as UCX makes them"), HasSubstr("status 0x9"))));
 }
 
+TEST(DeviceReport, ASelfTestThatCannotBeKeptIsTold)
+{
+    DeviceFacts facts = facts_of_a_device();
+    facts.attach.not_kept = "/var/lib/rdma-qos/self-test: No space left on device";
+    EXPECT_THAT(device_status(facts, {}).attach_notes,
+                testing::ElementsAre(testing::AllOf(HasSubstr("will run again"), HasSubstr("No space left"))));
+}
+
 // What makes the rest unknown or meaningless is said first.
 TEST(DeviceReport, TheStateIsThatOfTheGravestFact)
 {

@@ -179,7 +179,7 @@ Result<ExitStatus> reload(const Context& context, bool brief)
     const std::string running = fmt::format("policy {} is running{}\n", printable(reload.revision),
                                             but_not_on_devices(reload));
     if (brief) {
-        if (!reload.failures.empty()) {
+        if (!but_not_on_devices(reload).empty()) {
             print_error(failures_text(reload) + running);
         }
         return status_of(reload);

@@ -115,7 +115,7 @@ Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context)
 
 void warn_of_failures(const std::optional<ReloadView>& reload)
 {
-    if (reload && !reload->failures.empty()) {
+    if (reload && !but_not_on_devices(*reload).empty()) {
         print_error(failures_text(*reload) + fmt::format("rdma-qosctl: warning: policy {} is in force{}\n",
                                                          printable(reload->revision), but_not_on_devices(*reload)));
     }

@@ -49,8 +49,8 @@ struct ProposedPolicy {
 // Whether the daemon now has the files; empty: no daemon runs.
 [[nodiscard]] Result<std::optional<ReloadView>> reload_if_it_runs(const Context& context);
 
-// To stderr: what devices refused of the policy that is in force now, if one is. It may be something else than the
-// change.
+// To stderr: what devices refused of the policy that is in force now, if one is, and which have not answered. It may be
+// something else than the change.
 void warn_of_failures(const std::optional<ReloadView>& reload);
 
 // Files that were removed or replaced, until it is sure that they may be.

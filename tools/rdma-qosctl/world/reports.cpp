@@ -248,12 +248,17 @@ std::string failures_text(const ReloadView& reload)
         text += fmt::format("{}: error: {}; this will be retried\n", printable(text_of(failure, "device")),
                             printable(text_of(failure, "message")));
     }
+    for (const auto& device : reload.unanswered) {
+        text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
+    }
     return text;
 }
 
 std::string_view but_not_on_devices(const ReloadView& reload)
 {
-    return reload.failures.empty() ? "" : ", but not all of it is on the devices";
+    return !reload.failures.empty()     ? ", but not all of it is on the devices"
+           : !reload.unanswered.empty() ? ", but not every device has answered"
+                                        : "";
 }
 
 ExitStatus status_of(const ReloadView& reload)
@@ -270,16 +275,14 @@ std::string to_text(const ReloadView& reload, Colour colour)
     for (const auto& device : reload.left_out) {
         text += left_out_line(device) + "\n";
     }
-    for (const auto& device : reload.unanswered) {
-        text += fmt::format("{}: warning: has not answered yet; it gets the policy when it does\n", printable(device));
-    }
     text += failures_text(reload);
     for (const auto& loss : reload.lost_levels) {
         const std::uint64_t sessions = number_of(loss, "sessions");
-        text += fmt::format("level {}: warning: {} with {} {} no other level now; `rdma-qosctl status` says what to do\n",
-                            printable(text_of(loss, "level")), counted(sessions, "session"),
-                            counted(number_of(loss, "queue-pairs"), "queue pair"),
-                            sessions == 1 ? "has lost it, and has" : "have lost it, and have");
+        text += fmt::format(
+            "level {}: warning: {} with {} {} no other level now; `rdma-qosctl status` says what to do\n",
+            printable(text_of(loss, "level")), counted(sessions, "session"),
+            counted(number_of(loss, "queue-pairs"), "queue pair"),
+            sessions == 1 ? "has lost it, and has" : "have lost it, and have");
     }
     return text;
 }

@@ -36,9 +36,9 @@ namespace rdmaqos::ctl {
 inline constexpr const char* kAgainstUnlikeDevices = "change the policy, leave that device out of the level "
                                                      "(`devices:`), or set `on-unsupported: degrade` in rdma-qosd.yaml";
 
-// What devices refused of a policy that is in force, a line each.
+// What devices refused of a policy that is in force, and which have not answered, a line each.
 [[nodiscard]] std::string failures_text(const ReloadView& reload);
-// What ends the sentence that it is in force; empty: it is, on each device that has answered.
+// What ends the sentence that it is in force; empty: it is, on each device.
 [[nodiscard]] std::string_view but_not_on_devices(const ReloadView& reload);
 // Of a command that has put a policy in force: Failed if not all of it is on the devices.
 [[nodiscard]] ExitStatus status_of(const ReloadView& reload);
