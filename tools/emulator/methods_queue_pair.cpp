@@ -429,7 +429,7 @@ void query_qp(Context& context)
     context.call.out_as(kCoreOut, answer);
 }
 
-// Of an unreliable datagram queue pair; there is no multicast traffic to receive.
+// Of an unreliable datagram queue pair. Nothing is sent to groups here, and who joins one should know.
 void multicast(Context& context)
 {
     const auto request = context.call.in_as<ib_uverbs_attach_mcast>(kCoreIn);
@@ -437,6 +437,7 @@ void multicast(Context& context)
     if (data_of(*object).type != QueuePairType::Ud || request.gid[0] != 0xff) {
         throw Failure(EINVAL);
     }
+    throw Failure(EOPNOTSUPP);
 }
 
 }    // namespace

@@ -186,6 +186,23 @@ TEST_F(EmulatorKernel, OlderKernelsLockADevxModifyForItself)
     while_busy([&] { EXPECT_EQ(client.attach(queue_pair, leaf.id()).error, 0); }, [&] { EXPECT_EQ(query(), EBUSY); });
 }
 
+TEST_F(EmulatorKernel, NobodyJoinsAGroupToWhichNothingIsSent)
+{
+    ib_uverbs_attach_mcast request{};
+    request.gid[0] = 0xff;
+    const auto join = [&](std::uint32_t command, const UverbsClient::QueuePair& queue_pair) {
+        request.qp_handle = queue_pair.handle;
+        return Ioctl(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE)
+            .in(UVERBS_ATTR_WRITE_CMD, command)
+            .in(UVERBS_ATTR_CORE_IN, request)
+            .run(client.fd());
+    };
+    const auto datagrams = client.make_qp(IB_UVERBS_QPT_UD);
+    EXPECT_EQ(join(IB_USER_VERBS_CMD_ATTACH_MCAST, datagrams), EOPNOTSUPP);
+    EXPECT_EQ(join(IB_USER_VERBS_CMD_DETACH_MCAST, datagrams), EOPNOTSUPP);
+    EXPECT_EQ(join(IB_USER_VERBS_CMD_ATTACH_MCAST, client.make_qp()), EINVAL) << "a connected one";
+}
+
 TEST_F(EmulatorKernel, ARefusalHasAMailboxUnlessTheKernelIsOld)
 {
     const auto refused = client.make_element(true, 0);
