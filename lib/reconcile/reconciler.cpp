@@ -97,24 +97,57 @@ QueuePairOutcome Reconciler::State::outcome(QueuePairId queue_pair, const std::o
     result.requester = device.path(placement.requester);
     result.responder = device.path(placement.responder);
     result.rate = placement.rate;
-    result.error = error;
-    if (result.error) {
-        return result;
-    }
-    if (const auto found = misplaced.find(queue_pair); found != misplaced.end()) {
-        result.error = found->second;
-    } else if (const Refusal* refused = refusal(queue_pair)) {
-        result.error = refused->error;
-    }
+    result.error = error ? error : reason(queue_pair);
     return result;
 }
 
-Report Reconciler::State::finish(const Pass& pass)
+std::optional<Error> Reconciler::State::reason(QueuePairId queue_pair) const
 {
+    if (const auto found = misplaced.find(queue_pair); found != misplaced.end()) {
+        return found->second;
+    }
+    const Refusal* refused = refusal(queue_pair);
+    return refused == nullptr ? std::nullopt : std::optional(refused->error);
+}
+
+void Reconciler::State::touch_changed_reasons(Pass& pass)
+{
+    const auto look_at = [&](QueuePairId queue_pair) {
+        const auto before = reported.find(queue_pair);
+        const auto now = reason(queue_pair);
+        if (desired.queue_pairs.contains(queue_pair) &&
+            now != (before == reported.end() ? std::nullopt : std::optional(before->second))) {
+            pass.touched.try_emplace(queue_pair, std::nullopt);
+        }
+    };
+    for (const auto& [queue_pair, error] : reported) {
+        look_at(queue_pair);
+    }
+    for (const auto& [queue_pair, error] : misplaced) {
+        look_at(queue_pair);
+    }
+    for (const auto& [queue_pair, refused] : refusals) {
+        look_at(queue_pair);
+    }
+    std::erase_if(reported, [&](const auto& entry) { return !desired.queue_pairs.contains(entry.first); });
+}
+
+Report Reconciler::State::finish(Pass& pass)
+{
+    touch_changed_reasons(pass);
     Report report;
     report.operations = counters.operations - pass.operations_before;
     for (const auto& [queue_pair, error] : pass.touched) {
         report.queue_pairs.push_back(outcome(queue_pair, error));
+        const auto now = reason(queue_pair);
+        if (error) {
+            continue;
+        }
+        if (now) {
+            reported.insert_or_assign(queue_pair, *now);
+        } else {
+            reported.erase(queue_pair);
+        }
     }
     report.device_gone = writer.gone();
     if (due) {

@@ -47,7 +47,12 @@ struct Reconciler::State {
     // ---- reconciler.cpp ----
 
     [[nodiscard]] Pass begin() const;
-    [[nodiscard]] Report finish(const Pass& pass);
+    [[nodiscard]] Report finish(Pass& pass);
+    // Queue pairs whose reason has come or gone, or is another than was reported, though nothing was done to them: what
+    // keeps them from their leaf may be elsewhere in the tree.
+    void touch_changed_reasons(Pass& pass);
+    // What is remembered of why it is not where it should be; empty: it is.
+    [[nodiscard]] std::optional<Error> reason(QueuePairId queue_pair) const;
     [[nodiscard]] bool writing() const { return options.write || draining_all; }
     [[nodiscard]] bool open() const;
     // `fresh`: something new was asked for, so that waiting starts from the beginning.
@@ -129,6 +134,7 @@ struct Reconciler::State {
     std::map<QueuePairId, std::uint32_t> leaving;    // with failed attempts
     std::map<QueuePairId, Error> misplaced;          // why they are not where they should be; tried again
     std::map<QueuePairId, Refusal> refusals;         // not tried again
+    std::map<QueuePairId, Error> reported;           // of the reasons in these two
     std::map<std::pair<ElementPath, std::string>, ElementFailure> failures;
     std::set<ElementPath> draining;
     std::vector<Unreachable> unreachable;

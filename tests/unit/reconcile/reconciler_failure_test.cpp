@@ -45,6 +45,26 @@ TEST(ReconcilerFailure, IndependentOperationsGoOn)
     rig.expect_converged();
 }
 
+// It has never left its leaf, so that nothing is done to it when it belongs there again.
+TEST(ReconcilerFailure, AReasonGoesWithItsCause)
+{
+    Rig rig;
+    (void)rig.update(unlimited_levels(), {put(1, "/sys"), put(2, "/tenants/rpc")});
+    const DesiredState before = rig.reconciler().desired();
+    DesiredState trial = before;
+    trial.tree[ElementPath("/named")] = trial.tree.at(ElementPath("/sys"));
+    trial.queue_pairs.at(QueuePairId{1}).requester = ElementPath("/named");
+    rig.firmware->faults().fail(CommandKind::Create, 1, {}, 9);
+    const auto refused = rig.reconciler().replace(trial);
+    ASSERT_TRUE(outcome_of(refused, 1)->error);
+    EXPECT_TRUE(outcome_of(refused, 1)->error->message.starts_with("/named is not on the device: "));
+    const auto reverted = rig.reconciler().replace(before);
+    ASSERT_EQ(reverted.queue_pairs.size(), 1U) << "the other one has nothing to report";
+    EXPECT_EQ(outcome_of(reverted, 1)->error, std::nullopt);
+    EXPECT_EQ(outcome_of(reverted, 1)->requester, ElementPath("/sys"));
+    EXPECT_TRUE(rig.reconciler().replace(before).queue_pairs.empty()) << "once";
+}
+
 TEST(ReconcilerFailure, WhatDependsOnAFailedCreateIsNotSent)
 {
     Rig rig;
