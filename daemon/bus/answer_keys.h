@@ -52,6 +52,12 @@ inline constexpr std::array kGrantKeys{
     AnswerKey{"lost-at", "t", "when, in seconds since 1970"},
     AnswerKey{"renamed-to", "s",
               "the level that gives the same under another name, or has `renamed-from`; absent: none"},
+    AnswerKey{
+        "detached-devices", "as",
+        "devices that went away, were reset or were released with queue pairs of the session on them, until it has "
+        "named each of these again, in Attach or Detach; absent: none"},
+    AnswerKey{"returned-devices", "as", "those of them that the daemon manages again: attach the queue pairs again"},
+    AnswerKey{"losses", "u", "how often a device took queue pairs of the session along; absent: never"},
     AnswerKey{"queue-pairs", "aa{sv}", "of Register with `queue-pairs`: the results"},
 };
 

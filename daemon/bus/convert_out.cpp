@@ -56,6 +56,13 @@ void write_grant_keys(Answer<kGrantKeys>& dict, const Grant& grant)
     dict.set_text("cause", grant.cause);
     dict.set_text("reason", grant.reason);
     set_lost(dict, grant.lost);
+    if (!grant.detached_devices.empty()) {
+        dict.set("detached-devices", grant.detached_devices);
+        dict.set("returned-devices", grant.returned_devices);
+    }
+    if (grant.losses > 0) {
+        dict.set("losses", grant.losses);
+    }
 }
 
 void write_one(Writer& writer, const QueuePairResult& result)

@@ -22,7 +22,7 @@ public:
     // lost all it held answers the same until its driver notices.
     void bereft(SessionId session, TimePoint now) { bereft_.add(session, now); }
 
-    // When the device is gone now: who must register again.
+    // When the device is gone now: who has lost queue pairs by that.
     [[nodiscard]] std::set<SessionId> hit(const PlacementBook& book, TimePoint now) const;
     // And those that left a moment ago: programs that end with their device often do so before it is known here.
     [[nodiscard]] std::size_t until_now(const PlacementBook& book, TimePoint now) const;

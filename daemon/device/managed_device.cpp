@@ -436,7 +436,7 @@ void ManagedDevice::handle_event(DeviceEvent event)
     case DeviceEventKind::Reset: {
         const auto hit = sessions_hit();
         log_event(LogLevel::Warning, LogEvent::DeviceLost, LogOrigin::device(facts_.key), {{"DEVICE", facts_.key}},
-                  "{} was reset: its tree is being rebuilt; {} must register again", facts_.key,
+                  "{} was reset: its tree is being rebuilt; {} had queue pairs on it", facts_.key,
                   counted(hit.size(), "session"));
         facts_.book.clear();
         ++changes_;

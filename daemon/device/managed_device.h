@@ -85,7 +85,8 @@ public:
     {
         return device_metrics(facts_, worker_.answers(), policy);
     }
-    // If it is gone: who must register again, and how many sessions had queue pairs on it (some have ended with it).
+    // If it is gone: who has lost queue pairs by that, and how many sessions had queue pairs on it (some have ended
+    // with it).
     [[nodiscard]] std::set<SessionId> sessions_hit() const { return affected_.hit(facts_.book, clock_.now()); }
     [[nodiscard]] std::size_t sessions_until_now() const { return affected_.until_now(facts_.book, clock_.now()); }
     // It said that it went away.

@@ -186,7 +186,7 @@ void write_clients(Text& text, const Metrics& metrics)
     text.family({"rdmaqos_sessions_without_level", Type::Gauge, "Sessions that the running policy gives no level."});
     text.sample({}, metrics.sessions_without_level);
     text.family(
-        {"rdmaqos_sessions_detached", Type::Gauge, "Sessions whose device went away and that must register again."});
+        {"rdmaqos_sessions_detached", Type::Gauge, "Sessions whose queue pairs all went away with their devices."});
     text.sample({}, metrics.sessions_detached);
     text.family({"rdmaqos_sessions_registered_total", Type::Counter, "Sessions that have been registered."});
     text.sample({}, metrics.service.sessions);

@@ -59,6 +59,10 @@ struct Grant {
     std::string cause;                        // why not, in a word: of Unenforced; empty: it is
     std::string reason;                       // why not, or what to know ("shares the leaf `others` with 45 more")
     std::shared_ptr<const LostLevel> lost;    // without a level: the one that it had; null: it had none
+    // Devices that went away with queue pairs of the session on them, until it names each of those again.
+    std::vector<std::string> detached_devices;
+    std::vector<std::string> returned_devices;    // of these: managed again
+    std::uint32_t losses = 0;                     // how often that happened
 
     friend bool operator==(const Grant& a, const Grant& b);
 };
@@ -99,7 +103,8 @@ struct RegisterReply {
     std::vector<QueuePairResult> queue_pairs;
 };
 
-enum class SessionState : std::uint8_t { Active, Detached };    // detached: its device went away; register again
+// Detached: devices went away, and with them all queue pairs that it had.
+enum class SessionState : std::uint8_t { Active, Detached };
 
 struct SessionInfo {
     SessionId id{};

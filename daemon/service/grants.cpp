@@ -239,14 +239,30 @@ const Grant& Grants::of(Session& session)
     return *session.grant;
 }
 
+void Grants::add_lost(const Session& session, Grant& grant) const
+{
+    grant.losses = session.losses;
+    for (const auto& [key, numbers] : session.lost) {
+        grant.detached_devices.push_back(key);
+        if (devices_.contains(key)) {
+            grant.returned_devices.push_back(key);
+        }
+    }
+    if (session.state() == SessionState::Detached) {
+        const bool is_back = !grant.returned_devices.empty();
+        const std::string& key = is_back ? grant.returned_devices.front() : grant.detached_devices.front();
+        grant.enforced = false;
+        grant.cause = "detached";
+        grant.reason = fmt::format("{} {}: attach the queue pairs again, new ones if it was reset{}", key,
+                                   is_back ? "went away and is back" : "went away or was released",
+                                   is_back ? "" : ", when it is back");
+    }
+}
+
 void Grants::give(Session& session, const LevelUse& use)
 {
     Grant grant = make(session, use);
-    if (session.state == SessionState::Detached) {
-        grant.enforced = false;
-        grant.cause = "detached";
-        grant.reason = "the device went away or was reset: register again";
-    }
+    add_lost(session, grant);
     const bool changed = session.grant && !(grant == *session.grant);
     const bool has_new_level = !session.grant || grant.level != session.grant->level;
     session.grant = std::move(grant);

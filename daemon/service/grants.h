@@ -54,6 +54,8 @@ private:
     // At some more of its queue pairs; false: that was all.
     [[nodiscard]] bool look_on(const Session& session, LevelUse& use) const;
     [[nodiscard]] Grant make(const Session& session, const LevelUse& use) const;
+    // What it had on devices that went away.
+    void add_lost(const Session& session, Grant& grant) const;
     void explain_enforcement(const Session& session, const LevelUse& use, Grant& grant) const;
     // Where the level says so, a line in the log that the session got it.
     void log_level(const Session& session);

@@ -109,7 +109,7 @@ Metrics MetricsCollector::all() const
         }
     }
     for (const auto& [id, session] : sessions_) {
-        all.sessions_detached += session.state == SessionState::Detached ? 1 : 0;
+        all.sessions_detached += session.state() == SessionState::Detached ? 1 : 0;
         const auto level = all.sessions.find(session.choice.membership.level);
         ++(level == all.sessions.end() ? all.sessions_without_level : level->second);
     }

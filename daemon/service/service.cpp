@@ -505,7 +505,7 @@ std::optional<SessionInfo> Service::session_alone(SessionId id) const
     if (session == nullptr) {
         return std::nullopt;
     }
-    return SessionInfo{id, session->peer,   *session->owner, session->state, state_->grants.of(*session),
+    return SessionInfo{id, session->peer,   *session->owner, session->state(), state_->grants.of(*session),
                        {}, session->adopted};
 }
 

@@ -259,6 +259,7 @@ void SessionCalls::attach(Session& session, std::vector<QueuePairRequest> queue_
             continue;
         }
         const std::string& key = (*device)->key();
+        session.found_again(key, member->ref.number);
         session.queue_pairs[key].insert(member->ref.number);
         (*results)[i] = failed(queue_pairs[i], {ErrorCode::DeviceGone, 0, fmt::format("{} went away", key)});
         Batch& batch = batches[*device];
@@ -317,7 +318,6 @@ void SessionCalls::finish_attach(SessionId id, const std::vector<QueuePairResult
             take_over(session, result);
         }
     }
-    session.state = SessionState::Active;
     grants_.refresh(session);
     grants_.refresh_neighbours();
     context_.notify([&](ServiceObserver& observer) { observer.session_changed(id, false); });
@@ -426,6 +426,12 @@ void SessionCalls::detach(PeerId peer, SessionId session, const std::string& dev
 {
     const auto found = owned_queue_pair(peer, session, device, number);
     if (!found) {
+        const auto still = owned(peer, session);
+        if (still && (*still)->found_again(device, number)) {
+            changed(**still);
+            done({});    // it went away with its device
+            return;
+        }
         done(fail(found.error()));
         return;
     }
@@ -532,12 +538,7 @@ void SessionCalls::device_was_reset(const std::string& device, const std::vector
             continue;
         }
         Session& session = *found;
-        const auto lost = session.queue_pairs.find(device);
-        if (lost != session.queue_pairs.end()) {
-            sessions_.limits.remove_queue_pairs(session.owner->uid, static_cast<std::uint32_t>(lost->second.size()));
-            session.queue_pairs.erase(lost);
-        }
-        session.state = SessionState::Detached;
+        sessions_.limits.remove_queue_pairs(session.owner->uid, session.lose(device));
         changed(session);
         end_if_empty(session);
     }

@@ -15,6 +15,39 @@ std::uint32_t Session::queue_pair_count() const
     return static_cast<std::uint32_t>(count);
 }
 
+std::uint32_t Session::lose(const std::string& key)
+{
+    constexpr std::size_t kMostRemembered = 4096;    // of a device
+    ++losses;
+    std::set<std::uint32_t> numbers;
+    if (const auto on_device = queue_pairs.extract(key)) {
+        numbers = std::move(on_device.mapped());
+    }
+    const auto count = static_cast<std::uint32_t>(numbers.size());
+    std::set<std::uint32_t>& remembered = lost[key];
+    if (remembered.size() + numbers.size() > kMostRemembered) {
+        remembered.clear();    // of an earlier time, and never asked for again
+    }
+    remembered.merge(numbers);
+    return count;
+}
+
+bool Session::found_again(const std::string& name, std::uint32_t number)
+{
+    for (auto entry = lost.begin(); entry != lost.end(); ++entry) {
+        auto& [key, numbers] = *entry;
+        if (key != name && !(key.starts_with(name) && key[name.size()] == '/')) {
+            continue;
+        }
+        const bool was_lost = numbers.erase(number) > 0 || numbers.empty();
+        if (numbers.empty()) {
+            lost.erase(entry);
+        }
+        return was_lost;
+    }
+    return false;
+}
+
 std::optional<QueuePairName> Session::next_queue_pair(const std::optional<QueuePairName>& after) const
 {
     for (auto on = after ? queue_pairs.lower_bound(after->device) : queue_pairs.begin(); on != queue_pairs.end();

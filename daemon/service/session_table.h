@@ -24,16 +24,27 @@ struct Session {
     std::shared_ptr<const Identity> owner;
     Request request;
     std::string device;    // key of the request's device; may be empty
-    SessionState state = SessionState::Active;
     Choice choice;
     bool adopted = false;    // the daemon's own, for a program that did not register; `peer` is nobody then
     bool leaving = false;    // over, but for queue pairs that are still to be taken out
     std::optional<Grant> grant;    // of Grants; empty: it was not made yet
     std::map<std::string, std::set<std::uint32_t>> queue_pairs;    // per device key
+    // Those that went away with their device, per device key, until the session names them again: it alone can bring
+    // them back. No numbers: which they were is not known.
+    std::map<std::string, std::set<std::uint32_t>> lost;
+    std::uint32_t losses = 0;    // how often a device went away
     // Device files its queue pairs came with, per device key. The reconciler holds them; this only finds them again.
     std::map<std::string, std::vector<std::weak_ptr<ClientFile>>> files;
 
     [[nodiscard]] std::uint32_t queue_pair_count() const;
+    [[nodiscard]] SessionState state() const
+    {
+        return lost.empty() || queue_pair_count() > 0 ? SessionState::Active : SessionState::Detached;
+    }
+    // A device went away, with all that the session had on it; how many those were.
+    std::uint32_t lose(const std::string& key);
+    // It names one that it has lost, or may have, by its device's name or key. False: it has not lost it.
+    bool found_again(const std::string& name, std::uint32_t number);
     // One after the other; empty when `after` was the last one.
     [[nodiscard]] std::optional<QueuePairName> next_queue_pair(const std::optional<QueuePairName>& after) const;
 };

@@ -67,17 +67,38 @@ int read_value(sd_bus_message* message, char type, rdmaqos_answer& answer, const
     return result;
 }
 
+// A list of texts is kept as one text, with blanks between them.
+int read_texts(sd_bus_message* message, rdmaqos_answer& answer, const char* key)
+{
+    std::string all;
+    const char* text = nullptr;
+    int result = sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "s");
+    while (result >= 0 && (result = sd_bus_message_read_basic(message, SD_BUS_TYPE_STRING, &text)) > 0) {
+        all += all.empty() ? "" : " ";
+        all += text;
+    }
+    if (result >= 0) {
+        answer.values.insert_or_assign(key, std::move(all));
+        result = sd_bus_message_exit_container(message);
+    }
+    return result;
+}
+
 // At a variant of this contents.
 int read_variant(sd_bus_message* message, const char* contents, rdmaqos_answer& answer, const char* key,
                  std::vector<AnswerRef>* nested)
 {
-    const bool is_nested = nested != nullptr && std::strcmp(key, "queue-pairs") == 0 && std::strcmp(contents, "aa{sv}") == 0;
-    if (!is_nested && std::strlen(contents) != 1) {
+    const bool is_nested = nested != nullptr && std::strcmp(key, "queue-pairs") == 0 &&
+                           std::strcmp(contents, "aa{sv}") == 0;
+    const bool is_texts = std::strcmp(contents, "as") == 0;
+    if (!is_nested && !is_texts && std::strlen(contents) != 1) {
         return sd_bus_message_skip(message, "v");
     }
     int result = sd_bus_message_enter_container(message, SD_BUS_TYPE_VARIANT, contents);
     if (result >= 0) {
-        result = is_nested ? read_answers(message, *nested) : read_value(message, contents[0], answer, key);
+        result = is_nested  ? read_answers(message, *nested)
+                 : is_texts ? read_texts(message, answer, key)
+                            : read_value(message, contents[0], answer, key);
     }
     return result < 0 ? result : sd_bus_message_exit_container(message);
 }

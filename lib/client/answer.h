@@ -1,5 +1,5 @@
-// What the daemon answered, as values: an a{sv} of which the texts and the numbers are kept. What is of another type, as a
-// later daemon may send, is left out.
+// What the daemon answered, as values: an a{sv} of which the texts, lists of texts and numbers are kept. What is of
+// another type, as a later daemon may send, is left out.
 #pragma once
 
 #include <atomic>

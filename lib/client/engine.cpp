@@ -16,7 +16,7 @@ Engine::Clock::time_point Engine::Pause::from_now()
 {
     const auto half = next_ / 2;
     const auto pause = half + std::chrono::milliseconds(chance_() % static_cast<unsigned>(half.count() + 1));
-    next_ = std::min(next_ * 2, kLongest);
+    next_ = std::min(next_ * 2, longest_);
     return Clock::now() + pause;
 }
 
@@ -85,10 +85,12 @@ void Engine::forget_all()
 {
     wants_session_ = false;
     is_detached_ = false;
+    refusal_.reset();
     session_.clear();
     grant_ = {};
     records_.clear();
     next_attach_.reset();
+    next_slow_.reset();
 }
 
 void Engine::lose()
@@ -98,16 +100,18 @@ void Engine::lose()
         tell(RDMAQOS_EVENT_DAEMON_GONE, {}, "rdma-qosd has gone");
     }
     is_back_news_ = true;
-    if (!comes_back() || is_detached_) {
+    unreachable_ = {};
+    if (!comes_back()) {
         forget_all();
     }
     session_.clear();
     grant_ = {};
+    refusal_.reset();
     for (auto& [key, record] : records_) {
-        record.is_attached = false;
-        record.give_up.reset();
+        record.want_again();
     }
     next_attach_.reset();
+    next_slow_.reset();
     pause_.reset();
     next_try_ = comes_back() ? std::optional(pause_.from_now()) : std::nullopt;
 }
@@ -143,12 +147,14 @@ Failure Engine::join(Deadline deadline)
     if (!session_.empty()) {
         return {};
     }
-    const bool is_first = !std::exchange(wants_session_, true);
-    if (is_first) {
-        wish_ = {};
+    if (persists() && refusal_ && next_try_ && Clock::now() < *next_try_) {
+        return *refusal_;
     }
+    const bool is_first = !std::exchange(wants_session_, true);
     Failure failure = register_now(deadline);
-    if (failure && is_first && !(is_loss(failure) && remembers())) {
+    if (failure && persists() && !is_loss(failure)) {
+        ask_later(failure);
+    } else if (failure && is_first && !(is_loss(failure) && remembers())) {
         wants_session_ = false;
     }
     return failure;
@@ -164,18 +170,19 @@ Failure Engine::call(const Message& message, Deadline deadline, Message& answer)
 Failure Engine::enroll(const Request& wish, Deadline deadline, AnswerRef& grant, bool& is_pending)
 {
     look();
-    if (wants_session_ && !is_detached_) {
+    if (wants_session_ && !is_detached_ && !refusal_) {
         return {EALREADY, "the handle has a session: release it first"};
     }
     if (is_detached_ && connection_ && !session_.empty()) {
         Message answer;
         static_cast<void>(call(connection_->new_call(session_, kSessionInterface, "Release"), deadline, answer));
         for (auto& [key, record] : records_) {
-            record.is_attached = false;
+            record.want_again();
         }
     }
     session_.clear();
     is_detached_ = false;
+    refusal_.reset();
     Failure failure = reach(deadline);
     wish_ = wish;
     wants_session_ = true;
@@ -184,7 +191,13 @@ Failure Engine::enroll(const Request& wish, Deadline deadline, AnswerRef& grant,
     }
     is_pending = is_loss(failure) && remembers();
     if (failure && !is_pending) {
-        forget_all();
+        const bool is_wanted = persists() || (!records_.empty() && (may_pass(failure) || is_loss(failure)));
+        if (!is_wanted) {
+            forget_all();
+            wish_ = {};
+        } else if (!is_loss(failure)) {
+            ask_later(failure);
+        }
         return failure;
     }
     grant = grant_;
@@ -226,6 +239,8 @@ Failure Engine::register_now(Deadline deadline)
     }
     session_ = path;
     is_detached_ = false;
+    refusal_.reset();
+    losses_ = 0;
     next_try_.reset();
     pause_.reset();
     if (std::exchange(is_back_news_, false)) {
@@ -248,9 +263,23 @@ void Engine::register_again(Deadline deadline)
         next_try_ = pause_.from_now();
         return;
     }
-    forget_all();
-    is_back_news_ = false;
-    tell(RDMAQOS_EVENT_REFUSED, {}, failure.text);
+    const bool is_news = !refusal_;
+    if (persists()) {
+        ask_later(failure);
+    } else {
+        forget_all();
+        is_back_news_ = false;
+    }
+    if (is_news) {
+        tell(RDMAQOS_EVENT_REFUSED, {}, failure.text);
+    }
+}
+
+void Engine::ask_later(const Failure& failure)
+{
+    refusal_ = failure;
+    is_back_news_ = true;
+    next_try_ = refused_pause_.from_now();
 }
 
 void Engine::tend(Deadline deadline)
@@ -267,7 +296,7 @@ void Engine::tend(Deadline deadline)
     } else if (connection_ && wants_session_ && session_.empty() && (!next_try_ || is_due(next_try_))) {
         register_again(deadline);
     }
-    if (!session_.empty() && is_due(next_attach_)) {
+    if (!session_.empty() && (is_due(next_attach_) || is_due(next_slow_))) {
         attach_pending(deadline);
     }
 }
@@ -278,8 +307,10 @@ std::optional<Engine::Clock::time_point> Engine::next_time() const
     if (!connection_ || (wants_session_ && session_.empty())) {
         next = next_try_;
     }
-    if (!session_.empty() && next_attach_ && (!next || *next_attach_ < *next)) {
-        next = next_attach_;
+    for (const auto& attach : {next_attach_, next_slow_}) {
+        if (!session_.empty() && attach && (!next || *attach < *next)) {
+            next = attach;
+        }
     }
     return next;
 }
@@ -291,13 +322,19 @@ void Engine::take_grant(const std::string& session, const AnswerRef& grant)
     }
     grant_ = grant;
     const std::string* cause = grant->text("cause");
-    if (cause != nullptr && *cause == "detached") {
-        if (!std::exchange(is_detached_, true)) {
-            tell(RDMAQOS_EVENT_DETACHED, grant, "the session's device went away");
-        }
-        return;
+    const std::string* lost = grant->text("detached-devices");
+    const std::string* returned = grant->text("returned-devices");
+    const bool has_nothing = cause != nullptr && *cause == "detached";
+    const auto losses = grant->number("losses");    // absent: none, or a daemon that does not count
+    if (losses ? *losses != losses_ : has_nothing && !is_detached_) {
+        losses_ = losses.value_or(0);
+        is_detached_ = true;
+        lose_devices(lost);
+        tell(RDMAQOS_EVENT_DETACHED, grant, lost == nullptr ? "the session's device went away" : *lost + " went away");
+    } else if (!has_nothing || (returned != nullptr && !returned->empty())) {
+        tell(RDMAQOS_EVENT_GRANT_CHANGED, grant);
     }
-    tell(RDMAQOS_EVENT_GRANT_CHANGED, grant);
+    try_again(returned);
 }
 
 Failure Engine::release(Deadline deadline)
@@ -309,6 +346,7 @@ Failure Engine::release(Deadline deadline)
     }
     const std::string session = session_;
     forget_all();
+    wish_ = {};
     if (!connection_ || session.empty()) {
         return {};
     }

@@ -12,9 +12,15 @@ using namespace std::chrono_literals;
 
 // Of one message: the daemon takes 256 queue pairs, and 253 descriptors.
 constexpr std::size_t kMostAtOnce = 128;
-// How long a queue pair that was attached before is tried again: a daemon that has just been started may not have found
-// its device yet, and a program may be bringing it from INIT to RTS.
+// How long a queue pair that was attached before is tried again at short intervals: a daemon that has just been started
+// may not have found its device yet, and a program may be bringing it from INIT to RTS. Then its program is told, and
+// the intervals are longer.
 constexpr auto kPatience = 30s;
+
+std::pair<std::string, std::uint32_t> key_of(const QueuePair& queue_pair)
+{
+    return {queue_pair.device, queue_pair.number};
+}
 
 Failure not_answered(int result)
 {
@@ -24,6 +30,26 @@ Failure not_answered(int result)
 std::string_view base_of(std::string_view device)
 {
     return device.substr(0, device.find('/'));
+}
+
+// Whether `device`, with or without its port, is one of "mlx5_0/1 mlx5_1/1".
+bool is_among(std::string_view device, std::string_view list)
+{
+    const bool has_port = device.find('/') != std::string_view::npos;
+    while (!list.empty() && !device.empty()) {
+        const auto one = list.substr(0, list.find(' '));
+        if (device == (has_port ? one : base_of(one))) {
+            return true;
+        }
+        list.remove_prefix(std::min(one.size() + 1, list.size()));
+    }
+    return false;
+}
+
+// Of the queue pair itself, and so for ever.
+bool is_of_itself(const Failure& failure)
+{
+    return failure.error == EINVAL || failure.error == EBADF || failure.name == "org.rdmaqos1.Error.NotOwner";
 }
 
 }    // namespace
@@ -96,17 +122,18 @@ Failure Engine::attach_part(std::span<const Wanted* const> part, Deadline deadli
     return result < 0 || answers.size() != part.size() ? not_answered(result) : Failure{};
 }
 
-void Engine::keep(const Wanted& wanted, bool is_attached)
+Engine::Record& Engine::keep(const Wanted& wanted, bool is_attached)
 {
-    Record& record = records_[Key(wanted.queue_pair.device, wanted.queue_pair.number)];
+    Record& record = records_[key_of(wanted.queue_pair)];
     const QueuePair& before = record.wanted.queue_pair;
     if (before.handle != wanted.queue_pair.handle || before.type != wanted.queue_pair.type) {
         record.rate.reset();    // another queue pair has the number now
     }
     record.wanted = wanted;
+    record.want_again();
     record.is_attached = is_attached;
     record.is_promised = !is_attached;
-    record.give_up.reset();
+    return record;
 }
 
 std::vector<Outcome> Engine::attach(const std::vector<Wanted>& wanted, Deadline deadline)
@@ -118,6 +145,7 @@ std::vector<Outcome> Engine::attach(const std::vector<Wanted>& wanted, Deadline 
         all.push_back(&each);
     }
     Failure failure = join(deadline);
+    const bool is_of_session = persists() && failure && !is_loss(failure);
     for (std::size_t first = 0; first < all.size(); first += kMostAtOnce) {
         const std::span part(all.data() + first, std::min(kMostAtOnce, all.size() - first));
         std::vector<Outcome> some(part.size());
@@ -136,9 +164,9 @@ std::vector<Outcome> Engine::attach(const std::vector<Wanted>& wanted, Deadline 
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (is_loss(outcomes[i].failure) && remembers() && comes_back()) {
             outcomes[i].is_pending = true;
-            if (!std::exchange(wants_session_, true)) {
-                wish_ = {};
-            }
+            wants_session_ = true;
+            keep(wanted[i], false);
+        } else if (is_of_session) {
             keep(wanted[i], false);
         }
     }
@@ -160,10 +188,11 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
         return;
     }
     std::vector<AnswerRef> answers;
+    const std::uint64_t losses = losses_;
     Failure failure = attach_part(sent, deadline, answers);
     if (failure.name == "org.rdmaqos1.Error.UnknownSession") {
         for (auto& [key, record] : records_) {
-            record.is_attached = false;
+            record.want_again();
         }
         session_.clear();
         failure = join(deadline);
@@ -174,7 +203,10 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
         outcome.failure = failure ? failure : refusal_in(answers[i]);
         if (!outcome.failure) {
             outcome.place = answers[i];
-            keep(*sent[i], true);
+            take_place(keep(*sent[i], true), answers[i]);
+        } else if (persists() && connection_ && stays(outcome.failure)) {
+            keep(*sent[i], false);
+            take_refusal(records_.find(key_of(sent[i]->queue_pair)), outcome.failure);
         } else if (failure.error == ETIMEDOUT && connection_) {
             // It may be attached some time later, and its program was told that it is not.
             const QueuePair& late = sent[i]->queue_pair;
@@ -186,6 +218,67 @@ void Engine::attach_wanted(std::span<const Wanted* const> part, Deadline deadlin
             }
         }
     }
+    if (losses_ != losses) {
+        lose_devices(grant_ ? grant_->text("detached-devices") : nullptr);    // behind the answer, perhaps
+    }
+    plan_next_round();
+}
+
+void Engine::lose_devices(const std::string* devices)
+{
+    for (auto& [key, record] : records_) {
+        if (record.is_attached &&
+            (devices == nullptr || is_among(key.first, *devices) || is_among(record.device, *devices))) {
+            record.want_again();
+            record.is_promised = record.is_tried = record.waits_for_device = true;
+        }
+    }
+    plan_next_round();
+}
+
+void Engine::try_again(const std::string* returned_devices)
+{
+    for (auto& [key, record] : records_) {
+        if (record.is_attached) {
+            continue;
+        }
+        const bool is_back = returned_devices != nullptr &&
+                             (is_among(key.first, *returned_devices) || is_among(record.device, *returned_devices));
+        record.waits_for_device = record.waits_for_device && !is_back;
+        if (!record.waits_for_device) {
+            (record.is_overdue ? next_slow_ : next_attach_) = Clock::now();
+        }
+    }
+}
+
+bool Engine::stays(const Failure& failure) const
+{
+    return may_pass(failure) || (persists() && !is_of_itself(failure));
+}
+
+void Engine::take_refusal(Records::iterator record, const Failure& failure)
+{
+    if (!stays(failure)) {
+        give_up(record, failure);
+        return;
+    }
+    auto& [key, refused] = *record;
+    refused.is_tried = true;
+    refused.waits_for_device = failure.name == "org.rdmaqos1.Error.UnknownDevice";
+    if (!refused.refused_since) {
+        refused.refused_since = Clock::now();
+    }
+    if (!refused.is_overdue && Clock::now() - *refused.refused_since >= kPatience) {
+        refused.is_overdue = true;
+        events_.push_back({RDMAQOS_EVENT_QUEUE_PAIR_WAITING, key.first, key.second, failure.text, {}});
+    }
+}
+
+void Engine::take_place(Record& record, const AnswerRef& place)
+{
+    if (const std::string* device = place->text("device")) {
+        record.device = *device;
+    }
 }
 
 void Engine::give_up(Records::iterator record, const Failure& failure)
@@ -194,13 +287,13 @@ void Engine::give_up(Records::iterator record, const Failure& failure)
     records_.erase(record);
 }
 
-// As many as one message takes, of those that have not been refused yet; what cannot be attached any more is given up.
+// As many as one message takes, of those that are to be tried; what cannot be attached any more is given up.
 std::vector<const Wanted*> Engine::some_pending()
 {
     std::vector<const Wanted*> part;
     for (auto record = records_.begin(); record != records_.end() && part.size() < kMostAtOnce;) {
         const auto next = std::next(record);
-        if (!record->second.is_attached && !record->second.give_up) {
+        if (!record->second.is_attached && !record->second.is_tried) {
             if (const Failure failure = cannot_be_passed(record->second.wanted.queue_pair)) {
                 give_up(record, failure);
             } else {
@@ -216,54 +309,70 @@ void Engine::settle(const std::vector<const Wanted*>& part, const std::vector<An
 {
     std::vector<Key> limited;
     for (std::size_t i = 0; i < part.size(); ++i) {
-        const Key key(part[i]->queue_pair.device, part[i]->queue_pair.number);
-        const auto record = records_.find(key);
+        const auto record = records_.find(key_of(part[i]->queue_pair));
         if (record == records_.end() || i >= answers.size()) {
             continue;
         }
-        const Failure failure = refusal_in(answers[i]);
-        if (!failure) {
-            record->second.is_attached = true;
-            record->second.give_up.reset();
-            if (std::exchange(record->second.is_promised, false)) {
-                events_.push_back({RDMAQOS_EVENT_QUEUE_PAIR_ATTACHED, key.first, key.second, {}, answers[i]});
-            }
-            if (record->second.rate) {
-                limited.push_back(key);
-            }
+        if (const Failure failure = refusal_in(answers[i])) {
+            take_refusal(record, failure);
             continue;
         }
-        if (!record->second.give_up) {
-            record->second.give_up = Clock::now() + kPatience;
+        auto& [key, attached] = *record;
+        attached.want_again();
+        attached.is_attached = true;
+        take_place(attached, answers[i]);
+        if (std::exchange(attached.is_promised, false)) {
+            events_.push_back({RDMAQOS_EVENT_QUEUE_PAIR_ATTACHED, key.first, key.second, {}, answers[i]});
         }
-        if (!may_pass(failure) || Clock::now() >= *record->second.give_up) {
-            give_up(record, failure);
+        if (attached.rate) {
+            limited.push_back(key);
         }
     }
     restore_rates(limited, deadline);
 }
 
-// Those that were not tried yet, then, when it is time to, those that were refused.
+void Engine::begin_round()
+{
+    const auto is_due = [](const std::optional<Clock::time_point>& time) { return !time || Clock::now() >= *time; };
+    const bool fast = is_due(next_attach_);
+    const bool slow = is_due(next_slow_);
+    for (auto& [key, record] : records_) {
+        if (!record.is_attached && (record.is_slow() ? slow : fast)) {
+            record.is_tried = false;
+        }
+    }
+}
+
+void Engine::plan_next_round()
+{
+    bool fast = false;
+    bool slow = false;
+    for (const auto& [key, record] : records_) {
+        if (!record.is_attached) {
+            (record.is_slow() ? slow : fast) = true;
+        }
+    }
+    const auto plan = [](bool is_needed, Pause& pause, std::optional<Clock::time_point>& next) {
+        if (!is_needed) {
+            pause.reset();
+            next.reset();
+        } else if (!next || Clock::now() >= *next) {
+            next = pause.from_now();
+        }
+    };
+    plan(fast, attach_pause_, next_attach_);
+    plan(slow, slow_pause_, next_slow_);
+}
+
 void Engine::attach_pending(Deadline deadline)
 {
-    if (next_attach_ && Clock::now() >= *next_attach_) {
-        next_attach_.reset();
-    }
-    std::map<Key, Clock::time_point> refused;
-    if (!next_attach_) {
-        for (auto& [key, record] : records_) {
-            if (!record.is_attached && record.give_up) {
-                refused.emplace(key, *record.give_up);
-                record.give_up.reset();
-            }
-        }
-    }
-    for (auto part = some_pending(); !part.empty() && connection_ && !session_.empty(); part = some_pending()) {
+    begin_round();
+    for (auto part = some_pending(); !part.empty() && connection_ && !session_.empty() && !deadline.is_over();
+         part = some_pending()) {
         for (const Wanted* each : part) {
-            const Key key(each->queue_pair.device, each->queue_pair.number);
-            const auto before = refused.find(key);
-            records_.find(key)->second.give_up = before == refused.end() ? Clock::now() + kPatience : before->second;
+            records_.find(key_of(each->queue_pair))->second.is_tried = true;
         }
+        const std::uint64_t losses = losses_;
         std::vector<AnswerRef> answers;
         const Failure failure = attach_part(part, deadline, answers);
         if (!connection_) {
@@ -272,14 +381,11 @@ void Engine::attach_pending(Deadline deadline)
         if (!failure) {
             settle(part, answers, deadline);
         }
+        if (losses_ != losses) {
+            lose_devices(grant_ ? grant_->text("detached-devices") : nullptr);    // behind the answer, perhaps
+        }
     }
-    const bool is_done = std::ranges::all_of(records_, [](const auto& entry) { return entry.second.is_attached; });
-    if (is_done) {
-        attach_pause_.reset();
-        next_attach_.reset();
-    } else if (!next_attach_) {
-        next_attach_ = attach_pause_.from_now();
-    }
+    plan_next_round();
 }
 
 Message Engine::rate_call(const Key& key, const rdmaqos_rate& rate) const
@@ -343,7 +449,7 @@ std::vector<Failure> Engine::detach(const std::vector<std::pair<std::string, std
     look();
     std::vector<Failure> failures(names.size());
     std::vector<Message> calls;
-    std::vector<std::size_t> places;
+    std::vector<std::optional<std::size_t>> places;
     for (std::size_t i = 0; i < names.size(); ++i) {
         const auto record = find(names[i].first, names[i].second);
         if (record == records_.end()) {
@@ -357,19 +463,22 @@ std::vector<Failure> Engine::detach(const std::vector<std::pair<std::string, std
         records_.erase(record);
         if (!connection_ && !is_promised) {
             failures[i] = {ENOTCONN, "rdma-qosd is not there"};
-        } else if (connection_ && is_attached) {
+        } else if (connection_ && !session_.empty()) {
+            // Also one that its device took along, which the daemon remembers as the session's.
             Message message = connection_->new_call(session_, kSessionInterface, "Detach");
             if (message && sd_bus_message_append(message.get(), "su", key.first.c_str(), key.second) < 0) {
                 message.reset();
             }
             calls.push_back(std::move(message));
-            places.push_back(i);
+            places.push_back(is_attached ? std::optional(i) : std::nullopt);
         }
     }
     if (!calls.empty()) {
         auto some = connection_->call_all(calls, deadline);
         for (std::size_t i = 0; i < some.size(); ++i) {
-            failures[places[i]] = std::move(some[i].failure);
+            if (places[i]) {
+                failures[*places[i]] = std::move(some[i].failure);
+            }
         }
         look();
     }

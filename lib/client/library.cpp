@@ -17,7 +17,7 @@ using namespace rdmaqos::client;
 namespace {
 
 constexpr std::uint32_t kKnownFlags = RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_SYSTEM_BUS | RDMAQOS_OPEN_WITHOUT_DAEMON |
-                                      RDMAQOS_OPEN_THREAD | RDMAQOS_OPEN_ONCE;
+                                      RDMAQOS_OPEN_THREAD | RDMAQOS_OPEN_ONCE | RDMAQOS_OPEN_PERSIST;
 
 int no_handle()
 {

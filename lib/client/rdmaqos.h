@@ -97,7 +97,10 @@ enum {
      * thread, which blocks all signals. */
     RDMAQOS_OPEN_THREAD = 1 << 3,
     /* After the daemon has gone, do not connect again. */
-    RDMAQOS_OPEN_ONCE = 1 << 4
+    RDMAQOS_OPEN_ONCE = 1 << 4,
+    /* What the daemon refuses is remembered all the same, and asked for again: the session every 10 seconds, a queue
+     * pair too, unless what is wrong is the queue pair itself. The functions return the refusal. */
+    RDMAQOS_OPEN_PERSIST = 1 << 5
 };
 
 /* A result of register and attach: remembered, and done when the daemon is there. */
@@ -176,9 +179,11 @@ const char *rdmaqos_gid_text(const union ibv_gid *gid, char text[RDMAQOS_GID_TEX
 
 /* ---- the session ---- */
 
-/* Makes the handle's session. NULL: an empty request. *grant, unless the pointer is NULL, is to be freed. RDMAQOS_PENDING: see
- * RDMAQOS_OPEN_WITHOUT_DAEMON; *grant is NULL then. -EALREADY: it has one. After RDMAQOS_EVENT_DETACHED it may be called again. */
-int rdmaqos_register(struct rdmaqos_handle *handle, const struct rdmaqos_request *request, struct rdmaqos_answer **grant);
+/* Makes the handle's session. NULL: an empty request. *grant, unless the pointer is NULL, is to be freed.
+ * RDMAQOS_PENDING: see RDMAQOS_OPEN_WITHOUT_DAEMON; *grant is NULL then. -EALREADY: it has one. After
+ * RDMAQOS_EVENT_DETACHED it may be called again, but need not. */
+int rdmaqos_register(struct rdmaqos_handle *handle, const struct rdmaqos_request *request,
+                     struct rdmaqos_answer **grant);
 /* Ends the session and forgets its queue pairs; the handle stays open. */
 int rdmaqos_release(struct rdmaqos_handle *handle);
 /* What the session is granted now. -ENOENT: there is no session. */
@@ -214,25 +219,28 @@ static inline void rdmaqos_queue_pair_init(struct rdmaqos_queue_pair *queue_pair
     queue_pair->size = sizeof(*queue_pair);
     queue_pair->fd = -1;
 }
-/* The queue pair's numbers. device belongs to the device and is valid as long as that is open. -EOPNOTSUPP: its type cannot
- * be attached. */
+/* The queue pair's numbers. device belongs to the device and is valid as long as that is open. -EOPNOTSUPP: its type
+ * cannot be attached. */
 int rdmaqos_describe(struct ibv_qp *qp, struct rdmaqos_queue_pair *queue_pair);
 
-/* Puts a queue pair, which is in INIT or RTS (a raw packet one in RTS), into a class: with a request into the one that its own
- * criteria get, with NULL into the session's. It keeps its place from INIT to RTS, and loses it in RESET and ERR: attach it
- * again then. After a restart of the daemon it is attached again by itself. *place, unless the pointer is NULL, is to be
- * freed. Registers with an empty request if the handle has no session. Detach a queue pair before it is destroyed, or use
- * rdmaqos_destroy_qp(). RDMAQOS_PENDING: see RDMAQOS_OPEN_WITHOUT_DAEMON. -EBADFD, -EAGAIN, ...: it is not attached. */
+/* Puts a queue pair, which is in INIT or RTS (a raw packet one in RTS), into a class: with a request into the one that
+ * its own criteria get, with NULL into the session's. It keeps its place from INIT to RTS, and loses it in RESET and
+ * ERR: attach it again then. After a restart of the daemon, and when its device was away and is back, it is attached
+ * again by itself. *place, unless the pointer is NULL, is to be freed. If the handle has no session, it registers: with
+ * an empty request, or as it did before a session that was refused (RDMAQOS_EVENT_REFUSED). Detach a queue pair before
+ * it is destroyed, or use rdmaqos_destroy_qp(). RDMAQOS_PENDING: see RDMAQOS_OPEN_WITHOUT_DAEMON. -EBADFD, -EAGAIN,
+ * ...: it is not attached. */
 int rdmaqos_attach(struct rdmaqos_handle *handle, struct ibv_qp *qp, const struct rdmaqos_request *request,
                    struct rdmaqos_answer **place);
 int rdmaqos_attach_number(struct rdmaqos_handle *handle, const struct rdmaqos_queue_pair *queue_pair,
                           const struct rdmaqos_request *request, struct rdmaqos_answer **place);
-/* Many in one round trip (of up to 128). requests: NULL, or one for each, NULL for the session's. results: count of them, each
- * as of rdmaqos_attach(). places: NULL, or count of them, to be freed each. Returns how many failed, or a negative errno if
- * nothing was done. */
+/* Many in one round trip (of up to 128). requests: NULL, or one for each, NULL for the session's. results: count of
+ * them, each as of rdmaqos_attach(). places: NULL, or count of them, to be freed each. Returns how many failed, or a
+ * negative errno if nothing was done. */
 int rdmaqos_attach_many(struct rdmaqos_handle *handle, size_t count, struct ibv_qp *const *qps,
                         const struct rdmaqos_request *const *requests, int *results, struct rdmaqos_answer **places);
-int rdmaqos_attach_numbers(struct rdmaqos_handle *handle, size_t count, const struct rdmaqos_queue_pair *const *queue_pairs,
+int rdmaqos_attach_numbers(struct rdmaqos_handle *handle, size_t count,
+                           const struct rdmaqos_queue_pair *const *queue_pairs,
                            const struct rdmaqos_request *const *requests, int *results, struct rdmaqos_answer **places);
 
 /* Takes it out of its class, and forgets it also if that fails or there is no daemon. -ENOENT: it was not attached. */
@@ -269,8 +277,8 @@ int rdmaqos_destroy_qp(struct rdmaqos_handle *handle, struct ibv_qp *qp);
 void rdmaqos_answer_free(struct rdmaqos_answer *answer);
 /* One more owner, who frees it as well. */
 struct rdmaqos_answer *rdmaqos_answer_ref(const struct rdmaqos_answer *answer);
-/* Any key of the daemon's answer by its name in dbus.md, "leaf" for example. NULL and -ENOENT: it is absent, or of another type.
- * Truth values are the numbers 0 and 1. */
+/* Any key of the daemon's answer by its name in dbus.md, "leaf" for example. NULL and -ENOENT: it is absent, or of
+ * another type. Truth values are the numbers 0 and 1. A list of texts is one text, with blanks between them. */
 const char *rdmaqos_answer_text(const struct rdmaqos_answer *answer, const char *key);
 int rdmaqos_answer_number(const struct rdmaqos_answer *answer, const char *key, uint64_t *value);
 
@@ -311,13 +319,19 @@ int rdmaqos_apply_qp(const struct rdmaqos_answer *answer, struct ibv_qp *qp, str
 /* ---- what happens ---- */
 
 enum rdmaqos_event_type {
-    RDMAQOS_EVENT_GRANT_CHANGED = 1,      /* by a reload of the policy; grant */
-    RDMAQOS_EVENT_DETACHED = 2,           /* the session's device went away: make new queue pairs, and register again; grant */
-    RDMAQOS_EVENT_DAEMON_GONE = 3,        /* queue pairs go on without a class */
-    RDMAQOS_EVENT_DAEMON_BACK = 4,        /* registered again; grant; queue pairs that could not be attached follow as LOST */
-    RDMAQOS_EVENT_REFUSED = 5,            /* the daemon is back and refuses to register: message; not tried again */
-    RDMAQOS_EVENT_QUEUE_PAIR_LOST = 6,    /* not attached again, and forgotten: device, number, message */
-    RDMAQOS_EVENT_QUEUE_PAIR_ATTACHED = 7 /* what was pending is attached: device, number, grant (its place) */
+    RDMAQOS_EVENT_GRANT_CHANGED = 1,       /* by a reload of the policy, or the device is back; grant */
+    RDMAQOS_EVENT_DETACHED = 2,            /* a device that it has queue pairs on went away or was released: message; grant.
+                                            * They are attached again when it is back; those that a reset has ended
+                                            * follow as LOST then: make new ones */
+    RDMAQOS_EVENT_DAEMON_GONE = 3,         /* queue pairs go on without a class */
+    RDMAQOS_EVENT_DAEMON_BACK = 4,         /* registered again; grant; queue pairs that could not be attached follow as LOST */
+    RDMAQOS_EVENT_REFUSED = 5,             /* the daemon is back and refuses to register: message; not tried again, unless
+                                            * with RDMAQOS_OPEN_PERSIST */
+    RDMAQOS_EVENT_QUEUE_PAIR_LOST = 6,     /* not attached again, and forgotten: device, number, message */
+    RDMAQOS_EVENT_QUEUE_PAIR_ATTACHED = 7, /* what was pending, or without its device, is attached: device, number, grant (its
+                                            * place) */
+    RDMAQOS_EVENT_QUEUE_PAIR_WAITING = 8   /* refused for 30 s, for a reason that may pass: device, number, message. It is
+                                            * tried again every 10 s, until it is attached or detached */
 };
 
 struct rdmaqos_event {

@@ -135,6 +135,76 @@ TEST(RunTrouble, QueuePairsComeBackAfterARestart)
     EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
 }
 
+// The places of the queue pairs of a program that has made half of them on each of two devices.
+std::vector<std::string> places_on_two(const Launched& launched)
+{
+    std::vector<std::string> all;
+    const auto queue_pairs = launched.queue_pairs();
+    for (std::size_t i = 0; i < queue_pairs.size(); ++i) {
+        all.push_back(place_of(queue_pairs[i].number, i < queue_pairs.size() / 2 ? "mlx5_0" : "mlx5_1"));
+    }
+    return all;
+}
+
+// It takes along what is on it, and brings it back. What is on the other device stays, also over a restart.
+TEST(RunTrouble, ADeviceThatIsReleasedBringsItsQueuePairsBack)
+{
+    Daemon daemon(with_levels());
+    const TempDir folder;
+    Launched launched(daemon.root(), {"--level", "rpc"},
+                      test::held(folder, {program("linked"), "linked", "-n", "2", "-d", "mlx5_0,mlx5_1"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    const auto are = [&](const std::string& on_first, const std::string& on_second) {
+        return eventually([&] {
+            return ::testing::Value(places_on_two(launched),
+                                    ::testing::ElementsAre(on_first, on_first, on_second, on_second));
+        });
+    };
+    EXPECT_TRUE(are(kInRpc, kInRpc)) << ::testing::PrintToString(places_on_two(launched));
+    {
+        auto client = daemon.direct();
+        ASSERT_TRUE(manage(client, "Release", "mlx5_0"));
+        EXPECT_TRUE(are("", kInRpc)) << ::testing::PrintToString(places_on_two(launched));
+        ASSERT_TRUE(manage(client, "Enable", "mlx5_0"));
+        EXPECT_TRUE(are(kInRpc, kInRpc)) << ::testing::PrintToString(places_on_two(launched));
+        ASSERT_TRUE(manage(client, "Release", "mlx5_0"));
+        ASSERT_TRUE(manage(client, "Enable", "mlx5_0"));
+    }
+    emulator("set busy-leaf released");    // else leaves with queue pairs in them are leaked, as in the kernel
+    daemon.kill();
+    make_as_it_was();
+    const Child again({RDMAQOS_DAEMON, "--root", daemon.root(), "--host-devices"}, {}, folder.path() / "again.log");
+    EXPECT_TRUE(are(kInRpc, kInRpc)) << ::testing::PrintToString(places_on_two(launched));
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 0);
+    EXPECT_EQ(launched.count("rdma-qos-run"), 0U) << launched.output();
+}
+
+// What was refused with the session, too.
+TEST(RunTrouble, ALevelThatComesLaterTakesTheQueuePairsThatThereAre)
+{
+    const Daemon daemon(with_levels());
+    const TempDir folder;
+    Launched launched(daemon.root(), {"--level", "later"},
+                      test::held(folder, {program("linked"), "linked", "-n", "2"}));
+    ASSERT_TRUE(launched.ready()) << launched.output();
+    EXPECT_EQ(launched.count("rdma-qos-run: "), 1U) << launched.output();
+    std::string policy = kLevelsByDestination;
+    policy.replace(policy.find("name: storage"), 13, "name: later");
+    for (std::size_t at = 0; (at = policy.find("qos-level-name: storage")) != std::string::npos;) {
+        policy.replace(at, 23, "qos-level-name: later");
+    }
+    daemon.dir().write("etc/rdma-qos/policy.yaml", policy);
+    auto client = daemon.direct();
+    ASSERT_TRUE(client.call(bus::names::kRoot, bus::names::kManager, "Reload", {}));
+    EXPECT_TRUE(eventually([&] {
+        return std::ranges::all_of(launched.queue_pairs(),
+                                   [](const Described& each) { return place_of(each.number) == kInStorage; });
+    }));
+    let_go(folder);
+    EXPECT_EQ(launched.ended(), 0);
+}
+
 // What was made before there was a daemon.
 TEST(RunTrouble, QueuePairsWaitForADaemon)
 {

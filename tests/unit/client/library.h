@@ -95,10 +95,11 @@ public:
 private:
     static void hear(rdmaqos_handle*, const rdmaqos_event* event, void* data)
     {
-        static const char* const kWords[] = {"?", "grant", "detached", "gone", "back", "refused", "lost", "attached"};
+        static const char* const kWords[] = {"?",       "grant", "detached", "gone",   "back",
+                                             "refused", "lost",  "attached", "waiting"};
         auto& self = *static_cast<Heard*>(data);
         const std::lock_guard lock(self.mutex_);
-        std::string word = event->type < 8 ? kWords[event->type] : "?";
+        std::string word = event->type < 9 ? kWords[event->type] : "?";
         if (event->device != nullptr) {
             word += std::string(" ") + event->device + " " + std::to_string(event->number);
         }
@@ -117,6 +118,7 @@ private:
 
 // A text of the a{sv} that is entered next; the rest is skipped.
 struct AttachRequest {
+    std::string device;
     std::uint32_t number = 0;
     bool has_descriptor = false;
     std::string level;
@@ -137,6 +139,10 @@ inline AttachRequest read_attach(sd_bus_message* message)
             const char* level = nullptr;
             sd_bus_message_read(message, "v", "s", &level);
             request.level = level;
+        } else if (std::string(key) == "device") {
+            const char* device = nullptr;
+            sd_bus_message_read(message, "v", "s", &device);
+            request.device = device;
         } else {
             request.has_descriptor = request.has_descriptor || std::string(key) == "uverbs";
             sd_bus_message_skip(message, "v");
@@ -158,8 +164,8 @@ inline std::vector<AttachRequest> read_attaches(sd_bus_message* message)
     return all;
 }
 
-// The queue pairs of a Register.
-inline std::vector<AttachRequest> read_register(sd_bus_message* message)
+// The queue pairs of a Register, and its level.
+inline std::vector<AttachRequest> read_register(sd_bus_message* message, std::string* level = nullptr)
 {
     std::vector<AttachRequest> all;
     sd_bus_message_enter_container(message, 'a', "{sv}");
@@ -170,6 +176,10 @@ inline std::vector<AttachRequest> read_register(sd_bus_message* message)
             sd_bus_message_enter_container(message, 'v', "aa{sv}");
             all = read_attaches(message);
             sd_bus_message_exit_container(message);
+        } else if (std::string(key) == "level" && level != nullptr) {
+            const char* text = nullptr;
+            sd_bus_message_read(message, "v", "s", &text);
+            *level = text;
         } else {
             sd_bus_message_skip(message, "v");
         }
@@ -185,8 +195,9 @@ inline void append_results(sd_bus_message* reply, const std::vector<AttachReques
     sd_bus_message_open_container(reply, 'a', "a{sv}");
     for (const auto& each : requests) {
         if (error.empty()) {
-            sd_bus_message_append(reply, "a{sv}", 4, "device", "s", "mlx5_0/1", "number", "u", each.number, "leaf", "s",
-                                  ("/leaf/" + std::to_string(each.number)).c_str(), "enforced", "b", 1);
+            sd_bus_message_append(reply, "a{sv}", 4, "device", "s", (each.device + "/1").c_str(), "number", "u",
+                                  each.number, "leaf", "s", ("/leaf/" + std::to_string(each.number)).c_str(),
+                                  "enforced", "b", 1);
         } else {
             sd_bus_message_append(reply, "a{sv}", 3, "number", "u", each.number, "error", "s", error.c_str(), "message",
                                   "s", "as the test says");
@@ -215,8 +226,10 @@ public:
     explicit LikeTheDaemon(FakeDaemon& daemon)
     {
         daemon.on("Register", [this](sd_bus_message* call) {
-            const auto requests = read_register(call);
+            std::string level;
+            const auto requests = read_register(call, &level);
             note(requests);
+            note_level(level);
             sd_bus_message* reply = reply_to(call);
             sd_bus_message_append(reply, "o", "/org/rdmaqos1/session/1");
             sd_bus_message_open_container(reply, 'a', "{sv}");
@@ -251,6 +264,12 @@ public:
         const std::lock_guard lock(mutex_);
         return attached_;
     }
+    // What sessions asked for by name, one after the other.
+    [[nodiscard]] std::vector<std::string> levels() const
+    {
+        const std::lock_guard lock(mutex_);
+        return levels_;
+    }
     [[nodiscard]] int descriptors() const
     {
         const std::lock_guard lock(mutex_);
@@ -269,6 +288,11 @@ public:
     }
 
 private:
+    void note_level(const std::string& level)
+    {
+        const std::lock_guard lock(mutex_);
+        levels_.push_back(level);
+    }
     void note(const std::vector<AttachRequest>& requests)
     {
         const std::lock_guard lock(mutex_);
@@ -281,9 +305,39 @@ private:
 
     mutable std::mutex mutex_;
     std::multiset<std::uint32_t> attached_;
+    std::vector<std::string> levels_;
     int descriptors_ = 0;
     std::size_t largest_ = 0;
 };
+
+// A device took queue pairs of the session along: those that went, and those of them that are back.
+inline void tell_losses(FakeDaemon& daemon, std::uint32_t losses, std::vector<std::string> detached,
+                        std::vector<std::string> returned, const char* cause = "")
+{
+    daemon.each([=](sd_bus* bus) {
+        sd_bus_message* signal = nullptr;
+        sd_bus_message_new_signal(bus, &signal, "/org/rdmaqos1/session/1", "org.rdmaqos1.Session", "GrantChanged");
+        sd_bus_message_open_container(signal, 'a', "{sv}");
+        sd_bus_message_append(signal, "{sv}", "losses", "u", losses);
+        sd_bus_message_append(signal, "{sv}", "cause", "s", cause);
+        for (const auto& [key, list] :
+             {std::pair("detached-devices", &detached), std::pair("returned-devices", &returned)}) {
+            sd_bus_message_open_container(signal, 'e', "sv");
+            sd_bus_message_append(signal, "s", key);
+            sd_bus_message_open_container(signal, 'v', "as");
+            sd_bus_message_open_container(signal, 'a', "s");
+            for (const auto& each : *list) {
+                sd_bus_message_append(signal, "s", each.c_str());
+            }
+            sd_bus_message_close_container(signal);
+            sd_bus_message_close_container(signal);
+            sd_bus_message_close_container(signal);
+        }
+        sd_bus_message_close_container(signal);
+        sd_bus_send(bus, signal, nullptr);
+        sd_bus_message_unref(signal);
+    });
+}
 
 class ClientLibrary : public ::testing::Test {
 protected:

@@ -201,6 +201,122 @@ TEST_F(ClientLibrary, ADeviceThatGoesAwayIsToldAndOneRegistersAgain)
     EXPECT_THAT(heard.all(), ElementsAre("detached"));
 }
 
+// The other device is not concerned, and nothing is forgotten: neither now nor when the daemon comes back.
+TEST_F(ClientLibrary, ADeviceTakesItsOwnQueuePairsAlongAndTheyComeBackWithIt)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    const auto named = for_level("named");
+    ASSERT_EQ(rdmaqos_register(handle.get(), &named, nullptr), 0);
+    for (std::uint32_t number = 1; number <= 4; ++number) {
+        const auto queue_pair = numbered(number, number % 2 == 0 ? "mlx5_0" : "mlx5_1");
+        ASSERT_EQ(rdmaqos_attach_number(handle.get(), &queue_pair, nullptr, nullptr), 0);
+    }
+    like_.forget();
+    tell_losses(daemon_, 1, {"mlx5_0/1"}, {});
+    EXPECT_TRUE(heard.wait_for("detached"));
+    EXPECT_THAT(like_.attached(), ElementsAre()) << "it is not there";
+    tell_losses(daemon_, 1, {"mlx5_0/1"}, {"mlx5_0/1"});
+    EXPECT_TRUE(heard.wait_for("attached mlx5_0 2") && heard.wait_for("attached mlx5_0 4"));
+    EXPECT_THAT(like_.attached(), ElementsAre(2, 4));
+    like_.forget();
+    // It goes again, and the daemon, too.
+    tell_losses(daemon_, 2, {"mlx5_0/1"}, {}, "detached");
+    EXPECT_TRUE(eventually([&] { return rdmaqos_dispatch(handle.get()) >= 0 && heard.all().back() == "detached"; }));
+    daemon_.stop();
+    EXPECT_TRUE(heard.wait_for("gone"));
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("back"));
+    EXPECT_THAT(like_.attached(), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(like_.levels(), ElementsAre("named", "named"));
+    EXPECT_FALSE(heard.has("lost mlx5_0 2"));
+}
+
+// A daemon that does not manage the device yet, or no longer.
+TEST_F(ClientLibrary, AQueuePairWaitsForItsDevice)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    ASSERT_EQ(attach(handle, 1), 0);
+    daemon_.stop();
+    std::atomic<bool> is_there = false;
+    std::atomic<int> taken = 0;
+    daemon_.on("Register", [](sd_bus_message* call) {
+        return sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 0);
+    });
+    daemon_.on("Attach", [&](sd_bus_message* call) {
+        sd_bus_message* reply = reply_to(call);
+        append_results(reply, read_attaches(call), is_there ? "" : "org.rdmaqos1.Error.UnknownDevice");
+        taken += is_there ? 1 : 0;
+        return send_reply(reply);
+    });
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("back"));
+    const int before = daemon_.calls("Attach");
+    std::this_thread::sleep_for(kMoment);
+    rdmaqos_dispatch(handle.get());
+    EXPECT_LE(daemon_.calls("Attach"), before + 1) << "it is not there sooner for being asked for often";
+    is_there = true;
+    EXPECT_TRUE(eventually([&] {
+        rdmaqos_dispatch(handle.get());
+        return taken == 1;
+    }));
+    EXPECT_FALSE(heard.has("lost mlx5_0 1"));
+    EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 1), 0);
+}
+
+// What is asked for afterwards is what was asked for before, and not what anybody gets.
+TEST_F(ClientLibrary, AfterARefusalTheSameSessionIsAskedFor)
+{
+    daemon_.start();
+    const Handle handle = open_at(socket());
+    Heard heard(handle);
+    const auto named = for_level("named");
+    ASSERT_EQ(rdmaqos_register(handle.get(), &named, nullptr), 0);
+    daemon_.stop();
+    std::mutex mutex;
+    std::vector<std::string> asked;
+    daemon_.on("Register", [&](sd_bus_message* call) {
+        const std::lock_guard lock(mutex);
+        read_register(call, &asked.emplace_back());
+        return sd_bus_reply_method_errorf(call, "org.rdmaqos1.Error.UnknownLevel", "no such level");
+    });
+    daemon_.start();
+    EXPECT_TRUE(heard.wait_for("refused"));
+    EXPECT_EQ(attach(handle, 1), -ENOENT);
+    const std::lock_guard lock(mutex);
+    EXPECT_THAT(asked, ElementsAre("named", "named"));
+}
+
+TEST_F(ClientLibrary, WhoPersistsGetsWhatWasRefused)
+{
+    std::atomic<bool> is_granted = false;
+    std::atomic<int> asked = 0;
+    daemon_.on("Register", [&](sd_bus_message* call) {
+        ++asked;
+        return is_granted ? sd_bus_reply_method_return(call, "oa{sv}", "/org/rdmaqos1/session/1", 0)
+                          : sd_bus_reply_method_errorf(call, "org.rdmaqos1.Error.UnknownLevel", "no such level");
+    });
+    daemon_.start();
+    const Handle handle = open_at(socket(), RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_PERSIST);
+    Heard heard(handle);
+    const auto named = for_level("named");
+    EXPECT_EQ(rdmaqos_register(handle.get(), &named, nullptr), -ENOENT);
+    for (std::uint32_t number = 1; number <= 10; ++number) {
+        EXPECT_EQ(attach(handle, number), -ENOENT);
+        EXPECT_STREQ(rdmaqos_last_error(), "no such level");
+    }
+    EXPECT_LE(asked, 2) << "once for all of them";
+    EXPECT_EQ(rdmaqos_get_grant(handle.get(), nullptr), -ENOENT);
+    is_granted = true;
+    EXPECT_EQ(rdmaqos_detach_number(handle.get(), "mlx5_0", 10), 0);
+    EXPECT_TRUE(heard.wait_for("back"));
+    EXPECT_TRUE(heard.wait_for("attached mlx5_0 9"));
+    EXPECT_EQ(like_.attached().size(), 9U);
+}
+
 // ---- processes ----
 
 TEST_F(ClientLibrary, AChildDoesNotDisturbItsParent)

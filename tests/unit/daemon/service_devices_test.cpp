@@ -308,6 +308,52 @@ TEST_F(ServiceDevices, OneThatCannotBeOpenedIsListedUntilItIsTakenOrGone)
     service->remove_observer(heard);
 }
 
+// What a device takes along is of that device: the session has the rest, and its program can bring back what went.
+TEST_F(ServiceDevices, ADeviceThatGoesTakesOnlyItsOwnQueuePairs)
+{
+    ModelBackend& other = add_device("mlx5_1");
+    const auto reply = register_as(PeerId{1}, process(4711), asking_for("rpc", "mlx5_0", {10, 11}));
+    ASSERT_TRUE(reply);
+    const auto attach_to = [&](const char* device, std::uint32_t number) {
+        const auto results = answer<std::vector<QueuePairResult>>([&](auto done) {
+            service->attach(PeerId{1}, reply->session, {queue_pair(device, number)}, std::move(done));
+        });
+        return results && !results->at(0).error;
+    };
+    const auto detach = [&](std::uint32_t number) {
+        return answer<void>(
+            [&](auto done) { service->detach(PeerId{1}, reply->session, "mlx5_0", number, std::move(done)); });
+    };
+    const auto session = [&] { return *service->session(reply->session); };
+    ASSERT_TRUE(attach_to("mlx5_1", 20));
+    ASSERT_TRUE(release("mlx5_0"));
+    settle();
+    EXPECT_EQ(session().state, SessionState::Active) << "it has one on the other device";
+    EXPECT_TRUE(session().grant.enforced) << session().grant.reason;
+    EXPECT_EQ(session().grant.detached_devices, std::vector<std::string>{"mlx5_0/1"});
+    EXPECT_TRUE(session().grant.returned_devices.empty());
+    EXPECT_EQ(session().grant.losses, 1U);
+    EXPECT_FALSE(attach_to("mlx5_0", 10));
+
+    service->enable("mlx5_0", [](const Result<Results>&) {});
+    settle();
+    nic = &add_device("mlx5_0");
+    settle();
+    EXPECT_EQ(session().grant.returned_devices, std::vector<std::string>{"mlx5_0/1"});
+    EXPECT_TRUE(attach_to("mlx5_0", 10));
+    EXPECT_FALSE(session().grant.detached_devices.empty()) << "11 is still to come";
+    EXPECT_TRUE(detach(11)) << "or does not come";
+    EXPECT_FALSE(detach(11));
+    EXPECT_TRUE(session().grant.detached_devices.empty());
+    EXPECT_EQ(session().queue_pairs.size(), 2U);
+
+    other.replug();
+    service->remove_device("mlx5_0/1");
+    service->remove_device("mlx5_1/1");
+    EXPECT_EQ(session().state, SessionState::Detached);
+    EXPECT_EQ(session().grant.losses, 3U);
+}
+
 TEST_F(ServiceDevices, ReleasedItIsLeftAloneByTheNextDaemonToo)
 {
     const DeviceInfo info = nic->info();

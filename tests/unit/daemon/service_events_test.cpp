@@ -155,7 +155,7 @@ TEST_F(ServiceEventsTest, ADeviceIsLostAndComesBack)
     nic->reset();
     const auto lost = only(LogEvent::DeviceLost);
     EXPECT_EQ(lost.level, LogLevel::Warning);
-    EXPECT_EQ(lost.message, "mlx5_0/1 was reset: its tree is being rebuilt; 1 session must register again");
+    EXPECT_EQ(lost.message, "mlx5_0/1 was reset: its tree is being rebuilt; 1 session had queue pairs on it");
     EXPECT_THAT(journal.of(LogEvent::DevicePresent), IsEmpty());
     nic->replug();
     EXPECT_EQ(only(LogEvent::DevicePresent).message, "mlx5_0/1 answers again, and has its tree");

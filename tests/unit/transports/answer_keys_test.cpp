@@ -96,6 +96,9 @@ Grant full_grant()
     grant.cause = "pending";
     grant.reason = "the device is about to do it";
     grant.lost = kLost;
+    grant.detached_devices = {"mlx5_1/1"};
+    grant.returned_devices = {"mlx5_1/1"};
+    grant.losses = 2;
     return grant;
 }
 

@@ -21,7 +21,7 @@
 #include "lib/client/rdmaqos.h"
 
 enum {
-    TRY_AGAIN_S = 10, /* after the session was refused */
+    TRY_AGAIN_S = 10, /* after librdmaqos could not be used */
     LONGEST_PATIENCE_MS = 3600 * 1000,
     WATCH_MS = 5000 /* how often the thread looks whether it is still needed */
 };
@@ -30,11 +30,11 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char socket_path[320];
 static char level[LEVEL_BYTES];
 
-static struct rdmaqos_handle* handle;    /* NULL: none yet, or the session was refused */
+static struct rdmaqos_handle* handle;    /* NULL: none yet */
 static struct rdmaqos_handle* of_parent; /* in a child: what it has inherited */
 static uint32_t patience_ms = 1000;      /* of each call */
 static bool hung;                        /* it did not answer, and has not yet been heard of again */
-static int64_t not_before_ms;            /* when to ask again for a session that was refused */
+static int64_t not_before_ms;            /* when to try again to open a handle */
 static char last_failure[GOVERNOR_TEXT];
 
 static int64_t now_ms(void)
@@ -145,7 +145,9 @@ static int judge(int result, int64_t begin, char* text)
         return -ENOTCONN;
     }
     say(text, rdmaqos_last_error());
-    return result;
+    /* No session: the level is not there or not for us. That holds for every queue pair, until librdmaqos, which goes on to
+     * ask, gets one. */
+    return rdmaqos_get_grant(handle, NULL) == -ENOENT ? -ENOTCONN : result;
 }
 
 static int open_and_register(char* text)
@@ -154,8 +156,9 @@ static int open_and_register(char* text)
     struct rdmaqos_request request;
     rdmaqos_open_attr_init(&open);
     rdmaqos_request_init(&request);
-    /* Without a daemon, too: what is attached is remembered, and comes into its class when there is one. */
-    open.flags = RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_WITHOUT_DAEMON;
+    /* Without a daemon, or refused, too: what is attached is remembered, and comes into its class when it can. Nobody else
+     * could see to that. */
+    open.flags = RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_WITHOUT_DAEMON | RDMAQOS_OPEN_PERSIST;
     open.open_timeout_ms = patience_ms;
     open.timeout_ms = patience_ms;
     open.socket = socket_path;
@@ -166,16 +169,11 @@ static int open_and_register(char* text)
     const int64_t begin = now_ms();
     int result = rdmaqos_open(&handle, &open);
     if (result == 0) {
-        result = rdmaqos_register(handle, &request, NULL);
-    }
-    result = judge(result, begin, text);
-    if (handle != NULL && (result == 0 || result == -ENOTCONN)) {
+        result = judge(rdmaqos_register(handle, &request, NULL), begin, text);
         begin_watching();
         return result;
     }
-    /* Refused: the level is not there or not for us. That holds for every queue pair. */
-    rdmaqos_close(handle);
-    handle = NULL;
+    say(text, rdmaqos_last_error());
     not_before_ms = now_ms() + TRY_AGAIN_S * 1000;
     say(last_failure, text);
     return -ENOTCONN;

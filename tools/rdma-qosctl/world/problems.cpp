@@ -228,11 +228,14 @@ std::vector<Problem> find_problems(const World& world)
     }
     for (const auto& session : world.sessions) {
         if (session.state == "detached") {
-            problems.push_back({false,
-                                fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
-                                            number_of(session.owner, "pid"), text_of(session.owner, "command")),
-                                session.adopted ? "it is adopted again when its process opens a device again"
-                                                : "its process must register again; restart it if it does not"});
+            problems.push_back(
+                {false,
+                 fmt::format("session {} (pid {}, {}) is detached: its device went away", session.id,
+                             number_of(session.owner, "pid"), text_of(session.owner, "command")),
+                 session.adopted
+                     ? "it is adopted again when its process opens a device again"
+                     : "its process must attach its queue pairs again when the device is back; restart it if "
+                       "it does not"});
         }
     }
     find_monitored_levels(world.manager.levels, problems);

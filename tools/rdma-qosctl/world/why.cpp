@@ -200,8 +200,10 @@ void judge_outside(const World& world, const SessionView& session, const std::st
     }
     leaf.remark.clear();
     if (session.state == "detached") {
-        leaf.advice = session.adopted ? "the process must open a device again; restart it if it does not"
-                                      : "the process must register again; restart it if it does not";
+        leaf.advice = session.adopted
+                          ? "the process must open a device again; restart it if it does not"
+                          : "the process must attach its queue pairs again when the device is back; restart it if it "
+                            "does not";
     } else if (world.manager.mode == "monitor") {
         leaf.advice = "set `mode: enforce` in /etc/rdma-qos/rdma-qosd.yaml and reload";
     } else if (device != nullptr && device->state == "disabled") {

@@ -2,10 +2,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,11 +151,11 @@ void make_by_verbs(const struct world_of_program* world, const uint8_t gid[16])
     }
 }
 
-static void open_world_of_program(struct world_of_program* world)
+static void open_world_of_program(struct world_of_program* world, const char* name)
 {
     struct ibv_device** devices = verbs->get_device_list(NULL);
     for (struct ibv_device** each = devices; each != NULL && *each != NULL; ++each) {
-        if (strcmp(verbs->get_device_name(*each), options.device) == 0) {
+        if (strcmp(verbs->get_device_name(*each), name) == 0) {
             world->context = verbs->open_device(*each);
         }
     }
@@ -167,11 +170,10 @@ static void open_world_of_program(struct world_of_program* world)
     }
 }
 
-static void* make_all(void* unused)
+static void make_on(const char* device)
 {
-    (void)unused;
     struct world_of_program world = {0};
-    open_world_of_program(&world);
+    open_world_of_program(&world, device);
     char* gids = strdup(options.gids);
     char* rest = gids;
     for (int i = 0; i < options.count; ++i) {
@@ -186,7 +188,71 @@ static void* make_all(void* unused)
         make(&world, gid);
     }
     free(gids);
+}
+
+static void* make_all(void* unused)
+{
+    (void)unused;
+    char* devices = strdup(options.device);
+    char* rest = devices;
+    for (char* device = NULL; (device = strsep(&rest, ",")) != NULL;) {
+        make_on(device);
+    }
+    free(devices);
     return NULL;
+}
+
+enum { OWN_FILES = 24 };
+static int own_files[OWN_FILES];
+
+static void name_of_own(int i, char name[32])
+{
+    (void)snprintf(name, 32, "/memfd:own%d (deleted)", i);
+}
+
+// As a daemon does, and then it opens what it needs.
+static void close_all_and_open_own(void)
+{
+    for (int fd = 3; fd < 1024; ++fd) {
+        struct stat file;
+        if (fstat(fd, &file) == 0 && !S_ISCHR(file.st_mode)) {
+            close(fd);
+        }
+    }
+    for (int i = 0; i < OWN_FILES; ++i) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "own%d", i);
+        own_files[i] = memfd_create(name, 0);
+    }
+}
+
+static void check_own(void)
+{
+    for (int i = 0; i < OWN_FILES; ++i) {
+        char path[32];
+        char name[32];
+        char found[64] = "";
+        struct stat file;
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", own_files[i]);
+        name_of_own(i, name);
+        if (readlink(path, found, sizeof(found) - 1) < 0 || strcmp(found, name) != 0) {
+            give_up("a file of its own is not what it was");
+        }
+        if (fstat(own_files[i], &file) != 0 || file.st_size != 0) {
+            give_up("somebody has written to a file of its own");
+        }
+    }
+}
+
+static void use_number_of_stderr(void)
+{
+    for (int fd = 0; fd <= 2; ++fd) {
+        close(fd);
+    }
+    if (open("/dev/null", O_RDWR) != 0 || open("/dev/null", O_RDWR) != 1 ||
+        open(options.data, O_RDWR | O_CREAT | O_TRUNC, 0600) != 2) {
+        exit(92);
+    }
 }
 
 static void wait_for_file(void)
@@ -207,7 +273,7 @@ static void read_options(int argc, char** argv)
 {
     options = (struct options){.way = argc > 1 ? argv[1] : "", .device = "mlx5_0", .count = 1, .gids = "fd00:20::1"};
     optind = 2;
-    for (int option = 0; (option = getopt(argc, argv, "d:n:g:i:l:s:c:t:fu:x:ek:m")) != -1;) {
+    for (int option = 0; (option = getopt(argc, argv, "d:n:g:i:l:s:c:t:fu:x:ek:mCo:")) != -1;) {
         switch (option) {
         case 'd':
             options.device = optarg;
@@ -251,6 +317,12 @@ static void read_options(int argc, char** argv)
         case 'm':
             options.measures = true;
             break;
+        case 'C':
+            options.closes = true;
+            break;
+        case 'o':
+            options.data = optarg;
+            break;
         default:
             exit(91);
         }
@@ -263,6 +335,9 @@ int run_program(int argc, char** argv, const struct verbs* reached, make_one how
     verbs = reached;
     make = how;
     pthread_t threads[64];
+    if (options.data != NULL) {
+        use_number_of_stderr();
+    }
     for (int i = 0; i < options.threads; ++i) {
         pthread_create(&threads[i], NULL, make_all, NULL);
     }
@@ -270,7 +345,13 @@ int run_program(int argc, char** argv, const struct verbs* reached, make_one how
         make_all(NULL);
     }
     pid_t child = -1;
-    if (options.forks && (child = fork()) == 0) {
+    if (options.forks) {
+        child = fork();
+    }
+    if (options.closes && child <= 0) {
+        close_all_and_open_own();
+    }
+    if (child == 0 || (options.closes && !options.forks)) {
         make_all(NULL);
     }
     for (int i = 0; i < options.threads; ++i) {
@@ -282,9 +363,13 @@ int run_program(int argc, char** argv, const struct verbs* reached, make_one how
     printf("ready\n");
     fflush(stdout);
     wait_for_file();
+    if (options.closes && child <= 0) {
+        check_own();
+    }
     if (child > 0) {
         int status = 0;
         waitpid(child, &status, 0);
+        options.status = WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : options.status;
     }
     if (options.ends_by_thread) {
         pthread_create(&threads[0], NULL, end_later, NULL);

@@ -26,7 +26,7 @@ struct verbs {
 
 struct options {
     const char* way;        // the first argument
-    const char* device;     // -d, "mlx5_0"
+    const char* device;     // -d, "mlx5_0"; "mlx5_0,mlx5_1": a world on each, with as many queue pairs
     int count;              // -n, of queue pairs
     const char* gids;       // -g "GID,GID": the queue pairs are dealt to them in turn
     int gid_index;          // -i: its own GID; on Ethernet the kernel marks packets of RoCE v2 only
@@ -39,7 +39,10 @@ struct options {
     int status;             // -x: the exit status
     bool ends_by_thread;    // -e: the first thread ends by pthread_exit(), and another ends the program
     int cycles;             // -k: how often each queue pair is made and destroyed before the one that stays
-    bool measures;          // -m: says how long modify_qp() took on average
+    bool closes;    // -C: closes all descriptors but its devices' and the lowest three, and opens its own, which it
+                    // must still have in the end; with -f the child does
+    const char* data;    // -o: closes the lowest three, and this file becomes the third
+    bool measures;       // -m: says how long modify_qp() took on average
 };
 
 struct world_of_program {
