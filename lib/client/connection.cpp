@@ -1,8 +1,10 @@
 #include "lib/client/connection.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include <poll.h>
@@ -40,7 +42,7 @@ int connect_to(const std::string& path, Deadline deadline)
         return -1;
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (fd < 0) {
         return -1;
     }
@@ -63,6 +65,17 @@ int connect_to(const std::string& path, Deadline deadline)
     return fd;
 }
 
+// Of the program, or of the host; it says nothing of the daemon.
+bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+struct Abandoned {
+    sd_bus* bus = nullptr;
+    Abandoned* next = nullptr;
+};
+
 Failure failure_of_call(int result, const sd_bus_error& error)
 {
     return failure_of_reply(error.name == nullptr ? ""sv : error.name, error.message == nullptr ? ""sv : error.message,
@@ -72,14 +85,26 @@ Failure failure_of_call(int result, const sd_bus_error& error)
 }    // namespace
 
 Connection::Connection(Bus bus, rdmaqos_transport transport, int fd)
-    : bus_(std::move(bus)), transport_(transport), fd_(fd)
+    : bus_(std::move(bus)), transport_(transport), fd_(fd), identity_(identity_of(fd))
 {
 }
 
 Connection::~Connection()
 {
-    // Also for copies of the socket that children have inherited: the daemon shall see the end now. The bus daemon is told by
-    // sd-bus; its socket has copies, too.
+    if (sd_bus_get_fd(bus_.get()) < 0) {
+        return;    // sd-bus has closed it, and the number may be another's
+    }
+    if (!is_same_file(fd_, identity_)) {
+        // sd-bus would write its last words to what has the number now, and close it. Reachable, so that a leak checker
+        // does not count it.
+        static std::atomic<Abandoned*> all = nullptr;
+        auto* const abandoned = new (std::nothrow) Abandoned{bus_.release(), all};    // NOLINT: never deleted
+        while (abandoned != nullptr && !all.compare_exchange_weak(abandoned->next, abandoned)) {
+        }
+        return;
+    }
+    // Also for copies of the socket that children have inherited: the daemon shall see the end now. The bus daemon is
+    // told by sd-bus; its socket has copies, too.
     shutdown(fd_, SHUT_RDWR);
 }
 
@@ -87,7 +112,8 @@ Failure Connection::open_direct(const std::string& socket, Deadline deadline, Ma
 {
     const int fd = connect_to(socket, deadline);
     if (fd < 0) {
-        return no_daemon(socket, errno);
+        return is_shortage(errno) ? failure_of(errno, "no connection to rdma-qosd can be made")
+                                  : no_daemon(socket, errno);
     }
     sd_bus* raw = nullptr;
     int result = sd_bus_new(&raw);
@@ -131,7 +157,8 @@ Failure Connection::open_system_bus(Deadline deadline, Made& made)
         result = sd_bus_start(raw);
     }
     if (result < 0) {
-        return no_daemon("the system bus", -result);
+        return is_shortage(-result) ? failure_of(-result, "no connection to the system bus can be made")
+                                    : no_daemon("the system bus", -result);
     }
     const int fd = sd_bus_get_fd(raw);
     made.reset(new Connection(std::move(bus), RDMAQOS_TRANSPORT_SYSTEM_BUS, fd));    // NOLINT: likewise
@@ -147,7 +174,7 @@ Failure Connection::open_system_bus(Deadline deadline, Made& made)
 Failure Connection::begin(Deadline deadline)
 {
     while (sd_bus_is_ready(bus_.get()) <= 0) {
-        const int result = sd_bus_process(bus_.get(), nullptr);
+        const int result = step();
         if (result < 0) {
             return failure_of(-result, "rdma-qosd");
         }
@@ -258,7 +285,7 @@ std::vector<Connection::Reply> Connection::call_all(std::span<const Message> mes
     std::vector<Waiting> all(messages.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         all[i].left = &left;
-        const int result = !messages[i] || !is_there_
+        const int result = !messages[i] || !has_socket()
                                ? -ENOTCONN
                                : sd_bus_call_async(bus_.get(), &all[i].slot, messages[i].get(), &Waiting::on_answer,
                                                    &all[i], deadline.microseconds_left() + kLonger);
@@ -270,7 +297,7 @@ std::vector<Connection::Reply> Connection::call_all(std::span<const Message> mes
         }
     }
     while (left > 0 && is_there_ && !deadline.is_over()) {
-        const int result = sd_bus_process(bus_.get(), nullptr);
+        const int result = step();
         if (result < 0) {
             is_there_ = false;
         } else if (result == 0 && !wait(deadline)) {
@@ -292,10 +319,21 @@ std::vector<Connection::Reply> Connection::call_all(std::span<const Message> mes
 
 void Connection::tell(const Message& message)
 {
-    if (message && is_there_) {
+    if (message && has_socket()) {
         sd_bus_message_set_expect_reply(message.get(), 0);
         sd_bus_send(bus_.get(), message.get(), nullptr);
     }
+}
+
+bool Connection::has_socket()
+{
+    is_there_ = is_there_ && is_same_file(fd_, identity_);
+    return is_there_;
+}
+
+int Connection::step()
+{
+    return is_same_file(fd_, identity_) ? sd_bus_process(bus_.get(), nullptr) : -ENOTCONN;
 }
 
 bool Connection::wait(Deadline deadline)
@@ -310,7 +348,7 @@ bool Connection::wait(Deadline deadline)
 void Connection::process()
 {
     int result = 1;
-    while (is_there_ && (result = sd_bus_process(bus_.get(), nullptr)) > 0) {
+    while (is_there_ && (result = step()) > 0) {
     }
     if (result < 0) {
         is_there_ = false;

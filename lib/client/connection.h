@@ -14,6 +14,7 @@
 #include "lib/client/answer.h"
 #include "lib/client/deadline.h"
 #include "lib/client/failure.h"
+#include "lib/client/own_file.h"
 #include "lib/client/rdmaqos.h"
 
 namespace rdmaqos::client {
@@ -44,6 +45,7 @@ public:
     void on_grant(OnGrant handler) { on_grant_ = std::move(handler); }
     [[nodiscard]] rdmaqos_transport transport() const { return transport_; }
     [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] const FileIdentity& identity() const { return identity_; }
     // False: the daemon has gone, and nothing can be asked any more.
     [[nodiscard]] bool is_there() const { return is_there_; }
 
@@ -74,12 +76,17 @@ private:
     [[nodiscard]] Failure begin(Deadline deadline);
     [[nodiscard]] Failure watch();
     [[nodiscard]] bool wait(Deadline deadline);
+    // sd_bus_process(), unless the program has closed our socket: then its number may be that of a file of the
+    // program's.
+    [[nodiscard]] int step();
+    [[nodiscard]] bool has_socket();
     static int on_message(sd_bus_message* message, void* data, sd_bus_error* error) noexcept;
     static int on_owner(sd_bus_message* message, void* data, sd_bus_error* error) noexcept;
 
     Bus bus_;
     const rdmaqos_transport transport_;
     const int fd_;
+    const FileIdentity identity_;
     bool is_there_ = true;
     OnGrant on_grant_;
 };

@@ -4,9 +4,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/timerfd.h>
 
 using rdmaqos::client::Event;
 using rdmaqos::client::failure_of;
@@ -50,23 +48,16 @@ rdmaqos_handle::~rdmaqos_handle()
 
 rdmaqos_handle::Failure rdmaqos_handle::open()
 {
-    poll_.reset(epoll_create1(EPOLL_CLOEXEC));
-    timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-    news_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    for (const int fd : {timer_.get(), news_.get()}) {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        event.data.fd = fd;
-        if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-            return failure_of(errno, "no descriptor to poll");
-        }
+    const bool with_thread = (engine_.options().flags & RDMAQOS_OPEN_THREAD) != 0;
+    if (Failure failure = polls_.open(with_thread)) {
+        return failure;
     }
     Failure failure = engine_.connect(Deadline(engine_.options().open_timeout));
     if (failure && ((engine_.options().flags & RDMAQOS_OPEN_WITHOUT_DAEMON) == 0 || !is_loss(failure))) {
         return failure;
     }
     arm();
-    return (engine_.options().flags & RDMAQOS_OPEN_THREAD) != 0 ? start_thread() : Failure{};
+    return with_thread ? start_thread() : Failure{};
 }
 
 void rdmaqos_handle::leave()
@@ -75,21 +66,15 @@ void rdmaqos_handle::leave()
     static rdmaqos_handle* left = nullptr;
     next_left_ = left;
     left = this;
-    if (watched_ >= 0) {
+    if (watched_ >= 0 && rdmaqos::client::is_same_file(watched_, watched_file_)) {
         close(watched_);
     }
-    poll_.reset(-1);
-    timer_.reset(-1);
-    news_.reset(-1);
-    stop_.reset(-1);
+    watched_ = -1;
+    polls_.close_copies();
 }
 
 rdmaqos_handle::Failure rdmaqos_handle::start_thread()
 {
-    stop_.reset(eventfd(0, EFD_CLOEXEC));
-    if (stop_.get() < 0) {
-        return failure_of(errno, "no descriptor for the thread");
-    }
     // Signals are the program's business, and reach its threads.
     sigset_t all{};
     sigset_t before{};
@@ -106,60 +91,70 @@ rdmaqos_handle::Failure rdmaqos_handle::start_thread()
 
 void rdmaqos_handle::stop_thread()
 {
-    if (has_thread_) {
-        eventfd_write(stop_.get(), 1);
-        pthread_join(thread_, nullptr);
-        has_thread_ = false;
+    if (!has_thread_) {
+        return;
     }
+    is_stopping_ = true;
+    if (turns_.take(Deadline(engine_.options().timeout))) {    // else the thread itself has it, and will see
+        polls_.stop();
+        turns_.end();
+    }
+    pthread_join(thread_, nullptr);
+    has_thread_ = false;
 }
 
 void* rdmaqos_handle::serve(void* self) noexcept
 {
+    // Descriptors that the program has closed wake nobody.
+    constexpr int kLookAgainMs = 5000;
     auto& handle = *static_cast<rdmaqos_handle*>(self);
     pthread_setname_np(pthread_self(), "rdmaqos");
-    std::array<pollfd, 2> ready{{{handle.poll_.get(), POLLIN, 0}, {handle.stop_.get(), POLLIN, 0}}};
-    while (true) {
-        if (poll(ready.data(), ready.size(), -1) < 0) {
-            continue;    // EINTR
+    while (!handle.is_stopping_) {
+        std::array<pollfd, 2> ready{{{handle.polls_.fd(), POLLIN, 0}, {handle.polls_.stop_fd(), POLLIN, 0}}};
+        if (poll(ready.data(), ready.size(), kLookAgainMs) >= 0 && !handle.is_stopping_) {
+            handle.dispatch();
         }
-        if (ready[1].revents != 0) {
-            return nullptr;
-        }
-        handle.dispatch();
     }
+    return nullptr;
 }
 
 void rdmaqos_handle::before_close(int fd)
 {
     // A child may have a copy of the socket: the kernel would go on to watch it.
     if (fd == watched_) {
-        epoll_ctl(poll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+        polls_.unwatch(fd);
         watched_ = -1;
+    }
+}
+
+void rdmaqos_handle::look_after_descriptors() noexcept
+{
+    try {
+        if (polls_.was_renewed()) {
+            watched_ = -1;
+        }
+    } catch (...) {    // no memory for words that nobody reads
+        return;
     }
 }
 
 void rdmaqos_handle::arm() noexcept
 {
     if (const auto* connection = engine_.connection(); connection != nullptr) {
-        epoll_event event{};
-        event.events = EPOLLIN | ((connection->wanted_events() & POLLOUT) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
-        event.data.fd = connection->fd();
+        const std::uint32_t events = EPOLLIN | ((connection->wanted_events() & POLLOUT) != 0
+                                                    ? static_cast<std::uint32_t>(EPOLLOUT)
+                                                    : 0U);
         const bool is_new = watched_ != connection->fd();
-        if (is_new || event.events != watched_for_) {
-            epoll_ctl(poll_.get(), is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, connection->fd(), &event);
+        if (is_new || events != watched_for_) {
+            polls_.watch(connection->fd(), events, is_new);
             watched_ = connection->fd();
-            watched_for_ = event.events;
+            watched_file_ = connection->identity();
+            watched_for_ = events;
         }
     }
-    itimerspec when{};    // all 0: never
-    if (const auto next = engine_.next_time()) {
-        const auto since = std::max<std::chrono::nanoseconds>(next->time_since_epoch(), std::chrono::nanoseconds(1));
-        when.it_value.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(since).count();
-        when.it_value.tv_nsec = (since % std::chrono::seconds(1)).count();
-    }
-    timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+    polls_.wake_at(engine_.next_time());
     if (engine_.has_events()) {
-        eventfd_write(news_.get(), 1);
+        polls_.wake();
     }
 }
 
@@ -167,9 +162,7 @@ int rdmaqos_handle::dispatch() noexcept
 {
     std::deque<Event> events;
     const int result = take_turn([&](rdmaqos::client::Engine& engine, Deadline deadline) {
-        std::uint64_t count = 0;
-        static_cast<void>(!read(news_.get(), &count, sizeof(count)));     // nothing in it: fine
-        static_cast<void>(!read(timer_.get(), &count, sizeof(count)));    // likewise; arm() sets it again
+        polls_.clear();
         engine.tend(deadline);
         events = engine.take_events();
         return static_cast<int>(events.size());

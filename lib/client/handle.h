@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/client/engine.h"
+#include "lib/client/poll_set.h"
 
 namespace rdmaqos::client {
 
@@ -32,28 +34,8 @@ private:
     volatile int* mark_ = nullptr;    // of a page that the kernel empties in children
 };
 
-class Descriptor {
-public:
-    Descriptor() = default;
-    ~Descriptor() { reset(-1); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    void reset(int fd)
-    {
-        if (fd_ >= 0) {
-            close(fd_);
-        }
-        fd_ = fd;
-    }
-    [[nodiscard]] int get() const { return fd_; }
-
-private:
-    int fd_ = -1;
-};
-
-// Lets one thread after the other do something that takes its time. (A timed mutex would do, if the thread sanitizer of gcc 12
-// knew it.)
+// Lets one thread after the other do something that takes its time. (A timed mutex would do, if the thread sanitizer of
+// gcc 12 knew it.)
 class Turns {
 public:
     // False: it was not this thread's turn until then.
@@ -97,8 +79,8 @@ public:
     // Connects. ENOTCONN is no failure where the options say so.
     [[nodiscard]] Failure open();
     [[nodiscard]] bool is_here() const { return birthplace_.is_here(); }
-    // In a child: closes its copies of the descriptors. The rest may have been in use by another thread of the parent, and is
-    // left as it is.
+    // In a child: closes its copies of the descriptors, if they are still there. The rest may have been in use by
+    // another thread of the parent, and is left as it is.
     void leave();
 
     // Calls `function(engine, deadline)` when it is this thread's turn; it returns what the program gets.
@@ -107,7 +89,7 @@ public:
 
     int dispatch() noexcept;
     void set_handler(rdmaqos_handler handler, void* data);
-    [[nodiscard]] int fd() const { return poll_.get(); }
+    [[nodiscard]] int fd() const { return polls_.fd(); }
 
 private:
     static void* serve(void* self) noexcept;
@@ -117,19 +99,20 @@ private:
     // What to wait for, after the engine was used.
     void arm() noexcept;
     void deliver(const rdmaqos::client::Event& event);
+    // The program may have closed what is ours.
+    void look_after_descriptors() noexcept;
 
     const rdmaqos::client::Birthplace birthplace_;
     rdmaqos::client::Turns turns_;
-    rdmaqos::client::Descriptor poll_;     // epoll: of the three below
-    rdmaqos::client::Descriptor timer_;
-    rdmaqos::client::Descriptor news_;     // eventfd: there are events
-    rdmaqos::client::Descriptor stop_;     // eventfd: the thread is to end
-    int watched_ = -1;                     // the connection's descriptor, in the epoll
+    rdmaqos::client::PollSet polls_;
+    int watched_ = -1;    // the connection's descriptor, in the set
+    rdmaqos::client::FileIdentity watched_file_;
     std::uint32_t watched_for_ = 0;
     std::recursive_mutex handler_lock_;    // held while the handler runs, which may set another one
     rdmaqos_handler handler_ = nullptr;
     void* handler_data_ = nullptr;
     bool has_thread_ = false;
+    std::atomic<bool> is_stopping_ = false;
     pthread_t thread_{};
     rdmaqos_handle* next_left_ = nullptr;
     rdmaqos::client::Engine engine_;       // the first to go
@@ -146,6 +129,7 @@ int rdmaqos_handle::take_turn(const Function& function) noexcept
     if (!turns_.take(deadline)) {
         return report(ETIMEDOUT, "other calls on the handle have taken all the time");
     }
+    look_after_descriptors();
     int result = 0;
     try {
         result = function(engine_, deadline);

@@ -15,8 +15,12 @@
  * while or after it is closed or freed. Calls on one handle take turns; each ends within the handle's timeout.
  *
  * fork. A child inherits the handle, but not the session: there every function on the handle returns -ECHILD, and
- * rdmaqos_close() frees the child's copies of its descriptors without disturbing the parent. A child that wants a class
- * opens a handle of its own.
+ * rdmaqos_close() frees the child's copies of its descriptors, if they are still there, without disturbing the parent.
+ * A child that wants a class opens a handle of its own.
+ *
+ * Descriptors. The handle's are above 2. A program that closes those that it does not know should not close these; if
+ * it does, they are opened again, the session too, and files that the program has opened under their numbers are left
+ * alone.
  *
  * Ownership. A handle, an answer or a domain belongs to the caller until it is closed, freed or destroyed. Texts that a
  * function returns belong to the library. What is passed in is copied; queue pairs are remembered by their numbers and are
@@ -349,7 +353,8 @@ typedef void (*rdmaqos_handler)(struct rdmaqos_handle *handle, const struct rdma
 /* NULL: none. When it returns, the handler that was set before is not running, unless that is who calls. */
 int rdmaqos_set_handler(struct rdmaqos_handle *handle, rdmaqos_handler handler, void *data);
 
-/* Readable (POLLIN) when there is something to dispatch; the same for the life of the handle. */
+/* Readable (POLLIN) when there is something to dispatch; the same for the life of the handle, unless the program closes
+ * it. */
 int rdmaqos_get_fd(struct rdmaqos_handle *handle);
 /* Handles what has arrived, connects again when it is time to, and calls the handler. Waits for nobody longer than the
  * handle's timeouts. Returns how many events were handled. */

@@ -78,6 +78,38 @@ TEST(RunTrouble, ADaemonThatStopsAnsweringIsWaitedForOnce)
     EXPECT_LT(taken, 60) << "a second for each queue pair";
 }
 
+// A worker that closes what it does not know, as daemons do, and opens files of its own; and a program that does so
+// itself.
+TEST(RunTrouble, WhoClosesAllDescriptorsKeepsItsOwn)
+{
+    const Daemon daemon(with_levels());
+    for (const Words& how : {Words{"-C", "-f"}, Words{"-C"}}) {
+        const TempDir folder;
+        Words command{program("linked"), "linked", "-n", "2", "-g", kTarget};
+        command.insert(command.end(), how.begin(), how.end());
+        Launched launched(daemon.root(), {}, test::held(folder, command));
+        EXPECT_TRUE(launched.ready(how.size())) << launched.output();
+        EXPECT_TRUE(eventually([&] {
+            return std::ranges::all_of(launched.queue_pairs(),
+                                       [](const Described& each) { return place_of(each.number) == kInStorage; });
+        })) << launched.output();
+        let_go(folder);
+        EXPECT_EQ(launched.ended(), 0) << launched.output();
+    }
+}
+
+// What has the number of stderr need not be one.
+TEST(RunTrouble, NoComplaintGoesIntoAFileOfTheProgram)
+{
+    const TempDir root;
+    const auto data = root.path() / "data";
+    JournalSocket journal(root.path());
+    Launched launched(root.path(), {}, {program("linked"), "linked", "-o", data});
+    EXPECT_EQ(launched.ended(), 0);
+    EXPECT_THAT(journal.take(), HasSubstr("it runs without a class"));
+    EXPECT_EQ(std::filesystem::file_size(data), 0U);
+}
+
 TEST(RunTrouble, ALevelThatIsRefusedIsToldOnce)
 {
     const Daemon daemon(with_levels());

@@ -1,4 +1,5 @@
-/* One line on stderr and in the journal. Part of the launcher, of the preload library and of nothing else. */
+/* One line in the journal, and on stderr if that is one. Part of the launcher, of the preload library and of nothing
+ * else. */
 #pragma once
 
 #ifdef __cplusplus
@@ -12,6 +13,10 @@ enum complaint {
     COMPLAINT_MARKING,      /* of service level and traffic class */
     COMPLAINTS
 };
+
+/* A descriptor under a number above those of stdin, stdout and stderr, which the program may have closed, and still
+ * use; -1 stays -1. */
+int above_stdio(int fd);
 
 /* `root` is what the journal's socket is looked for in, "" for the host. errno is kept. Safe in any thread, also in the
  * child of a fork: it takes no lock and allocates nothing. */

@@ -9,6 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "tools/rdma-qos-run/preload/complaint.h"
+
 enum { PATH_BYTES = 512 };
 
 /* As libibverbs finds it. */
@@ -21,7 +23,7 @@ static const char* sysfs(void)
 /* The first line of a file of sysfs. */
 static bool read_line(const char* path, char* text, size_t bytes)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = above_stdio(open(path, O_RDONLY | O_CLOEXEC));
     if (fd < 0) {
         return false;
     }
@@ -43,8 +45,12 @@ bool device_of_file(int fd, char name[NAME_BYTES])
         return false;
     }
     (void)snprintf(folder, sizeof(folder), "%s/class/infiniband_verbs", sysfs());
-    DIR* devices = opendir(folder);
+    const int folder_fd = above_stdio(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR* devices = folder_fd >= 0 ? fdopendir(folder_fd) : NULL;
     if (devices == NULL) {
+        if (folder_fd >= 0) {
+            close(folder_fd);
+        }
         return false;
     }
     char number[32];
