@@ -10,6 +10,7 @@
 
 #include "lib/client/failure.h"
 #include "lib/client/request.h"
+#include "lib/client/uncancelled.h"
 #include "lib/client/verbs.h"
 
 #define RDMAQOS_EXPORT extern "C" __attribute__((visibility("default")))
@@ -180,13 +181,15 @@ int finish_qp(const rdmaqos_domain& domain, ibv_qp* made, ibv_qp** qp)
 }
 
 template <typename Function>
-int guarded(const Function& function) noexcept
+int guarded(const Function& function)
 {
-    try {
-        return function();
-    } catch (...) {
-        return report(ENOMEM, "out of memory");
-    }
+    return uncancelled([&]() noexcept {
+        try {
+            return function();
+        } catch (...) {
+            return report(ENOMEM, "out of memory");
+        }
+    });
 }
 
 }    // namespace

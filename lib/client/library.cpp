@@ -8,6 +8,7 @@
 
 #include "lib/client/handle.h"
 #include "lib/client/retry.h"
+#include "lib/client/uncancelled.h"
 #include "lib/client/verbs.h"
 
 #define RDMAQOS_EXPORT extern "C" __attribute__((visibility("default")))
@@ -26,21 +27,23 @@ int no_handle()
 
 // For what is not done on a handle's turn.
 template <typename Function>
-int guarded(const Function& function) noexcept
+int guarded(const Function& function)
 {
-    try {
-        return function();
-    } catch (const std::bad_alloc&) {
-        return report(ENOMEM, "out of memory");
-    } catch (...) {
-        return report(EIO, "an internal error of librdmaqos");
-    }
+    return uncancelled([&]() noexcept {
+        try {
+            return function();
+        } catch (const std::bad_alloc&) {
+            return report(ENOMEM, "out of memory");
+        } catch (...) {
+            return report(EIO, "an internal error of librdmaqos");
+        }
+    });
 }
 
 template <typename Function>
-int on(rdmaqos_handle* handle, const Function& function) noexcept
+int on(rdmaqos_handle* handle, const Function& function)
 {
-    return handle == nullptr ? no_handle() : handle->take_turn(function);
+    return handle == nullptr ? no_handle() : uncancelled([&]() noexcept { return handle->take_turn(function); });
 }
 
 void hand_out(const AnswerRef& answer, rdmaqos_answer** into)
@@ -92,7 +95,7 @@ Failure copy_own(const rdmaqos_request* from, std::shared_ptr<const Request>& in
 // `describe(i, queue_pair)` says which queue pairs they are. What cannot be described fails alone.
 template <typename Describe>
 int attach_many(rdmaqos_handle* handle, std::size_t count, const Describe& describe,
-                const rdmaqos_request* const* requests, int* results, rdmaqos_answer** places) noexcept
+                const rdmaqos_request* const* requests, int* results, rdmaqos_answer** places)
 {
     for (std::size_t i = 0; places != nullptr && i < count; ++i) {
         places[i] = nullptr;
@@ -224,11 +227,14 @@ RDMAQOS_EXPORT void rdmaqos_close(rdmaqos_handle* handle)
     if (handle == nullptr) {
         return;
     }
-    if (handle->is_here()) {
-        delete handle;    // NOLINT: the C interface owns it
-    } else {
-        handle->leave();
-    }
+    uncancelled([&]() noexcept {
+        if (handle->is_here()) {
+            delete handle;    // NOLINT: the C interface owns it
+        } else {
+            handle->leave();
+        }
+        return 0;
+    });
 }
 
 RDMAQOS_EXPORT int rdmaqos_get_transport(rdmaqos_handle* handle)
@@ -381,7 +387,7 @@ RDMAQOS_EXPORT int rdmaqos_set_rate_number(rdmaqos_handle* handle, const char* d
 
 RDMAQOS_EXPORT int rdmaqos_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask)
 {
-    return retry_busy([&] { return ibv_modify_qp(qp, attr, attr_mask); });
+    return uncancelled([&]() noexcept { return retry_busy([&] { return ibv_modify_qp(qp, attr, attr_mask); }); });
 }
 
 RDMAQOS_EXPORT int rdmaqos_destroy_qp(rdmaqos_handle* handle, ibv_qp* qp)
@@ -389,7 +395,7 @@ RDMAQOS_EXPORT int rdmaqos_destroy_qp(rdmaqos_handle* handle, ibv_qp* qp)
     if (handle != nullptr) {
         static_cast<void>(rdmaqos_detach(handle, qp));    // what is to go cannot be attached for long in any case
     }
-    return retry_busy([&] { return ibv_destroy_qp(qp); });
+    return uncancelled([&]() noexcept { return retry_busy([&] { return ibv_destroy_qp(qp); }); });
 }
 
 RDMAQOS_EXPORT void rdmaqos_answer_free(rdmaqos_answer* answer)
@@ -502,5 +508,5 @@ RDMAQOS_EXPORT int rdmaqos_get_fd(rdmaqos_handle* handle)
 
 RDMAQOS_EXPORT int rdmaqos_dispatch(rdmaqos_handle* handle)
 {
-    return handle == nullptr ? no_handle() : handle->dispatch();
+    return handle == nullptr ? no_handle() : uncancelled([&]() noexcept { return handle->dispatch(); });
 }

@@ -339,6 +339,43 @@ TEST_F(ClientLibrary, SignalsDoNotDisturb)
     sigaction(SIGALRM, &old_action, nullptr);
 }
 
+// A program may cancel its threads. What one of them has begun is ended first.
+TEST_F(ClientLibrary, AThreadThatIsCancelledLeavesTheHandleInOrder)
+{
+    daemon_.on("Attach", [](sd_bus_message* call) {
+        std::this_thread::sleep_for(1ms);    // most of them are cancelled while they wait for this
+        sd_bus_message* reply = reply_to(call);
+        append_results(reply, read_attaches(call));
+        return send_reply(reply);
+    });
+    daemon_.start();
+    static Handle handle;
+    handle = open_at(socket(), RDMAQOS_OPEN_DIRECT | RDMAQOS_OPEN_THREAD);
+    static std::atomic<int> failures;
+    failures = 0;
+    for (int i = 0; i < 50; ++i) {
+        pthread_t thread{};
+        const auto work = [](void*) -> void* {
+            // The address sanitizer does not clear the stack of a thread that is cancelled.
+            static const auto queue_pair = numbered(7);
+            while (true) {
+                failures += rdmaqos_attach_number(handle.get(), &queue_pair, nullptr, nullptr) == 0 ? 0 : 1;
+                failures += rdmaqos_detach_number(handle.get(), "mlx5_0", 7) == 0 ? 0 : 1;
+                pthread_testcancel();
+            }
+        };
+        ASSERT_EQ(pthread_create(&thread, nullptr, work, nullptr), 0);
+        std::this_thread::sleep_for(std::chrono::microseconds(100 * (i % 20)));
+        ASSERT_EQ(pthread_cancel(thread), 0);
+        void* result = nullptr;
+        ASSERT_EQ(pthread_join(thread, &result), 0);
+        ASSERT_EQ(result, PTHREAD_CANCELED);
+    }
+    EXPECT_EQ(failures, 0);
+    EXPECT_EQ(attach(handle, 8), 0) << "nobody has the turn";
+    handle.reset();
+}
+
 // ---- many ----
 
 TEST_F(ClientLibrary, ManyQueuePairsInFewRoundTrips)
